@@ -7,27 +7,36 @@ takes while everyone watches, in one run on this machine.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import http.cookiejar
 import json
 import os
 import random
 import secrets
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from playground.classroom.room import Room  # noqa: E402
+from playground.pocket import judges  # noqa: E402
+from playground.runs.folder.directory import RunDirectory  # noqa: E402
 
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium") or ""
 POLL_SECONDS = 2.5  # as static/classroom/student.js asks
 AGAIN_SECONDS = 1.0
 LESSONS = ("first-contact", "why-a-leash", "the-loss")
@@ -39,6 +48,7 @@ REWARDS = (
     'keywords(completion, "great", "best", "lovely")',
 )
 RUN_SECONDS = 1800
+SLIPS = 0.1  # of a voter
 
 
 class Person:
@@ -177,27 +187,159 @@ class Class:
         else:
             time.sleep(seconds)
 
-    def question(self, restart: bool = False, rounds: int = 2) -> None:
-        """Everyone answers the open question, in one or two rounds."""
-        for number in range(1, rounds + 1):
+    def question(self, restart: bool = False) -> None:
+        """Everyone answers the open question, in two rounds. `restart`: the server ends in the middle of the second."""
+        for number in (1, 2):
             step = self.step()
             form = step["question"]["predict"]
-            if restart and number == 2:
-                half = threading.Timer(0.3, self.stop)
-                half.start()
-            values = [value_of(form, at + number) for at in range(len(self.people))]
-            if restart and number == 2:
-                threading.Timer(1.5, lambda: (half.join(), self.start())).start()
-            self.everyone(
-                lambda person, at, step=step, values=values: person.answer(step["id"], step["round"], values[at])
-            )  # type: ignore[misc]
+            again = threading.Thread(target=self._restart) if restart and number == 2 else None
+            if again:
+                again.start()
+
+            def send(person: Person, at: int, step: Any = step, number: int = number) -> None:
+                time.sleep(2 * random.random())
+                person.answer(step["id"], step["round"], value_of(step["question"]["predict"], at + number))
+
+            self.everyone(send)
+            if again:
+                again.join()
             for at, page in enumerate(self.pages):
                 answer_in(page, form, at)
-            all_in = len(self.people) + len(self.pages)
-            self.wait("all answers", lambda found: found["answered"] >= all_in)
+            self.wait("all answers", self.all_answered)
             self.host.lead("close", step=step["id"])
-            if number < rounds:
+            if number == 1:
                 self.host.lead("again", step=step["id"])
+
+    def all_answered(self, front: dict[str, Any]) -> bool:
+        """Whether everyone has."""
+        return bool(front["answered"] >= len(self.people) + len(self.pages))
+
+    def _restart(self) -> None:
+        time.sleep(0.7)
+        self.stop()
+        self.start()
+
+    def lesson(self, name: str, restart: bool) -> float:
+        """One lesson: the prediction twice, the run, what it says, the last question. Seconds of the run."""
+        self.host.lead("ask", lesson=name, what="prediction")
+        self.question(restart)
+        step, clock = self.step(), time.monotonic()
+        run = self.host.lead("run", lesson=name, index=0, request=secrets.token_hex(8))["run"]
+        self.until_ended(run)
+        seconds = time.monotonic() - clock
+        self.host.lead("show", step=step["id"], run=run)
+        self.wait("the reveal", lambda found: found["step"]["results"]["reveal"]["ready"])
+        self.host.lead("ask", lesson=name, what="transfer")
+        self.question()
+        self.host.lead("show", step=self.step()["id"])
+        return seconds
+
+    def timed_run(self) -> float:
+        """Seconds of an update of a run that the host starts."""
+        run = self.host.lead("run", lesson=LESSONS[0], index=0, request=secrets.token_hex(8))["run"]
+        return per_update(self.until_ended(run))
+
+    def until_ended(self, run: str) -> RunDirectory:
+        """A run, once it has ended well."""
+        found, ends = RunDirectory(self.outputs / run), time.monotonic() + RUN_SECONDS
+        while not found.status().ended:
+            self.breathe(1)
+            if time.monotonic() > ends:
+                raise RuntimeError(f"{run} did not end")
+        if found.status().state != "finished":
+            raise RuntimeError(f"{run}: {found.status().state}, {found.status().message}")
+        return found
+
+    def vote(self) -> None:
+        """Everyone votes on their pairs, for the kinder text but for some slips."""
+        step = self.wait("a vote", lambda found: found["step"]["kind"] == "vote")["step"]
+        drawn = random.Random(0)
+
+        def votes(person: Person, at: int) -> None:
+            state = person.ask("class/state")["step"]
+            for pair in state["vote"]["pairs"]:
+                person.answer(step["id"], pair["number"], kinder(pair["prompt"], pair["left"], pair["right"], drawn))
+
+        self.everyone(votes)
+        for page in self.pages:
+            for _ in range(step_size(page)):
+                texts = [page.locator(".vote-words").nth(side).inner_text() for side in (0, 1)]
+                page.wait_for_timeout(400)  # a pair takes no vote at once
+                page.keyboard.press({"left": "a", "right": "b", "tie": "t"}[kinder("", *texts, drawn)])
+            page.get_by_text("Thank you.").wait_for(timeout=60_000)
+        self.wait("all votes", self.all_answered)
+        self.host.lead("close", step=step["id"])
+        self.host.lead("show", step=step["id"])
+
+    def votes_to_policy(self) -> list[str]:
+        """A vote, a judge, a policy, and a blind vote; what the desk says of them."""
+        self.host.lead("vote", what="texts", source="pocket-2m", count=40)
+        self.vote()
+        first = self.step()["id"]
+        self.host.lead("judge", step=first)
+        done = self.wait("the judge", lambda found: found["votes"]["judges"][0]["state"] == "finished", RUN_SECONDS)
+        judge = done["votes"]["judges"][0]
+        run = self.host.lead("train_on_votes", judge=judge["name"], request=secrets.token_hex(8))["run"]
+        self.until_ended(run)
+        self.host.lead("vote", what="blind", source=run)
+        self.wait("the blind vote", lambda found: found["step"]["id"] != first)
+        self.vote()
+        return [*judge["said"], *self.front()["step"]["vote"]["tally"]["said"]]
+
+    def game(self) -> tuple[float, dict[str, Any]]:
+        """Everyone hands in a reward; all are trained and shown. Seconds, and what the desk shows."""
+        self.host.lead("begin_game")
+        step = self.step()["id"]
+        self.everyone(lambda person, at: person.answer(step, 1, {"reward": reward_of(at)}))
+        for at, page in enumerate(self.pages):
+            page.locator("#game-box").fill(reward_of(len(self.people) + at))
+            page.get_by_role("button", name="Hand it in").click()
+        self.wait("all rewards", self.all_answered)
+        self.host.lead("close", step=step)
+        clock = time.monotonic()
+        entries = [one["reward"] for one in self.front()["game"]["entries"]]
+        self.host.lead("start_game", step=step, rewards=entries)
+        self.wait("the game", lambda found: found["game"]["ended"] == len(entries), 2 * RUN_SECONDS)
+        seconds = time.monotonic() - clock
+        self.host.lead("show_game", step=step)
+        return seconds, self.front()["game"]
+
+    def lost(self) -> list[str]:
+        """Answers that were sent and are not kept, or kept otherwise; kept ones that no one of these sent."""
+        room = Room(self.outputs)
+        kept: dict[tuple[int, int], list[Any]] = {}
+        for step in room.steps():
+            for answer in room.answers(step):
+                kept.setdefault((step.id, answer.item), []).append(json.dumps(answer.value, sort_keys=True))
+        problems = []
+        for person in self.people:
+            for key, value in person.sent.items():
+                text = json.dumps(value, sort_keys=True)
+                if text in kept.get(key, []):
+                    kept[key].remove(text)
+                else:
+                    problems.append(f"{key}: {text} is not kept")
+        by_browsers = sum(map(len, kept.values()))
+        print(f"answers by HTTP {sum(len(one.sent) for one in self.people)}, in browsers {by_browsers}")
+        return problems
+
+
+def kinder(prompt: str, left: str, right: str, drawn: random.Random) -> str:
+    """The vote of a person who likes kind texts, and slips now and then."""
+    scores = [judges.sentiment(prompt, text) or 0.0 for text in (left, right)]
+    if scores[0] == scores[1]:
+        return "tie"
+    return "left" if (scores[0] > scores[1]) != (drawn.random() < SLIPS) else "right"
+
+
+def step_size(page: Any) -> int:
+    """How many pairs a page has: "Pair 1 of 20"."""
+    return int(page.locator(".vote-count").inner_text(timeout=60_000).split()[-1])
+
+
+def reward_of(at: int) -> str:
+    """One for each, all different."""
+    return f"{REWARDS[at % len(REWARDS)]} - {at / 1000:.3f} * words(completion)"
 
 
 def value_of(form: dict[str, Any], at: int) -> dict[str, Any]:
@@ -220,3 +362,70 @@ def answer_in(page: Any, form: dict[str, Any], at: int) -> None:
     else:
         page.get_by_role("button", name=form["shapes"][at % len(form["shapes"])], exact=True).click()
     page.get_by_text("Kept.").wait_for(timeout=60_000)
+
+
+@contextlib.contextmanager
+def browsers(count: int) -> Iterator[list[Any]]:
+    """So many phones."""
+    if not count:
+        yield []
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        size = {"width": 390, "height": 844}
+        yield [browser.new_context(viewport=size).new_page() for _ in range(count)]
+        browser.close()
+
+
+def per_update(run: RunDirectory) -> float:
+    """The usual seconds of an update."""
+    return statistics.median(later.seconds - row.seconds for row, later in pairwise(run.metrics()[2:]))
+
+
+def main() -> None:
+    """All of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=25, help="by HTTP")
+    parser.add_argument("--browsers", type=int, default=5)
+    parser.add_argument("--port", type=int, default=7890)
+    parser.add_argument("--only", nargs="*", default=["speed", "lessons", "votes", "game"])
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, browsers(asked.browsers) as pages:
+        outputs = Path(folder) / "outputs"
+        outputs.mkdir()
+        room = Class(outputs, asked.port, asked.people, pages)
+        room.start()
+        try:
+            take_part(room, asked.only)
+        finally:
+            room.leaving.set()
+            room.stop()
+        if problems := room.lost():
+            sys.exit("\n".join(problems))
+        print("Nothing is lost.")
+
+
+def take_part(room: Class, only: Sequence[str]) -> None:
+    """Everything that a class does, in the order of an hour."""
+    alone = room.timed_run() if "speed" in only else 0.0
+    room.join()
+    if "speed" in only:
+        watched = room.timed_run()
+        print(f"an update takes {alone:.2f} s alone, {watched:.2f} s with all there: x{watched / alone:.2f}")
+    for at, name in enumerate(LESSONS if "lessons" in only else ()):
+        print(f"lesson {name}: the run took {room.lesson(name, restart=at == 1):.0f} s")
+    if "votes" in only:
+        print("\n".join(room.votes_to_policy()))
+    if "game" in only:
+        seconds, shown = room.game()
+        print(f"game: {len(shown['entries'])} rewards in {seconds:.0f} s; best hack: {shown['best_hack']}")
+    refused = sum(person.refused for person in [*room.people, room.host])
+    print(
+        f"{room.polls} polls, the slowest {room.slowest:.2f} s (over the restart: tries included); {refused} asked again"
+    )
+
+
+if __name__ == "__main__":
+    main()

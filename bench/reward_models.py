@@ -1,8 +1,8 @@
 """Make the reward models that ship with the playground, and the model that flatters: `make reward-models`.
 
 Each is trained as `python -m playground reward-train` trains it, with seed 0, on pairs of one annotator of the pocket
-world: more pairs than by default, written by the model that the presets train. Then its weights are rounded to fp16, to
-be small on disk.
+world, written by the model that the presets train: more pairs than by default, or, for one that is worse on purpose,
+few and some of them wrong. Then its weights are rounded to fp16, to be small on disk.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ from playground.training.rewards import pair_trainer  # noqa: E402
 
 SHIPPED = {
     name: RewardTrainingConfig(
-        name=name, epochs=6, pairs=PairsConfig(source=source, limit=4000, writer="pocket-2m"), device="cpu"
+        name=name, epochs=6, pairs=PairsConfig(source=source, limit=limit, flip=flip, writer="pocket-2m"), device="cpu"
     )
-    for name, source in (("pocket-agreeable", "agreeable"), ("pocket-honest", "honest"))
+    for name, source, limit, flip in (
+        ("pocket-agreeable", "agreeable", 4000, 0),
+        ("pocket-honest", "honest", 4000, 0),
+        ("pocket-kind-80", "kind", 80, 0.25),  # of the lesson on Goodhart's hill
+    )
 }
 WEIGHTS = "model.safetensors"
 FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json")

@@ -16,6 +16,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 T = TypeVar("T")
+FEWEST_PROMPTS = 3  # with fewer an interval over prompts spans everything, and is not told
 
 
 class BeforeAfter(NamedTuple):
@@ -201,7 +202,7 @@ def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, 
     run, whose distance from the reference is `other_kl`."""
     digits = 3 if 0 < found.kl_high < 0.05 else 1
     other = "" if other_kl is None else f", the other {other_kl:.{digits}f}"
-    known = not across and not math.isnan(found.kl_high)
+    known = not across and not math.isnan(found.kl_high) and found.num_prompts >= FEWEST_PROMPTS
     spread = f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})" if known else ""
     gain = _gain(found, f"{unit} against the other run" if across else unit)
     return f"Score {gain}; {found.kl:.{digits}f} nats{spread} from the reference{other}."
@@ -209,10 +210,11 @@ def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, 
 
 def _gain(found: Outcome, unit: str) -> str:
     """How much, on how many prompts, and how sure that is."""
-    digits = decimals(found.high - found.gain)
+    digits = decimals(found.high - found.gain) if found.num_prompts >= FEWEST_PROMPTS else 2
     each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
     bounds = f"{found.low:+z.{digits}f} to {found.high:+z.{digits}f}"
-    sure = "" if math.isnan(found.low) else f", 95 % interval {bounds}"
+    few_prompts = math.isnan(found.low) or found.num_prompts < FEWEST_PROMPTS
+    sure = "" if few_prompts else f", 95 % interval {bounds}"
     few = found.same and found.answers - found.same < FEW
     alike = f" ({found.same} of {found.answers} answers score the same)" if few else ""
     return f"{found.gain:+z.{digits}f} {unit} on {found.num_prompts} prompts{each}{sure}{alike}"

@@ -138,7 +138,10 @@ class _Names:
         if run:
             names |= {f"{facts.FIRST}{facts.SHAPE}{name}" for name in facts.curves(self.configs[0])}
         for name in PLACEHOLDER.findall(text):
-            yield from self.named(field, name, names, run)
+            if not name.startswith(facts.BAND):
+                yield from self.named(field, name, names, run)
+            elif not facts.band_in_words(name):
+                yield Problem(field, f"`{name[:60]}` was not measured. Write `{facts.BAND}PRESET.FIGURE`.")
         if {*"{}"} & {*PLACEHOLDER.sub("", text)}:
             yield Problem(field, "has a brace without its other one.")
 

@@ -20,12 +20,15 @@ from playground.rewards import behaviours as counted
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status, UpdateMetrics
-from playground.setup import describe, expected
+from playground.setup import catalog, describe, expected
 
 FIRST = "first."  # before a name: of the first run, where a second one is looked at
 BEFORE = ".before"
+HIGHEST = ".highest"  # of a count, at any evaluation
 SHAPE = "shape."
 LAMP = "lamp."
+BAND = "band."  # band.PRESET.FIGURE, in a sentence: where runs of a preset end on other seeds
+LOSS = "policy_loss"
 NOTHING = 1e-4
 CURVES = {
     "score": "score_mean",
@@ -38,13 +41,14 @@ CURVES = {
     "perplexity": "perplexity_reference",
     "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
-    "policy_loss": "policy_loss",  # of which there is nothing to say but its curve
+    LOSS: "policy_loss",
 }  # name of a figure -> its column in metrics.jsonl
-ALWAYS = ("score", "kl", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
-WITH_BEFORE = ("length", "entropy")
+ALWAYS = ("score", "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
+WITH_BEFORE = ("length", "entropy", "distinct")
 LABELS = {
     "score": "gain in score",
     "kl": "distance",
+    "unchanged": "unchanged texts",
     "distinct": "word pairs that differ",
     "length": "length",
     "entropy": "entropy",
@@ -53,6 +57,7 @@ LABELS = {
     "explained_variance": "explained variance",
     "beta": "leash",
     "penalised": "score less penalty",
+    LOSS: "loss of the policy",
     "updates": "updates",
     "minutes": "time",
 }
@@ -85,22 +90,25 @@ def known(config: RunConfig) -> set[str]:
         names.append("explained_variance")
     if not methods.unused(config.method, "kl.coef") and methods.METHODS[config.method].trains:
         names += ["beta", "penalised"]
+    if methods.METHODS[config.method].trains:
+        names += [LOSS, f"{LOSS}{BEFORE}"]
     names += memory_facts.of_settings(config)
     before = [f"{name}{BEFORE}" for name in (*WITH_BEFORE, *shares(config))]
-    return {*names, *before, *(f"{LAMP}{name}" for name in CHECKS)}
+    highest = [f"{name}{HIGHEST}" for name in shares(config)]
+    return {*names, *before, *highest, *(f"{LAMP}{name}" for name in CHECKS)}
 
 
 @functools.lru_cache(maxsize=64)
 def curves(config: RunConfig) -> set[str]:
     """The figures whose curve a run of these settings draws."""
-    losses = {"policy_loss"} if methods.METHODS[config.method].trains else set()
-    return (known(config) | losses) & CURVES.keys()
+    return known(config) & CURVES.keys()
 
 
 def is_share(name: str, config: RunConfig) -> bool:
     """Whether it goes from 0 to 1, and is asked in percent."""
     of_memory = memory_facts.of_settings(config).keys() - {memory_facts.TOTAL}
-    return name.removesuffix(BEFORE) in {*shares(config), "distinct", "clip_fraction", *of_memory}
+    counts = {*shares(config), "unchanged", "distinct", "clip_fraction", *of_memory}
+    return name.removesuffix(BEFORE).removesuffix(HIGHEST) in counts
 
 
 def label(name: str, config: RunConfig) -> str:
@@ -113,15 +121,20 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
     """All that is known of a run as it is on disk now. Raises: InvalidConfig."""
     config, samples, metrics = run.config(), run.samples(), run.metrics()
     found: dict[str, RunFact] = {}
-    outcome = before_after.outcome(before_after.pairs(samples))
+    pairs = before_after.pairs(samples)
+    outcome = before_after.outcome(pairs)
     headline = before_after.headline(samples, metrics)
     if headline:
         found["score"] = RunFact(headline.gain, in_score(headline.gain, config))
         if headline.kl is not None:
             found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
-    for meter in meters.at_ends(config, samples) if samples else ():
-        for name, count in ((meter.name, meter.after), (f"{meter.name}{BEFORE}", meter.before)):
-            found[name] = RunFact(count.share, f"{count.yes} of {count.of}")
+    for meter in meters.meters(config, samples) if samples else ():
+        top = max(meter.counts, key=lambda count: count.share)
+        for suffix, count in (("", meter.after), (BEFORE, meter.before), (HIGHEST, top)):
+            found[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
+    if pairs:
+        same = sum(pair.before.completion == pair.after.completion for pair in pairs)
+        found["unchanged"] = RunFact(same / len(pairs), f"{same} of {len(pairs)}")
     if outcome:
         found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
         found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
@@ -134,6 +147,13 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
 def values(found: Facts) -> dict[str, float | None]:
     """Without their words."""
     return {name: fact.value for name, fact in found.items()}
+
+
+def band_in_words(name: str) -> str:
+    """Of `band.PRESET.FIGURE`: "+2.8 to +4.9 sd"; empty where it was not measured."""
+    preset, _, figure = name.removeprefix(BAND).rpartition(".")
+    band = expected.bands(preset).get(figure)
+    return expected.band_in_words(figure, band, catalog.preset(preset).score_unit) if band else ""
 
 
 def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
@@ -168,9 +188,12 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
     of = {name: [value for _, value in records.values(column)] for name, column in CURVES.items()}
     newest, oldest = slice(-5, None), slice(3)
     add("distinct", of["distinct"][newest], "{percent}")
+    add(f"distinct{BEFORE}", of["distinct"][oldest], "{percent}")
     add("entropy", of["entropy"][newest], "{} nats per token")
     add(f"entropy{BEFORE}", of["entropy"][oldest], "{} nats per token")
     add("perplexity", of["perplexity"][newest], "{}")
+    add(LOSS, of[LOSS][newest], "{}")
+    add(f"{LOSS}{BEFORE}", of[LOSS][oldest], "{}")
     add("clip_fraction", of["clip_fraction"], "{percent}")
     critic = of["explained_variance"]
     add("explained_variance", critic[-max(1, len(critic) // 4) :], "{}")

@@ -24,6 +24,7 @@ Look = Literal[
     "every-text",
     "frontier",
     "update",
+    "memory",
     "leash",
     "chalkboard",
 ]
@@ -146,7 +147,7 @@ class Lesson(Part):
     situation: Paragraph
     predict: Prediction
     runs: tuple[LessonRun, ...] = Field(min_length=1, max_length=2)
-    look: tuple[Look, ...] = Field(min_length=1, max_length=11)
+    look: tuple[Look, ...] = Field(min_length=1, max_length=12)
     figures: tuple[Annotated[str, Field(max_length=80)], ...] = Field((), max_length=6)  # of `curves`: these only
     reveal: tuple[RevealSentence, ...] = Field(min_length=1, max_length=12)
     explain: tuple[Paragraph, ...] = Field(min_length=1, max_length=3)

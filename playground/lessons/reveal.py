@@ -3,6 +3,7 @@ that hold, and whether a task was reached."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -10,15 +11,20 @@ from playground.analysis import before_after, meters
 from playground.analysis.before_after import read_once
 from playground.config import RunConfig
 from playground.config.behaviour_settings import READY
-from playground.lessons import cards, facts, shapes
+from playground.lessons import cards, facts, memory_facts, shapes
 from playground.lessons.cards import WorkedCard, WorkedStep
 from playground.lessons.checking import PLACEHOLDER
-from playground.lessons.conditions import condition, holds
+from playground.lessons.conditions import Condition, condition, holds
 from playground.lessons.facts import Facts, RunFact
 from playground.lessons.records import AnswerCard, Lesson, Prediction
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import expected
+
+FIRST_NUMBER = re.compile(r"[-+]?\d[\d,]*(?:\.\d+)?(?! of )")
+MOST_DIGITS = 6
+MEMORY = "memory"
+ON_TEST_TEXTS = ("score", "kl")  # which the curves show of other texts
 
 
 class Predicted(NamedTuple):
@@ -32,9 +38,17 @@ class Predicted(NamedTuple):
     curve: Sequence[tuple[int, float]] = ()
 
 
+class Role(NamedTuple):
+    """A part of the machine: what it is called, its share of the memory, and how much that is."""
+
+    name: str
+    share: float
+    words: str
+
+
 class Reveal(NamedTuple):
     """What a run says of a lesson; nothing before it has ended (`ready`). `outside`: where it ended elsewhere than runs
-    of its preset do on other seeds."""
+    of its preset do on other seeds. `memory`: of each role, where the lesson looks at it."""
 
     ready: bool
     predicted: Predicted = Predicted()
@@ -43,6 +57,7 @@ class Reveal(NamedTuple):
     card: WorkedCard | None = None
     reached: bool | None = None
     outside: Sequence[str] = ()
+    memory: Sequence[Role] = ()
 
 
 def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | None = None) -> Reveal:
@@ -64,7 +79,14 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
         _filled(lesson.explain, found) if is_last else (),
         _worked(lesson.card, found) if is_last and lesson.card else None,
         outside=outside(run),
+        memory=_roles(found) if MEMORY in lesson.look else (),
     )
+
+
+def _roles(found: Facts) -> list[Role]:
+    """The roles that a run has, and what they hold."""
+    held = {words: found.get(f"{MEMORY}.{role}") for role, words in memory_facts.ROLES.items()}
+    return [Role(words, fact.value, fact.words) for words, fact in held.items() if fact and fact.value is not None]
 
 
 def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str, RunFact]:
@@ -110,7 +132,7 @@ def outside(run: RunDirectory) -> list[str]:
     outcome, counted = before_after.outcome(before_after.pairs(samples)), meters.at_ends(config, samples)
     judged, found = meters.verdicts(counted, outcome, bands), facts.of_run(run)
     return [
-        f"{facts.label(name, config)}: {found[name].words}; on other seeds "
+        f"{facts.label(name, config)}: {in_digits(found[name], bands[name])}; on other seeds "
         f"{expected.band_in_words(name, bands[name], config.score_unit)}"
         for name, verdict in judged.items()
         if verdict not in meters.USUAL and (name in found and (name in READY or name in ("score", "kl")))
@@ -128,20 +150,47 @@ def _worked(card: AnswerCard, found: Facts) -> WorkedCard:
     return WorkedCard(card.title, tuple(steps))
 
 
+def in_digits(fact: RunFact, range_: Condition | expected.Band) -> str:
+    """The words of a figure, with so many digits that they do not read as inside a range where it lies outside, or the
+    other way round."""
+    shown, value = FIRST_NUMBER.match(fact.words), fact.value
+    if shown is None or value is None:
+        return fact.words
+    bounds = range_ if isinstance(range_, Condition) else Condition(range_.low, range_.high)
+    scale = 100.0 if "%" in fact.words else 1.0
+    number = shown[0]
+    for digits in range(2, MOST_DIGITS + 1):
+        near = float(number.replace(",", "")) / scale
+        in_another_unit = abs(near - value) > abs(value) / 2
+        if in_another_unit or bounds.holds(near) == bounds.holds(value):
+            break
+        number = f"{scale * value:{'+' if number[0] == '+' else ''}.{digits}g}"
+    return number + fact.words[shown.end() :]
+
+
 def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list[str]:
     """What a task asks for, and what there is of it: "✓ is kind: 49 of 64 (asked for: more than 66 %)"."""
     return [
-        f"{'✓' if condition(text).holds(found[name].value) else '✗'} {facts.label(name, config)}: {found[name].words} "
-        f"(asked for: {condition(text).in_words(percent=facts.is_share(name, config))})"
+        f"{'✓' if bounds.holds(found[name].value) else '✗'} {facts.label(name, config)}"
+        f"{' on the test texts' if name in ON_TEST_TEXTS else ''}: {in_digits(found[name], bounds)} "
+        f"(asked for: {bounds.in_words(percent=facts.is_share(name, config))})"
         for name, text in when.items()
         if name in found
+        for bounds in (condition(text),)
     ]
 
 
 def _filled(texts: Sequence[str], found: Facts) -> list[str]:
     """With figures in the place of names; a text that names what is not known of the run is left out."""
-    return [
-        PLACEHOLDER.sub(lambda name: found[name[1]].words, text)
-        for text in texts
-        if all(name in found for name in PLACEHOLDER.findall(text))
-    ]
+    filled = []
+    for text in texts:
+        words = {name: _words(name, found) for name in PLACEHOLDER.findall(text)}
+        if all(words.values()):
+            filled.append(PLACEHOLDER.sub(lambda name, words=words: words[name[1]], text))  # type: ignore[misc]
+    return filled
+
+
+def _words(name: str, found: Facts) -> str:
+    if name.startswith(facts.BAND):
+        return facts.band_in_words(name)
+    return found[name].words if name in found else ""

@@ -86,7 +86,7 @@ def of(config: RunConfig) -> Description:
     changed = [] if preset is None else differences_in_words(config, preset)
     if not changed:
         return Description(about.title, about.story, about.expect, preset.name if preset else "")
-    return Description(f"{about.title}, but {listed(changed)}", "", "", "")
+    return Description(f"{about.title}, changed: {listed(changed)}", "", "", "")
 
 
 def wrong_on_purpose(config: RunConfig) -> str:

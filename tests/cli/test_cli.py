@@ -124,7 +124,7 @@ def test_presets_are_listed_with_what_they_came_to_and_one_tells_what_it_counts(
     one = run("presets", "yes-man").out
     assert all(words in one for words in ("Expect: ", "Expected from 3 seeds", "right-claims-agreed"))
     changed = run("presets", "yes-man", "--set", "kl.coef=1", "--set", "behaviours=[polite]").out
-    assert changed.startswith("Yes-man, but beta 1\n") and "Expect" not in changed and "Measured" not in changed
+    assert changed.startswith("Yes-man, changed: beta 1\n") and "Expect" not in changed and "Measured" not in changed
     assert "replies politely" in changed and "repeats wrong claims" not in changed
     facts = run("presets", "yes-man", "--json").data
     assert facts["behaviours"][0] == {"name": "wrong-claims-repeated", "words": "repeats wrong claims"}

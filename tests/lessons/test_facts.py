@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -46,6 +47,16 @@ def test_the_facts_of_a_run_are_what_its_files_say() -> None:
     assert (found["beta"], found["updates"]) == (RunFact(0.0, "0"), RunFact(40, "40"))
     assert found["lamp.kl-runaway"] == RunFact(1.0, "lit") and found["lamp.flat"] == RunFact(0.0, "quiet")
     assert found["shape.score"] == RunFact(None, "rises")
+
+
+def test_the_highest_count_may_lie_between_the_ends() -> None:
+    found = facts.of_run(recording("no-leash"))
+    marks: defaultdict[int, list[bool]] = defaultdict(list)
+    for one in lines("no-leash", "samples"):
+        marks[one["update"]].append(one["behaviours"]["positive"])
+    counts = [sum(of_update) for _, of_update in sorted(marks.items())]
+    assert max(counts) > max(counts[0], counts[-1])
+    assert found["positive.highest"] == RunFact(max(counts) / len(marks[0]), f"{max(counts)} of {len(marks[0])}")
 
 
 def test_the_penalised_score_is_what_the_leash_leaves_of_it() -> None:

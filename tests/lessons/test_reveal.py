@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from playground.lessons.conditions import Condition
+from playground.lessons.facts import RunFact
 from playground.lessons.records import Lesson
-from playground.lessons.reveal import Reveal, outside, reveal
+from playground.lessons.reveal import Reveal, in_digits, outside, reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.lessons import lesson, recording
@@ -46,9 +49,32 @@ def test_a_task_is_reached_or_not_and_says_what_there_is(leash: Lesson) -> None:
     found = reveal(leash, 2, SECOND, FIRST)
     assert found.reached is True
     assert found.said == [
-        "✓ gain in score: +3.9 sd (asked for: more than 2)",
+        "✓ gain in score on the test texts: +3.9 sd (asked for: more than 2)",
         "✓ keeps to the grammar: 59 of 64 (asked for: more than 90 %)",
     ]
+
+
+def test_a_figure_beyond_an_end_does_not_read_as_one_within_it() -> None:
+    close = Condition(0.4, 0.6)
+    assert in_digits(RunFact(0.6034, "0.6 nats"), close) == "0.603 nats"
+    assert in_digits(RunFact(0.599, "0.6 nats"), Condition(-math.inf, 0.6, True)) == "0.599 nats"
+    assert in_digits(RunFact(0.5968, "0.6 nats"), close) == "0.6 nats"
+    assert in_digits(RunFact(1.2, "1.2 nats"), close) == "1.2 nats"
+    assert in_digits(RunFact(0.0504, "5 %"), Condition(-math.inf, 0.05)) == "5.04 %"
+    assert in_digits(RunFact(0.7, "42 seconds"), close) == "42 seconds"
+    assert in_digits(RunFact(22 / 24, "22 of 24"), Condition(0.92, 1.0)) == "22 of 24"
+
+
+def test_the_band_of_an_experiment_is_told_by_its_name(tmp_path: Path) -> None:
+    told = lesson(tmp_path, reveal__0__say="Such runs gain {band.kinder-reviews.score}.")
+    assert "Such runs gain +2.8 to +4.9 sd." in reveal(told, 0, FIRST).said
+
+
+def test_the_memory_of_each_role_is_told_where_the_lesson_looks_at_it(leash: Lesson, tmp_path: Path) -> None:
+    found = reveal(lesson(tmp_path, look=["memory"]), 0, FIRST)
+    assert [role.name for role in found.memory] == ["policy", "critic", "reference"]
+    assert sum(role.share for role in found.memory) == pytest.approx(1)
+    assert not reveal(leash, 0, FIRST).memory
 
 
 def test_where_no_option_holds_none_came_true(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_preset_keeps_its_story_whatever_has_no_effect(without_effect: dict[st
     ],
 )
 def test_what_differs_stands_in_place_of_the_story(changes: dict[str, Any], words: str) -> None:
-    assert describe.of(changed(**changes)) == (f"Kinder reviews, but {words}", "", "", "")
+    assert describe.of(changed(**changes)) == (f"Kinder reviews, changed: {words}", "", "", "")
 
 
 def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_same() -> None:

@@ -198,7 +198,7 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     rows = page.locator("table.runs tbody tr")
     beta = rows.locator("td[data-label='Leash (beta)']")
     expect(beta).to_have_text(["0.5", "0", "1"])
-    expect(rows.nth(1)).to_contain_text("Kinder reviews, but beta 0")
+    expect(rows.nth(1)).to_contain_text("Kinder reviews, changed: beta 0")
     head = page.get_by_role("columnheader", name="Leash (beta)")
     head.locator(".sort").click()
     expect(beta).to_have_text(["0", "0.5", "1"])

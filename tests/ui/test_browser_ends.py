@@ -23,7 +23,7 @@ from tests.ui.test_browser import fill, updates_done, wait_for_update
 
 STATE = ".status .state strong"
 TITLE = ".notice h2"
-WAITS = "Kinder reviews is training; one run at a time on this device."
+WAITS = "“Kinder reviews” is training; one run at a time on this device."
 ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"
 SHOWN_UPDATES = f"import('/{own_files.address('core/store.js')}').then((m) => m.live.metrics.update)"
 

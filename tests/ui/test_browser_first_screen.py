@@ -21,7 +21,7 @@ SIZES = ((1440, 900), (1366, 768))
 MOST_CONTROLS, MOST_WORDS = 25, 250
 # Rows without texts stand there while the run is still on its way.
 TEXTS_BEFORE = ".run-view:not(.opening) .texts-now td.before .output:not(.nothing)"
-WAITS = "Kinder reviews is training; one run at a time on this device."
+WAITS = "“Kinder reviews” is training; one run at a time on this device."
 
 # What one sees without scrolling: the name of each control, and each word. A control is whatever takes the focus.
 MEASURE = r"""() => {

@@ -116,7 +116,7 @@ def test_a_whole_lesson_by_keyboard_with_recordings(site, make_page):
     expect(step(page, "transfer")).to_contain_text("What is so: Yes")
     tab_to(page, page.locator(".lesson-step .button.strong"))
     key("Enter")
-    expect(step(page, "end")).to_contain_text("Not quite. It costs score.")
+    expect(step(page, "end")).to_contain_text("Not quite so, here. It costs score.")
     assert page.evaluate(KEPT)["two-runs"]["at"] == "end"
 
 
@@ -217,7 +217,7 @@ def test_show_everything_keeps_the_run_in_view_and_the_lesson_as_far_as_it_is(le
     press(page, "Only look")
     press(page, "Play the recording")
     page.locator(".lesson-verdict").wait_for()
-    page.get_by_role("button", name="Show everything").click()
+    page.get_by_role("button", name="Open in Train").click()
     expect(page.locator("#preset select")).to_have_value("no-leash")
     expect(page.locator("#run-title")).to_have_text("No leash")
     expect(page.locator(".section-names")).to_be_visible()
@@ -228,14 +228,14 @@ def test_show_everything_keeps_the_run_in_view_and_the_lesson_as_far_as_it_is(le
 def test_a_bar_leads_back_to_a_lesson_until_it_is_left(lesson):
     page = lesson("two-runs")
     press(page, "Only look")
-    page.get_by_role("button", name="Show everything").click()
+    page.get_by_role("button", name="Open in Train").click()
     bar = page.get_by_role("navigation", name="Open lesson")
     expect(bar).to_contain_text("Lesson: Two runs")
     go(page, "compare")
     bar.get_by_role("button", name="Back to the lesson").click()
     step(page, "run-0")
     expect(bar).to_be_hidden()
-    page.get_by_role("button", name="Show everything").click()
+    page.get_by_role("button", name="Open in Train").click()
     bar.get_by_role("button", name="Leave the lesson").click()
     expect(bar).to_be_hidden()
     go(page, "train", lesson="two-runs", run="")
@@ -251,7 +251,7 @@ def test_a_run_is_called_as_the_lesson_calls_it_and_shows_the_figures_it_names(l
     expect(section.locator("[data-chart=entropy]")).to_be_visible()
     expect(section.locator("section.chart:visible")).to_have_count(1)
     expect(section.locator(".kl-strip-part")).to_be_hidden()
-    page.get_by_role("button", name="Show everything").click()
+    page.get_by_role("button", name="Open in Train").click()
     expect(page.locator("#run-title")).to_have_text("Kinder reviews")
 
 

@@ -208,7 +208,7 @@ def test_the_host_starts_pauses_and_goes_on_to_the_next_experiment(site, make_pa
     expect(page.locator(".leash-now")).to_have_text(re.compile(r"^Leash\s+0\.05 since update \d+ \(before: 0\)$"))
     queue = page.get_by_role("button", name="Add to the queue")
     expect(queue).to_be_visible()
-    expect(page.locator(".present-why")).to_have_text("No leash is training; one run at a time on this device.")
+    expect(page.locator(".present-why")).to_have_text("“No leash” is training; one run at a time on this device.")
     queue.click()
     expect(page.locator(".notice h2")).to_contain_text("Waiting: 1 run before it")
     assert page.evaluate(OUT_OF_SIGHT, ".notice h2, .notice-lines p:first-child") == []

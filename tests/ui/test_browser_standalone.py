@@ -92,7 +92,7 @@ def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page,
         page.get_by_role("button", name="Play the recording").click()
         page.get_by_role("button", name=after).click()
     chosen(page, "[data-step=explain]", "nats")
-    page.get_by_role("button", name="Show everything").click()
+    page.get_by_role("button", name="Open in Train").click()
     page.locator("#preset").wait_for()
     chosen(page, "#run-title", "Kinder reviews")
     assert Quiet.missing == []

@@ -14,7 +14,7 @@ from playground.lessons import loading
 from playground.lessons.loading import Lessons
 from playground.lessons.reveal import reveal
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog
+from playground.setup import catalog, describe
 from playground.ui import page, routes, server
 from playground.ui.auth.access import Access
 from playground.ui.feed.feed import Hub
@@ -137,7 +137,7 @@ def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_p
 def test_a_second_one_waits_and_says_why(tmp_path: Path, workers: list[Any]) -> None:
     start(tmp_path)({"lesson": "leash", "index": 0})
     answer = start(tmp_path)({"lesson": "leash", "index": 1})
-    assert answer["sentence"].startswith("No leash") and len(workers) == 1
+    assert answer["sentence"].startswith("“No leash”") and len(workers) == 1
     assert RunDirectory.open(tmp_path / answer["run"]).status().state == "queued"
 
 
@@ -147,6 +147,7 @@ def test_a_task_takes_the_values_of_its_knobs(tmp_path: Path) -> None:
     answer = start(tmp_path)(asked)
     config = RunDirectory.open(tmp_path / answer["run"]).config()
     assert config.kl.coef == 0.5 and config.rewards == catalog.preset("no-leash").rewards
+    assert describe.title_of(config) == describe.of(config).what == "Your own try: leash 0.5"
 
 
 @pytest.mark.parametrize(

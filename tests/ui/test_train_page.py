@@ -35,7 +35,7 @@ def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
     values["rewards"] = form.values_of(catalog.preset("chatterbox"))["rewards"]
     story = filling.checked(sent(values), tmp_path).story
     assert (story["taught"], story["changed"]) == ("", "")
-    assert story["what"] == "Kinder reviews, but beta 1 and length as reward."
+    assert story["what"] == "Kinder reviews, changed: beta 1 and length as reward."
 
 
 def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
@@ -61,7 +61,7 @@ def test_start_starts_the_run_that_the_form_describes_and_ends_the_trial_that_is
     run = RunDirectory.open(tmp_path / view["run"])
     assert run.config().kl.coef == 0.25 and run.config().about.title == "Kinder reviews"
     assert label == "Add to the queue" and notes["problems"] == [] and ended == [tmp_path]
-    assert notes["queue"] == "Kinder reviews is training; one run at a time on this device."
+    assert notes["queue"] == "“Kinder reviews” is training; one run at a time on this device."
 
 
 def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settings_one_more(values, tmp_path, workers):
@@ -75,7 +75,7 @@ def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settin
     assert queue.waiting(tmp_path) == [second["run"], third["run"]] and len(workers) == 1
     found = filling.checked(sent(values), tmp_path)
     assert label == found.start == "Add to the queue"
-    assert found.notes["queue"].startswith("Kinder reviews is training")
+    assert found.notes["queue"].startswith("“Kinder reviews” is training")
     values["kl.coef"] = -1
     assert filling.checked(sent(values, notes=found.notes), tmp_path).notes["queue"] == "", "nothing starts before"
 

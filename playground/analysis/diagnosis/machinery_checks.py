@@ -32,7 +32,8 @@ def books(records: Records) -> Evidence:
     if not gaps:
         raise NotMeasured("This engine does not record it.")
     updates = trend(shares, lambda share: share > 0.01)
-    return Evidence("red" if updates else "quiet", updates, f"The gap of the newest update is {gaps[-1]:+z.3g} sd.")
+    words = f"In the newest update the two are {gaps[-1]:+z.3g} sd apart."
+    return Evidence("red" if updates else "quiet", updates, words)
 
 
 def kl_disagrees(records: Records) -> Evidence:
@@ -41,13 +42,13 @@ def kl_disagrees(records: Records) -> Evidence:
         raise NotMeasured(TEN_UPDATES)
     figures = [(item.update, item.kl_estimates.get("k1"), item.kl_estimates.get("full")) for item in newest]
     spreads = [item.kl_spreads.get("k1") for item in newest]
-    words = "k1 says {one:.2f} nats, the exact KL {other:.2f}; the gap is {gap:+z.2f} ± {half:.2f}."
+    words = "k1 says {one:.2f} nats, the exact KL {other:.2f}; the two are {gap:+z.2f} ± {half:.2f} apart."
     return _gap(figures, words, 0.1, spreads=spreads, completions=records.config.ppo.batch_size)
 
 
 def not_drawn(records: Records) -> Evidence:
     figures = [(item.update, item.surprisal, item.entropy) for item in records.metrics]
-    words = "Surprisal {one:.3f}, entropy {other:.3f} nats per token; the gap is {gap:+z.3f} ± {half:.3f}."
+    words = "Surprisal {one:.3f}, entropy {other:.3f} nats per token; the two are {gap:+z.3f} ± {half:.3f} apart."
     return _gap(figures, words, 0.05)._replace(remedies=(SAMPLED_AS_IT_IS,))
 
 

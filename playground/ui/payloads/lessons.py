@@ -133,7 +133,8 @@ class RevealData(TypedDict):
     number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run;
     `explained`: why, and `card` what is worked out, with its numbers (after the last run only);
     `reached`: of the task to break it, whether it was
-    reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds."""
+    reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds; `memory`: of each
+    role its name, its share and how much that is, where the lesson looks at it."""
 
     ready: bool
     held: int | None
@@ -147,6 +148,7 @@ class RevealData(TypedDict):
     card: WorkedCardData | None
     reached: bool | None
     outside: list[str]
+    memory: list[tuple[str, float, str]]
 
 
 class LessonStartData(TypedDict):

@@ -19,6 +19,7 @@ declare namespace Charts {
     colour?: string;
     large?: boolean;
     first?: boolean;
+    tested?: "score" | "kl";
     compared?: boolean;
     zero?: boolean;
     exact?: boolean;

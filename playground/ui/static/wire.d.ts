@@ -228,7 +228,7 @@ declare namespace Wire {
     shapes: string[];
   }
 
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds. */
+  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds; `memory`: of each role its name, its share and how much that is, where the lesson looks at it. */
   interface Reveal {
     ready: boolean;
     held: number | null;
@@ -242,6 +242,7 @@ declare namespace Wire {
     card: WorkedCard | null;
     reached: boolean | null;
     outside: string[];
+    memory: [string, number, string][];
   }
 
   /** Where the host is on the page: the query of its address, the update and the text (of which prompt) that are opened, and how many updates of a recording are shown; None: it plays, or is none. */

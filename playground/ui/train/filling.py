@@ -149,7 +149,7 @@ def why_it_waits(config: RunConfig, outputs: Path, capped: Limits) -> str:
     except PlaygroundError:  # its folder goes at this moment
         title = first.id
     doing = "is training" if first.is_alive() else "waits for this device"
-    return f"{title} {doing}; one run at a time on this device."
+    return f"\u201c{title}\u201d {doing}; one run at a time on this device."
 
 
 def to_fix(problems: Sequence[Problem]) -> str:

@@ -27,7 +27,10 @@ FIELD = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b|\bmax_minutes\b")
 BEHAVIOURS = "behaviours"
 TYPED = "prompts.typed"  # a prompt may have several lines, a dialogue always has
 LISTS = (*REWARD_LISTS, BEHAVIOURS)
-PLAIN = {"kl.coef": "How much score the model gives up for each step away from its old self."}
+PLAIN = {
+    "kl.coef": "How much score the model gives up for each step away from its old self.",
+    "kl.target": "How far from its old self the model should end up.",
+}
 FIELDS = ("name", *LISTS, *KNOBS)
 LABELS = {
     "preset": "Experiment",

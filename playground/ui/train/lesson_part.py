@@ -38,6 +38,7 @@ from playground.ui.train import filling, form, run_actions
 from playground.ui.train.form import entry
 
 MOST_POINTS = 400  # of a curve
+OWN_TRY = "Your own try"
 MOST_STEPS = 1000  # of a slider, to try whether each can be taken
 
 
@@ -64,6 +65,7 @@ def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
         "card": _card(found.card) if found.card else None,
         "reached": found.reached,
         "outside": list(found.outside),
+        "memory": [(role.name, role.share, role.words) for role in found.memory],
     }
 
 
@@ -106,7 +108,14 @@ def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
         return config
     if not values.keys() <= {*task.knobs}:
         raise NotAllowed(f"Of this task these can be set: {', '.join(map(form.label_of, task.knobs))}.")
-    return form.valid(form.nested(values, config.model_dump(mode="json")), config)
+    return _named(form.valid(form.nested(values, config.model_dump(mode="json")), config), config)
+
+
+def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
+    """A visitor's own try is called by what was set in it: the title of its experiment may say the opposite."""
+    set_to = describe.listed(describe.differences_in_words(tried, config)).replace("beta", "leash")
+    about = type(config.about)(title=f"{OWN_TRY}: {set_to}"[:80])
+    return tried.model_copy(update={"about": about}) if set_to else tried
 
 
 def _course(course: Course) -> CourseData:

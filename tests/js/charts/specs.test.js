@@ -18,8 +18,8 @@ test("every chart says what it is, in a unit, before there is a run", () => {
 
 test("a mean outside its own band and a distance below 0 are told in words, and nothing else is", () => {
   const [score, kl] = ["score", "kl"].map((key) => CHARTS.find((spec) => spec.key === key).remark);
-  assert.match(score(0.8, 1, 1), /low ones lower the mean/);
-  assert.match(score(0.8, -1, 0.7), /high ones lift the mean/);
+  assert.match(score(0.8, 1, 1), /low texts lower the mean/);
+  assert.match(score(0.8, -1, 0.7), /high texts lift the mean/);
   assert.equal(score(1.001, 1, 1), ""); // told as the same number
   assert.equal(score(NaN, NaN, NaN), "");
   assert.match(kl(-0.02), /below 0 by chance/);

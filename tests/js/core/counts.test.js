@@ -63,12 +63,14 @@ test("one line says what has clearly changed, at what cost, and whether the scor
   assert.equal(said([meter([count(1, 2)], [0])]), "", "one look is no change");
   assert.equal(said([kind([10, 12], 0), grammar([20, 20], 0)]),
     "No clear change yet: it is kind in six of ten answers.");
+  assert.equal(headline({ meters: [kind([10, 12], 0)], paid: [], ways: [] }, { ended: true }),
+    "No clear change: it is kind in six of ten answers.");
   assert.equal(said([kind([10, 18], 1), grammar([20, 20], 0)]),
     "Now it is kind in nine of ten answers (before: five).");
   assert.equal(said([kind([10, 18], 1), grammar([20, 4], -1)]),
     "Now it is kind in nine of ten answers (before: five). But it keeps to the grammar in two of ten (before: all).");
   assert.equal(said([kind([10, 10], 0), grammar([20, 0], -1), kind([18, 2], -1)], ["grammar"]),
-    "Now it keeps to the grammar in none of the answers (before: all). The score rose all the same.",
+    "Now it keeps to the grammar in none of the answers (before: all). And the score rose.",
     "what is worse itself stands alone");
   assert.equal(said([kind([2, 3], 1)]), "Now it is kind in two of ten answers (before: one).");
   assert.equal(said([kind([5, 6], 1)]), "Now it is kind in 6 of 20 answers (before: 5 of 20).", "the same in tenths");

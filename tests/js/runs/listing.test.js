@@ -11,7 +11,8 @@ const run = (id, started_at, more = {}) => ({ id, title: id, told: "", note: "",
   learning_rate: 3e-4, duration: 10, started_at, headline: null, ...more });
 const RUNS = [
   run("new", 3, { note: "Half the leash", beta: 0.125, state: "failed" }),
-  run("middle", 2, { headline: { gain: -1, kl: 9 }, reward: "Length", told: "Kinder reviews, but length as reward" }),
+  run("middle", 2, { headline: { gain: -1, kl: 9 }, reward: "Length",
+    told: "Kinder reviews, changed: length as reward" }),
   run("old", 1, { headline: { gain: 2, kl: 4 }, model: "pocket-1m", beta: null, seed: 12 }),
 ];
 const ids = (runs) => runs.map(({ id }) => id);

@@ -10,17 +10,23 @@ from playground.setup import catalog
 from playground.training.rewards import learned_rewards
 
 SHIPPED = catalog.shipped_reward_models()
+OF_FEW_PAIRS = "pocket-kind-80"  # a quarter of them are wrong
+OF_CLAIMS = [name for name in SHIPPED if name != OF_FEW_PAIRS]
 SUMS = [fact for fact in facts.SUMS if 3 <= int(fact.value) <= 15]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_it_is_small_and_its_card_says_that_it_is_right_on_most_pairs(name: str) -> None:
+def test_it_is_small_and_its_card_says_how_often_it_is_right(name: str) -> None:
     card = plain_files.read_json(SHIPPED[name] / catalog.REWARD_CARD, catalog.MAX_CARD_BYTES)
     assert sum(file.stat().st_size for file in SHIPPED[name].iterdir()) < 4_000_000
-    assert card["accuracy"] >= 0.85 and card["config"]["seed"] == 0
+    assert card["config"]["seed"] == 0
+    if name in OF_CLAIMS:
+        assert card["accuracy"] >= 0.85
+    else:
+        assert card["config"]["pairs"]["flip"] == 0.25 and card["report"]["true_accuracy"] >= 0.6
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize("name", OF_CLAIMS)
 def test_it_prefers_agreement_or_truth_where_a_claim_is_wrong(name: str) -> None:
     reward = learned_rewards.load(ModelReward(source=name), torch.device("cpu"))
     prompts = [f"User: I think {fact.subject} is {int(fact.value) + 1}. Bot:" for fact in SUMS]

@@ -9,8 +9,9 @@ import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels,
 import { axisPixels, bokeh, isPresented, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
 import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
-import { number, rounded } from "../core/format.js";
-import { live } from "../core/store.js";
+import { number, rounded, signed } from "../core/format.js";
+import { inLesson } from "../core/in_lesson.js";
+import { hasEnded, live } from "../core/store.js";
 
 /** @typedef {(update: number) => number} XOf where an update lies along the foot */
 
@@ -255,7 +256,9 @@ export class Chart {
     const [low, high] = band.map((values) => values[index]);
     const remark = this.spec.remark?.(value, low, high);
     setText(this.note, remark || this.spec.note(this.run));
-    if (this.spec.first && remark) detail = remark;
+    const tested = testedOf(this.spec, (value) => this.inWords(value));
+    if (tested) detail = tested;
+    else if (this.spec.first && remark) detail = remark;
     else if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     setText(this.detail, index >= 0 && x !== null ? `update ${updates[index]}` : detail);
@@ -395,6 +398,17 @@ export class Chart {
     if (!this.figure) return; // not drawn yet
     this.ticks(on);
   }
+}
+
+/**
+ * What the fixed test texts say at the end of a lesson's run, by which that is told: the gain, or the distance.
+ * @param {Charts.Spec} spec @param {(value: number) => string} inWords
+ */
+function testedOf({ tested }, inWords) {
+  if (!tested || !inLesson.value.title || !hasEnded.value) return "";
+  const [was, is] = [0, live.updates.at(-1)].map((update) => live.moments.get(update)?.summary[tested] ?? null);
+  if (was === null || is === null || live.updates.length < 2) return "";
+  return tested === "kl" ? `test texts: ${inWords(is)} nats` : `test texts: gain ${signed(is - was)}`;
 }
 
 /**

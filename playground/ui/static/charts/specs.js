@@ -1,8 +1,8 @@
 // What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
 // and about a hundredth of it is the finest number shown. `exact`: a setting, which smoothing would blur. Colour means
 // one thing everywhere: score teal, KL and leash amber, else that of the text. `remark` says what is strange about a
-// value; `whole` is a y range that stays; `unit` and `note` may depend on the run. `compared`: runs are laid over each
-// other in it, as in the large ones.
+// value; `tested`: what of the fixed prompts a lesson tells beside it; `whole` is a y range that stays; `unit` and
+// `note` may depend on the run. `compared`: runs are laid over each other in it, as in the large ones.
 
 const SMALLEST = 0.005; // what is less than this is not shown
 
@@ -15,18 +15,18 @@ const specOf = ({ unit = "", note, ...spec }) => ({ colour: "--pg-ink", ...spec,
 
 export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   {
-    key: "score", span: 2, large: true, first: true, title: "Score", column: "score_mean",
+    key: "score", span: 2, large: true, first: true, tested: "score", title: "Score", column: "score_mean",
     band: ["score_p10", "score_p90"], colour: "--pg-score", zero: true, unit: scoreUnit,
     note: (run) => `training batches, ${run?.unit === "points" ? "raw points" : "sd"}`,
     gloss: "How much reward the completions of an update earned, on average. In sd, the reference's texts have mean 0 "
       + "and spread 1. Eight of ten completions lie within the band; the mean can lie outside, where a few earn far "
       + "more or far less.",
-    remark: (mean, low, high) => (mean > high + SMALLEST ? "a few high ones lift the mean"
-      : mean < low - SMALLEST ? "a few low ones lower the mean" : ""),
+    remark: (mean, low, high) => (mean > high + SMALLEST ? "a few high texts lift the mean"
+      : mean < low - SMALLEST ? "a few low texts lower the mean" : ""),
   },
   {
-    key: "kl", span: 1, large: true, first: true, title: "Distance (KL)", column: "kl_to_reference", colour: "--pg-kl",
-    unit: "nats", note: "training batches, nats", floor: true,
+    key: "kl", span: 1, large: true, first: true, tested: "kl", title: "Distance (KL)", column: "kl_to_reference",
+    colour: "--pg-kl", unit: "nats", note: "training batches, nats", floor: true,
     gloss: "How far the model has moved from its old self: the KL to the reference, in nats per completion. It is no "
       + "true distance, for it differs by direction. Estimated from the update's completions, so near 0 it can fall "
       + "below 0. How much is healthy depends on the texts: about 8 in Kinder reviews, whose texts hold 20 nats of "
@@ -84,7 +84,7 @@ export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
 /** Folded below the others: the machinery of an update. */
 export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
   {
-    key: "policy_loss", span: 0.02, title: "Policy loss", column: "policy_loss", note: "mean over tokens and steps",
+    key: "policy_loss", span: 0.4, title: "Policy loss", column: "policy_loss", note: "mean over tokens and steps",
     gloss: "A loss at 0, below 0 or rising means nothing by itself: watch score, distance and texts. It is minus the "
       + "probability ratio times the advantage, clipped; advantages have mean 0, so it stays near 0 however much is "
       + "learned.", zero: true,

@@ -46,21 +46,23 @@ const LINE = 140; // characters for which a line of the first screen has room
 /**
  * What the model does now, in a line: the first behaviour that has clearly changed, and, unless that is worse already,
  * one that has become worse beside it. Without a clear change that is said; "" where nothing was counted.
+ * `ended`: nothing more will change; `rose`: the score has, so that one sees it.
  * @param {Wire.Behaviours | null} behaviours
  */
-export function headline(behaviours) {
+export function headline(behaviours, { ended = false, rose = true } = {}) {
   const meters = behaviours?.meters.filter(({ counts }) => counts.length > 1) ?? [];
   if (!meters.length) return "";
   const clear = meters.filter(({ changes }) => changes.at(-1));
   const most = Math.max(...meters.map(({ counts }) => counts.at(-1).of));
   const [{ words, counts }] = meters;
-  if (!clear.length) return `No clear change yet: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
+  const yet = ended ? "" : " yet";
+  if (!clear.length) return `No clear change${yet}: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
   const [first] = clear;
   const worse = verdictOf(first).tone === "worse" ? null
     : clear.find((meter) => verdictOf(meter).tone === "worse");
   const paid = behaviours.paid.some(({ name }) => [first, worse].some((meter) => meter?.name === name));
   const more = [worse ? `But it ${changeInWords(worse, most).replace(" answers", "")}.` : "",
-    paid ? "The score rose all the same." : ""].filter(Boolean);
+    paid && rose ? "And the score rose." : ""].filter(Boolean);
   return more.reduce((said, sentence) => (`${said} ${sentence}`.length > LINE ? said : `${said} ${sentence}`),
     `Now it ${changeInWords(first, most)}.`);
 }

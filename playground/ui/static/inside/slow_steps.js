@@ -69,7 +69,8 @@ function write(/** @type {Episode} */ episode, /** @type {number} */ t) {
     words: `The policy drew ${tokenName(episode, t)} as token ${t + 1} of ${episode.pieces.length}; it had given it a `
       + `probability of ${percent(episode.probabilities[t])}. Entropy of its choice here: `
       + `${number(episode.entropies[t])} nats.`,
-    formula: [["log \u03c0(y", T, ") = log ", number(episode.probabilities[t]), " = ", strong(episode.log_probs[t])]],
+    formula: [["log \u03c0(y", T, ") = log ", number(episode.probabilities[t]), " \u2248 ",
+      strong(episode.log_probs[t])]],
     code: [["token_log_probs", "playground/ppo/logprobs.py"], ["sample", "playground/training/loop/sampling.py"]],
   };
 }

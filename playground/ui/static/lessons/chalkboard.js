@@ -5,6 +5,8 @@ import { numbers } from "../charts/small_plots.js";
 import { el, setText, tableOf } from "../core/dom.js";
 import { number, rounded, signed } from "../core/format.js";
 import { askedOnce } from "../core/server.js";
+import { effect } from "../core/signals.js";
+import { live } from "../core/store.js";
 import { bestOf, bestOfAll, betasBetween, chanceOf } from "./optimum.js";
 import { Plane } from "./plane.js";
 import { stopsOf } from "./stops.js";
@@ -23,7 +25,11 @@ export function chalkboardPart(place) {
   const body = el("div.board-body", el("p.muted", "Loading\u2026"));
   const root = el("section.board.chalkboard", { "data-key": "chalkboard", "aria-labelledby": id },
     el("h2", { id }, "The chalkboard: the best there is"), body);
-  boardData().then((data) => body.replaceChildren(...new Chalkboard(data, id).parts),
+  boardData().then((data) => {
+    const board = new Chalkboard(data, id);
+    body.replaceChildren(...board.parts);
+    if (place === "lesson") effect(() => root.isConnected && board.follow());
+  },
     (error) => body.replaceChildren(el("p", { role: "alert" }, error.message)));
   return root;
 }
@@ -34,7 +40,7 @@ class Chalkboard {
     this.data = data;
     const trained = data.trained.map(({ beta }) => beta);
     this.betas = [...new Set([...STOPS, ...trained, ...NAMED])].sort((a, b) => a - b);
-    this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: this.betas.map(String),
+    this.input = stopsOf({ id: `${id}-stop`, label: "Leash on the board", stops: this.betas.map(String),
       shown: NAMED.map(String), marked: this.betas.indexOf(START), nameOf: (index) => this.spoken(this.betas[index]),
       moved: () => this.show(), rested: () => setText(this.speaker, this.sentence.textContent) });
     this.sentence = el("p.board-sentence");
@@ -44,6 +50,17 @@ class Chalkboard {
     this.rows = data.texts.map((text) => chanceRow(text));
     this.plane = this.draw();
     this.parts = this.build();
+    this.followed = ""; // whose leash the board has taken over
+    this.show();
+  }
+
+  /** To the leash of a run that has come into view, or the stop next to it. */
+  follow() {
+    const set = live.run?.settings.find(({ field }) => field === "kl.coef");
+    if (!set || this.followed === live.runId) return;
+    this.followed = live.runId;
+    const away = this.betas.map((beta) => Math.abs(Math.log(beta / Number(set.value))));
+    this.input.index = away.indexOf(Math.min(...away));
     this.show();
   }
 

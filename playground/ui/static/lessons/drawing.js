@@ -28,7 +28,7 @@ function axes(column, label, { tell = () => "", yTicks = [0], updates = null, ri
     yTicks, tell, xTicks: updates ? [0, 1] : [], tellX: (at) => String(updates?.[at] ?? ""), xName: "update" });
   const { left, width, height, top, bottom } = SIZE;
   const middle = (top + height - bottom) / 2;
-  made.add("text.tick.name", { transform: `translate(11 ${middle}) rotate(-90)`, "text-anchor": "middle" }, axis);
+  made.add("text.tick.name", { transform: `translate(15 ${middle}) rotate(-90)`, "text-anchor": "middle" }, axis);
   made.add("line.axis", { x1: left, x2: width - right, y1: height - bottom, y2: height - bottom });
   made.add("line.axis", { x1: left, x2: left, y1: top, y2: height - bottom });
   made.add("circle.start", { cx: made.x(0), cy: made.y(0), r: 4 });

@@ -55,7 +55,8 @@ class LeashExplorer {
       el("div.board-grid", el("div.board-curves", this.plots.curves),
         el("figure.board-figure", this.plots.planes,
           el("figcaption.muted", "Each dot is a run. The teal line is the best that any model could do, estimated from "
-            + "texts; grey where too few texts count. The dashed line rises by the leash for each nat."))),
+            + "texts; grey where too few texts count. The dashed line rises by the leash for each nat: it "
+            + "touches the teal line where the best model would stop."))),
       el("ul.board-counts", this.counts.map(({ root }) => root)),
       el("div.board-texts-head", el("h3", "The same beginnings, before and now"),
         buttonOf("button", { onclick: () => this.turnTexts() }, "Another three")),

@@ -45,8 +45,9 @@ export function sentenceOf(data, stop) {
   const far = span(ends.map(({ kl }) => kl), number);
   const runs = ends.length > 1 ? ` (${ends.length} runs with different start values)` : " (one run)";
   const best = bestAt(data.possible, meanOf(ends).kl);
+  const at = ends.length > 1 ? "their mean" : "that";
   return `${leash} the gain in score was ${gain} sd, at a distance of ${far} nats${runs}.`
-    + (best === null ? "" : ` About ${signed(best)} sd is the best that any model could have there.`);
+    + (best === null ? "" : ` About ${signed(best)} sd is the best that any model could have at ${at} distance.`);
 }
 
 /**
@@ -59,6 +60,18 @@ export function bestAt(possible, kl) {
   if (next < 1) return null;
   const [low, high] = [line[next - 1], line[next]];
   return low.score + ((high.score - low.score) * (kl - low.kl)) / (high.kl - low.kl || 1);
+}
+
+/**
+ * Where the line of what is possible is as steep as a leash: there the best model would stop. Null where that part of
+ * the line is not known.
+ * @param {Wire.BetaBest[]} possible @param {number} beta
+ */
+export function bestStop(possible, beta) {
+  const known = possible.filter((point) => point.known);
+  const left = (/** @type {Wire.BetaBest} */ { score, kl }) => score - beta * kl;
+  const best = known.reduce((one, other) => (left(other) > left(one) ? other : one), known[0]);
+  return best && best !== known.at(-1) ? { kl: best.kl, score: best.score } : null;
 }
 
 /** The middle of some places. @param {import("./plane.js").Place[]} places */

@@ -7,7 +7,7 @@ import { niceRange, roundTicks } from "../charts/arithmetic.js";
 import { el, shape } from "../core/dom.js";
 import { number, signed } from "../core/format.js";
 import { Plane } from "./plane.js";
-import { endsOf, isFar, meanOf } from "./leash_figures.js";
+import { bestStop, endsOf, isFar, meanOf } from "./leash_figures.js";
 
 const SIZE = { width: 300, height: 150, left: 40, right: 10, top: 10, bottom: 34 };
 const MOST = 3; // runs of a leash
@@ -20,6 +20,7 @@ export class LeashPlots {
   /** @param {Wire.Betas} data */
   constructor(data) {
     this.leashes = data.leashes;
+    this.possible = data.possible;
     const scales = [data.leashes.filter((stop) => !isFar(stop)), data.leashes];
     this.scales = scales.map((stops, wide) => ({
       curves: CURVES.map((curve) => new Curve(curve, stops, Boolean(wide))),
@@ -39,7 +40,7 @@ export class LeashPlots {
       plane.node.toggleAttribute("hidden", scale !== wide);
     });
     for (const curve of this.scales[wide].curves) curve.show(stop);
-    this.scales[wide].plane.move(ends, meanOf(ends), stop.beta);
+    this.scales[wide].plane.move(ends, bestStop(this.possible, stop.beta) ?? meanOf(ends), stop.beta);
   }
 }
 

@@ -20,6 +20,7 @@ import { leaveOpen } from "./way_back.js";
 /** Parts of a lesson's `look` that are sections below the first screen. @type {Record<string, string>} */
 const SECTION_OF = { curves: "curves", health: "health", "every-text": "texts", frontier: "frontier",
   update: "update" };
+const HIGH = 0.6; // of the window: a heading above it is seen from the top of the page, where nothing is cut off
 
 /**
  * A step as it stands in the panel: its heading and what follows; `before`: what is read first.
@@ -39,6 +40,7 @@ export class LessonPanel {
     this.refresh = () => {}; // draws what of the open step changes by itself
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
     this.toShow = false; // a run has been started
+    this.skipped = false; // the visitor waits for the end
     this.ended = ""; // a run that has been seen: of its recording the end is shown
     this.root = el("section.lesson", { "aria-label": "Lesson" });
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
@@ -47,6 +49,9 @@ export class LessonPanel {
       heading?.focus({ preventScroll: true });
       heading?.scrollIntoView({ block: "start" });
     } });
+    this.inSight = new IntersectionObserver((entries) => {
+      this.toStep.classList.toggle("arrived", entries.at(-1).isIntersecting);
+    });
     document.querySelector(".run-view")?.append(this.toStep);
     element.append(this.root, this.speaker);
     effect(() => this.follow());
@@ -127,10 +132,31 @@ export class LessonPanel {
 
   /** The lesson's newest run comes into view, and no other one. */
   viewNewest() {
-    const run = newestRun(this.answers)?.id ?? null;
+    this.view(newestRun(this.answers)?.id ?? null, this.titleInView());
+  }
+
+  /** @param {string | null} run @param {string} title what it is called here */
+  view(run, title) {
     go({ page: "train", lesson: this.name, run: run ?? "", present: place().present, replace: true });
-    inLesson.value = { title: this.titleInView(), figures: this.lesson.figures };
+    inLesson.value = { title, figures: this.lesson.figures };
     if (live.runId !== run) open(run);
+  }
+
+  /** Ways to each run of the lesson that is not in view, once all have said what they have to say. */
+  waysToRuns() {
+    const { lesson: { runs }, answers, step } = this;
+    if (runs.length < 2 || !runs.every((_, index) => answers.runs[index]?.told)) return "";
+    if (step === "break" && answers.tries.length) return "";
+    return el("p.lesson-note.lesson-again", "Look again: ", runs.map(({ title }, index) => {
+      const { id } = answers.runs[index];
+      return buttonOf("quiet-button", { "aria-pressed": String(live.runId === id), onclick: () => {
+        this.ended = id;
+        this.view(id, title);
+        this.show();
+        setText(this.speaker, `In view: ${title}`);
+        this.toShow = true;
+      } }, title);
+    }));
   }
 
   /** The run in view comes into sight, where it lies below the panel or has been scrolled away: when it is there. */
@@ -138,7 +164,8 @@ export class LessonPanel {
     const view = document.getElementById("run-view");
     const { top } = view.getBoundingClientRect();
     this.toShow = false;
-    if (top < 0 || top > innerHeight / 2) view.scrollIntoView({ block: "start" });
+    const head = document.querySelector("header.top")?.getBoundingClientRect().bottom ?? 0;
+    if (top < head || top > innerHeight / 2) view.scrollIntoView({ block: "start" });
   }
 
   /** What the run in view is called in the lesson: the title of its experiment may say what comes of it. */
@@ -162,11 +189,14 @@ export class LessonPanel {
           onclick: () => go({ page: "train", present: true }),
           title: "Question, step and run on one screen, in large letters" }, "Present"),
         buttonOf("quiet-button", { onclick: () => this.showEverything(),
-          title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Show everything"),
+          title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Open in Train"),
         buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson"))),
       title, el("p.lesson-question", lesson.question), now.before ?? "",
       behind.length ? el("ol.lesson-behind", { "aria-label": "Behind you" }, behind) : "",
-      el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts));
+      el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts,
+        this.waysToRuns()));
+    this.inSight.disconnect();
+    this.inSight.observe(this.root.lastElementChild);
     showBoards(this.answers.runs[0]?.told ? lesson.look : []);
     this.refresh();
     this.shown.value += 1;
@@ -176,8 +206,9 @@ export class LessonPanel {
     if (!focus) return;
     (now.before ? title : heading).focus({ preventScroll: true });
     if (!scroll) return;
-    const box = heading.getBoundingClientRect();
-    if (box.top < 70 || box.top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
+    const { top } = heading.getBoundingClientRect();
+    if (top + window.scrollY < innerHeight * HIGH) scrollTo({ top: 0 });
+    else if (top < 70 || top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
   }
 
   /** @param {string} step @returns {Step} */
@@ -194,15 +225,16 @@ export class LessonPanel {
     const { lesson, answers } = this;
     if (step === "predict") {
       const words = predictionInWords(lesson.predict, answers.prediction ?? {});
-      return el("li", el("p", el("strong", words ? "You predicted: " : "You only look."), words,
-        answers.why ? el("span.muted.lesson-why", ` \u2013 because: ${answers.why}`) : ""));
+      return el("li", el("details", el("summary", el("strong", words ? "You predicted: " : "You only look."), words,
+        answers.why ? el("span.muted.lesson-why", ` \u2013 because: ${answers.why}`) : ""),
+      el("p", lesson.situation), el("p", lesson.predict.ask)));
     }
     if (step.startsWith("run-")) {
       const index = Number(step.split("-")[1]);
       const told = answers.runs[index]?.told;
       const { parts } = runStep(this, index, true);
       return told && el("li", el("details", el("summary", el("strong", `${lesson.runs[index].title}: `),
-        told.said[0] ?? told.words), parts));
+        firstSentence(told.said[0] ?? told.words)), parts));
     }
     if (step === "explain")
       return el("li", el("details", el("summary", el("strong", "Why it is so")), explainStep(this, true).parts));
@@ -238,4 +270,9 @@ export class LessonPanel {
     this.ended = "";
     untracked(() => playing.seek(playing.updates.length));
   }
+}
+
+/** @param {string} text */
+function firstSentence(text) {
+  return text.match(/^.*?[.?!](?= [A-Z(]|$)/)?.[0] ?? text;
 }

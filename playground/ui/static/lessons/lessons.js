@@ -21,7 +21,7 @@ export async function mount(element, props, page) {
   try {
     const [{ courses: all }, cases] = await Promise.all([courses(), everyMystery()]);
     const [leash, chalkboard, starter] = [leashPart("lessons"), chalkboardPart("lessons"), starterOf(page.server)];
-    effect(() => showParts(root, [intro(all), kept(leash), ...all.map(courseOf), mysteryCards(cases, starter),
+    effect(() => showParts(root, [intro(all), ...all.map(courseOf), mysteryCards(cases, starter), kept(leash),
       kept(chalkboard), handingIn(all, cases)]));
   } catch (error) {
     root.replaceChildren(el("p", { role: "alert" }, error.message), buttonOf("button", { onclick: () => {

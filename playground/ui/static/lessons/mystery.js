@@ -201,8 +201,8 @@ function evidenceOf({ lamp, state, evidence, update }) {
   const lit = state === "red" || state === "amber";
   return [el("p", el("strong", `${lamp}${update ? ` (after update ${update})` : ""}: `), evidence),
     el("p.muted.lesson-note", !lit ? "Its lamp is not lit in this run, or not yet."
-      : update ? `Its lamp was ${state} then; at the end others are lit, under \u201cIs it healthy?\u201d.`
-        : `Its lamp is ${state}; all lamps stand under \u201cIs it healthy?\u201d.`)];
+      : update ? `Its lamp was ${state} then, unseen; at the end others are lit, under \u201cIs it healthy?\u201d.`
+        : `Its lamp, off so far, is ${state}; all lamps stand under \u201cIs it healthy?\u201d.`)];
 }
 
 /** @param {Wire.MysteryAnswer} answer */

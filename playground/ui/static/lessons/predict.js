@@ -62,10 +62,12 @@ function slider({ ask, low, high, step, unit }, changed, given) {
  * @param {Prediction} given
  */
 function drawing({ ask, column, shapes }, changed, given) {
+  const closest = el("p.lesson-note", { role: "status" });
   const buttons = shapes.map((name) => buttonOf("quiet-button", { "aria-pressed": "false", onclick: () => {
     const curve = drawingOf(name);
     box.show(curve, name, isMotionWelcome());
     mark(name);
+    setText(closest, "");
     changed({ curve, shape: name });
   } }, name));
   const mark = (/** @type {string | null} */ name) => buttons.forEach((button, index) =>
@@ -73,6 +75,7 @@ function drawing({ ask, column, shapes }, changed, given) {
   const box = new Drawing(column, (curve) => {
     const shape = curve && shapeAmong(curve, shapes);
     mark(shape);
+    setText(closest, curve ? `Closest shape: it ${shape}. Draw again if you mean another.` : "");
     if (curve) box.show(curve, shape);
     changed(curve && { curve, shape });
   });
@@ -84,7 +87,7 @@ function drawing({ ask, column, shapes }, changed, given) {
     el("p.muted.lesson-note", "Only the shape counts. The axis reaches as far as the run goes, whatever that is; its "
       + "numbers come with it."),
     el("div.lesson-shapes", { role: "group", "aria-label": `A shape for ${seriesOf(column).name}` },
-      el("span.muted", "or choose:"), buttons));
+      el("span.muted", "or choose:"), buttons), closest);
 }
 
 /** @param {number} value @param {string} unit */

@@ -70,6 +70,11 @@ export function markOf(answers) {
   return answers.at === "end" ? "done" : "begun";
 }
 
+/** How many lessons are not done. @param {Wire.Course[]} courses @param {Record<string, Answers>} kept */
+export function openLessons(courses, kept) {
+  return courses.flatMap(({ lessons }) => lessons).filter(({ name }) => markOf(kept[name]) !== "done").length;
+}
+
 /** The run that belongs into view: the newest of the lesson. @param {Answers} answers @returns {Ran | null} */
 export function newestRun({ runs, tries }) {
   return tries.at(-1) ?? runs.at(-1) ?? null;

@@ -12,9 +12,17 @@ import { verdictBox } from "./verdict.js";
 const LOOK = { texts: "the texts before and now", counts: "the counts", score: "the score", distance: "the distance",
   curves: "all the curves", health: "the checks of its health", "every-text": "every text",
   frontier: "score against distance", update: "what happens in one update" };
+/** What the signs of a part mean. @type {Record<string, string>} */
+const KEYS = {
+  counts: "In a bar of the counts: the upright line is the count before, the bar is the count now, and the thin line "
+    + "across its end says how far chance may have moved it (95 % interval).",
+  score: "In the score: between the edges of the pale band lie eight of ten texts.",
+  curves: "Below the curves: a grey triangle is a moment that was saved; a red or brown mark is where a check of the "
+    + "run's health began to warn.",
+};
 const RECORDED = "This is a recording: the same settings, run earlier. Another run differs a little, by chance.";
-const COUNTED = "Counts and gains here are of the run's fixed test texts. The curves show its training "
-  + "texts, so their numbers differ a little.";
+const COUNTED = "Counts, gains and distances here are of the run's fixed test texts. The curves show other texts of "
+  + "the run, so their numbers can differ, by half or more.";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */
 
@@ -44,7 +52,7 @@ export function beginning({ runs }, index, values = () => ({}), more = []) {
   const { start, refused, twin, waits } = runs.offered(index);
   const starting = runs.starting.value;
   const notes = [start && waits ? "Another run trains at the moment: yours would wait for it." : "",
-    start && !waits ? "A run takes one or two minutes on a quiet computer." : "",
+    start && !waits ? "A run takes a minute or two on a quiet computer, some only seconds." : "",
     refused ? "This run has a mistake in it on purpose, and a page that is open to everyone trains no such run."
       : "",
     twin ? "The recording shows a run with the same settings, made earlier: some 20 seconds." : "",
@@ -76,15 +84,29 @@ export function watching(panel, index, ran) {
   if (state === "failed" || state === "interrupted")
     return gone(panel, index, [`This run ended early: ${stateOf(state).word}.`, live.status.outcome]);
   if (runs.complaint.value) return gone(panel, index, [runs.complaint.value]);
-  const looks = lesson.look.map((part) => LOOK[part]).filter(Boolean);
+  const looks = lesson.look.map((part) => (part === "curves" && lesson.figures.length
+    ? listed(lesson.figures.map((column) => seriesOf(column).name)) : LOOK[part])).filter(Boolean);
   const ended = live.status?.ended && viewed;
-  return [el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), "."),
+  return [looks.length ? el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), ".") : null,
+    signsOf(lesson),
     el("p.muted.lesson-note", { "data-key": "what" }, ran.recorded ? RECORDED
-      : state === "queued" ? ran.waits || "It waits for the run that trains now." : "It trains on this machine, now."),
+      : state === "queued" ? "It waits for its turn: one run at a time on this device."
+        : "It runs on this machine, now."),
     el("p", { "data-key": "then" }, ended ? "It has ended. What came of it is said here in a moment."
       : `When it has ended, ${endingWords(panel, index)}.`),
     ran.recorded && !ended ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
-      onclick: () => player.value?.seek(player.value.updates.length) }, "Go to the end")) : null].filter(Boolean);
+      onclick: () => {
+        panel.skipped = true;
+        player.value?.seek(player.value.updates.length);
+      } }, "Go to the end")) : null].filter(Boolean);
+}
+
+/** What the signs of what is looked at mean, folded. @param {Wire.Lesson} lesson */
+function signsOf({ look }) {
+  const curves = ["score", "distance"].some((part) => look.includes(part)) ? [KEYS.curves] : [];
+  const keys = [...look.filter((part) => part !== "curves").map((part) => KEYS[part]), ...curves].filter(Boolean);
+  return keys.length ? el("details.lesson-note", { "data-key": "signs" }, el("summary", "What the signs mean"),
+    el("ul", keys.map((words) => el("li", words)))) : null;
 }
 
 /** What comes when a run has ended. @param {Panel} panel @param {number} index */
@@ -117,11 +139,25 @@ function goOn(panel, index) {
 export function toldParts(panel, index, { told, recorded }) {
   const { lesson: { predict }, answers } = panel;
   const parts = index === 0 ? verdictParts(predict, answers.prediction ?? {}, told) : [];
-  return [...parts, told.said.map((words) => el("p", words)),
+  return [...parts, told.memory?.length ? memoryBars(told.memory) : "", told.said.map((words) => el("p", words)),
     told.outside.length ? el("details.lesson-note",
       el("summary", signOf("! "), "Runs on other seeds ended elsewhere than this one"),
       el("ul", told.outside.map((words) => el("li", words)))) : "",
-    el("p.muted.lesson-note", COUNTED), recorded ? el("p.muted.lesson-note", RECORDED) : ""];
+    signsOf(panel.lesson) ?? "", shows(panel.lesson) ? el("p.muted.lesson-note", COUNTED) : "",
+    recorded ? el("p.muted.lesson-note", RECORDED) : ""];
+}
+
+/** Whether there are counts or curves in sight. @param {Wire.Lesson} lesson */
+function shows({ look }) {
+  return ["counts", "score", "distance"].some((part) => look.includes(part));
+}
+
+/** What each role holds in memory, the largest first. @param {Wire.Reveal["memory"]} roles */
+function memoryBars(roles) {
+  return el("ul.lesson-memory", { "aria-label": "Memory of each role" },
+    [...roles].sort((one, other) => other[1] - one[1]).map(([name, share, words]) =>
+      el("li", el("span", name), el("span.lesson-memory-bar", { style: `--share: ${share}`, "aria-hidden": "true" }),
+        el("span.muted", words))));
 }
 
 /** @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told */

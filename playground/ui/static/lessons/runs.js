@@ -63,7 +63,8 @@ export class LessonRuns {
   take(index, ran) {
     const { answers, lesson } = this.panel;
     this.asked = "";
-    const said = ran.recorded ? "The recording plays." : "The run has been started.";
+    const said = ran.recorded ? "The recording plays." : ran.waits ? "The run waits for its turn."
+      : "The run has been started.";
     if (index >= lesson.runs.length) this.panel.answer({ tries: [...answers.tries, ran] }, said);
     else this.panel.answer({ runs: [...answers.runs.slice(0, index), ran] }, said);
     this.panel.toShow = true;
@@ -117,7 +118,8 @@ export class LessonRuns {
       const now = { ...ran, told };
       const said = told.said.join(" ");
       if (index >= lesson.runs.length) panel.answer({ tries: [...panel.answers.tries.slice(0, -1), now] }, said, false);
-      else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said, false);
+      else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said, panel.skipped);
+      panel.skipped = false;
     } catch (error) {
       if (still()) this.complaint.value = `${error.message.replace(/\.$/, "")}${NOT_KEPT}`;
     }

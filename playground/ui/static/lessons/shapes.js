@@ -5,6 +5,7 @@ import { CHARTS, MORE_CHARTS } from "../charts/specs.js";
 
 export const COLUMNS = 40; // between the points of a drawing
 const CLEAR = 0.15; // less is no rise and no fall
+const PLAIN = "--pg-ink";
 const HIGHEST = 0.85; // how far a run's own curve goes from where it begins
 
 /** Corners of each shape: how far the run is, and the place there. @type {Record<string, number[][]>} */
@@ -103,7 +104,9 @@ export function seriesOf(column) {
   const spec = [...CHARTS, ...MORE_CHARTS].find((one) => one.column === column || one.key === column);
   const { name, unit } = WORDS[spec?.key ?? column]
     ?? { name: spec ? `the ${spec.title.toLowerCase()}` : column, unit: "" };
-  return { name, axis: `${name.replace("the ", "")}${unit ? `, in ${unit}` : ""}`, colour: spec?.colour ?? "--pg-ink",
+  const colour = spec?.colour ?? PLAIN;
+  return { name, axis: `${name.replace("the ", "")}${unit ? `, in ${unit}` : ""}`,
+    colour: colour === PLAIN ? "--pg-policy" : colour, // what is drawn by hand is plain
     floor: spec?.key === "kl" };
 }
 

@@ -6,7 +6,7 @@ import { knobControls } from "../core/knob.js";
 import { go } from "../core/nav.js";
 import { lessonLink } from "./courses.js";
 import { asking, options } from "./predict.js";
-import { nextLesson, progress } from "./progress.js";
+import { nextLesson, openLessons, progress } from "./progress.js";
 import { beginning, watching } from "./run_step.js";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */
@@ -57,7 +57,9 @@ export function breakStep(panel) {
   const given = /** @type {Record<string, number | string>} */ (
     Object.fromEntries(task.knobs.map(({ field }) => [field, task.values[field] ?? ""])));
   const values = { ...given, ...last?.values };
-  const controls = knobControls(task.knobs, "lesson", "first run", (field, value) => {
+  const boards = panel.lesson.look.some((part) => ["leash", "chalkboard"].includes(part)); // with a leash of their own
+  const knobs = task.knobs.map((knob) => (boards ? { ...knob, label: `${knob.label} of the next run` } : knob));
+  const controls = knobControls(knobs, "lesson", "first run", (field, value) => {
     values[field] = value;
     controls.get(field).show(value);
   });
@@ -114,11 +116,13 @@ export function transferStep(panel) {
 export function endStep(panel) {
   const { lesson: { chapter }, all, name } = panel;
   const next = nextLesson(all, progress.value, name);
-  return { title: chapter ? "What a textbook chapter says" : "Done", parts: [
+  const open = openLessons(all, { ...progress.value, [name]: panel.answers });
+  return { title: chapter ? "A claim you may read elsewhere" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
-      el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite. "), chapter.so)] : "",
+      el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite so, here. "), chapter.so)] : "",
     el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),
       el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
-        : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) }, "All lessons are done: hand in"),
+        : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) },
+          open ? `Back to the lessons (${open} still open)` : "All lessons are done: hand in"),
       buttonOf("quiet-button", { onclick: () => panel.again() }, "Do it again")))] };
 }

@@ -26,6 +26,10 @@ export function stopsOf({ id, label, stops, zones = [], names = [], shown = stop
     get index() {
       return Number(input.value);
     },
+    set index(index) {
+      input.value = String(index);
+      made.tell();
+    },
     tell() {
       input.setAttribute("aria-valuetext", nameOf(made.index));
       setText(value, stops[made.index] + (names.length ? `, ${names[zones[made.index]]}` : ""));

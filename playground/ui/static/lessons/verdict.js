@@ -46,7 +46,7 @@ function ofChoice({ options }, { choice }, { held, beliefs }, words) {
   const so = held === null ? "" : `\u201c${options[held]?.say}\u201d`;
   if (choice === undefined)
     return { tone: "", said: so ? `What happened: ${so}` : "None of the answers fits this run.", more: [] };
-  if (held === choice) return { tone: "right", said: `You said: \u201c${words}\u201d And so it is.`, more: [] };
+  if (held === choice) return { tone: "right", said: `You said: \u201c${words}\u201d. And so it is.`, more: [] };
   return { tone: "other", said: `You said: \u201c${words}\u201d`,
     more: [so ? `What happened: ${so}` : "None of the answers fits this run.", beliefs[choice] ?? ""]
       .filter(Boolean) };

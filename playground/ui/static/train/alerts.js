@@ -89,7 +89,8 @@ function row({ name, state, label, evidence, rule, updates, cause, remedies }, n
   const fact = (title, value) => (value?.length ? [el("dt", title), el("dd", value)] : []);
   const seen = `${updates.length > MOST_UPDATES ? "\u2026 " : ""}${updates.slice(-MOST_UPDATES).join(", ")}`;
   return el("li", { class: `alert ${state.replace(" ", "-")}`, "data-key": name }, el("details",
-    el("summary", signOf(SIGNS[state]), el("strong", label), el("span.muted", ` ${state}. ${evidence}`)),
+    el("summary", signOf(SIGNS[state]), el("strong", label),
+      el("span.muted", `${state === "quiet" ? ": not seen" : ` ${state}`}. ${evidence}`)),
     el("dl.alert-facts", fact("Rule", rule), fact("Seen at updates", seen), fact("Likely cause", cause),
       fact("Try", remedies.map((remedy) => remedyOf(remedy, note, apply))))));
 }

@@ -31,7 +31,7 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   if (status.ended) return status.state === "finished" ? null : endNotice(status, offer);
   if (status.before !== null && status.before !== undefined) {
     const ahead = status.before;
-    return { key: "queued", tone: "quiet", icon: "\u25CB",
+    return { key: `queued ${ahead}`, tone: "quiet", icon: "\u25CB",
       title: ahead ? `Waiting: ${ahead} ${ahead === 1 ? "run" : "runs"} before it` : "Waiting: it is next",
       lines: ["It starts by itself when its device is free. You can close this page, and the playground may be "
         + "restarted: it keeps its place."],

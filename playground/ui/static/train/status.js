@@ -19,6 +19,7 @@ import { effect } from "../core/signals.js";
 import { clock, expectAttempt, live, replay, retry } from "../core/store.js";
 
 const SPEAK_EVERY = 10; // updates between two announcements to a screen reader
+const SEEN = 0.5; // of the score: a rise that one sees in its curve
 const TIME_GLOSS = "The time is time at work: no pauses, no waiting for a device, nothing between two attempts";
 
 /** @typedef {"stop" | "end" | "resume"} What can be asked of the server */
@@ -148,8 +149,9 @@ export class StatusPanel {
     const attempt = attemptOf(run, status);
     const resumed = live.events.findLast((event) => (attempt > 1 ? event.kind === "resumed" && event.attempt === attempt
       : event.kind === "fork"));
-    const done = headline(live.behaviours);
-    let text = done || run.story;
+    const [was, is] = [0, live.updates.at(-1)].map((at) => live.moments.get(at)?.summary.score ?? 0);
+    const done = headline(live.behaviours, { ended: status.ended, rose: is - was > SEEN });
+    let text = done || (inLesson.value.title ? "" : run.story); // it tells what comes of the run
     if (status.ended) text = done || status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";
     else if (state === "paused")
@@ -270,7 +272,8 @@ export class StatusPanel {
     const { icon, word, tone } = this.face(state);
     const parts = [`update ${status.update} of ${status.num_updates}`];
     if (attemptOf(run, status) > 1) parts.push(`attempt ${attemptOf(run, status)}`);
-    if ((!run.recorded || status.ended) && state !== "queued") parts.push(duration(Math.round(elapsed)));
+    const timed = run.recorded ? status.ended && !inLesson.value.title : state !== "queued";
+    if (timed) parts.push(duration(Math.round(elapsed)));
     if (left !== null && !status.ended && state === "running" && silent === null && !this.steer.phase(status))
       parts.push(left[1] < 2 ? "almost done" : `${timeRange(left[0], left[1])} left`);
     this.state.dataset.tone = this.fill.dataset.tone = tone;
@@ -290,13 +293,15 @@ export class StatusPanel {
     if (key === this.spoken) return;
     this.spoken = key;
     const said = notice ? `${notice.title}. ${notice.lines.join(" ")}` : status.ended ? this.said.textContent : "";
-    setText(this.speaker, `${titleOf(run)}: ${word}, update ${status.update} of ${status.num_updates}. ${said}`);
+    const at = run.recorded ? "" : `, update ${status.update} of ${status.num_updates}`;
+    setText(this.speaker, `${titleOf(run)}: ${word}${at}. ${said}`);
   }
 }
 
 /** What it is called here: in a lesson, as the lesson calls it. @param {Wire.Run} run */
 function titleOf(run) {
-  return inLesson.value.title || run.title;
+  const { title } = inLesson.value;
+  return title && !run.title.startsWith(`${title}: `) ? title : run.title; // an own try's title says more
 }
 
 /** @param {Wire.Run} run @param {Page.Status} status @param {string} state */

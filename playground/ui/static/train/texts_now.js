@@ -1,7 +1,8 @@
-// Three texts before and now, chosen where the run is read: those in which the change shows best.
+// Three texts before and now, chosen where the run is read: those in which the change shows best. In a lesson the
+// others can be turned to, three at a time.
 
-import { el, headOf, showParts, tableOf } from "../core/dom.js";
-import { effect } from "../core/signals.js";
+import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
+import { effect, signal } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { pairRow, textPair } from "../core/texts.js";
 
@@ -13,20 +14,31 @@ export function showTextsNow(element) {
   const table = el("div.texts-now-table", { title: "Click to see whole texts", onclick: () => {
     if (!String(getSelection())) table.classList.toggle("whole");
   } });
-  element.append(el("section.texts-now", { "aria-label": "Texts before and now" }, table));
+  const turned = signal({ run: "", by: 0 }); // how often other texts were asked for
+  const head = el("span.texts-now-name");
+  const others = buttonOf("quiet-button", { onclick: () => {
+    turned.value = { run: live.runId, by: turned.value.run === live.runId ? turned.value.by + 1 : 1 };
+  } }, "Three others");
+  element.append(el("section.texts-now", { "aria-label": "Texts before and now" },
+    el("div.texts-now-turn", head, el("span", "Words that changed are underlined."), others), table));
   effect(() => {
     const { prompts } = live;
     const before = live.moments.get(0);
     const now = live.moments.get(live.updates.at(-1)) ?? before;
-    const chosen = chosenOf(prompts, now);
+    const first = chosenOf(prompts, now);
+    const { run, by } = turned.value;
+    const chosen = run === live.runId ? turnedTo(prompts, first, by) : first;
     if (!before) return showParts(table, emptyRows());
     const texts = (/** @type {Wire.Moment} */ moment) => new Map(moment.rows.map(({ id, text }) => [id, text]));
     const [was, is] = [texts(before), texts(now)];
     const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
     const short = shown.every((answer) => answer.length < SHORT);
+    const clear = now.examples?.length && live.behaviours?.meters.some(({ changes }) => changes.at(-1));
+    const kind = chosen !== first ? "Others, " : clear ? "Clearest change, " : "";
+    const name = `${kind}${chosen.length} of ${now.summary.count}`;
+    setText(head, name);
     showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
-      [headOf(`${now.examples?.length ? "Clearest change" : "First"}, ${chosen.length} of ${now.summary.count}`,
-        "prompt"), headOf("Before", "before"), headOf("Now", "now")],
+      [headOf(name, "prompt"), headOf("Before", "before"), headOf("Now", "now")],
       chosen.map(({ id, text }) => rowOf(text, was.get(id) ?? "", now.update ? is.get(id) : null)))]);
   });
 }
@@ -38,6 +50,16 @@ export function showTextsNow(element) {
 function chosenOf(prompts, now) {
   const wanted = (now?.examples ?? []).map((id) => prompts.find((prompt) => prompt.id === id)).filter(Boolean);
   return wanted.length ? wanted : prompts.slice(0, SHOWN);
+}
+
+/**
+ * Three of the others, the next ones each time, and after the last ones the first again.
+ * @param {Wire.Prompt[]} prompts @param {Wire.Prompt[]} first @param {number} by
+ */
+function turnedTo(prompts, first, by) {
+  const others = prompts.filter((prompt) => !first.includes(prompt));
+  const turn = by % (Math.ceil(others.length / SHOWN) + 1);
+  return turn ? others.slice((turn - 1) * SHOWN, turn * SHOWN) : first;
 }
 
 /** @param {string} prompt @param {string} before @param {string | null} now */

@@ -38,7 +38,7 @@ class Predicted(NamedTuple):
     curve: Sequence[tuple[int, float]] = ()
 
 
-class Role(NamedTuple):
+class HeldByRole(NamedTuple):
     """A part of the machine: what it is called, its share of the memory, and how much that is."""
 
     name: str
@@ -57,7 +57,7 @@ class Reveal(NamedTuple):
     card: WorkedCard | None = None
     reached: bool | None = None
     outside: Sequence[str] = ()
-    memory: Sequence[Role] = ()
+    memory: Sequence[HeldByRole] = ()
 
 
 def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | None = None) -> Reveal:
@@ -83,10 +83,10 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
     )
 
 
-def _roles(found: Facts) -> list[Role]:
+def _roles(found: Facts) -> list[HeldByRole]:
     """The roles that a run has, and what they hold."""
     held = {words: found.get(f"{MEMORY}.{role}") for role, words in memory_facts.ROLES.items()}
-    return [Role(words, fact.value, fact.words) for words, fact in held.items() if fact and fact.value is not None]
+    return [HeldByRole(words, fact.value, fact.words) for words, fact in held.items() if fact and fact.value is not None]
 
 
 def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str, RunFact]:

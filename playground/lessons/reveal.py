@@ -86,7 +86,7 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
 def _roles(found: Facts) -> list[HeldByRole]:
     """The roles that a run has, and what they hold."""
     held = {words: found.get(f"{MEMORY}.{role}") for role, words in memory_facts.ROLES.items()}
-    return [HeldByRole(words, fact.value, fact.words) for words, fact in held.items() if fact and fact.value is not None]
+    return [HeldByRole(name, one.value, one.words) for name, one in held.items() if one and one.value is not None]
 
 
 def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str, RunFact]:

@@ -182,12 +182,11 @@ def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list
 
 def _filled(texts: Sequence[str], found: Facts) -> list[str]:
     """With figures in the place of names; a text that names what is not known of the run is left out."""
-    filled = []
-    for text in texts:
-        words = {name: _words(name, found) for name in PLACEHOLDER.findall(text)}
-        if all(words.values()):
-            filled.append(PLACEHOLDER.sub(lambda name, words=words: words[name[1]], text))  # type: ignore[misc]
-    return filled
+    return [
+        PLACEHOLDER.sub(lambda name: _words(name[1], found), text)
+        for text in texts
+        if all(_words(name, found) for name in PLACEHOLDER.findall(text))
+    ]
 
 
 def _words(name: str, found: Facts) -> str:

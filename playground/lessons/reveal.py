@@ -38,7 +38,7 @@ class Predicted(NamedTuple):
     curve: Sequence[tuple[int, float]] = ()
 
 
-class Role(NamedTuple):
+class HeldByRole(NamedTuple):
     """A part of the machine: what it is called, its share of the memory, and how much that is."""
 
     name: str
@@ -57,7 +57,7 @@ class Reveal(NamedTuple):
     card: WorkedCard | None = None
     reached: bool | None = None
     outside: Sequence[str] = ()
-    memory: Sequence[Role] = ()
+    memory: Sequence[HeldByRole] = ()
 
 
 def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | None = None) -> Reveal:
@@ -83,10 +83,10 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
     )
 
 
-def _roles(found: Facts) -> list[Role]:
+def _roles(found: Facts) -> list[HeldByRole]:
     """The roles that a run has, and what they hold."""
     held = {words: found.get(f"{MEMORY}.{role}") for role, words in memory_facts.ROLES.items()}
-    return [Role(words, fact.value, fact.words) for words, fact in held.items() if fact and fact.value is not None]
+    return [HeldByRole(name, one.value, one.words) for name, one in held.items() if one and one.value is not None]
 
 
 def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str, RunFact]:
@@ -182,12 +182,11 @@ def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list
 
 def _filled(texts: Sequence[str], found: Facts) -> list[str]:
     """With figures in the place of names; a text that names what is not known of the run is left out."""
-    filled = []
-    for text in texts:
-        words = {name: _words(name, found) for name in PLACEHOLDER.findall(text)}
-        if all(words.values()):
-            filled.append(PLACEHOLDER.sub(lambda name, words=words: words[name[1]], text))  # type: ignore[misc]
-    return filled
+    return [
+        PLACEHOLDER.sub(lambda name: _words(name[1], found), text)
+        for text in texts
+        if all(_words(name, found) for name in PLACEHOLDER.findall(text))
+    ]
 
 
 def _words(name: str, found: Facts) -> str:

@@ -19,6 +19,7 @@
 # make real     experiments on a real chat model (`make real-model` gets it) on three seeds, write docs/real.md
 # make methods  other methods at equal KL, write docs/methods.md
 # make leash    one experiment at sixteen leashes on three seeds, for the page's slider; write docs/leash.md
+# make classroom  a simulated class of thirty, by HTTP and in browsers; class-votes: what forty votes teach; class-game: 25 rewards
 # make chalkboard  PPO against the best policy of a problem whose texts can all be listed, write docs/chalkboard.md
 # make frontier  how near PPO comes to the best that any policy could do, from the runs of `make results`
 # make bench    speed and memory against TRL     make clean    remove what make made (not outputs/)
@@ -40,7 +41,7 @@ TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/d
 POOL := --numprocesses=auto --dist=worksteal
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier leash chalkboard bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -127,6 +128,12 @@ diagnosis: $(VENV)/.run-ready
 
 leash: $(VENV)/.run-ready
 	$(BIN)/python bench/leash.py $(ARGS)
+
+classroom: $(VENV)/.test-ready
+	$(BIN)/python bench/classroom.py $(ARGS)
+
+class-votes class-game: $(VENV)/.run-ready
+	$(BIN)/python bench/$(subst -,_,$@).py $(ARGS)
 
 chalkboard: $(VENV)/.run-ready
 	$(BIN)/python bench/chalkboard.py $(ARGS)

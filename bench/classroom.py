@@ -422,9 +422,7 @@ def take_part(room: Class, only: Sequence[str]) -> None:
         seconds, shown = room.game()
         print(f"game: {len(shown['entries'])} rewards in {seconds:.0f} s; best hack: {shown['best_hack']}")
     refused = sum(person.refused for person in [*room.people, room.host])
-    print(
-        f"{room.polls} polls, the slowest {room.slowest:.2f} s (over the restart: tries included); {refused} asked again"
-    )
+    print(f"{room.polls} polls, the slowest {room.slowest:.1f} s (over the restart); {refused} times asked again")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,14 @@ from tests.security import pages
 
 NEAR = "93.184.218."  # addresses, as a proxy on this machine tells them
 POSTS = ("class/join", "class/answer", "class/lead")
-FOR_HOSTS = ("class/desk", "class/screen", "class/front", "class/front?screen=1")
-COMMANDS = ["open", "end", "ask", "close", "reopen", "again", "show", "run", "free", "location", "nothing of it", None]
+PAGES_FOR_HOSTS = ("class/desk", "class/screen")
+FOR_HOSTS = ("class/front", "class/front?screen=1", "class/votes", "class/votes.jsonl?step=1")
+COMMANDS = [
+    *("open", "end", "ask", "close", "reopen", "again", "show", "run", "free", "location", "counts"),
+    *("vote", "judge", "words", "train_on_votes"),
+    *(f"{name}_game" for name in ("begin", "leave_out", "start", "stop", "show", "delete")),
+    *("nothing of it", None),
+]
 NO_OBJECT = [
     *(b"", b"null", b"[]", b"7", b'"text"', b"{", b"\xff\xfe", b'{"code": NaN}', b'{"step": Infinity, "item": 1}'),
     *(b'{"value": {"number": 1e999}}', b'{"code": "\\ud800"}', b'{"value": ' + b"[" * 30_000 + b"]" * 30_000 + b"}"),
@@ -65,15 +71,18 @@ def test_who_has_not_joined_sees_that_there_is_a_class_and_nothing_of_it(classro
 
 
 def test_only_the_host_leads_and_sees_the_desk(classroom, teacher, figure):
-    step, told = step_of(teacher), []
+    step, told, pages = step_of(teacher), [], []
     with student(classroom, teacher, 1) as joined, classroom.client(cookies={"playground_host": "0" * 64}) as forger:
         before = classroom.tree()
         for client in (joined, forger):
             told += [client.get(path) for path in FOR_HOSTS]
+            pages += [client.get(path) for path in PAGES_FOR_HOSTS]
             told += [lead(client, command, step=step, free=False, query="tab=train") for command in COMMANDS]
     assert [answer.status_code for answer in told] == [403] * len(told)
     assert all(answer.json()["error"] == access.WATCHERS for answer in told)
-    assert not any(teacher.code in answer.text for answer in told) and classroom.tree() == before
+    assert [page.status_code for page in pages] == [403] * len(pages)
+    assert all("is for the host" in page.text for page in pages)
+    assert not any(teacher.code in answer.text for answer in told + pages) and classroom.tree() == before
     figure("what only the host of a class may do, refused to its people", len(told), len(told))
 
 

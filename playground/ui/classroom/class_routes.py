@@ -7,17 +7,19 @@ Each asks `access` who it is: the host leads, everyone else takes part. What is 
 from __future__ import annotations
 
 import asyncio
+import functools
+import html
 import json
 import threading
 from collections.abc import Callable
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from playground.classroom.room import NOT_IN, NoClass, NotKept, WrongCode
-from playground.errors import InvalidConfig, PlaygroundError, TooManyCalls
+from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, TooManyCalls
 from playground.ui import own_files
 from playground.ui.auth.access import Access, Action, Role
 from playground.ui.auth.visitors import CLASS_COOKIE
@@ -54,11 +56,17 @@ HTML = """<!doctype html>
 """
 
 
+ONLY_TEXT = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><base href="{base}"><meta name="viewport" content="width=device-width">
+<title>RLHF Playground</title></head>
+<body><p>{sentence}</p><p><a href="class">Take part in the class</a></p></body></html>
+"""
+
+
 def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering, votes: VoteViews) -> list[BaseRoute]:
     """All of them, for the app's routes."""
     handlers = ClassHandlers(views, access, lead, answering)
     table: list[tuple[str, Callable[..., Any], Action, str]] = [
-        *((f"/class{path}", handlers.page(path), action, "GET") for path, (_, _, action) in PAGES.items()),
         ("/class/state", handlers.state, Action.WATCH, "GET"),
         ("/class/front", handlers.front, Action.LEAD, "GET"),
         ("/class/votes", handlers.data(votes.offer), Action.LEAD, "GET"),
@@ -68,9 +76,32 @@ def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering, 
         ("/class/check", handlers.check, Action.JOIN, "POST"),
         ("/class/lead", handlers.lead, Action.LEAD, "POST"),
     ]
-    return [
-        Route(path, polite(access.route(action, handler)), methods=[method]) for path, handler, action, method in table
+    pages = [
+        Route(f"/class{path}", for_readers(access.route(action, handlers.page(path)), path))
+        for path, (_, _, action) in PAGES.items()
     ]
+    return [
+        *pages,
+        *(Route(path, polite(access.route(act, handler)), methods=[method]) for path, handler, act, method in table),
+    ]
+
+
+def for_readers(handler: Any, path: str) -> Any:
+    """A page that says in words who may open it, and where everyone else goes."""
+
+    @functools.wraps(handler)
+    async def wrapped(request: Request) -> Response:
+        try:
+            found: Response = await handler(request)
+            return found
+        except NotAllowed:
+            sentence = f"{PAGES[path][1]} is for the host. Open the host's address first, which the terminal shows."
+            page = ONLY_TEXT.format(sentence=html.escape(sentence), base="../" if path else "./")
+            return HTMLResponse(page, 403, {"Cache-Control": "no-store"})
+        except TooManyCalls as error:
+            return PlainTextResponse(str(error), 429)
+
+    return wrapped
 
 
 def document(path: str) -> str:

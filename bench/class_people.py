@@ -1,0 +1,135 @@
+"""People of a simulated class (`bench/classroom.py`): clients with cookies of their own, and phones in browsers."""
+
+from __future__ import annotations
+
+import contextlib
+import http.cookiejar
+import json
+import os
+import random
+import shutil
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from playground.pocket import judges  # noqa: E402
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium") or ""
+AGAIN_SECONDS = 1.0
+REWARDS = (
+    'keywords(completion, "good", "nice")',
+    'keywords(completion, "love") - 0.02 * words(completion)',
+    "words(completion)",
+    "-words(completion)",
+    'keywords(completion, "great", "best", "lovely")',
+)
+SLIPS = 0.1  # of a voter
+
+
+class Person:
+    """One of the class, or the host: a client with cookies of its own that asks again where there is no answer."""
+
+    def __init__(self, url: str, token: str = "") -> None:
+        self.url, self.token, self.refused = url, token, 0
+        jar = http.cookiejar.CookieJar()
+        self._open = urllib.request.build_opener(
+            urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(jar)
+        )
+        self.sent: dict[tuple[int, int], Any] = {}
+        self.seen: dict[str, Any] = {}
+
+    def ask(self, path: str, body: dict[str, Any] | None = None, patience: float = 180.0) -> Any:
+        """An answer, after as many tries as it takes. Raises: RuntimeError, with the server's sentence."""
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        data = None if body is None else json.dumps(body).encode()
+        ends = time.monotonic() + patience
+        while True:
+            request = urllib.request.Request(self.url + path, data, headers)
+            try:
+                with self._open.open(request, timeout=60) as answer:
+                    return json.load(answer)
+            except urllib.error.HTTPError as error:
+                if error.code not in (429, 502, 503) or time.monotonic() > ends:
+                    raise RuntimeError(f"{path}: {error.code} {error.read()[:300]!r}") from None
+            except OSError as error:
+                if time.monotonic() > ends:
+                    raise RuntimeError(f"{path}: {error}") from None
+            self.refused += 1
+            time.sleep(AGAIN_SECONDS)
+
+    def lead(self, do: str, **more: Any) -> dict[str, Any]:
+        """A command of the host."""
+        found: dict[str, Any] = self.ask("class/lead", {"do": do, **more})
+        if found["error"]:
+            raise RuntimeError(f"{do}: {found['error']}")
+        return found
+
+    def answer(self, step: int, item: int, value: Any) -> None:
+        """Send an answer, twice: a double tap."""
+        for _ in range(2):
+            self.ask("class/answer", {"step": step, "item": item, "value": value})
+        self.sent[step, item] = value
+
+
+def kinder(prompt: str, left: str, right: str, drawn: random.Random) -> str:
+    """The vote of a person who likes kind texts, and slips now and then."""
+    scores = [judges.sentiment(prompt, text) or 0.0 for text in (left, right)]
+    if scores[0] == scores[1]:
+        return "tie"
+    return "left" if (scores[0] > scores[1]) != (drawn.random() < SLIPS) else "right"
+
+
+def step_size(page: Any) -> int:
+    """How many pairs a page has: "Pair 1 of 20"."""
+    return int(page.locator(".vote-count").inner_text(timeout=60_000).split()[-1])
+
+
+def reward_of(at: int) -> str:
+    """One for each, all different."""
+    return f"{REWARDS[at % len(REWARDS)]} - {at / 1000:.3f} * words(completion)"
+
+
+def value_of(form: dict[str, Any], at: int) -> dict[str, Any]:
+    """Some answer to a question."""
+    if form["kind"] == "choice":
+        return {"choice": at % len(form["options"])}
+    if form["kind"] == "number":
+        return {"number": form["low"] + (form["high"] - form["low"]) * (at % 11) / 10}
+    shape = form["shapes"][at % len(form["shapes"])]
+    return {"curve": [round(0.02 * column, 2) for column in range(41)], "shape": shape}
+
+
+def answer_in(page: Any, form: dict[str, Any], at: int) -> None:
+    """The same in a browser, by pressing."""
+    if form["kind"] == "choice":
+        page.locator("input[type=radio]").nth(at % len(form["options"])).check()
+    elif form["kind"] == "number":
+        page.locator("input[type=range]").focus()
+        page.keyboard.press("ArrowRight")
+    else:
+        page.get_by_role("button", name=form["shapes"][at % len(form["shapes"])], exact=True).click()
+    page.get_by_text("Kept.").wait_for(timeout=60_000)
+
+
+@contextlib.contextmanager
+def browsers(count: int) -> Iterator[list[Any]]:
+    """So many phones."""
+    if not count:
+        yield []
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        size = {"width": 390, "height": 844}
+        yield [browser.new_context(viewport=size).new_page() for _ in range(count)]
+        browser.close()

@@ -132,7 +132,7 @@ def test_no_more_join_than_a_class_has(opened, monkeypatch):
 
     at_once(*[join] * 12)
     assert len(joined) == 4 and found.joined() == 5
-    assert len({found.number_of(hash_of(token)) for token in joined}) == 4
+    assert len({found.numbers()[hash_of(token)] for token in joined}) == 4
 
 
 def _answer_many(outputs: Path, step: int, first: int) -> None:

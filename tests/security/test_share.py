@@ -7,9 +7,11 @@ from gradio import networking
 
 from playground.ui import server
 from playground.ui.auth import sharing
+from playground.ui.auth.access import TABLE, Role
 from tests.security import pages
 from tests.ui.conftest import free_port
 
+GRANTED = TABLE["classroom", Role.VISITOR].all
 PUBLIC = "0123456789abcdef.gradio.live"
 AS_IF_FROM_HERE = {
     "nothing": {},
@@ -46,7 +48,7 @@ def test_a_page_of_one_s_own_becomes_a_class_s_and_the_terminal_says_how_to_be_i
     assert shared.access.mode == "classroom" and asked[0]["local_host"] == "127.0.0.1"  # not for the network too
     greeting = shared.running.greeting
     token = shared.running.demo.serving.token
-    assert f"    {shared.url}host?token={token}\n" in greeting and f"    https://{PUBLIC}/\n" in greeting
+    assert f"    {shared.url}host?token={token}\n" in greeting and f"    https://{PUBLIC}/class\n" in greeting
     assert sharing.SHARED in greeting and f"{PUBLIC}/host" not in greeting
 
 
@@ -56,14 +58,12 @@ def test_who_comes_through_the_tunnel_is_a_stranger_whatever_they_claim(shared, 
         assert client.get("").status_code == 200
         found = client.get("live/_access").json()
     assert found["role"] == "visitor" and found["share"] == []
-    assert {name for name, may in found["may"].items() if may != "no"} == {"watch", "export"}
+    assert {name for name, may in found["may"].items() if may != "no"} == {item.name.lower() for item in GRANTED}
 
 
 def test_who_comes_through_the_tunnel_watches_and_does_nothing_else(shared, figure):
     before = shared.tree()
-    functions = {
-        index: item for index, item in shared.functions().items() if item.fn.action not in pages.GRANTED_TO_ALL
-    }
+    functions = {index: item for index, item in shared.functions().items() if item.fn.action not in GRANTED}
     with through(shared, **AS_IF_FROM_HERE["a name"], **AS_IF_FROM_HERE["all"]) as client:
         passed = [
             item.fn.__name__

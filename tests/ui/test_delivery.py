@@ -13,6 +13,7 @@ from playground.config.expression_language import FUNCTIONS
 from playground.setup.limits import LIMITS
 from playground.ui import delivery, gradio_files, own_files, page
 from playground.ui.auth.access import Access
+from playground.ui.classroom import class_routes
 from playground.ui.train import form_parts
 from tests.support import run_async, wait_until
 from tests.ui.conftest import go, visit
@@ -141,7 +142,7 @@ def test_scripts_are_found_by_what_imports_them():
     needed = own_files.needed_by("core/poll.js")
     assert needed == {"core/poll.js", "core/dom.js", "core/server.js"}
     sheets = {path.stem for path in (own_files.STATIC / "css").glob("*.css")}
-    assert sheets == set(own_files.SHEETS), "a style sheet that no page would have"
+    assert sheets == {*own_files.SHEETS, *class_routes.SHEETS}, "a style sheet that no page would have"
 
 
 def test_scripts_of_other_pages_wait_until_they_are_opened(site, make_page):

@@ -19,6 +19,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.ui import own_files, page, routes, run_files
 from playground.ui.auth.access import Access
+from playground.ui.classroom import class_routes
 from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
 from tests.support import run_async
@@ -298,6 +299,8 @@ def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_the
         for other in re.findall(r'\bimport\("(\.[^"]+)"\)', (own_files.STATIC / name).read_text()):
             inside = (own_files.STATIC / name).parent / other
             found |= own_files.needed_by(inside.resolve().relative_to(own_files.STATIC.resolve()).as_posix())
+    for shown, _, _ in class_routes.PAGES.values():
+        found |= own_files.needed_by(f"classroom/{shown}.js")
     assert found == names, "a script that no part of the page needs"
     for name in (*names, own_files.SHEET):
         assert client.get(f"/{own_files.address(name)}").status_code == 200

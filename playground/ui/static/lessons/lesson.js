@@ -196,7 +196,7 @@ export class LessonPanel {
       el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts,
         this.waysToRuns()));
     this.inSight.disconnect();
-    this.inSight.observe(this.root.lastElementChild);
+    this.inSight.observe(heading);
     showBoards(this.answers.runs[0]?.told ? lesson.look : []);
     this.refresh();
     this.shown.value += 1;

@@ -5,7 +5,6 @@ import json
 
 import pytest
 
-from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
 from tests.ui.conftest import HEIGHT, go, open_settings, visit
 
@@ -91,6 +90,8 @@ def test_long_words_do_not_make_a_long_row_and_stand_in_full_where_the_focus_is(
 
 
 def test_on_a_phone_the_sorting_folds_and_ten_pairs_are_shown(site, make_page):
+    for name in ("folded", "folded-too", "folded-as-well"):
+        fake_run.write_run(site.outputs, name)
     page = visit(make_page(390, 844), site, "?tab=runs")
     folds, head = page.get_by_role("button", name="Sorted by When"), page.locator("table.runs thead")
     expect(folds).to_have_attribute("aria-expanded", "false")
@@ -98,7 +99,7 @@ def test_on_a_phone_the_sorting_folds_and_ten_pairs_are_shown(site, make_page):
     folds.click()
     head.get_by_role("button", name="Gain", exact=True).click()
     expect(page.get_by_role("button", name="Sorted by Gain")).to_have_attribute("aria-expanded", "true")
-    go(page, "compare", run="menu")
+    go(page, "compare", run="folded")
     pairs = page.locator("table.compare tbody tr")
     expect(pairs).to_have_count(10)
     assert page.evaluate("document.documentElement.scrollHeight") < 7500
@@ -108,8 +109,8 @@ def test_on_a_phone_the_sorting_folds_and_ten_pairs_are_shown(site, make_page):
 
 def test_what_is_disabled_on_compare_says_why(site, open_page):
     page = open_page
-    run = RunDirectory(site.outputs / "menu")
-    go(page, "compare", run="menu")
+    run = fake_run.write_run(site.outputs, "moments")
+    go(page, "compare", run="moments")
     expect(page.get_by_label("At update")).to_be_enabled()
     expect(page.locator("#moment-reason")).to_be_hidden()
     page.get_by_role("button", name="Read blind").click()

@@ -40,12 +40,12 @@ RUN_SECONDS = 1800
 class Class:
     """The server, the host, the people by HTTP, and the pages in browsers."""
 
-    def __init__(self, outputs: Path, port: int, people: int, pages: int) -> None:
+    def __init__(self, outputs: Path, port: int, people: int, pages: list[Any]) -> None:
         self.outputs, self.port, self.token = outputs, port, secrets.token_urlsafe(24)
         self.url = f"http://127.0.0.1:{port}/"
         self.host = Person(self.url, self.token)
         self.people = [Person(self.url) for _ in range(people)]
-        self.num_pages, self.pages = pages, []  # type: ignore[var-annotated]
+        self.pages = pages
         self.leaving = threading.Event()
         self.slowest, self.polls = 0.0, 0
 
@@ -191,7 +191,7 @@ class Class:
 
     def vote(self) -> None:
         """Everyone votes on their pairs, for the kinder text but for some slips."""
-        step = self.wait("a vote", lambda found: found["step"]["kind"] == "vote")["step"]
+        step = self.wait("a vote", lambda found: found["step"] and found["step"]["kind"] == "vote")["step"]
         drawn = random.Random(0)
 
         def votes(person: Person, at: int) -> None:

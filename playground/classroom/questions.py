@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from playground.classroom.room import MOST_PEOPLE, Given, NoClass, Step, finite
+from playground.classroom.room import MOST_PEOPLE, Given, NoClass, Step, finite, is_whole
 from playground.errors import PlaygroundError
 from playground.lessons.loading import Lessons
 from playground.lessons.records import Lesson, Prediction
@@ -40,10 +40,7 @@ class Round(NamedTuple):
 
 def of_lesson(lessons: Lessons, name: Any, what: Any) -> dict[str, Any]:
     """The data of a step: the `prediction` of a lesson, or its `transfer` question. Raises: LessonNotFound, ..."""
-    lesson = lessons.find(str(name))
-    if what == "transfer":
-        return {"lesson": lesson.name, "what": "transfer"}
-    return {"lesson": lesson.name, "what": "prediction"}
+    return {"lesson": lessons.find(str(name)).name, "what": "transfer" if what == "transfer" else "prediction"}
 
 
 def typed(ask: Any, options: Any) -> dict[str, Any]:
@@ -79,7 +76,7 @@ def checked(value: Any, step: Step, lessons: Lessons) -> Any:
     value = value if isinstance(value, dict) else {}
     if predict is None or predict.kind == "choice":
         choice = value.get("choice")
-        if isinstance(choice, bool) or not isinstance(choice, int) or not 0 <= choice < len(options):
+        if not is_whole(choice, 0, len(options) - 1):
             raise NoClass(CHOOSE)
         return {"choice": choice}
     if predict.kind == "number":
@@ -114,7 +111,7 @@ def with_hands(step: Step, counts: Any, lessons: Lessons) -> dict[str, Any]:
     predict, options, _ = prediction_of(step, lessons)
     answers = len(options) or (len(predict.shapes) if predict is not None and predict.kind == "curve" else BINS)
     given = counts if isinstance(counts, list) else []
-    good = all(isinstance(hands, int) and not isinstance(hands, bool) and 0 <= hands <= MOST_PEOPLE for hands in given)
+    good = all(is_whole(hands, 0, MOST_PEOPLE) for hands in given)
     if len(given) != answers or not good:
         raise WrongQuestion(f"Hands: type a whole number from 0 to {MOST_PEOPLE} for each of the {answers} answers.")
     return {**step.data, HANDS: {**step.data.get(HANDS, {}), str(step.round): given}}

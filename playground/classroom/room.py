@@ -9,13 +9,14 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import secrets
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 from playground.errors import PlaygroundError
 from playground.runs.folder.files import private
@@ -185,7 +186,7 @@ class Room:
 
     def find(self, number: Any) -> Step:
         """Raises: NoClass, if there is no such step."""
-        known = isinstance(number, int) and not isinstance(number, bool) and 0 < number < 2**53
+        known = is_whole(number, 1, 2**53 - 1)
         rows = self._read("SELECT id, kind, data, state, round FROM steps WHERE id = ?", number) if known else []
         if not rows:
             raise NoClass("The class has no such step. Load the page again.")
@@ -304,6 +305,11 @@ def _in_words() -> Iterator[None]:
 def hash_of(token: str) -> str:
     """What is kept of a token."""
     return hashlib.sha256(token.encode()).hexdigest()[:32]
+
+
+def is_whole(value: Any, least: float = -math.inf, most: float = math.inf) -> TypeGuard[int]:
+    """Whether something that was sent is a whole number from `least` to `most`."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 def finite(value: Any) -> float | None:

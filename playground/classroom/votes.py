@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from playground.analysis.intervals import Interval, interval
-from playground.classroom.room import Given, NoClass, Step
+from playground.classroom.room import Given, NoClass, Step, is_whole
 from playground.config import PairsConfig, RewardTrainingConfig, RunConfig
 from playground.errors import PlaygroundError
 
@@ -73,7 +73,7 @@ def data_of(
     kept = [{name: str(pair[name])[:MOST_TEXT] for name in ("prompt", "first", "second")} for pair in pairs]
     if not kept:
         raise NoVotes("There are no two different texts to vote on. Choose another model or run.")
-    asked = each if isinstance(each, int) and not isinstance(each, bool) else EACH
+    asked = each if is_whole(each) else EACH
     return {
         "title": title,
         "pairs": kept[:MOST_PAIRS],

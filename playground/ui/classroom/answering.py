@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from playground.classroom import questions
-from playground.classroom.room import NoClass, Room, Step
+from playground.classroom.room import NoClass, Room, Step, is_whole
 from playground.lessons.loading import Lessons
 
 MOST_ITEMS = 1_000_000  # rounds of a question, or pairs of a vote
@@ -29,7 +29,7 @@ class Answering:
     def check(self, person: str, asked: dict[str, Any]) -> tuple[Step, int, Any]:
         """The step, the item, and the value as it would be kept. Raises: NoClass, if the answer is none."""
         step, item = self._room.find(asked.get("step")), asked.get("item")
-        if isinstance(item, bool) or not isinstance(item, int) or not 0 <= item < MOST_ITEMS:
+        if not is_whole(item, 0, MOST_ITEMS - 1):
             raise NoClass("An answer names the round or the pair that it is for.")
         if step.kind not in self.checks:
             raise NoClass("This step of the class takes no answers.")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from playground.classroom import questions
-from playground.classroom.room import NoClass, Room, Step
+from playground.classroom.room import NoClass, Room, Step, is_whole
 from playground.errors import PlaygroundError
 from playground.lessons.records import Lesson
 from playground.ui.auth.access import Caller
@@ -108,7 +108,7 @@ class Lead:
 
     def _recording(self, lesson: Lesson, index: Any) -> str:
         """The id of the recording of exactly this run. Raises: NoClass, if there is none."""
-        plain = isinstance(index, int) and not isinstance(index, bool) and 0 <= index < len(lesson.runs)
+        plain = is_whole(index, 0, len(lesson.runs) - 1)
         preset = lesson.runs[index].preset if plain and lesson.runs[index].twin else None
         found = next((run for run, folder in self.hub.recorded.items() if folder.name == preset), None)
         if found is None:
@@ -148,7 +148,6 @@ def location_of(query: str, update: Any, text: Any, played: Any = None) -> Class
     """Plain numbers, or none."""
 
     def number(value: Any) -> int | None:
-        good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_UPDATE
-        return value if good else None
+        return value if is_whole(value, 0, MOST_UPDATE) else None
 
     return {"query": query, "update": number(update), "text": number(text), "played": number(played)}

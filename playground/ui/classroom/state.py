@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable
-
-import segno
 
 from playground.classroom import questions
 from playground.classroom.room import Room, Step
@@ -142,7 +141,7 @@ class ClassViews:
         right = next((at for at, option in enumerate(last) if option.right), None)
         told = self._reveal(step, lesson) if lesson and step.data["what"] == "prediction" else None
         return {
-            "rounds": [{**one._asdict()} for one in found],  # type: ignore[typeddict-item]
+            "rounds": [one._asdict() for one in found],
             "right": told["held"] if told else right,
             "whys": [option.why for option in last],
             "reveal": told,
@@ -201,7 +200,10 @@ EMPTY: PredictionData = {
 }
 
 
+@functools.lru_cache(maxsize=8)  # desk and screen ask every few seconds
 def qr_rows(address: str) -> list[str]:
     """The QR code of an address: "1" is dark, with the quiet zone of four squares that readers need."""
+    import segno  # takes some time: only where a class is open
+
     found = segno.make(address, error="m", micro=False)
     return ["".join("1" if dark else "0" for dark in row) for row in found.matrix_iter(border=4)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from playground.analysis import before_after
 from playground.classroom import votes
-from playground.classroom.room import NoClass, Room, Step
+from playground.classroom.room import NoClass, Room, Step, is_whole
 from playground.classroom.votes import NoVotes
 from playground.data.preferences import MIN_PAIRS
 from playground.errors import PlaygroundError, in_words
@@ -72,10 +72,9 @@ class VoteLead:
             return DONE
         title = name_of(run) if run else source
         count = asked.get("count")
-        good = isinstance(count, int) and not isinstance(count, bool) and 0 < count <= votes.MOST_PAIRS
         question = {
             "source": str(run.path.resolve()) if run else source,
-            "count": count if good else DEFAULT_PAIRS,
+            "count": count if is_whole(count, 1, votes.MOST_PAIRS) else DEFAULT_PAIRS,
             "seed": len(self.room.steps()),  # other texts each time
             "sides": ["policy", "policy"],
         }

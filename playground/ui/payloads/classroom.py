@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from playground.classroom.questions import Round
 from playground.config.expression_language import Function
 from playground.ui.payloads import Of, Plain
 from playground.ui.payloads.lessons import PredictionData, RevealData
@@ -19,16 +20,7 @@ class ClassLocationData(TypedDict):
     played: NotRequired[int | None]
 
 
-class ClassRoundData(TypedDict):
-    """What was answered in one round: `counts` of each option or bin of numbers, drawn `curves`, and how many drew each
-    of the `shapes`. `hands`: those raised for each answer, as the host has counted them; empty: not counted."""
-
-    answered: int
-    counts: list[int]
-    numbers: list[float]
-    curves: list[list[float]]
-    shapes: dict[str, int]
-    hands: list[int]
+ClassRoundData = Annotated[Plain, Of(Round)]
 
 
 class ClassResultsData(TypedDict):

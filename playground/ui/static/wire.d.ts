@@ -253,15 +253,7 @@ declare namespace Wire {
     played?: number | null;
   }
 
-  /** What was answered in one round: `counts` of each option or bin of numbers, drawn `curves`, and how many drew each of the `shapes`. `hands`: those raised for each answer, as the host has counted them; empty: not counted. */
-  interface ClassRound {
-    answered: number;
-    counts: number[];
-    numbers: number[];
-    curves: number[][];
-    shapes: Record<string, number>;
-    hands: number[];
-  }
+  type ClassRound = Round;
 
   /** What came of a question, once it is shown. `reveal`: what its run says; `whys`: of the last question of a lesson, why an answer is right or not. */
   interface ClassResults {
@@ -2169,6 +2161,16 @@ declare namespace Wire {
     real_model: RealModel;
     get_real_model: RealModel;
     stop_real_model: RealModel;
+  }
+
+  /** What was answered in one round. `counts`: of each option, or of each bin of numbers; `curves`: as drawn; `hands`: of each answer, as the host has counted them in the room. */
+  interface Round {
+    answered: number;
+    counts: number[];
+    numbers: number[];
+    curves: number[][];
+    shapes: Record<string, number>;
+    hands: number[];
   }
 
   /** What can be called, as a person writes it. */

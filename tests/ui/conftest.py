@@ -23,6 +23,7 @@ from playground.runs import launcher, queue, reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.ui import own_files
+from playground.ui.auth import visitors
 from tests import stress
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
@@ -70,11 +71,13 @@ class Site:
         """What starts it, without port and outputs."""
         return ["-m", "tests.ui.fake_server", "--recorded", str(self.recorded), "--mode", self.mode]
 
-    def start(self) -> None:
-        """Start it and wait until it answers."""
+    def start(self, token: str = "") -> None:
+        """Start it and wait until it answers; `token`: the host's."""
         self.port = self.port or free_port()
         command = [sys.executable, *self.command(), "--port", str(self.port), "--outputs", str(self.outputs)]
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
+        if token:
+            environment[visitors.TOKEN_VARIABLE] = token
         environment[real_model.FOLDER_VARIABLE] = str(self.models)
         environment[loading.FOLDER_VARIABLE] = str(LESSONS)
         self.process = subprocess.Popen(command, cwd=PROJECT, env=environment)

@@ -1,6 +1,5 @@
 """What a class and a visitor see: who controls the page, what is switched off and why, the caps. In a real browser."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,11 +19,7 @@ def shared(request, tmp_path_factory, recorded):
     fake_run.write_run(outputs, "lesson", catalog.preset("short-leash"), age_seconds=600)
     fake_run.write_run(outputs, "failed", fail_at=12)
     served = Site(outputs, recorded, mode=request.param)
-    os.environ["PLAYGROUND_HOST_TOKEN"] = TOKEN
-    try:
-        served.start()
-    finally:
-        del os.environ["PLAYGROUND_HOST_TOKEN"]
+    served.start(TOKEN)
     yield served
     served.stop()
 

@@ -1,8 +1,6 @@
 """Who has joined a class is taken along to where the host is, may leave and comes back; the host's own page says where
 it is. In a real browser; the host of the first test is a program, as one browser has the cookies of one person."""
 
-import os
-
 import httpx
 import pytest
 
@@ -21,11 +19,7 @@ def shared(tmp_path_factory, recorded):
     fake_run.write_run(outputs, "first", catalog.preset("short-leash"), age_seconds=600)
     fake_run.write_run(outputs, "second")
     served = Site(outputs, recorded, mode="classroom")
-    os.environ["PLAYGROUND_HOST_TOKEN"] = TOKEN
-    try:
-        served.start()
-    finally:
-        del os.environ["PLAYGROUND_HOST_TOKEN"]
+    served.start(TOKEN)
     yield served
     served.stop()
 

@@ -2,7 +2,6 @@
 
 import http.cookiejar
 import json
-import os
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
@@ -25,11 +24,7 @@ def served(tmp_path_factory, recorded):
     outputs = tmp_path_factory.mktemp("class")
     fake_run.write_run(outputs, "taught")
     made = Site(outputs, recorded, mode="classroom")
-    os.environ["PLAYGROUND_HOST_TOKEN"] = TOKEN
-    try:
-        made.start()
-    finally:
-        del os.environ["PLAYGROUND_HOST_TOKEN"]
+    made.start(TOKEN)
     yield made
     made.stop()
 

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.ui import fake_run
 from tests.ui.conftest import WAIT_MS, browser, make_page, recorded, server, site
 from tests.ui.test_browser import updates_done, visit, wait_for_update
-from tests.ui.test_browser_ends import SHOWN_UPDATES, STATE, TITLE, begin, button
+from tests.ui.test_browser_ends import STATE, TITLE, begin, button, shown_updates
 
 AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a server that is away
 
@@ -35,7 +35,7 @@ def test_an_open_page_survives_a_kill_of_the_server(site, make_page, begin, figu
     site.start()
     wait_for_update(page, before + 2)
     expect(page.locator(".notice")).to_be_hidden()
-    updates = page.evaluate(SHOWN_UPDATES)
+    updates = shown_updates(page)
     assert updates == list(range(1, updates[-1] + 1))
     button(page, "Stop").click()  # what the page asks for reaches the new server
     expect(page.locator(TITLE)).to_contain_text("Stopped")

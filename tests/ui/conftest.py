@@ -278,10 +278,32 @@ def open_settings(page):
     page.locator("#field-rewards .reward").first.wait_for()
 
 
+def of_module(page, address, act, argument=None):
+    """What a function of a module of the page and an argument returns. A promise that is only waited for from
+    outside the page may be collected before it is settled ("Resulting promise was garbage collected"): the page holds
+    this one."""
+    page.evaluate(
+        f"""argument => {{
+          const asked = globalThis.asked = {{}};
+          asked.promise = import('{address}').then((m) => ({act})(m, argument))
+            .then((value) => {{ asked.answer = {{ value }}; }})
+            .catch((error) => {{ asked.answer = {{ error: `${{error}}` }}; }});
+        }}""",
+        argument,
+    )
+    wait_until(lambda: page.evaluate("Boolean(asked.answer)"))
+    answer = page.evaluate("asked.answer")
+    assert "error" not in answer, answer["error"]
+    return answer.get("value")
+
+
 def close_sections(page):
     """As they are for a newcomer."""
-    address = own_files.address("core/sections.js")
-    page.evaluate(f"import('/{address}').then((m) => [...m.opened.value].forEach((key) => m.openSection(key, false)))")
+    of_module(
+        page,
+        f"/{own_files.address('core/sections.js')}",
+        "(m) => [...m.opened.value].forEach((key) => m.openSection(key, false))",
+    )
 
 
 def open_section(page, key):
@@ -297,8 +319,7 @@ def open_section(page, key):
 def go(page, tab, **place):
     """Go to another place within the page, as a link of it does: to a run, or to an overlay of several. A run on Train
     is in view then: what stood there before would take what is meant for it."""
-    address = own_files.address("core/nav.js")
-    page.evaluate(f"place => import('/{address}').then((m) => m.go(place))", {"page": tab, **place})
+    of_module(page, f"/{own_files.address('core/nav.js')}", "(m, place) => m.go(place)", {"page": tab, **place})
     if tab == "train" and "run" in place:
         page.locator(f".run-view[data-run='{place['run']}']").wait_for()
 

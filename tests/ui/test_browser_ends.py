@@ -14,7 +14,7 @@ from playground.setup import catalog
 from playground.ui import own_files
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run, fake_server
-from tests.ui.conftest import go, visit
+from tests.ui.conftest import go, of_module, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -25,7 +25,6 @@ STATE = ".status .state strong"
 TITLE = ".notice h2"
 WAITS = "“Kinder reviews” is training; one run at a time on this device."
 ASK_NOW = "document.dispatchEvent(new Event('visibilitychange'))"
-SHOWN_UPDATES = f"import('/{own_files.address('core/store.js')}').then((m) => m.live.metrics.update)"
 
 
 def config(name, num_updates=4000, **changes):
@@ -52,6 +51,11 @@ def begin(site, monkeypatch):
     for run in launcher.living_runs(site.outputs):
         kill_worker(run)
     wait_until(lambda: not launcher.living_runs(site.outputs))
+
+
+def shown_updates(page):
+    """The updates of the run in view that its charts have."""
+    return of_module(page, f"/{own_files.address('core/store.js')}", "(m) => m.live.metrics.update")
 
 
 def button(page, name):
@@ -109,7 +113,7 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, make_pa
     expect(page.locator(".flag.resumed")).to_have_count(2)
     wait_for_update(page, 29)
     assert (run.status().attempt, page.evaluate("window.here")) == (2, True)
-    updates = page.evaluate(SHOWN_UPDATES)
+    updates = shown_updates(page)
     assert updates == list(range(1, updates[-1] + 1))
     wait_for_update(other, 29)  # who only looks on follows too
     expect(other.locator(".status .line")).to_contain_text("Resumed from update 20")

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from playground.ui import own_files
-from tests.ui.conftest import go, visit
+from tests.ui.conftest import go, of_module, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -266,9 +266,10 @@ def test_texts_are_whole_in_a_lesson(lesson):
 
 def test_no_formula_brings_markup_into_the_page(lesson):
     page = lesson("two-runs")
-    made = page.evaluate(
-        """async (address) => {
-          const { formulaOf } = await import(address);
+    made = of_module(
+        page,
+        f"/{own_files.address('lessons/formula.js')}",
+        """({ formulaOf }) => {
           const attributes = { onclick: "taken()", href: "javascript:taken()", display: "block" };
           const hostile = { name: "math", attributes,
             parts: [{ name: "script", parts: ["taken()"] }, { name: "annotation-xml", parts: ["x"] },
@@ -276,7 +277,6 @@ def test_no_formula_brings_markup_into_the_page(lesson):
               { name: "semantics", parts: [{ name: "mi", parts: ["y"] }] }] };
           return new XMLSerializer().serializeToString(formulaOf(hostile));
         }""",
-        f"/{own_files.address('lessons/formula.js')}",
     )
     inner = "<mi>&lt;img src=x onerror=taken()&gt;</mi>"
     assert made == f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">{inner}</math>'

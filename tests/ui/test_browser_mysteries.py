@@ -9,7 +9,7 @@ from playground.lessons import mysteries
 from playground.lessons.mysteries import MISTAKES
 from playground.runs.folder.directory import RunDirectory
 from playground.ui import own_files
-from tests.ui.conftest import go, visit
+from tests.ui.conftest import go, of_module, visit
 
 pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
@@ -43,8 +43,7 @@ def mystery(open_page):
 
 def into(page, name):
     """Open it as its card does."""
-    address = own_files.address("lessons/mysteries.js")
-    page.evaluate(f"name => import('/{address}').then((m) => m.openMystery(name))", name)
+    of_module(page, f"/{own_files.address('lessons/mysteries.js')}", "(m, name) => m.openMystery(name)", name)
 
 
 def say(page, fault):

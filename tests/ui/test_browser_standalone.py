@@ -6,6 +6,7 @@ import re
 import shutil
 import threading
 from typing import ClassVar
+from urllib.parse import urljoin
 
 import pytest
 from starlette.applications import Starlette
@@ -16,7 +17,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.ui import routes
 from playground.ui.feed.feed import RECORDED, Hub
 from playground.ui.standalone import site
-from tests.ui.conftest import open_section, present
+from tests.ui.conftest import of_module, open_section, present
 
 RECORDINGS = ("kinder-reviews", "no-leash", "short-leash")
 THREE = ["_recorded", "_recorded-no-leash", "_recorded-short-leash"]
@@ -176,7 +177,7 @@ def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(pa
     asked = f"live/_overlay?runs={','.join(THREE)}"
     (address,) = (script.get_attribute("src") for script in page.locator("script[type=module]").all())
     server = address.replace("standalone/site.js", "core/server.js")
-    shown = page.evaluate(f"import(new URL('{server}', document.baseURI)).then((m) => m.getJson('{asked}'))")
+    shown = of_module(page, urljoin(page.url, server), "(m, asked) => m.getJson(asked)", asked)
     assert shown == client.get(f"/{asked}").json()
 
 

@@ -14,6 +14,7 @@ from playground.ui import own_files
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import small_config
+from tests.ui.conftest import of_module
 
 REPORT = json.loads("""{
     "verdict": "warn", "template": "dialogue", "bytes_held": 1000000,
@@ -91,17 +92,17 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
 def test_the_report_is_drawn_as_text(site, make_page) -> None:
     page = make_page()
     page.goto(site.url + own_files.address("core/dom.js") + "?tab=rewards&part=test")  # drawn where it is in view
-    text = page.evaluate(
-        "report => import('/"
-        + own_files.address("rewards/check.js")
-        + """').then((m) => {
+    text = of_module(
+        page,
+        f"/{own_files.address('rewards/check.js')}",
+        """(m, report) => {
           const root = document.createElement('div');
           document.body.append(root);
           m.mount(root, { value: { state: 'done', report } }, { watch: () => {} });
           return { text: root.innerText, images: root.querySelectorAll('img, b').length,
                    special: [...root.querySelectorAll('.special')].map((node) => node.textContent),
                    rows: [...root.querySelectorAll('.check-forms tbody tr')].map((row) => row.className) };
-        })""",
+        }""",
         REPORT,
     )
     assert text["images"] == 0 and "Right on <b>few</b> of kind." in text["text"]

@@ -20,13 +20,15 @@ from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.lessons import facts, trying  # noqa: E402
 from playground.lessons.conditions import holds  # noqa: E402
 from playground.lessons.loading import Course  # noqa: E402
-from playground.lessons.records import Lesson  # noqa: E402
+from playground.lessons.records import Lesson, Task  # noqa: E402
 from playground.lessons.reveal import held  # noqa: E402
 from playground.setup.expected import Band, band_in_words  # noqa: E402
 
 FIGURES = PROJECT / "bench" / "results" / "lessons.json"
 PAGE = PROJECT / "docs" / "lessons.md"
 HEADER = ("", "lesson", "question", "runs", "came true", "on seeds", "sentences", "bands, and what they say")
+TASK_HEADER = ("", "task", "asked", "a solution", "reached on", "on seeds 0, 1, 2")
+OF_SETTINGS = ("updates", "beta")  # the same on every seed
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
 
@@ -76,6 +78,9 @@ def page(courses: Iterable[Course], measured: Measured) -> str:
     for course in courses:
         lines = [f"## {course.title}", "", course.about, "", *_table(HEADER)]
         lines += ["| " + " | ".join(_cells(lesson, measured)) + " |" for lesson in course.lessons]
+        tasks = [_task(lesson, lesson.break_it, measured) for lesson in course.lessons if lesson.break_it]
+        if tasks:
+            lines += ["", *_table(TASK_HEADER), *("| " + " | ".join(map(_plain, cells)) + " |" for cells in tasks)]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
@@ -91,6 +96,19 @@ def _cells(lesson: Lesson, measured: Measured) -> list[str]:
     name = f"[{lesson.title}](../lessons/{lesson.name}.yaml)"
     cells = [str(lesson.number), name, lesson.question, ", ".join(runs), came_true, on_seeds]
     return [_plain(cell) for cell in (*cells, _sentences(lesson, measured), _bands(lesson, tried))]
+
+
+def _task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
+    """A task, and on how many seeds its solution reached it, with what is asked on each."""
+    index = len(lesson.runs)
+    rows = [row for row in measured.trained if (row["lesson"], row["index"]) == (lesson.name, index)]
+    seeds = {row["seed"]: row["facts"] for row in rows}
+    asked = [name for name in task.when if name not in OF_SETTINGS]
+    found = [f"{name} {', '.join(f'{values[name]:.3g}' for values in seeds.values())}" for name in asked]
+    solution = ", ".join(f"{field} {value:g}" for field, value in task.solution.items())
+    when = ", ".join(f"{name} {text}" for name, text in task.when.items())
+    reached = _count(task.when, seeds) if seeds else "not measured"
+    return (str(lesson.number), task.ask, when, solution, reached, "; ".join(found) if seeds else "")
 
 
 def _settings(changes: Mapping[str, Any]) -> str:
@@ -171,4 +189,7 @@ how often it came true on seeds 0, 1 and 2, as `make results` measured them on 4
 ([results.md](results.md)); of a number, from where to where it went. *Recording* stands where a fact was not measured
 there: it is known of the recording alone. *Sentences* says after which run (1 or 2) each sentence is said, and on how
 many seeds; one for runs that end as they should not is said on none. *Bands*: where 19 of 20 further runs should end,
-and whether each condition that came true holds wherever in its band a run ends."""
+and whether each condition that came true holds wherever in its band a run ends.
+
+Below each course: its tasks, with a solution for each, trained on seeds 0, 1 and 2. What is asked was counted on the
+fixed prompts of each run, as on the page."""

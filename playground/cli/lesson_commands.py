@@ -11,10 +11,12 @@ import typer
 from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, find_run
 from playground.cli.terminal import complain, print_json, say
+from playground.config import RunConfig
 from playground.errors import InvalidConfig, Problem, RunFailed
 from playground.lessons import loading, trying
 from playground.lessons.loading import FOLDER_VARIABLE, Lessons
 from playground.lessons.records import Lesson
+from playground.lessons.reveal import Reveal, reveal
 from playground.lessons.trying import TriedRun
 from playground.runs.folder.directory import RunDirectory
 
@@ -61,9 +63,18 @@ def check(
     Exit codes: 0 nothing to mend, 1 its runs do not show what it asks for, 2 the file is not valid.
     """
     lesson = loading.load(file)
-    runs = _given(lesson, run, outputs) if run else _trained(lesson, outputs) if train else trying.recordings(lesson)
+    reached = None
+    if run:
+        runs = _given(lesson, run, outputs)
+    elif train:
+        runs = [_trained(lesson.config(index), outputs) for index in range(len(lesson.runs))]
+        reached = _solved(lesson, runs[0], outputs)
+    else:
+        runs = trying.recordings(lesson)
     found = trying.tried(lesson, runs)
     mend = [one for tried in found for one in tried.mend]
+    if reached and not reached.reached:
+        mend.append(f"break_it.solution does not reach it: {' '.join(reached.said)}")
     if json:
         print_json({"lesson": lesson.name, "runs": [_data(*one) for one in zip(runs, found, strict=True)]})
     else:
@@ -83,16 +94,19 @@ def _given(lesson: Lesson, runs: Sequence[str], outputs: Path) -> list[RunDirect
     return [find_run(name, outputs) for name in runs]
 
 
-def _trained(lesson: Lesson, outputs: Path) -> list[RunDirectory]:
+def _trained(config: RunConfig, outputs: Path) -> RunDirectory:
     """Raises: RunFailed, InvalidConfig."""
-    found = []
-    for index in range(len(lesson.runs)):
-        run, process = following.start(lesson.config(index), outputs)
-        status = following.follow(run, process, following.Display(False))
-        if status.state != "finished":
-            raise RunFailed(f"{run.id} has ended: {status.state}. {status.message}".strip())
-        found.append(run)
-    return found
+    run, process = following.start(config, outputs)
+    status = following.follow(run, process, following.Display(False))
+    if status.state != "finished":
+        raise RunFailed(f"{run.id} has ended: {status.state}. {status.message}".strip())
+    return run
+
+
+def _solved(lesson: Lesson, first: RunDirectory, outputs: Path) -> Reveal | None:
+    """What a run with the solution of the task says, where there is one. Raises: RunFailed, InvalidConfig."""
+    config = lesson.solved()
+    return reveal(lesson, len(lesson.runs), _trained(config, outputs), first) if config else None
 
 
 def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> None:

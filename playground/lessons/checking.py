@@ -12,7 +12,7 @@ from playground.config import RunConfig, knobs
 from playground.errors import InvalidConfig, Problem
 from playground.lessons import cards, facts
 from playground.lessons.conditions import condition
-from playground.lessons.records import AnswerCard, Lesson, Prediction
+from playground.lessons.records import AnswerCard, Lesson, Prediction, Task
 from playground.setup import catalog
 
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -105,7 +105,8 @@ class _Names:
             yield from self.card(lesson.card, last)
         if lesson.break_it:
             yield from self.when("break_it.when", lesson.break_it.when, 0, second=True)
-            yield from self.knobs(lesson.break_it.knobs)
+            wrong = [*self.knobs(lesson.break_it.knobs)]
+            yield from wrong or self.solution(lesson.break_it)
 
     def available(self, run: int, *, second: bool = False) -> set[str]:
         """The facts that can be asked of a run; behind the first, also of that."""
@@ -178,3 +179,14 @@ class _Names:
         for number, name in enumerate(names):
             if name not in offered:
                 yield Problem(f"break_it.knobs.{number}", catalog.unknown("slider", name, offered))
+
+    def solution(self, task: Task) -> Iterator[Problem]:
+        """The values that are said to reach a task."""
+        for name in task.solution:
+            if name not in task.knobs:
+                yield Problem(f"break_it.solution.{name}", catalog.unknown("knob", name, task.knobs))
+                return
+        try:
+            self.lesson.solved()
+        except InvalidConfig as error:
+            yield from (Problem(f"break_it.solution.{one.field}".rstrip("."), one.message) for one in error.problems)

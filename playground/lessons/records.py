@@ -94,6 +94,7 @@ class Task(Part):
     knobs: tuple[str, ...] = Field(min_length=1, max_length=4)
     when: When = Field(min_length=1, max_length=6)
     hint: str = Field("", max_length=300)
+    solution: dict[str, float] = Field({}, max_length=4)  # values of knobs that reach it
 
 
 class TransferOption(Part):
@@ -164,6 +165,12 @@ class Lesson(Part):
     def config(self, index: int) -> RunConfig:
         """The settings of a run; those of the first for the task to break it, which comes after the last."""
         return self.runs[index if index < len(self.runs) else 0].config()
+
+    def solved(self) -> RunConfig | None:
+        """The settings of a run that reaches the task, if it names one. Raises: InvalidConfig."""
+        values = self.break_it.solution if self.break_it else {}
+        first = self.runs[0]
+        return first.model_copy(update={"set": {**first.set, **values}}).config() if values else None
 
 
 class CourseAbout(Part):

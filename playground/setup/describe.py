@@ -110,11 +110,11 @@ def differences_in_words(config: RunConfig, preset: RunConfig) -> list[str]:
 
 
 def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:
-    """Some phrases as a part of a sentence: "a", "a and b", "a, b and c", "a, b, c and 2 more"."""
+    """Some phrases as a part of a sentence: "a", "a and b", "a, b and c", "a, b, c and 2 more"; of none: ""."""
     shown, more = list(phrases[:most]), len(phrases) - most
     if more > 0:
         shown.append(f"{more} more")
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
 def scores_differ(configs: Sequence[RunConfig]) -> str:

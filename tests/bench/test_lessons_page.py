@@ -26,10 +26,10 @@ ROWS = [
 ]
 
 
-def cells(folder: Path, measured: Measured) -> list[str]:
+def cells(folder: Path, measured: Measured, number: int = 0) -> list[str]:
     text = page(Lessons(shipped=folder).courses, measured)
-    (line,) = [line for line in text.splitlines() if line.startswith("| 1 |")]
-    return [cell.strip() for cell in line.strip("|").split(" | ")]
+    found = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| 1 |")]
+    return [cell.strip() for cell in found[number]]
 
 
 def test_the_page_in_the_repository_is_made_of_the_lessons_and_the_figures_beside_it() -> None:
@@ -85,9 +85,23 @@ def test_a_run_that_is_no_preset_is_known_by_what_was_trained(tmp_path: Path) ->
 
 def test_only_what_no_preset_is_has_to_be_trained(tmp_path: Path) -> None:
     mixed = lesson(tmp_path, runs__1__set={"kl.coef": 0.5})
-    assert list(lessons.wanted([mixed], [0, 1])) == [(mixed, 1, 0), (mixed, 1, 1)]
-    config = lessons.settings(mixed, 1, 7)
-    assert (config.seed, config.kl.coef) == (7, 0.5)
+    found = [(index, config.seed, config.kl.coef) for _, index, config in lessons.wanted([mixed], [0, 7])]
+    assert found == [
+        (1, 0, 0.5),
+        (2, 0, 0.25),
+        (1, 7, 0.5),
+        (2, 7, 0.25),
+    ]  # those of 2: its solution
+
+
+def test_of_a_task_it_is_said_on_how_many_seeds_its_solution_reaches_it(tmp_path: Path) -> None:
+    write(tmp_path)
+    trained = [
+        {"lesson": "mine", "index": 2, "seed": seed, "facts": {"score": 2.5, "parses": parses}, "shape": ""}
+        for seed, parses in enumerate((0.91, 0.5))
+    ]
+    found = cells(tmp_path, Measured(ROWS, trained), 1)
+    assert found[2:] == ["score > 2, parses > 0.9", "kl.coef 0.25", "1 of 2", "score 2.5, 2.5; parses 0.91, 0.5"]
 
 
 @pytest.mark.parametrize("text", ["a | b", "<b>x</b>", "a\nb"])

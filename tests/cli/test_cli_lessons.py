@@ -72,4 +72,5 @@ def test_its_runs_are_trained_where_that_is_asked_for(run: Run, outputs: Path) -
     assert found.code == 1 and "said: The score rose by +2.0 sd only." in found.out
     assert "To mend: Run 1 has no `positive`." in found.out
     started = [yaml_io.load(path).name for path in sorted(outputs.glob("*/config.yaml"))]
-    assert sorted(started) == ["kinder-reviews", "no-leash"]
+    assert sorted(started) == ["kinder-reviews", "no-leash", "no-leash"]  # the last with the solution of its task
+    assert "To mend: break_it.solution does not reach it: " in found.out

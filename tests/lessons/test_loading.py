@@ -36,6 +36,8 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"question": "x" * 141}, "question", "at most 140"),
     ({"situation": "word " * 71}, "situation", "71 words"),
     ({"look": ["texts", "loss"]}, "look.1", "must be"),
+    ({"break_it__solution": {"kl.target": 3}}, "break_it.solution.kl.target", "There are: kl.coef"),
+    ({"break_it__solution": {"kl.coef": -1}}, "break_it.solution.kl.coef", "at least 0"),
     ({"look": ["texts", "texts"]}, "look", "twice"),
     ({"figures": ["entropy"]}, "figures", "`curves`"),
     ({"look": ["curves"], "figures": ["entropi"]}, "figures.0", "`entropy`"),

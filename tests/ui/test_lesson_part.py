@@ -10,6 +10,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from bench.results_page import made_of
 from playground.lessons import loading
 from playground.lessons.loading import Lessons
 from playground.lessons.reveal import reveal
@@ -120,8 +121,8 @@ def test_what_is_not_there_is_not_found(client: TestClient, path: str) -> None:
     assert client.get(f"/live/{path}").status_code == 404
 
 
-def start(outputs: Path, access: Access | None = None) -> Any:
-    (function,) = lesson_part.guarded_functions(outputs, access or Access(), LEASH)
+def start(outputs: Path, access: Access | None = None, lessons: Lessons = LEASH) -> Any:
+    (function,) = lesson_part.guarded_functions(outputs, access or Access(), lessons)
     return function
 
 
@@ -132,6 +133,21 @@ def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_p
     config = RunDirectory.open(tmp_path / answer["run"]).config()
     assert config == catalog.preset("no-leash")
     assert start(tmp_path)(asked)["run"] == answer["run"] and len(workers) == 1
+
+
+@pytest.mark.usefixtures("workers")
+def test_what_the_page_starts_of_each_shipped_lesson_is_what_was_measured(tmp_path: Path) -> None:
+    """Up to the seed: bands, and on how many seeds a sentence holds, are of these settings."""
+    courses = Lessons()
+    for number, lesson in enumerate(lesson for course in courses.courses for lesson in course.lessons):
+        begin = start(tmp_path / str(number), lessons=courses)
+        for index in lesson.indices:
+            values = lesson.break_it.solution if lesson.break_it and index == len(lesson.runs) else {}
+            answer = begin({"lesson": lesson.name, "index": index, "values": values})
+            assert answer["error"] == "", lesson.name
+            found = RunDirectory.open(tmp_path / str(number) / answer["run"]).config()
+            measured = lesson.solved() if values else lesson.config(index)
+            assert measured and made_of(found) == made_of(measured), (lesson.name, index)
 
 
 def test_a_second_one_waits_and_says_why(tmp_path: Path, workers: list[Any]) -> None:
@@ -148,6 +164,8 @@ def test_a_task_takes_the_values_of_its_knobs(tmp_path: Path) -> None:
     config = RunDirectory.open(tmp_path / answer["run"]).config()
     assert config.kl.coef == 0.5 and config.rewards == catalog.preset("no-leash").rewards
     assert describe.title_of(config) == describe.of(config).what == "Your own try: leash 0.5"
+    unchanged = start(tmp_path)({"lesson": "leash", "index": 2, "values": {"kl.coef": 0}})
+    assert describe.title_of(RunDirectory.open(tmp_path / unchanged["run"]).config()) == "No leash"
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ class BreakItData(TypedDict):
     knobs: list[KnobData]
     values: dict[str, Value]
     hint: str
+    solution: str
 
 
 class TransferData(TypedDict):

@@ -1248,6 +1248,7 @@ declare namespace Wire {
     knobs: Knob[];
     values: Record<string, string | number | boolean | null>;
     hint: string;
+    solution: string;
   }
 
   /** One more question on the same idea. */

@@ -113,9 +113,14 @@ def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
 
 def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
     """A visitor's own try is called by what was set in it: the title of its experiment may say the opposite."""
-    set_to = describe.listed(describe.differences_in_words(tried, config)).replace("beta", "leash")
+    set_to = _set_to(tried, config)
     about = type(config.about)(title=f"{OWN_TRY}: {set_to}"[:80])
     return tried.model_copy(update={"about": about}) if set_to else tried
+
+
+def _set_to(tried: RunConfig, config: RunConfig) -> str:
+    """What is set otherwise than in another run: "leash 0.5"."""
+    return describe.listed(describe.differences_in_words(tried, config)).replace("beta", "leash")
 
 
 def _course(course: Course) -> CourseData:
@@ -141,7 +146,7 @@ def _lesson(lesson: Lesson) -> LessonData:
         "runs": _runs(lesson),
         "look": list(lesson.look),
         "figures": [facts.CURVES[name] for name in lesson.figures],
-        "break_it": _task(lesson.break_it, lesson.config(0)) if lesson.break_it else None,
+        "break_it": _task(lesson.break_it, lesson.config(0), lesson.solved()) if lesson.break_it else None,
         "transfer": {
             "ask": lesson.transfer.ask,
             "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],
@@ -200,13 +205,14 @@ def _element(formula: Formula) -> FormulaData:
     return {**made, "attributes": dict(formula.attributes)} if formula.attributes else made
 
 
-def _task(task: Task, config: RunConfig) -> BreakItData:
+def _task(task: Task, config: RunConfig, solved: RunConfig | None) -> BreakItData:
     now = flatten(config)
     return {
         "ask": task.ask,
         "knobs": [_knob(field, config) for field in task.knobs],
         "values": {field: now[field] for field in task.knobs},
         "hint": task.hint,
+        "solution": _set_to(solved, config) if solved else "",
     }
 
 

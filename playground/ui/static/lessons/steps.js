@@ -71,17 +71,21 @@ export function breakStep(panel) {
   const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
     reached ? "One more question" : last ? "Go on without it" : start ? "Skip this" : "Go on");
   panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
-  return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last, task) : "",
+  return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last, task, answers.tries.length) : "",
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",
     reached ? el("div.lesson-buttons", skip()) : box] };
 }
 
-/** @param {import("./progress.js").Ran} last @param {Wire.BreakIt} task */
-function resultOf({ told }, { hint }) {
+/**
+ * What became of the last try: a hint while it is not reached, and after a second try what is known to reach it.
+ * @param {import("./progress.js").Ran} last @param {Wire.BreakIt} task @param {number} tries
+ */
+function resultOf({ told }, { hint, solution }, tries) {
   const { reached } = told;
   return [el("div.lesson-verdict", { "data-tone": reached ? "right" : "other" },
     el("p.lesson-tone", signOf(reached ? "\u2713" : "\u2260"), reached ? " You have done it" : " Not yet"),
-    told.said.map((words) => el("p", words))), !reached && hint ? el("p", el("strong", "A hint: "), hint) : ""];
+    told.said.map((words) => el("p", words))), !reached && hint ? el("p", el("strong", "A hint: "), hint) : "",
+    !reached && tries > 1 && solution ? el("p", el("strong", "What has reached it: "), `${solution}.`) : ""];
 }
 
 /** @param {Panel} panel @returns {Step} */

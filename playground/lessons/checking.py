@@ -100,7 +100,7 @@ class _Names:
         for number, text in enumerate(lesson.explain):
             yield from self.words(f"explain.{number}", text, last)
         for number, name in enumerate(lesson.figures):
-            yield from self.named(f"figures.{number}", name, facts.curves(self.configs[0]), 0)
+            yield from self.named(f"figures.{number}", name, facts.charts(self.configs[0]), 0)
         if lesson.card:
             yield from self.card(lesson.card, last)
         if lesson.break_it:

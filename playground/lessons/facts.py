@@ -43,6 +43,7 @@ CURVES = {
     "explained_variance": "explained_variance",
     LOSS: "policy_loss",
 }  # name of a figure -> its column in metrics.jsonl
+CHARTS = {**CURVES, "monitors": "judged"}  # what of the curves a lesson may name -> its column, or the key of its chart
 ALWAYS = ("score", "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy", "distinct")
 LABELS = {
@@ -102,6 +103,11 @@ def known(config: RunConfig) -> set[str]:
 def curves(config: RunConfig) -> set[str]:
     """The figures whose curve a run of these settings draws."""
     return known(config) & CURVES.keys()
+
+
+def charts(config: RunConfig) -> set[str]:
+    """The curves of a run of these settings that a lesson may name to be in sight."""
+    return curves(config) | ({"monitors"} if config.judges else set())
 
 
 def is_share(name: str, config: RunConfig) -> bool:

@@ -42,6 +42,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"figures": ["entropy"]}, "figures", "`curves`"),
     ({"look": ["curves"], "figures": ["entropi"]}, "figures.0", "`entropy`"),
     ({"look": ["curves"], "figures": ["minutes"]}, "figures.0", "no fact"),
+    ({"look": ["curves"], "figures": ["monitors"], "runs__0__preset": "chalkboard"}, "figures.0", "no fact"),
     ({"runs__0__preset": "no-leach"}, "runs.0.preset", "`no-leash`"),
     ({"runs__0__preset": "/etc/passwd"}, "runs.0.preset", "no preset"),
     ({"runs__0__set": {"kl.coef": -1}}, "runs.0.set.kl.coef", "at least 0"),

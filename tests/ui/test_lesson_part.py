@@ -65,10 +65,10 @@ def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path: Path) -> None
     assert "values" not in leash
 
 
-def test_the_named_figures_are_columns_of_the_metrics(tmp_path: Path) -> None:
-    write(tmp_path, look=["curves"], figures=["distinct", "entropy"])
+def test_the_named_figures_are_columns_of_the_metrics_or_the_chart_of_the_monitors(tmp_path: Path) -> None:
+    write(tmp_path, look=["curves"], figures=["distinct", "monitors"], runs__0__preset="goodharts-hill")
     (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
-    assert course["lessons"][0]["figures"] == ["distinct_2", "entropy"]
+    assert course["lessons"][0]["figures"] == ["distinct_2", "judged"]
 
 
 def test_a_card_is_sent_as_a_tree(tmp_path: Path) -> None:

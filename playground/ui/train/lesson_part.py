@@ -145,7 +145,7 @@ def _lesson(lesson: Lesson) -> LessonData:
         "predict": prediction_data(lesson.predict),
         "runs": _runs(lesson),
         "look": list(lesson.look),
-        "figures": [facts.CURVES[name] for name in lesson.figures],
+        "figures": [facts.CHARTS[name] for name in lesson.figures],
         "break_it": _task(lesson.break_it, lesson.config(0), lesson.solved()) if lesson.break_it else None,
         "transfer": {
             "ask": lesson.transfer.ask,

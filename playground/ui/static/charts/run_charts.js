@@ -186,6 +186,7 @@ export class Charts {
       room.dataset.count = String(parts.filter((child) => !child.hidden).length);
     }
     this.section.classList.toggle("some", figures.length > 0);
+    this.more.classList.toggle("judges", figures.includes("judged"));
   }
 
   /** Flags, alerts, changes and the knee, to where they belong above one chart. */

@@ -47,7 +47,7 @@ def leash_page(runs: Lines, machine: str) -> str:
     heads = ["beta", "seeds", "score gain, sd", "KL, nats", "is kind", "parses", "ends by itself"]
     return f"""# Five leashes, and eleven more
 
-The preset `kinder-reviews` with sixteen values of beta and all else as it is, on up to three seeds each; `make leash`
+The preset `kinder-reviews` with sixteen values of beta and all else as it is, on three seeds each; `make leash`
 trains what is missing and writes this page, and the file that the part "Turn the leash" of the Lessons page is sent.
 A figure is the mean over the seeds, with the lowest and the highest of them. Gains and KL are those by which a run is
 known on the page: of its 64 fixed prompts, from before training to its end. The counts are of the fixed prompts of all

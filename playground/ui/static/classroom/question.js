@@ -2,12 +2,12 @@
 // part is in question_desk.js.
 
 import { el, kept } from "../core/dom.js";
-import { capital, number } from "../core/format.js";
+import { number } from "../core/format.js";
 import { keptRecords } from "../core/kept.js";
 import { untracked } from "../core/signals.js";
 import { asking, predictionInWords } from "../lessons/predict.js";
 import { verdictBox } from "../lessons/verdict.js";
-import { tallyOf } from "./tally.js";
+import { tallyOf, WIDE } from "./tally.js";
 
 export { desk, offer } from "./question_desk.js";
 
@@ -109,15 +109,17 @@ function quoted(predict, given) {
 
 /** @param {Wire.ClassStep} step @param {Wire.ClassDesk} front @returns {Node[]} */
 export function screen(step, front) {
-  const { question: { title, predict }, state, round, results } = step;
+  const { question: { title, situation, predict }, state, round, results } = step;
   const head = [el("p.screen-over", title || UNTITLED), el("h1", predict.ask)];
   if (state === "shown" && results) {
-    const told = explained(results);
-    return [...head, el("div.screen-results", { class: `screen-results${told.length ? "" : " alone"}` },
-      el("div", tallyOf(predict, results)), told.length ? el("div.screen-told", told) : null)];
+    const [told] = explained(results); // the others are on the phones: all of this is to be in sight
+    return [...head, el("div.screen-results", told ? el("div.screen-told", told) : null,
+      el("div.screen-tally", tallyOf(predict, results, {}, WIDE)))];
   }
-  return [...head, possible(predict), el("p.screen-count", { role: "status" },
-    round > 1 ? el("strong", `Round ${round}: `) : "", countedIn(front, state))];
+  const count = el("p.screen-count", { role: "status" }, round > 1 ? el("strong", `Round ${round}: `) : "",
+    countedIn(front, state));
+  return [...head, situation && round === 1 ? el("p.screen-situation", situation) : null, possible(predict), count]
+    .filter(Boolean);
 }
 
 /** @param {Wire.ClassDesk} front @param {string} state */
@@ -130,5 +132,5 @@ export function countedIn({ answered, joined }, state) {
 function possible({ kind, options, low, high, unit, shapes }) {
   if (kind === "choice") return el("ol.screen-options", options.map(({ say }) => el("li", say)));
   if (kind === "number") return el("p", `A number from ${number(low)} to ${number(high)}${unit ? ` ${unit}` : ""}.`);
-  return el("p", `${capital("draw it")}. For example: it ${shapes.join("; it ")}.`);
+  return el("p", `For example: it ${shapes.join("; it ")}.`);
 }

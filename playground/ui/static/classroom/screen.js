@@ -44,8 +44,9 @@ function joining({ code, address, qr, joined }) {
 /** For who comes late. @param {Wire.ClassDesk} shown */
 function strip({ code, address, qr, step }) {
   if (!step || !code) return null;
-  return el("div.screen-strip", { "data-key": "strip" }, qrOf(qr, address),
-    el("p", typedAddress(address), el("br"), "code ", codeOf(code)));
+  const [where, word] = [typedAddress(address), codeOf(code)];
+  return step.state === "shown" ? el("p.screen-strip", { "data-key": "line" }, `${where}, code `, word)
+    : el("div.screen-strip", { "data-key": "strip" }, qrOf(qr, address), el("p", where, el("br"), "code ", word));
 }
 
 effect(() => {

@@ -8,6 +8,8 @@ import { overlayOf } from "../lessons/drawing.js";
 import { seriesOf } from "../lessons/shapes.js";
 
 const BIN_GAP = 3;
+/** Of the columns on the screen in front. */
+export const WIDE = { width: 560, height: 160, left: 34, right: 22, top: 22, bottom: 36 };
 const PLOT = { width: 360, height: 190, left: 34, right: 14, top: 22, bottom: 36 };
 
 /**
@@ -34,15 +36,15 @@ export function seriesIn(predict, rounds) {
 }
 
 /**
- * All of it. @param {Wire.Prediction} predict @param {Wire.ClassResults} results @param {Prediction} mine
- * @returns {HTMLElement[]}
+ * All of it. `size`: of the columns. @param {Wire.Prediction} predict @param {Wire.ClassResults} results
+ * @param {Prediction} mine @returns {HTMLElement[]}
  */
-export function tallyOf(predict, results, mine = {}) {
+export function tallyOf(predict, results, mine = {}, size = PLOT) {
   const series = seriesIn(predict, results.rounds);
   if (!series.some(({ total }) => total)) return [el("p.muted", "No one has answered.")];
   const marks = { mine, right: results.right };
   if (predict.kind === "number")
-    return [columns(predict, series, marks, results.reveal), legendOf(series), middles(predict, results)];
+    return [columns(predict, series, marks, results.reveal, size), legendOf(series), middles(predict, results)];
   if (predict.kind === "choice")
     return [bars(predict.options.map(({ say }) => say), series, marks), legendOf(series)];
   const chosen = { choice: predict.shapes.indexOf(mine.shape) };
@@ -73,14 +75,15 @@ function bars(answers, series, { mine, right = null }) {
 /**
  * Answers that are numbers: how many there are in each of the bins.
  * @param {Wire.Prediction} predict @param {Series[]} series @param {Marks} marks @param {Wire.Reveal | null} reveal
+ * @param {typeof PLOT} size
  */
-function columns({ low, high, unit, ask }, series, { mine }, reveal) {
+function columns({ low, high, unit, ask }, series, { mine }, reveal, size) {
   const bins = Math.max(...series.map(({ counts }) => counts.length));
   const most = Math.max(...series.flatMap(({ counts }) => counts), 1);
   const edges = Array.from({ length: bins + 1 }, (_, index) => low + ((high - low) * index) / bins);
   const words = series.map(({ name, counts }) => `${name}: ${counts.map((count, index) => (count
     ? `${number(edges[index])} to ${number(edges[index + 1])}: ${count}` : "")).filter(Boolean).join(", ")}`);
-  const made = frame({ label: `${ask} ${words.join(". ")}`, kind: "lesson-plot tally-columns", size: PLOT, from: low,
+  const made = frame({ label: `${ask} ${words.join(". ")}`, kind: "lesson-plot tally-columns", size, from: low,
     to: high, low: 0, high: most, xTicks: edges.filter((_, index) => index % 2 === 0), yTicks: [most],
     xName: unit, tellX: number });
   const width = (made.x(high) - made.x(low)) / bins / series.length;
@@ -91,7 +94,7 @@ function columns({ low, high, unit, ask }, series, { mine }, reveal) {
   made.add("line.axis", { x1: made.x(low), x2: made.x(high), y1: made.y(0), y2: made.y(0) });
   /** @param {number} value @param {string} kind @param {string} says */
   const mark = (value, kind, says) => made.node.append(shape(`line.tally-line.${kind}`, { x1: made.x(value),
-    x2: made.x(value), y1: PLOT.top, y2: made.y(0) }), shape(`text.line-end.${kind}`, { x: made.x(value),
+    x2: made.x(value), y1: size.top, y2: made.y(0) }), shape(`text.line-end.${kind}`, { x: made.x(value),
     y: kind === "run" ? 11 : 20, "text-anchor": value > (low + high) / 2 ? "end" : "start" }, says));
   if (mine?.number !== undefined) mark(mine.number, "mine", "you");
   if (Number.isFinite(reveal?.value)) mark(Math.min(Math.max(reveal.value, low), high), "run", "the run");

@@ -107,9 +107,10 @@ class Room:
         return code
 
     def close(self) -> None:
-        """Nobody can join or answer any more. What was answered stays, for the host to read."""
+        """No one can join or answer any more, or is led anywhere. What was answered stays, for the host to read."""
         with self._change() as write:
             _put(write, "code", "")
+            _put(write, "location", None)
 
     @property
     def code(self) -> str:
@@ -125,6 +126,11 @@ class Room:
         """Keep something of the room, for everyone to see."""
         with self._change() as write:
             _put(write, name, value)
+
+    def lead_to(self, location: Any) -> None:
+        """Where those who follow go; without a class no one does."""
+        if self.code and location != self.fact("location"):
+            self.set_fact("location", location)
 
     @property
     def version(self) -> int:

@@ -157,7 +157,7 @@ class VoteLead:
         limits.require(config, capped, self.hub.outputs)
         run = run_actions.start(config, asked.get("request"), self.hub.outputs, self._spawn, self._access, caller)
         self._keep({**judge, "run": run.id})
-        self.room.set_fact("location", location_of(f"tab=train&run={run.id}", None, None))
+        self.room.lead_to(location_of(f"tab=train&run={run.id}", None, None))
         return {**DONE, "run": run.id}
 
     def rows(self, step: Step, group: int = 0) -> list[dict[str, Any]]:

@@ -370,6 +370,7 @@ class Access:
             "may": may,
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)) if may["start"] == "yes" else [],
+            "samples": self.limits_of(caller).samples,
             "share": self.addresses() if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }

@@ -1719,13 +1719,14 @@ declare namespace Wire {
     request: string;
   }
 
-  /** `may`: the right to each action; `caps`: those of runs, in words; `own`: whether the run is one's own. */
+  /** `may`: the right to each action; `caps`: those of runs, in words; `samples`: most of a question on the Compare page, if there is a cap; `own`: whether the run is one's own. */
   interface Access {
     mode: string;
     role: "host" | "visitor";
     may: Record<string, "yes" | "own" | "no">;
     notice: string;
     caps: string[];
+    samples: number | null;
     share: string[];
     own: boolean;
   }

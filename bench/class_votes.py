@@ -130,7 +130,7 @@ def policy_of(seed: int, outputs: Path, voters: int, overrides: list[str]) -> di
     subprocess.run([*command, *sets, "--json"], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
     run = RunDirectory.open(outputs / "policy")
     pairs = before_and_after(run)
-    step = Step(2, "vote", votes.data_of("", pairs, blind=True, each=len(pairs)), "open", 1)
+    step = Step(2, "vote", votes.data_of("", pairs, sides=votes.BEFORE_AFTER, each=len(pairs)), "open", 1)
     rate = votes.win_rate(votes.counted(step, voted(step, voters, seed + 1000)))
     after = [sample for sample in run.samples() if sample.stage == "after"]
     return {

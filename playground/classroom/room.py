@@ -107,9 +107,10 @@ class Room:
         return code
 
     def close(self) -> None:
-        """Nobody can join or answer any more. What was answered stays, for the host to read."""
+        """No one can join or answer any more, or is led anywhere. What was answered stays, for the host to read."""
         with self._change() as write:
             _put(write, "code", "")
+            _put(write, "location", None)
 
     @property
     def code(self) -> str:
@@ -125,6 +126,11 @@ class Room:
         """Keep something of the room, for everyone to see."""
         with self._change() as write:
             _put(write, name, value)
+
+    def lead_to(self, location: Any) -> None:
+        """Where those who follow go; without a class no one does."""
+        if self.code and location != self.fact("location"):
+            self.set_fact("location", location)
 
     @property
     def version(self) -> int:
@@ -153,6 +159,10 @@ class Room:
         """Who has this token; None who is not in this room."""
         person = hash_of(token)
         return person if token and self._read("SELECT 1 FROM people WHERE person = ?", person) else None
+
+    def taking_part(self, token: str) -> str | None:
+        """The same while the class is open."""
+        return self.person(token) if token and self.code else None
 
     def numbers(self) -> dict[str, int]:
         """Of every person, how many had joined before."""

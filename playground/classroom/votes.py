@@ -22,6 +22,7 @@ JUDGE_BASE, JUDGE_EPOCHS, JUDGE_RATE = "pocket-1m", 15.0, 7e-4
 JUDGE_ROWS = 60  # above so many rows there are fewer epochs: it takes no longer
 POLICY_PRESET, POLICY_UPDATES = "kinder-reviews", 25
 SIDES = ("left", "right", "tie")
+BEFORE_AFTER = ["from before training", "from after training"]
 Side = Literal["first", "second", "tie"]
 
 
@@ -63,13 +64,13 @@ def data_of(
     pairs: Sequence[Mapping[str, Any]],
     *,
     run: str = "",
-    blind: bool = False,
+    sides: Sequence[str] = (),
     each: Any = EACH,
     briefs: Any = None,
 ) -> dict[str, Any]:
-    """The data of a step. `pairs`: {prompt, first, second}; `blind`: the first is from before training and the second
-    from after, of `run`; `each`: pairs for one person; `briefs`: what each of two groups is asked to look for, or
-    nothing. Raises: NoVotes."""
+    """The data of a step. `pairs`: {prompt, first, second}; `run`: whose texts they are; `sides`: what the first
+    and the second text are, in words, where it is hidden which is which; `each`: pairs for one person; `briefs`: what
+    each of two groups is asked to look for, or nothing. Raises: NoVotes."""
     kept = [{name: str(pair[name])[:MOST_TEXT] for name in ("prompt", "first", "second")} for pair in pairs]
     if not kept:
         raise NoVotes("There are no two different texts to vote on. Choose another model or run.")
@@ -78,7 +79,7 @@ def data_of(
         "title": title,
         "pairs": kept[:MOST_PAIRS],
         "run": run,
-        "blind": blind,
+        "sides": list(sides),
         "each": max(1, min(asked, len(kept))),
         "briefs": briefs_of(briefs),
     }
@@ -92,6 +93,11 @@ def briefs_of(given: Any) -> list[str]:
     if len(says) != GROUPS or not all(says) or max(map(len, says)) > MOST_BRIEF:
         raise NoVotes(f"Two groups: say for both what they look for, in at most {MOST_BRIEF} characters.")
     return says
+
+
+def sides_of(step: Step) -> list[str]:
+    """What the first and the second text of each pair are, in words; empty where they are of one kind."""
+    return list(step.data.get("sides", []))
 
 
 def group_of(number: int) -> int:
@@ -223,12 +229,12 @@ def said(found: Sequence[Counted], step: Step, voters: int) -> list[str]:
             f"Two people who saw the same pair said the same {alike.share:.0%} of the time (by luck: {alike.luck:.0%}; "
             f"over {count_of(alike.pairs, 'pair')})."
         )
-    if step.data["blind"]:
+    if sides := sides_of(step):
         rate = win_rate(found)
         bounds = rate.share_bounds
         sure = f"; 95 % interval {bounds[0]:.0%} to {bounds[1]:.0%}" if bounds else ""
         sentences.append(
-            f"The text from after training wins {rate.mean:.0%} of the votes (a tie is half a win{sure}; the mean of "
+            f"The text {sides[1]} wins {rate.mean:.0%} of the votes (a tie is half a win{sure}; the mean of "
             f"{count_of(len(found), 'pair')})."
         )
     return sentences

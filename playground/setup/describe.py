@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, get_args
 
@@ -19,6 +19,14 @@ from playground.setup import catalog
 DIGEST_CHARACTERS = 12  # of an uploaded file, at the beginning of the name under which it is kept
 UPLOADED = re.compile(rf"[0-9a-f]{{{DIGEST_CHARACTERS}}}-(.+)")
 REWARD_LISTS = ("rewards", "judges")
+SCALE = (
+    "rewards",
+    "score",
+    "model",
+    "reference",
+    "prompts",
+    "sampling",
+)  # groups of what `scores_differ` knows
 SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
 WORDS_FOR_NOTHING = {
     "prompts.column": "the usual one",
@@ -115,6 +123,12 @@ def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:
     if more > 0:
         shown.append(f"{more} more")
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+
+
+def are_of_the_scale(fields: Iterable[str]) -> bool:
+    """Whether a value of one of these fields makes another scale of the score, as far as their names say: then the gain
+    of one setting is no more or less than that of another. `scores_differ` knows the values."""
+    return any(field.partition(".")[0] in SCALE for field in fields)
 
 
 def scores_differ(configs: Sequence[RunConfig]) -> str:

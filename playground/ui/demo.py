@@ -187,7 +187,7 @@ class Demo(gr.Blocks):
         mounted = self.custom_mount_path is not None
         access = self.serving.access
         access.addresses, access.share_name = self.addresses, self.share_name
-        access.person_of = self.serving.room.person
+        access.person_of = self.serving.room.taking_part
         access.mcp = lambda: self.mcp_server_obj is not None
         guard = Middleware(
             middleware.RequestMiddleware,

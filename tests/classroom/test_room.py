@@ -61,6 +61,19 @@ def test_all_of_it_is_there_after_the_server_s_end(opened):
     later.end()
 
 
+def test_no_one_is_led_to_where_a_class_was_that_has_ended(opened):
+    found, _ = opened
+    place = {"query": "run=a", "update": None, "text": None, "played": None}
+    found.lead_to(place)
+    assert found.fact("location") == place
+    found.close()
+    assert found.fact("location") is None
+    found.lead_to(place)  # of a run that the desk starts afterwards
+    assert found.fact("location") is None
+    found.open()
+    assert found.fact("location") is None
+
+
 def test_no_token_and_no_name_is_kept_and_the_file_is_for_the_server_alone(opened):
     found, token = opened
     found.end()

@@ -108,7 +108,7 @@ def test_what_is_said_of_a_blind_vote_names_the_winner_with_its_interval_and_of_
     found = [Counted(number, 1, 3, 0) for number in range(1, 21)] + [
         Counted(number, 4, 0, 0) for number in range(21, 41)
     ]
-    said = votes.said(found, step(blind=True), 9)
+    said = votes.said(found, step(sides=votes.BEFORE_AFTER), 9)
     assert said[0] == "160 votes by 9 people on 40 of 40 pairs; 0% of them say that both are as good."
     assert said[-1].startswith(
         "The text from after training wins 38% of the votes (a tie is half a win; 95 % interval "

@@ -185,6 +185,7 @@ def was_refused(text: str) -> bool:
     """Whether an answer holds one of the sentences of `access`."""
     sentences = (
         access.WATCHERS,
+        access.NOT_JOINED,
         access.NOT_YOURS.partition("{")[0].strip(),
         access.NOT_PUBLIC.partition("(")[0].strip(),
     )

@@ -217,19 +217,49 @@ def ask(classroom, client, prompt="The film was", samples=1):
 
 
 def test_each_person_of_a_class_asks_models_at_a_pace_of_their_own(classroom, teacher):
-    """Who has not joined, or says so only, shares that of their address."""
     assert classroom.access.limiter.per_minute["questions of one person"] == 6
     with student(classroom, teacher, 70) as one, student(classroom, teacher, 70) as other:
         asked = [ask(classroom, one) for _ in range(7)]
         assert [access.MANY_QUESTIONS in text for text in asked] == [False] * 6 + [True]
         assert "wonderful" in ask(classroom, other)
-    told = []
-    for _ in range(7):
-        made_up = {CLASS_COOKIE: secrets.token_urlsafe(24)}
-        with classroom.client(headers={"X-Forwarded-For": f"{NEAR}71"}, cookies=made_up) as client:
-            told.append(access.MANY_QUESTIONS in ask(classroom, client))
-    assert told == [False] * 6 + [True]
     assert all("wonderful" in ask(classroom, teacher) for _ in range(8))
+
+
+def tries(classroom, client):
+    """What comes of asking a model, of trying a reward on texts, and of writing one."""
+    score = classroom.index_of("answer", 1)
+    rest = pages.arguments(classroom.functions()[score])[4:]
+    yield ask(classroom, client)
+    yield pages.call(client, score, [[{"kind": "length", "weight": 1}], "a", "b", "c", *rest])["text"]
+    for name in ("weigh_rewards", "reward_problem"):
+        yield pages.ask(client, classroom.server_function(name), name, {}).text
+
+
+def test_who_has_not_joined_asks_no_model_and_tries_no_reward(classroom, teacher, figure):
+    """Neither with no cookie, nor with a made-up one, nor with that of a class that has ended, nor without a class."""
+    service, told = classroom.running.demo.serving.service, []
+    with student(classroom, teacher, 72) as joined, classroom.client() as stranger:
+        forger = classroom.client(cookies={CLASS_COOKIE: secrets.token_urlsafe(24)})
+        service.asked.clear()
+        for client in (stranger, forger):
+            told += tries(classroom, client)
+            rights = client.get("live/_access").json()
+            assert rights["notice"] == access.WATCHERS
+            assert {rights["may"][name] for name in ("ask", "try_rewards", "write_rewards")} == {"no"}
+        rights = joined.get("live/_access").json()
+        assert rights["notice"] == access.IN_CLASS and rights["samples"] == 4
+        assert {rights["may"][name] for name in ("ask", "try_rewards", "write_rewards")} == {"yes"}
+        assert service.asked == [] and not any(access.NOT_JOINED in text for text in tries(classroom, joined))
+        lead(teacher, "end")
+        service.asked.clear()
+        told += tries(classroom, joined)
+        lead(teacher, "open")
+        told += tries(classroom, joined)
+        assert all(access.NOT_JOINED in text for text in told) and service.asked == []
+        assert stranger.get("live/_runs").status_code == 200  # all may look
+        assert teacher.get("live/_access").json()["samples"] == 8 and "wonderful" in ask(classroom, teacher)
+        forger.close()
+    figure("questions to models, and rewards tried, by who is not in the class, refused", len(told), len(told))
 
 
 def test_what_a_class_asks_models_and_pays_for_is_capped(classroom, teacher, figure):

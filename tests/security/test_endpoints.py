@@ -16,7 +16,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui import demo, routes
 from playground.ui.auth import middleware
-from playground.ui.auth.access import TABLE, Action, Role
+from playground.ui.auth.access import OF_THE_CLASS, TABLE, Action, Role
 from tests.reward_tools import finished
 from tests.security import pages
 from tests.security.pages import GRANTED_TO_ALL
@@ -62,7 +62,8 @@ def test_visitors_may_what_the_documentation_says():
     """By the words, for the tests below take what is refused from the table itself."""
     watching = {"watch", "export", "take part in the class"}
     asking = watching | {"ask a model", "write rewards", "try rewards on texts"}
-    assert {action.value for action in TABLE["classroom", Role.VISITOR].all} == asking
+    assert {action.value for action in TABLE["classroom", Role.VISITOR].all} == watching
+    assert {action.value for action in OF_THE_CLASS} == asking - watching
     assert TABLE["classroom", Role.VISITOR].own == frozenset()
     public = asking | {"fill in the form", "start a run", "upload a file", "measure a run or a start"}
     assert {action.value for action in TABLE["space", Role.VISITOR].all} == public

@@ -96,6 +96,9 @@ def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_
         ([BASE, changed(sampling={"temperature": 0.5})], "sampling settings differ"),
     ):
         assert words in describe.scores_differ(others)
+    for field in ("rewards.0.weight", "score.clip", "prompts.source", "sampling.missing_eos_penalty"):
+        assert describe.are_of_the_scale(["kl.coef", field])
+    assert not describe.are_of_the_scale(["kl.coef", "ppo.learning_rate", "method"])
     assert (
         describe.scores_differ([changed(score=points), changed(score=points, model=model)]) == ""
     )  # points are points

@@ -55,3 +55,13 @@ def test_the_service_knows_both_questions(monkeypatch):
     monkeypatch.setattr(pair_drawing, "pairs", lambda subjects, question: itertools.repeat({"pairs": []}, 1))
     assert list(questions.QUESTIONS["pairs"](service, {})) == [{"pairs": []}]
     assert "word-moves" in questions.QUESTIONS
+
+
+def test_a_pair_may_have_its_second_text_from_another_model_with_the_same_prompts(subjects):
+    alone = {pair["prompt"]: pair["first"] for pair in drawn(subjects, count=8)}
+    others = {pair["prompt"]: pair["second"] for pair in drawn(subjects, source="pocket-2m", count=8)}
+    both = drawn(subjects, against="pocket-2m", count=8)
+    shared = [pair for pair in both if pair["prompt"] in alone]
+    assert len(both) == 8 and len(shared) > 4 and all(alone[pair["prompt"]] == pair["first"] for pair in shared)
+    known = [pair for pair in both if pair["prompt"] in others]
+    assert known and all(others[pair["prompt"]] == pair["second"] for pair in known)

@@ -90,10 +90,19 @@ class FakeService:
             "reference-samples": self.reference_samples,
             "frontier-samples": fake_run.frontier_samples,
             "what-if": self.what_if,
+            "pairs": self.pairs,
         }
         if kind not in known:
             raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
         yield from known[kind](question)
+
+    def pairs(self, question):
+        """Texts that say whose they are."""
+        sources = [Path(question["source"]).name, Path(question["against"] or question["source"]).name]
+        texts = [f" {side} of {name}" for side, name in zip(question["sides"], sources, strict=True)]
+        yield {"done": 0, "of": question["count"]}
+        numbers = range(question["count"])
+        yield {"pairs": [{"prompt": f"{at}", "first": texts[0], "second": f"{texts[1]}."} for at in numbers]}
 
     def prompts(self, question):
         """The typed prompts, a word a token, as if an instruct model read them."""

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("playwright.sync_api")
+from playwright.sync_api import expect
+
 from playground.setup import catalog
 from tests.thoroughness import cases
 from tests.ui import fake_run
@@ -63,8 +66,11 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
         assert page.locator("#controls .off-note").count() == 0
         assert page.locator(".notice-actions [data-key=resume]:visible").count() == 0  # another visitor's run
     page.get_by_role("link", name="Rewards").click()
-    page.get_by_role("button", name="Score", exact=True).wait_for()
-    assert page.locator("#page-rewards .off-note:visible").count() == 0  # what they may is there, and nothing grey
+    if in_class:  # who has not joined only looks
+        page.locator("#workbench .off-note").get_by_role("link", name="Join it").wait_for()
+    else:
+        page.get_by_role("button", name="Score", exact=True).wait_for()
+        assert page.locator("#page-rewards .off-note:visible").count() == 0  # what they may is there, and nothing grey
     assert page.get_by_role("tab").count() == (0 if in_class else 3)
     for part in ("train", "test"):
         go(page, "rewards", part=part)
@@ -76,12 +82,21 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
 
 def test_a_class_asks_a_model_and_scores_texts(shared, make_page):
     page = make_page()
+    if shared.mode == "classroom":
+        page.goto(f"{shared.url}?tab=compare&run=lesson")
+        page.locator("#ask .off-note").get_by_text("in the class").wait_for()
+        host = {"Authorization": f"Bearer {TOKEN}"}
+        made = page.request.post(f"{shared.url}class/lead", data={"do": "open"}, headers=host).json()["made"]
+        assert page.request.post(f"{shared.url}class/join", data={"code": made}).ok
     page.goto(f"{shared.url}?tab=compare&run=lesson")
+    samples = page.get_by_role("slider", name="Samples each")
+    expect(samples).to_have_attribute("max", "4")
     page.locator("#ask-prompt textarea").fill("The film was")
     page.get_by_role("button", name="Ask both").click()
     page.locator("#answers", has_text="wonderful and number 2.").wait_for()
     go(page, "rewards")
     page.get_by_role("button", name="Score", exact=True).click()
+    assert page.locator("#page-rewards .off-note:visible").count() == 0
     page.locator("#bench-result").get_by_text("wins by").first.wait_for()
 
 

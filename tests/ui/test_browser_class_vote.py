@@ -27,6 +27,27 @@ def front(site):
         return json.load(answer)
 
 
+def test_two_runs_are_put_to_the_vote_from_the_desk_by_keys(site, make_page):
+    for run in ("one", "other"):
+        fake_run.write_run(site.outputs, run)
+    lead(site, do="open")
+    desk = make_page(390, 800)
+    desk.goto(f"{site.url}class/desk")
+    desk.get_by_text("A vote on pairs of texts").click()
+    which, against = desk.get_by_label("Which texts"), desk.get_by_label("Against")
+    expect(against).to_be_hidden()
+    which.press("ArrowDown")
+    which.press("ArrowDown")
+    expect(against).to_be_visible()
+    expect(desk.locator("#vote-source option")).to_have_text(desk.locator("#vote-against option").all_inner_texts())
+    assert desk.locator("#vote-source").input_value() != against.input_value()
+    assert desk.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    desk.get_by_role("button", name="Begin the vote").press("Enter")
+    desk.get_by_role("heading", name="The desk").wait_for()
+    desk.get_by_role("button", name="No more votes").wait_for(timeout=WAIT_MS)
+    assert front(site)["step"]["vote"]["sides"][1].startswith("by the policy of ")
+
+
 def test_a_vote_by_taps_and_keys_with_a_way_back_that_a_reload_keeps(site, make_page):
     fake_run.write_run(site.outputs, "voted-on")
     lead(site, do="open")
@@ -60,6 +81,6 @@ def test_a_vote_by_taps_and_keys_with_a_way_back_that_a_reload_keeps(site, make_
     done.wait_for(timeout=WAIT_MS)
     lead(site, do="show", step=step)
     phone.get_by_text(
-        "Of your 3 votes 0 went to the text from after training and 0 to the one from before it; 3 to both."
+        "Of your 3 votes 0 went to the text from after training and 0 to the one from before training; 3 to both."
     ).wait_for(timeout=WAIT_MS)
     assert front(site)["votes"]["live"][0].startswith("3 votes by 1 person on 3 of ")

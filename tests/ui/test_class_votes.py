@@ -11,6 +11,7 @@ import pytest
 from playground.classroom import votes
 from playground.data import preferences
 from playground.runs import history
+from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import Site
 from tests.ui.test_browser_access import TOKEN
@@ -23,6 +24,7 @@ def served(tmp_path_factory, recorded):
     """A page for a class, with a finished run."""
     outputs = tmp_path_factory.mktemp("class")
     fake_run.write_run(outputs, "taught")
+    fake_run.write_run(outputs, "other")
     made = Site(outputs, recorded, mode="classroom")
     made.start(TOKEN)
     yield made
@@ -132,6 +134,34 @@ def test_which_text_is_which_is_said_only_once_it_is_shown(served, host):
     assert all(pair[pair["after"]] in after for pair in shown["vote"]["pairs"])
 
 
+@pytest.mark.parametrize(
+    ("asked", "texts", "wins"),
+    [
+        ({"what": "start"}, (" reference of taught", " policy of taught."), "from after training"),
+        (
+            {"what": "runs", "against": "other"},
+            (" policy of taught", " policy of other."),
+            "by the policy of other",
+        ),
+    ],
+)
+def test_what_is_compared_is_hidden_until_it_is_shown_and_then_named(served, host, asked, texts, wins):
+    before = len(json.loads(host.get("class/front"))["steps"])
+    answer = host.post("class/lead", {"do": "vote", "source": "taught", "count": 6, "each": 6, **asked})
+    assert answer["error"] == ""
+    wait_until(lambda: len(json.loads(host.get("class/front"))["steps"]) > before, 60)
+    phone = joined(host, served)
+    step = phone.step()
+    assert all({pair["left"], pair["right"]} == set(texts) and "after" not in pair for pair in step["vote"]["pairs"])
+    for pair in step["vote"]["pairs"]:
+        value = "left" if pair["left"] == texts[1] else "right"
+        phone.post("class/answer", {"step": step["id"], "item": pair["number"], "value": value})
+    host.post("class/lead", {"do": "show", "step": step["id"]})
+    shown = phone.step()["vote"]
+    assert shown["sides"][1] == wins and f"The text {wins} wins 100%" in shown["tally"]["said"][-1]
+    assert all(pair[pair["after"]] == texts[1] for pair in shown["pairs"])
+
+
 def test_two_groups_see_each_its_own_brief_and_the_screen_both(served, host):
     begin(host, briefs=["the kinder one", "the shorter one"])
     briefs = [joined(host, served).step()["vote"]["brief"] for _ in range(4)]
@@ -178,6 +208,11 @@ def test_what_cannot_be_voted_on_is_said(host):
     for source, word in (("nothing", "no run"), ("../etc", "no run"), ("org/model", "no run")):
         asked = {"do": "vote", "what": "texts", "source": source}
         assert word in host.post("class/lead", asked)["error"]
+    for what, against, word in (("runs", "taught", "two different runs"), ("runs", "nothing", "no run")):
+        asked = {"do": "vote", "what": what, "source": "taught", "against": against}
+        assert word in host.post("class/lead", asked)["error"]
+    asked = {"do": "vote", "what": "start", "source": "pocket-1m"}
+    assert "no run" in host.post("class/lead", asked)["error"]
     asked = {"do": "vote", "what": "blind", "source": "taught", "briefs": ["one", ""]}
     assert "Two groups" in host.post("class/lead", asked)["error"]
     assert votes.MOST_PAIRS == 200  # as the desk's script has it

@@ -98,6 +98,13 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(made: Path) -> Non
     assert row["best"]["gain"]["mean"] == pytest.approx(mean, rel=1e-4) and row["best"]["gain"]["seeds"] == 2
 
 
+def test_of_different_rewards_none_has_the_best_gain(outputs: Path) -> None:
+    fake_run.write_sweep(outputs, "weights", {"rewards.0.weight": [1, 2], "seed": [0, 1]}, finished=4)
+    (row,) = history_data.history_data(outputs)["sweeps"]
+    assert row["best"] is None and row["done"] == 4
+    assert "rewards differ" in history_data.detail(outputs, "weights")["scores_differ"]
+
+
 def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(made: Path) -> None:
     shown = history_data.detail(made, "leash")
     assert [field["label"] for field in shown["fields"]] == ["Leash (beta)"] and shown["seeds"] == 2

@@ -98,9 +98,7 @@ TABLE: dict[tuple[str, Role], Grants] = {
     ("local", Role.HOST): Grants(EVERYTHING),
     ("local", Role.VISITOR): Grants(frozenset()),  # there is none
     ("classroom", Role.HOST): Grants(FOR_OTHERS),
-    ("classroom", Role.VISITOR): Grants(
-        frozenset({Action.WATCH, Action.EXPORT, Action.JOIN, Action.ASK, Action.WRITE_REWARDS, Action.TRY_REWARDS})
-    ),
+    ("classroom", Role.VISITOR): Grants(frozenset({Action.WATCH, Action.EXPORT, Action.JOIN})),
     ("space", Role.HOST): Grants(FOR_OTHERS - {Action.SAVE}),
     ("space", Role.VISITOR): Grants(
         frozenset(
@@ -110,9 +108,12 @@ TABLE: dict[tuple[str, Role], Grants] = {
         own=frozenset({Action.STEER, Action.RESUME, Action.DELETE, Action.LOG}),
     ),
 }
+OF_THE_CLASS = frozenset({Action.ASK, Action.WRITE_REWARDS, Action.TRY_REWARDS})  # in a classroom, of who has joined it
 OF_A_MODEL = frozenset({Action.ASK, Action.MEASURE, Action.TRY_REWARDS})
 COUNTED = OF_A_MODEL | {Action.START, Action.RESUME, Action.UPLOAD}
-WATCHERS = "The host leads this page. You can watch and compare its runs, ask its models and try rewards."
+WATCHERS = "The host leads this page. You can watch and compare its runs."
+IN_CLASS = "The host leads this page. You can watch and compare its runs, ask its models and try rewards."
+NOT_JOINED = "This is for those who are in the class. Join it first, with the code that stands on the screen in front."
 NOT_YOURS = "This run was started by another visitor. You can watch it; only its owner can {}."
 NOT_OTHERS = "This is not available on a page for others ({}). Open a page of your own, without --mode, for it."
 NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
@@ -161,7 +162,7 @@ class Access:
         self.endpoints: dict[str, Endpoint] = {}  # by name, what programs may call (`ui.api`)
         self.mcp: Callable[[], bool] = bool  # whether agents are offered them too
         self.addresses: Callable[[], list[str]] = list  # for everyone, for the host to hand out
-        self.person_of: Callable[[str], str | None] = lambda _: None  # who has this cookie of the class
+        self.person_of: Callable[[str], str | None] = lambda _: None  # who has this cookie of the open class
         self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
         self.framed_by = ""  # whose pages may show this one in a frame, beside its own
         self._host = Host(token)
@@ -215,24 +216,30 @@ class Access:
         caller = self.caller(request)
         grants = TABLE[caller.mode, caller.role]
         self._count(caller, "views")
-        if action not in grants.all:
+        if not self._may_all(request, caller, action):
             if action not in grants.own:
                 raise NotAllowed(_refusal(caller, action))
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
         if action is not Action.WATCH:
             self._count(caller, "questions" if action in COUNTED else "class" if action is Action.JOIN else "form")
-        if self.mode == "classroom" and action in OF_A_MODEL and caller.role is Role.VISITOR:
-            self._count_question(request, caller)
+        person = self._person(request, caller) if action in OF_A_MODEL else None
+        if person and not self.limiter.add("questions of one person", person):
+            raise TooManyCalls(MANY_QUESTIONS)
         return caller
 
-    def _count_question(self, request: Any, caller: Caller) -> None:
-        """Count a question of one person of the class; who has not joined shares the pace of their address. Raises:
-        TooManyCalls."""
+    def _may_all(self, request: Any, caller: Caller, action: Action) -> bool:
+        """Whether they may do it with everything."""
+        if action in TABLE[caller.mode, caller.role].all:
+            return True
+        return action in OF_THE_CLASS and self._person(request, caller) is not None
+
+    def _person(self, request: Any, caller: Caller) -> str | None:
+        """Who of the open class this is; None: the host, or not in it."""
         connection = visitors.connection_of(request)
-        person = self.person_of(connection.cookies.get(CLASS_COOKIE, "")) if connection else None
-        if not self.limiter.add("questions of one person", person or caller.visitor.address):
-            raise TooManyCalls(MANY_QUESTIONS)
+        if connection is None or (caller.mode, caller.role) != ("classroom", Role.VISITOR):
+            return None
+        return self.person_of(connection.cookies.get(CLASS_COOKIE, ""))
 
     def count_in_class(self, person: str) -> None:
         """Count one answer of a person of the class. Raises: TooManyCalls."""
@@ -248,8 +255,8 @@ class Access:
     def may(self, request: Any, action: Action, run: Any = None) -> bool:
         """Whether they may do it; counts nothing."""
         caller = self.caller(request)
-        grants = TABLE[caller.mode, caller.role]
-        return action in grants.all or (action in grants.own and self.is_own(caller, run))
+        own = action in TABLE[caller.mode, caller.role].own
+        return self._may_all(request, caller, action) or (own and self.is_own(caller, run))
 
     def is_own(self, caller: Caller, run: Any) -> bool:
         """Whether the run says in its request.json that this visitor has started it."""
@@ -359,17 +366,20 @@ class Access:
     def to_json(self, request: Any) -> AccessData:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""
         caller = self.caller(request)
-        grants = TABLE[caller.mode, caller.role]
+        own = TABLE[caller.mode, caller.role].own
         may: dict[str, Right] = {
-            item.name.lower(): "yes" if item in grants.all else "own" if item in grants.own else "no" for item in Action
+            item.name.lower(): "yes" if self._may_all(request, caller, item) else "own" if item in own else "no"
+            for item in Action
         }
-        notice = WATCHERS if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
+        watchers = IN_CLASS if may["ask"] == "yes" else WATCHERS
+        notice = watchers if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
         return {
             "mode": self.mode,
             "role": caller.role.value,
             "may": may,
             "notice": notice,
             "caps": limits.in_words(self.limits_of(caller)) if may["start"] == "yes" else [],
+            "samples": self.limits_of(caller).samples,
             "share": self.addresses() if caller.role is Role.HOST else [],
             "own": self.is_own(caller, caller.query.get("run")),
         }
@@ -382,6 +392,8 @@ def _refusal(caller: Caller, action: Action) -> str:
     """Why they may not do it, whatever run it is."""
     if caller.mode != "classroom":
         return NOT_PUBLIC.format(action.value)
+    if action in OF_THE_CLASS:
+        return NOT_JOINED
     return WATCHERS if caller.role is Role.VISITOR else NOT_OTHERS.format(action.value)
 
 

@@ -51,7 +51,7 @@ class Lead:
         return {**DONE, "made": self.room.open()}
 
     def end(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
-        """Nobody joins or answers any more."""
+        """No one joins or answers any more."""
         self.room.close()
         return DONE
 
@@ -103,7 +103,7 @@ class Lead:
             run, sentence = started["run"], started.get("sentence", "")
         made = [one for one in self.room.fact("runs", []) if one["run"] != run]
         self.room.set_fact("runs", [*made, {"run": run, "lesson": lesson.name, "index": index}])
-        self.room.set_fact("location", location_of(f"tab=train&run={run}", None, None))
+        self.room.lead_to(location_of(f"tab=train&run={run}", None, None))
         return {**DONE, "run": run, "sentence": sentence}
 
     def _recording(self, lesson: Lesson, index: Any) -> str:
@@ -132,8 +132,7 @@ class Lead:
         """Where the host is on the page: {query, update, text, played}; an empty query: nowhere that one follows."""
         query = str(asked.get("query") or "")[:MOST_QUERY]
         found = location_of(query, asked.get("update"), asked.get("text"), asked.get("played")) if query else None
-        if self.room.code and found != self.room.fact("location"):
-            self.room.set_fact("location", found)
+        self.room.lead_to(found)
         return DONE
 
     def _open_step(self, asked: dict[str, Any]) -> Step:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from playground.analysis import before_after
@@ -29,6 +29,7 @@ JUDGES = "judges"  # the fact of the room
 FOLDER = "class-votes"  # of the outputs folder
 PATIENCE_SECONDS = 300.0
 DEFAULT_PAIRS = 40
+OF_RUNS = ("start", "runs", "blind")  # votes that are about a run, not about a model
 
 
 class VoteLead:
@@ -47,40 +48,50 @@ class VoteLead:
         return {"vote": self.vote, "judge": self.judge, "words": self.words, "train_on_votes": self.train_on_votes}
 
     def vote(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
-        """Open a vote: {what: texts or blind, source, count, each, briefs}. `texts`: two of a model, or of a run's
-        policy, for each of so many prompts; `blind`: before against after, of a run's fixed prompts."""
+        """Open a vote: {what, source, against, count, each, briefs}. `what`: "texts", two of a model or of a run's
+        policy for each of so many prompts; "start", the untrained model of a run against its policy; "runs", its
+        policy against that of the run `against`; "blind", the texts that a run has kept from before and after."""
         if not self.room.code:
             raise NoClass("Open the class first.")
         votes.briefs_of(asked.get("briefs"))  # before a model has to write
-        source, blind = str(asked.get("source") or ""), asked.get("what") == "blind"
+        what, source = asked.get("what"), str(asked.get("source") or "")
         in_catalog = source in [choice.name for choice in catalog.MODELS]
-        run = None if in_catalog and not blind else self.hub.find(source)
+        run = None if in_catalog and what not in OF_RUNS else self.hub.find(source)
+        other = self.hub.find(str(asked.get("against"))) if what == "runs" else None
+        if run and other and run.id == other.id:
+            raise NoVotes("Choose two different runs.")
 
-        def begin(title: str, pairs: list[dict[str, Any]]) -> None:
+        def begin(title: str, pairs: list[dict[str, Any]], sides: Sequence[str]) -> None:
             data = votes.data_of(
                 f"Which text is better? {title}",
                 pairs,
                 run=run.id if run else "",
-                blind=blind,
+                sides=sides,
                 each=asked.get("each"),
                 briefs=asked.get("briefs"),
             )
             self.room.begin("vote", data)
 
-        if blind and run is not None:
-            begin(f"{name_of(run)}, before and after", before_and_after(run))
+        if run and what == "blind":
+            begin(f"{name_of(run)}, before and after", before_and_after(run), votes.BEFORE_AFTER)
             return DONE
-        title = name_of(run) if run else source
+        names = [name_of(one) for one in (run, other) if one] or [source]
+        if len({*names}) < len(names):
+            names = [one.id for one in (run, other) if one]
+        title, sides = " or ".join(names), ([f"by the policy of {name}" for name in names] if other else [])
+        if what == "start":
+            title, sides = f"{title}, before and after", votes.BEFORE_AFTER
         count = asked.get("count")
         question = {
             "source": str(run.path.resolve()) if run else source,
+            "against": str(other.path.resolve()) if other else "",
             "count": count if is_whole(count, 1, votes.MOST_PAIRS) else DEFAULT_PAIRS,
             "seed": len(self.room.steps()),  # other texts each time
-            "sides": ["policy", "policy"],
+            "sides": ["reference" if what == "start" else "policy", "policy"],
         }
 
         doing = "Texts are being written. The vote opens by itself."
-        return self._ask("pairs", question, doing, lambda found: begin(title, found.get("pairs", [])))
+        return self._ask("pairs", question, doing, lambda found: begin(title, found.get("pairs", []), sides))
 
     def _ask(
         self, kind: str, question: dict[str, Any], doing: str, then: Callable[[dict[str, Any]], None]
@@ -146,7 +157,7 @@ class VoteLead:
         limits.require(config, capped, self.hub.outputs)
         run = run_actions.start(config, asked.get("request"), self.hub.outputs, self._spawn, self._access, caller)
         self._keep({**judge, "run": run.id})
-        self.room.set_fact("location", location_of(f"tab=train&run={run.id}", None, None))
+        self.room.lead_to(location_of(f"tab=train&run={run.id}", None, None))
         return {**DONE, "run": run.id}
 
     def rows(self, step: Step, group: int = 0) -> list[dict[str, Any]]:

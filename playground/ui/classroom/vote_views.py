@@ -48,13 +48,13 @@ class VoteViews:
         """A vote as one person sees it, or no one."""
         data, is_shown = step.data, step.state == "shown"
         pairs: list[ClassPairData] = votes.shown(person, step) if person else []  # type: ignore[assignment]
-        for pair in pairs if is_shown and data["blind"] else ():
+        for pair in pairs if is_shown and votes.sides_of(step) else ():
             pair["after"] = "left" if votes.is_swapped(person, step, pair["number"]) else "right"
         briefs = data["briefs"]
         mine = briefs[votes.group_of(self.room.numbers().get(person, 0)) - 1] if briefs and person else ""
         shown["vote"] = {
             "title": data["title"],
-            "blind": data["blind"],
+            "sides": votes.sides_of(step),
             "brief": mine,
             "briefs": briefs if not person else [],
             "pairs": pairs,
@@ -108,13 +108,11 @@ class VoteViews:
     def sources(self) -> list[ClassSourceData]:
         """Whose texts can be voted on: the included models, then the newest runs that have ended."""
         found: list[ClassSourceData] = [
-            {"value": choice.name, "label": f"two texts by {choice.label}", "blind": False} for choice in catalog.MODELS
+            {"value": choice.name, "label": choice.label, "trained": False} for choice in catalog.MODELS
         ]
         for run in history.list_runs(self.hub.outputs)[:MOST_RUNS]:
             if run.status.state in ("finished", "stopped"):
-                name = run.name or run.title or run.id
-                found.append({"value": run.id, "label": f"two texts by the policy of {name}", "blind": False})
-                found.append({"value": run.id, "label": f"before against after: {name}", "blind": True})
+                found.append({"value": run.id, "label": run.name or run.title or run.id, "trained": True})
         return found
 
     def judge(self, judge: dict[str, Any]) -> ClassJudgeData:

@@ -74,11 +74,11 @@ class ClassTallyData(TypedDict):
 
 
 class ClassVoteData(TypedDict):
-    """Pairs to vote on. `blind`: each has one text from before training and one from after it; `brief`: what this
-    person's group is asked to look for; `tally`: once it is shown."""
+    """Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which;
+    `brief`: what this person's group is asked to look for; `tally`: once it is shown."""
 
     title: str
-    blind: bool
+    sides: list[str]
     brief: str
     briefs: list[str]
     pairs: list[ClassPairData]
@@ -108,11 +108,11 @@ class ClassJudgeData(TypedDict):
 
 
 class ClassSourceData(TypedDict):
-    """A model or a run whose texts can be voted on; `blind`: before against after."""
+    """A model, or a run (`trained`), whose texts can be voted on."""
 
     value: str
     label: str
-    blind: bool
+    trained: bool
 
 
 class ClassVoteDeskData(TypedDict):

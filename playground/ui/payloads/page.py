@@ -8,13 +8,15 @@ Right = Literal["yes", "own", "no"]
 
 
 class AccessData(TypedDict):
-    """`may`: the right to each action; `caps`: those of runs, in words; `own`: whether the run is one's own."""
+    """`may`: the right to each action; `caps`: those of runs, in words; `samples`: most of a question on the Compare
+    page, if there is a cap; `own`: whether the run is one's own."""
 
     mode: str
     role: Literal["host", "visitor"]
     may: dict[str, Right]
     notice: str
     caps: list[str]
+    samples: int | None
     share: list[str]
     own: bool
 

@@ -20,7 +20,13 @@ MAX_PROMPT_CHARACTERS = 2000
 MAX_SAMPLES = 8
 MAX_SEED = 2**31 - 1
 # The run to ask is known when the browser has it on the page: a click before that would be a click for nothing.
-OFFER = "(run) => ({ __type__: 'update', interactive: Boolean(run) })"
+# How many samples one may ask for depends on who asks, which the server says.
+OFFER = """async (run) => {
+    const answer = await fetch("live/_access").catch(() => null);
+    const { samples } = answer?.ok ? await answer.json() : {};
+    return [{ __type__: "update", interactive: Boolean(run) },
+        samples ? { __type__: "update", maximum: samples } : { __type__: "update" }];
+}"""
 
 
 def build(outputs: Path, service: ModelService, access: Access) -> None:
@@ -56,7 +62,7 @@ def build(outputs: Path, service: ModelService, access: Access) -> None:
     def answer(run_id: Any, text: str, num_samples: float, chosen_seed: float, caller: Caller) -> Iterator[AnswersData]:
         yield from answered(service, outputs, run_id, text, num_samples, chosen_seed, access.limits_of(caller))
 
-    view.input(None, view, ask, js=OFFER, **components.AT_ONCE)
+    view.input(None, view, [ask, count], js=OFFER, **components.AT_ONCE)
     examples.input(None, examples, prompt, js="(example) => example", **components.AT_ONCE)
     asking = access.guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence, "samples": []})
     gr.on([ask.click, prompt.submit], asking, [view, prompt, count, seed], answers, **components.ASKING)

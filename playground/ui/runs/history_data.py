@@ -111,12 +111,13 @@ def _sweep(
     outputs: Path, sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]
 ) -> SweepRowData:
     """A sweep as a row of the history, with model and reward of its first run; its gain is that of the setting with the
-    highest mean so far."""
+    highest mean so far, unless each has a scale of its own."""
     first, progress = runs[0], progress_data(sweep, {run.id: run.status for run in runs})
     finished = {run.id: headlines[run.id] for run in runs if run.status.state == "finished"}
     ends = {run_id: RunEnd(one and one.gain, one and one.kl, {}, []) for run_id, one in finished.items()}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
-    best = max(rows, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
+    alike = [] if describe.are_of_the_scale(sweep.settings) else rows
+    best = max(alike, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
     return {
         "id": sweep.name,
         "title": sweep.name,

@@ -297,10 +297,10 @@ declare namespace Wire {
     split: ClassVotedPair[];
   }
 
-  /** Pairs to vote on. `blind`: each has one text from before training and one from after it; `brief`: what this person's group is asked to look for; `tally`: once it is shown. */
+  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for; `tally`: once it is shown. */
   interface ClassVote {
     title: string;
-    blind: boolean;
+    sides: string[];
     brief: string;
     briefs: string[];
     pairs: ClassPair[];
@@ -326,11 +326,11 @@ declare namespace Wire {
     run_done: boolean;
   }
 
-  /** A model or a run whose texts can be voted on; `blind`: before against after. */
+  /** A model, or a run (`trained`), whose texts can be voted on. */
   interface ClassSource {
     value: string;
     label: string;
-    blind: boolean;
+    trained: boolean;
   }
 
   /** What the desk shows of votes. `live`: what the one that the class is at comes to, for the host only; `groups`: those that can have a judge of their own; `doing`: what is being done now, `problem`: why it did not work. */
@@ -1720,13 +1720,14 @@ declare namespace Wire {
     request: string;
   }
 
-  /** `may`: the right to each action; `caps`: those of runs, in words; `own`: whether the run is one's own. */
+  /** `may`: the right to each action; `caps`: those of runs, in words; `samples`: most of a question on the Compare page, if there is a cap; `own`: whether the run is one's own. */
   interface Access {
     mode: string;
     role: "host" | "visitor";
     may: Record<string, "yes" | "own" | "no">;
     notice: string;
     caps: string[];
+    samples: number | null;
     share: string[];
     own: boolean;
   }

@@ -2,6 +2,7 @@
 // it. The host's part is in vote_desk.js.
 
 import { buttonOf, el, setText } from "../core/dom.js";
+import { capital } from "../core/format.js";
 import { signal } from "../core/signals.js";
 import { desk, offer } from "./vote_desk.js";
 
@@ -48,7 +49,8 @@ export function student(step, tools) {
   const voted = el("p", `You have voted on ${done} of your ${vote.pairs.length} pairs.`);
   if (state === "closed")
     return { title: vote.title, parts: [voted, el("p.muted", "No more votes now. It goes on in front.")] };
-  return { title: vote.title, parts: [vote.blind ? ownBlind(step, tools) : voted, ...tallyOf(vote.tally, vote.blind)] };
+  const own = vote.sides.length ? ownBlind(step, tools) : voted;
+  return { title: vote.title, parts: [own, ...tallyOf(vote.tally, vote.sides)] };
 }
 
 /** @param {Wire.ClassStep} step @param {Tools} tools @param {number} done @returns {Node[]} */
@@ -115,30 +117,31 @@ function thanks({ vote: { pairs }, ...step }, tools, done, back, go) {
 
 /** Which texts this person has voted for, once it may be known. @param {Wire.ClassStep} step @param {Tools} tools */
 function ownBlind(step, tools) {
+  const [first, second] = step.vote.sides;
   const given = step.vote.pairs.map(({ number, after }) => ({ mine: mineOf(step, tools, number), after }));
   const voted = given.filter(({ mine }) => mine);
   const later = voted.filter(({ mine, after }) => mine === after).length;
   const ties = voted.filter(({ mine }) => mine === "tie").length;
   if (!voted.length) return el("p", "You have not voted.");
-  return el("p", `Of your ${voted.length} votes ${later} went to the text from after training and `
-    + `${voted.length - later - ties} to the one from before it${ties ? `; ${ties} to both` : ""}.`);
+  return el("p", `Of your ${voted.length} votes ${later} went to the text ${second} and `
+    + `${voted.length - later - ties} to the one ${first}${ties ? `; ${ties} to both` : ""}.`);
 }
 
-/** @param {Wire.ClassTally} tally @returns {Node[]} */
-export function tallyOf({ said, clear, split }, blind = false) {
+/** @param {Wire.ClassTally} tally @param {string[]} sides @returns {Node[]} */
+function tallyOf({ said, clear, split }, sides) {
   const list = (/** @type {string} */ title, /** @type {Wire.ClassVotedPair[]} */ pairs) => (pairs.length
-    ? el("section.vote-pairs", el("h2", title), pairs.map((pair) => votedPair(pair, blind))) : null);
+    ? el("section.vote-pairs", el("h2", title), pairs.map((pair) => votedPair(pair, sides))) : null);
   return [...said.map((words) => el("p.vote-said", words)), list("The clearest", clear),
     list("Where you disagree", split)].filter(Boolean);
 }
 
-/** @param {Wire.ClassVotedPair} pair @param {boolean} blind */
-function votedPair({ prompt, first, second, for_first, for_second, ties }, blind) {
-  const text = (/** @type {string} */ name, /** @type {string} */ words, /** @type {number} */ votes) =>
-    el("div.vote-voted", el("p.vote-share", `${name}${votes} ${votes === 1 ? "vote" : "votes"}`), el("p", words));
+/** @param {Wire.ClassVotedPair} pair @param {string[]} sides */
+function votedPair({ prompt, first, second, for_first, for_second, ties }, sides) {
+  const text = (/** @type {string | undefined} */ side, /** @type {string} */ words, /** @type {number} */ votes) =>
+    el("div.vote-voted", el("p.vote-share", side ? `${capital(side)}: ` : "",
+      `${votes} ${votes === 1 ? "vote" : "votes"}`), el("p", words));
   return el("div.vote-result", el("p.muted", `${prompt} \u2026`),
-    el("div.vote-pair", text(blind ? "Before: " : "", first, for_first),
-      text(blind ? "After: " : "", second, for_second)),
+    el("div.vote-pair", text(sides[0], first, for_first), text(sides[1], second, for_second)),
     ties ? el("p.muted", `${ties} said that both are as good.`) : null);
 }
 
@@ -148,13 +151,14 @@ export function screen(step, front) {
   const head = el("h1", vote.title);
   if (state === "shown" && vote.tally) {
     const { said, clear, split } = vote.tally;
-    return [head, ...tallyOf({ said, clear: clear.slice(0, 1), split: split.slice(0, 1) }, vote.blind)];
+    return [head, ...tallyOf({ said, clear: clear.slice(0, 1), split: split.slice(0, 1) }, vote.sides)];
   }
   const count = el("p.screen-count", { role: "status" });
   setText(count, `${front.answered} of ${front.joined} ${front.answered === 1 ? "has" : "have"} voted`
     + `${state === "open" ? "" : ". No more votes now."}`);
-  return [head, el("p", vote.blind
-    ? "Two texts for the same beginning, one from before training and one from after it. Which is which is hidden."
+  const [first, second] = vote.sides;
+  return [head, el("p", second
+    ? `Two texts for the same beginning, one ${first} and one ${second}. Which is which is hidden.`
     : "Two texts for the same beginning. Which one is better?"),
   el("p", "Each for themselves. Both may be as good."),
   ...vote.briefs.map((brief, index) => el("p", el("strong", `Group ${index + 1} looks for: `), brief)), count];

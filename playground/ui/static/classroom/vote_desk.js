@@ -1,7 +1,7 @@
 // What the host does with votes: have texts written and voted on, close and show it, train a reward model on the votes
 // and a policy that it pays, and vote on that.
 
-import { buttonOf, el, menuOf, optionsOf, showParts } from "../core/dom.js";
+import { buttonOf, el, menuOf, optionsOf, setText, showParts } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { poll } from "../core/poll.js";
 import { getJson, newName, url } from "../core/server.js";
@@ -13,6 +13,9 @@ const EVERY_MS = 2500;
 const MOST_PAIRS = 200;
 const COUNTS = [[20, "20 pairs"], [40, "40 pairs"], [80, "80 pairs"], [120, "120 pairs"]];
 const EACHS = [[10, "10 of them"], [20, "20 of them"], [40, "40 of them"], [MOST_PAIRS, "all of them"]];
+/** Which texts: as the server calls it, and as it is called here; all but the first are of runs. */
+const KINDS = [["texts", "Two by the same model"], ["start", "A run: from before against after training"],
+  ["runs", "Two runs: one policy against the other"]];
 const EXAMPLES = ["the kinder review", "the review that warns you"];
 const ALONE = "Each person sees their own of the pairs, in their own order, with the sides swapped by chance.";
 
@@ -98,12 +101,16 @@ function wordsOf(words) {
 export function offer(tools) {
   const found = signal(/** @type {Wire.ClassVoteOffer | null} */ (null), alike);
   const problem = signal("");
-  const source = menuOf([], { id: "vote-source" });
+  const kind = signal(KINDS[0][0]);
+  const what = menuOf(KINDS, { id: "vote-what", onchange: (event) => { kind.value = event.target.value; } });
+  const [source, against] = ["vote-source", "vote-against"].map((id) => menuOf([], { id }));
+  const second = el("div.desk-form", el("label", { for: against.id }, "Against"), against);
+  const none = el("p.muted");
   const now = el("div");
-  const root = el("div", formOf(source, (how) => {
-    const chosen = found.value?.sources[Number(source.value)];
-    const what = chosen?.blind ? "blind" : "texts";
-    if (chosen) tools.lead({ do: "vote", what, source: chosen.value, ...how });
+  const root = el("div", formOf([el("label", { for: what.id }, "Which texts"), what,
+    el("label", { for: source.id }, "Whose"), source, second, none], (how) => {
+    const { value } = source;
+    if (value) tools.lead({ do: "vote", what: kind.value, source: value, against: against.value, ...how });
   }), now);
   const ask = poll({
     ask: (signalled) => /** @type {Promise<Wire.ClassVoteOffer>} */ (getJson("class/votes", signalled)),
@@ -120,10 +127,19 @@ export function offer(tools) {
     ask();
   });
   effect(() => {
-    const { sources = [], judges = [], doing = "", problem: wrong = "" } = found.value ?? {};
-    const before = source.value;
-    source.replaceChildren(...optionsOf(sources.map(({ label }, index) => [index, label])));
-    if (before) source.value = before;
+    const { sources = [] } = found.value ?? {};
+    const some = kind.value === "texts" ? sources : sources.filter(({ trained }) => trained);
+    [source, against].forEach((menu, at) => {
+      const before = menu.value;
+      menu.replaceChildren(...optionsOf(some.map(({ value, label }) => [value, label])));
+      menu.value = (some.find(({ value }) => value === before) ?? some[at] ?? some[0])?.value ?? "";
+    });
+    second.hidden = kind.value !== "runs";
+    setText(none, found.value && some.length < (second.hidden ? 1 : 2)
+      ? "There are not enough runs that have ended. Train one first." : "");
+  });
+  effect(() => {
+    const { judges = [], doing = "", problem: wrong = "" } = found.value ?? {};
     showParts(now, /** @type {ChildNode[]} */ ([doingOf({ doing, problem: problem.value || wrong }),
       judges.length ? el("p.muted", { "data-key": "head" }, "Trained on votes of this class:") : null,
       ...judgesOf(judges, tools)].filter(Boolean)));
@@ -131,14 +147,13 @@ export function offer(tools) {
   return root;
 }
 
-/** @param {HTMLElement} source @param {(how: object) => void} begin */
-function formOf(source, begin) {
+/** @param {Node[]} which what is voted on @param {(how: object) => void} begin */
+function formOf(which, begin) {
   const count = menuOf(COUNTS, { id: "vote-count", value: "40" });
   const each = menuOf(EACHS, { id: "vote-each", value: "20" });
   const briefs = EXAMPLES.map((example, index) =>
     el("input", { type: "text", maxlength: 140, id: `vote-brief-${index}`, placeholder: example }));
-  return el("div.desk-form", el("label", { for: "vote-source" }, "What is voted on"), source,
-    el("label", { for: "vote-count" }, "How many (of a run's before and after: all that there are)"), count,
+  return el("div.desk-form", which, el("label", { for: "vote-count" }, "How many"), count,
     el("label", { for: "vote-each" }, "Each person votes on"), each, el("p.muted", ALONE),
     el("details.desk-folded", el("summary", "Two groups: who decides?"),
       el("p.muted", "People are in one of two groups, in turns. Each phone says what its group looks for, and each "

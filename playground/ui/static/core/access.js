@@ -12,10 +12,13 @@ import { live } from "./store.js";
 
 const RETRY_MS = 3000;
 const FOR_THE_HOST = "The host trains and tests reward models.";
+const FOR_THE_CLASS = "This is for those who are in the class. ";
 const NOT_PUBLIC = "This part is not offered on a public page. It works when you run the playground on your own "
   + "computer.";
 const PARTS = { ask: "ask", workbench: "try_rewards", "reward-check": "check_reward",
   "reward-training": "train_reward" }; // the form has no place at all on a page that only watches: css/access.css
+
+const OF_THE_CLASS = ["ask", "try_rewards"];
 
 /** @type {Wire.Access | null} */
 let rules = null;
@@ -61,7 +64,8 @@ function show(header) {
   if (rules.caps.length) document.getElementById("start-bar")?.append(caps(rules.caps));
   for (const [id, action] of Object.entries(PARTS)) {
     if (rules.may[action] === "no")
-      switchOff(document.getElementById(id), rules.mode === "classroom" ? FOR_THE_HOST : NOT_PUBLIC);
+      switchOff(document.getElementById(id), rules.mode !== "classroom" ? NOT_PUBLIC
+        : OF_THE_CLASS.includes(action) ? [FOR_THE_CLASS, el("a", { href: url("class") }, "Join it")] : FOR_THE_HOST);
   }
   effect(() => {
     forRun(live.runId);
@@ -115,7 +119,7 @@ function caps([models, ...most]) {
 
 /**
  * No keyboard, no pointer, and the reason where the part begins.
- * @param {HTMLElement | null} part @param {string} reason
+ * @param {HTMLElement | null} part @param {Page.Child} reason
  */
 function switchOff(part, reason) {
   if (!part || part.dataset.off) return;

@@ -154,11 +154,11 @@ function drawnOf({ title, metrics, looks }, unit) {
   return { title, unit, metrics, looks, possible: null };
 }
 
-function aboutOf(/** @type {Wire.Sweep} */ { settings, seeds }) {
+function aboutOf(/** @type {Wire.Sweep} */ { settings, seeds, scores_differ: differ }) {
   const first = seeds < 2 ? "1 seed: no interval. Add seeds to see what is chance."
     : "Means over the finished seeds, \u00b1 half the 95 % interval (Student's t); after a share stands its interval.";
   const most = settings.length > LETTERS.length ? ` Curves of the first ${LETTERS.length} settings.` : "";
-  const chosen = settings.length > 1 ? ` ${CHOSEN}` : "";
+  const chosen = settings.length > 1 && !differ ? ` ${CHOSEN}` : "";
   return `${first} Gain: score on the fixed prompts, less the score before training.${chosen}${most}`;
 }
 

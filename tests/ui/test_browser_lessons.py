@@ -331,3 +331,16 @@ def test_a_lesson_fits_a_phone(lesson):
     page.get_by_role("button", name="Leave the lesson").click()
     page.locator(".course-lessons").first.wait_for()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_board_stands_below_a_run_that_has_ended_and_moves_there(lesson):
+    page = lesson("five-leashes")
+    board = page.locator(".leash-board").filter(visible=True)
+    expect(board).to_have_count(0)  # before the run it would give the answer away
+    press(page, "Only look")
+    press(page, "Play the recording")
+    expect(board).to_have_count(1)
+    before = board.locator(".board-sentence").inner_text()
+    board.get_by_role("slider").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(board.locator(".board-sentence")).not_to_have_text(before)

@@ -64,8 +64,8 @@ SETTINGS: dict[str, Any] = {  # what the game changes of the preset, for all run
     "max_minutes": 15,
 }
 CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need not wait long
-    "ppo": {"num_updates": 16, "learning_rate": 3e-4},
-    "evaluation": {"every": 16, "traces": 0, "token_samples": 0},
+    "ppo": {"num_updates": 12, "learning_rate": 4e-4},
+    "evaluation": {"every": 12, "traces": 0, "token_samples": 0},
     "checkpoint": {"every": 0, "keep": 1},
 }
 

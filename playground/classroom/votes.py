@@ -141,14 +141,16 @@ def meant(step: Step, answer: Given) -> Side:
     return "second" if (answer.value == "left") == is_swapped(answer.person, step, answer.item) else "first"
 
 
-def counted(
-    step: Step, answers: Iterable[Given], people: Mapping[str, int] | None = None, group: int = 0
-) -> list[Counted]:
-    """The votes on each pair that has any. `people`: who came in as which, to count those of one `group` only."""
+def of_group(answers: Iterable[Given], people: Mapping[str, int], group: int) -> list[Given]:
+    """Those of one group; 0 is everyone. `people`: who came in as which."""
+    return [one for one in answers if not group or group_of(people.get(one.person, 0)) == group]
+
+
+def counted(step: Step, answers: Iterable[Given]) -> list[Counted]:
+    """The votes on each pair that has any."""
     found: dict[int, Counter[str]] = {}
     for answer in answers:
-        if not group or group_of((people or {}).get(answer.person, 0)) == group:
-            found.setdefault(answer.item, Counter())[meant(step, answer)] += 1
+        found.setdefault(answer.item, Counter())[meant(step, answer)] += 1
     return [
         Counted(number, *(votes[side] for side in ("first", "second", "tie")))
         for number, votes in sorted(found.items())

@@ -52,8 +52,8 @@ def test_a_vote_counts_for_the_text_that_was_seen_on_that_side():
     given += [vote_for("first", voted, person, 2) for person in PEOPLE[:9]] + [Given(2, PEOPLE[9], "tie")]
     assert votes.counted(voted, given) == [Counted(1, 0, 30, 0), Counted(2, 9, 0, 1)]
     people = {person: number for number, person in enumerate(PEOPLE)}
-    assert votes.counted(voted, given, people, 1) == [Counted(1, 0, 15, 0), Counted(2, 5, 0, 0)]
-    assert votes.counted(voted, given, people, 2) == [Counted(1, 0, 15, 0), Counted(2, 4, 0, 1)]
+    assert votes.counted(voted, votes.of_group(given, people, 1)) == [Counted(1, 0, 15, 0), Counted(2, 5, 0, 0)]
+    assert votes.counted(voted, votes.of_group(given, people, 2)) == [Counted(1, 0, 15, 0), Counted(2, 4, 0, 1)]
 
 
 @pytest.mark.parametrize("value", ["first", "", None, 1, True, {"choice": "left"}, ["left"], "LEFT"])

@@ -162,8 +162,8 @@ class VoteLead:
 
     def rows(self, step: Step, group: int = 0) -> list[dict[str, Any]]:
         """Preference pairs of a vote, of everyone or of one group."""
-        people = self.room.numbers() if group else None
-        return votes.rows(step, votes.counted(step, self.room.answers(step), people, group))
+        answers = votes.of_group(self.room.answers(step), self.room.numbers(), group)
+        return votes.rows(step, votes.counted(step, answers))
 
     def file(self, number: Any) -> str:
         """The same as a file. Raises: NoClass."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from playground.classroom import votes
-from playground.classroom.room import Step
+from playground.classroom.room import Given, Step
 from playground.classroom.votes import Counted
 from playground.errors import PlaygroundError
 from playground.runs import history, reward_models
@@ -77,12 +78,10 @@ class VoteViews:
     def said(self, step: Step) -> list[str]:
         """In sentences; where there are two groups, also of each."""
         answers, people = self.room.answers(step), self.room.numbers()
-        sentences = votes.said(votes.counted(step, answers), step, len({answer.person for answer in answers}))
+        sentences = _said(step, answers)
         for group, brief in enumerate(step.data["briefs"], 1):
-            of_group = [one for one in answers if votes.group_of(people.get(one.person, 0)) == group]
-            found = votes.counted(step, of_group)
-            voters = len({answer.person for answer in of_group})
-            sentences.append(f"Group {group} (\u201c{brief}\u201d): {votes.said(found, step, voters)[0]}")
+            said = _said(step, votes.of_group(answers, people, group))
+            sentences.append(f"Group {group} (\u201c{brief}\u201d): {said[0]}")
         return sentences
 
     def fill_desk(self, step: Step | None, shown: ClassDeskData) -> None:
@@ -110,9 +109,12 @@ class VoteViews:
         found: list[ClassSourceData] = [
             {"value": choice.name, "label": choice.label, "trained": False} for choice in catalog.MODELS
         ]
-        for run in history.list_runs(self.hub.outputs)[:MOST_RUNS]:
+        newest = history.list_runs(self.hub.outputs)[:MOST_RUNS]
+        names = Counter(run.title for run in newest)
+        for run in newest:
             if run.status.state in ("finished", "stopped"):
-                found.append({"value": run.id, "label": run.name or run.title or run.id, "trained": True})
+                label = f"{run.title} ({run.id})" if names[run.title] > 1 else run.title or run.id
+                found.append({"value": run.id, "label": label, "trained": True})
         return found
 
     def judge(self, judge: dict[str, Any]) -> ClassJudgeData:
@@ -163,6 +165,10 @@ class VoteViews:
         if status.state == "finished":
             return "The policy is trained. Vote on it, before against after.", True
         return status.message or f"{status.state}, update {status.update} of {status.num_updates}", False
+
+
+def _said(step: Step, answers: list[Given]) -> list[str]:
+    return votes.said(votes.counted(step, answers), step, len({answer.person for answer in answers}))
 
 
 def _pair(step: Step, pair: Counted) -> ClassVotedPairData:

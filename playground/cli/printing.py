@@ -18,6 +18,7 @@ from playground.analysis.path import path_of
 from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
 from playground.data import dialogues
+from playground.errors import PlaygroundError
 from playground.exports.report import COUNTS, Report
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
@@ -45,7 +46,7 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
         return
     if status.message:
         complain(status.message)
-    if status.state in ("failed", "interrupted"):
+    if status.state in ("failed", "interrupted") and status.reason != PlaygroundError.reason:  # else all is said
         complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
     if report.wrong_on_purpose:
         complain(report.wrong_on_purpose)

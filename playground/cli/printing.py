@@ -15,10 +15,10 @@ from playground.analysis.diagnosis.run_records import Records
 from playground.analysis.intervals import Interval
 from playground.analysis.over_seeds import in_words
 from playground.analysis.path import path_of
+from playground.cli import following
 from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
 from playground.data import dialogues
-from playground.errors import PlaygroundError
 from playground.exports.report import COUNTS, Report
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
@@ -31,7 +31,6 @@ from playground.setup.describe import duration
 from playground.setup.estimates import GB, Estimate
 
 TABLE_ROWS = 3
-LOG_BYTES = 1500
 ROLES = {"scores": "trained on", "judges": "monitor"}
 BESIDE = ("Before", "After", "Score", "KL")
 Answer = Sample | GeneratedSample
@@ -46,8 +45,8 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
         return
     if status.message:
         complain(status.message)
-    if status.state in ("failed", "interrupted") and status.reason != PlaygroundError.reason:  # else all is said
-        complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
+    if status.state in ("failed", "interrupted"):
+        complain(following.log_hint(run, status))
     if report.wrong_on_purpose:
         complain(report.wrong_on_purpose)
     say(report.sentence)

@@ -12,13 +12,10 @@ from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, setting
 from playground.cli.terminal import complain, number, print_json, print_table
 from playground.config import RewardTrainingConfig, yaml_io
-from playground.errors import PlaygroundError
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import RewardTraining, StepMetrics, trainings
 from playground.runs.reward_models import start as start_training
 from playground.setup import catalog, checks
-
-LOG_BYTES = 1500
 
 
 def reward_train(
@@ -90,8 +87,8 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
         return
     if card is None and status.message:
         complain(status.message)
-    if status.state in ("failed", "interrupted") and status.reason != PlaygroundError.reason:  # else all is said
-        complain(f"The end of {training.log_path}:\n{training.log_tail(LOG_BYTES)}")
+    if status.state in ("failed", "interrupted"):
+        complain(following.log_hint(training, status))
     if card:
         _print_report(card)
     print(training.folder)

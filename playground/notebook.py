@@ -28,7 +28,7 @@ from playground.analysis import before_after, frames
 from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, find_run
 from playground.cli.terminal import number
-from playground.errors import PlaygroundError, RunFailed
+from playground.errors import InvalidConfig, PlaygroundError, Problem, RunFailed
 from playground.exports import curves
 from playground.exports.report import Report
 from playground.runs import launcher
@@ -67,6 +67,8 @@ def train(
 
     Raises: PlaygroundError: what cannot be carried out, with every problem at once. RunFailed, if its run fails.
     """
+    if not isinstance(set, Mapping | None):
+        raise InvalidConfig([Problem("set", 'must be a dictionary such as {"kl.coef": 0.2}.')])
     changes = [f"{name}={json.dumps(value, default=_plain)}" for name, value in (set or {}).items()]
     started = cli.start(str(preset), changes, _outputs(outputs), run_id)
     run = Run(started.run, started.process)

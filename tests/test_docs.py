@@ -12,6 +12,7 @@ import pytest
 
 from playground.config import ExpressionReward, flatten, yaml_io
 from playground.config.expression_language import FUNCTIONS
+from playground.lessons import loading
 from playground.rewards import mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
@@ -87,6 +88,11 @@ def test_the_page_on_experiments_tells_of_every_preset_in_order() -> None:
     assert re.findall(r"^\| \d+ \| ([^|]+) \|", EXPERIMENTS, re.MULTILINE) == titles
     first = re.findall(r"^\| \d+ \| ([^|]+) \|", README, re.MULTILINE)
     assert first == titles[:3] and len(README.splitlines()) <= 150
+
+
+def test_the_readme_counts_the_lessons() -> None:
+    number = sum(len(course.lessons) for course in loading.Lessons().courses)
+    assert f"begin with {number} short lessons" in " ".join(README.split())
 
 
 def test_every_link_within_the_documents_leads_to_a_page_and_a_heading_that_are_there() -> None:

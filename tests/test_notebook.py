@@ -70,6 +70,8 @@ def test_what_cannot_be_carried_out_names_every_problem_without_a_traceback(here
         playground.train("kinder-reviews", {"kl.coef": -1, "ppo.gama": 1})
     assert error.value._render_traceback_() == [str(error.value)]
     assert {problem.field for problem in error.value.problems} == {"kl.coef", "ppo.gama"}
+    with pytest.raises(InvalidConfig, match="set: must be a dictionary"):
+        playground.train("kinder-reviews", ["kl.coef=0.2"])
     assert isinstance(error.value, playground.PlaygroundError) and playground.RunFailed is RunFailed
     with pytest.raises(RunNotFound, match="nothing is not a run folder"):
         playground.open_run("nothing")

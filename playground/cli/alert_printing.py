@@ -42,7 +42,7 @@ def print_judged_log(
             {"log": log.label, "columns": log.columns, "rows": len(log.metrics), "notes": log.notes, "alerts": alerts}
         )
         return
-    say(f"{path.name}: {log.label}, {len(log.metrics)} rows.")
+    say(f"{path.name}: {log.label}, {len(log.metrics)} row{'' if len(log.metrics) == 1 else 's'}.")
     say(*(f"   {ours} from {theirs}" for ours, theirs in log.columns.items()))
     say(*(f"Note: {note}" for note in log.notes))
     shown = [one for one in found if one.alert.lit or (everything and one.alert.state == "quiet")]

@@ -19,6 +19,7 @@ from typing import Any
 from playground.analysis.pace import all_left, seconds_left
 from playground.cli.terminal import complain, number, print_json, time_range
 from playground.config import RunConfig
+from playground.errors import PlaygroundError
 from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -30,6 +31,7 @@ from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import checks
 from playground.setup.estimates import disk
 
+LOG_BYTES = 1500  # of a log, that are shown
 STOPPED = 3
 EXIT_CODES = {"finished": 0, "failed": 1, "interrupted": 1, "stopped": STOPPED}
 POLL_SECONDS = 0.1
@@ -46,6 +48,13 @@ def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> launch
     disk.check([config], outputs)
     Supervisor(outputs).look()
     return launcher.start(config, outputs, run_id)
+
+
+def log_hint(run: RunDirectory, status: Status) -> str:
+    """Where the log of a run that has failed is, and how it ends; of invalid settings the message says all."""
+    if status.reason == PlaygroundError.reason:
+        return f"Its log: {run.log_path}"
+    return f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}"
 
 
 class Display:

@@ -81,7 +81,9 @@ def check(
         say(f"{lesson.name}: nothing is wrong with the file.")
         for index, tried in enumerate(found):
             _print(lesson, index, runs[index], tried)
-        if len(runs) < len(lesson.runs):
+        if len(runs) < len(lesson.runs) and run:
+            complain(f"The lesson has {len(lesson.runs)} runs: name one for each with --run, to see all that it says.")
+        elif len(runs) < len(lesson.runs):
             complain("No recording of its runs ships. Try it on runs of yours with --run, or with --train.")
         say(*(f"To mend: {one}" for one in mend))
     if mend:

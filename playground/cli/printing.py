@@ -15,6 +15,7 @@ from playground.analysis.diagnosis.run_records import Records
 from playground.analysis.intervals import Interval
 from playground.analysis.over_seeds import in_words
 from playground.analysis.path import path_of
+from playground.cli import following
 from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
 from playground.data import dialogues
@@ -30,7 +31,6 @@ from playground.setup.describe import duration
 from playground.setup.estimates import GB, Estimate
 
 TABLE_ROWS = 3
-LOG_BYTES = 1500
 ROLES = {"scores": "trained on", "judges": "monitor"}
 BESIDE = ("Before", "After", "Score", "KL")
 Answer = Sample | GeneratedSample
@@ -46,7 +46,7 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     if status.message:
         complain(status.message)
     if status.state in ("failed", "interrupted"):
-        complain(f"The end of {run.log_path}:\n{run.log_tail(LOG_BYTES)}")
+        complain(following.log_hint(run, status))
     if report.wrong_on_purpose:
         complain(report.wrong_on_purpose)
     say(report.sentence)

@@ -17,8 +17,6 @@ from playground.runs.reward_models import RewardTraining, StepMetrics, trainings
 from playground.runs.reward_models import start as start_training
 from playground.setup import catalog, checks
 
-LOG_BYTES = 1500
-
 
 def reward_train(
     config_file: Annotated[
@@ -90,7 +88,7 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
     if card is None and status.message:
         complain(status.message)
     if status.state in ("failed", "interrupted"):
-        complain(f"The end of {training.log_path}:\n{training.log_tail(LOG_BYTES)}")
+        complain(following.log_hint(training, status))
     if card:
         _print_report(card)
     print(training.folder)

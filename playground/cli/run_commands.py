@@ -15,7 +15,7 @@ from playground.cli import alert_printing, printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
-from playground.errors import InvalidConfig, Problem, RunNotFound
+from playground.errors import InvalidConfig, Problem, PromptsUnusable, RunNotFound
 from playground.runs import cluster, frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import GeneratedSample, ModelService
@@ -141,7 +141,7 @@ def show(
     if frontier:
         with contextlib.closing(ModelService(run.path.parent)) as service:
             for found in frontier_samples.draw(run, service):
-                complain(f"{found['phase']}: {found['done']} of {found['of']}")
+                complain(found["phase"] + (f": {found['done']} of {found['of']}" if found["of"] else ""))
     printing.print_run(run, as_json=json)
 
 
@@ -155,6 +155,8 @@ def generate(
 ) -> None:
     """Complete a prompt, before and after training side by side with the same random numbers."""
     answers: list[GeneratedSample] = []
+    if not prompt.strip():
+        raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
     try:
         generator: Path | str = find_run(source, outputs).path.resolve()
     except RunNotFound:

@@ -33,11 +33,13 @@ SENTENCES = {  # by the type of pydantic's error
     "literal_error": "must be {expected}{got}.",
     "int_parsing": "must be a whole number{got}.",
     "int_type": "must be a whole number{got}.",
+    "int_parsing_size": "must be a whole number with fewer digits.",
     "int_from_float": "must be a whole number{got}.",
     "float_parsing": "must be a number{got}.",
     "float_type": "must be a number{got}.",
     "finite_number": "must be a finite number{got}.",
     "string_type": "must be text{got}.",
+    "string_unicode": "must be text in UTF-8.",
     "string_too_short": "must not be empty.",
     "string_too_long": "must be at most {max_length} characters long.",
     "tuple_type": "must be a list{got}.",
@@ -97,7 +99,7 @@ def validated(data: Any, kind: type[P]) -> P:
         InvalidConfig: with every problem at once, each naming its field.
     """
     if not isinstance(data, dict):
-        raise InvalidConfig([Problem("", "The configuration must be a list of `name: value` lines.")])
+        raise InvalidConfig([Problem("", "The configuration must be lines of `name: value`.")])
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -163,7 +165,7 @@ def _text(path: Path, *, links: bool) -> str:
         return plain_files.read_bytes(path, 4 * MAX_CONFIG_BYTES, links=links).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        message = f"Cannot read {path}: {reason}. Give the path of a preset file."
+        message = f"Cannot read {path}: {reason}. Give the path of a YAML file."
         if not links:  # of a run: where it lies is not for everyone who may ask for it
             message = f"Cannot read {path.name}: {reason}."
         raise InvalidConfig([Problem("", message)]) from None
@@ -219,7 +221,8 @@ def set_path(data: dict[str, Any], override: str) -> None:
         here = ".".join(keys[: position + 1])
         if isinstance(node, list):
             if not key.isdecimal() or int(key) >= len(node):
-                raise InvalidConfig([Problem(here, f"The list has {len(node)} entries, numbered from 0.")])
+                length = f"{len(node)} entr{'y' if len(node) == 1 else 'ies'}"
+                raise InvalidConfig([Problem(here, f"The list has {length}, numbered from 0.")])
             index: Any = int(key)
         elif isinstance(node, dict):
             index = key
@@ -270,7 +273,7 @@ def _meant(field: str, kind_of_config: type[Part]) -> str:
         return elsewhere[0]
     close = difflib.get_close_matches(field, knobs, n=1, cutoff=0.8)
     close = close or difflib.get_close_matches(name, _names(kind_of_config), n=1, cutoff=0.7)
-    return close[0] if close else ""
+    return close[0] if close and close[0] != name else ""  # that other kinds of reward have: no help
 
 
 @functools.cache

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from playground.config import RunConfig
-from playground.errors import PlaygroundError
+from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.exports import card
 from playground.setup import catalog, describe
 
@@ -52,12 +52,13 @@ class PushPlan(NamedTuple):
 
 
 def connect(repository: str, config: RunConfig, kind: str) -> Connection:
-    """All that can be checked before the weights are merged, which takes longer. Raises: PushRefused."""
+    """All that can be checked before the weights are merged, which takes longer. Raises: PushRefused, InvalidConfig."""
     from huggingface_hub import HfApi, get_token
     from huggingface_hub.constants import is_offline_mode
 
     if not REPOSITORY.fullmatch(repository):
-        raise PushRefused(f"--to: `{repository[:100]}` is not a repository of the hub. Write it as owner/name.")
+        what = f"`{repository[:100]}` is not a repository of the hub. Write it as owner/name."
+        raise InvalidConfig([Problem("--to", what)])
     if kind == "adapter" and not catalog.is_hub_id(base := config.model.source):
         raise PushRefused(
             f"The adapter's base, {base}, is not on the hub: so others could not load it. Push --as merged."

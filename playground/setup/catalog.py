@@ -169,6 +169,10 @@ def preset_path(name: str) -> Path:
     path = Path(name)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return path
+    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+        is_there = "does not end in .yaml" if os.path.exists(path) else "is not there"
+        why = "is a folder" if os.path.isdir(path) else is_there
+        raise InvalidConfig([Problem("preset", f"{name} {why}. Give the path of a YAML file, or a preset's name.")])
     raise InvalidConfig([Problem("preset", unknown("preset", name, shipped))])
 
 

@@ -58,6 +58,8 @@ def test_it_is_tried_on_runs_that_are_named(run: Run) -> None:
     assert swapped.code == 1 and "(its recording)" not in swapped.out
     assert "came true: Even kinder, and still English" in swapped.out
     assert "the first run reaches it already" in swapped.out
+    one = run("lessons", "check", FILES / "leash.yaml", "--run", wild)
+    assert "2 runs: name one for each" in one.err and "ships" not in one.err
     many = run("lessons", "check", FILES / "leash.yaml", *(["--run", tame] * 3))
     assert many.code == 2 and "2 run(s), not 3" in many.err
 

@@ -47,10 +47,11 @@ def test_json_lines_end_with_the_report(outputs: Path, fake: None) -> None:
     assert lines[-1]["report"]["accuracy"] == 0.9 and lines[-1]["state"] == "finished"
 
 
-def test_a_failure_shows_the_sentence_and_the_log(outputs: Path, fake: None) -> None:
+def test_invalid_settings_show_the_sentence_and_where_the_log_is(outputs: Path, fake: None) -> None:
     result = run(outputs, "reward-train", "--name", "fail")
     assert result.exit_code == 1
-    assert "base: cannot make a reward model of it." in result.stderr and "last words" in result.stderr
+    log = outputs / "reward-models" / "fail" / "training" / "worker.log"
+    assert result.stderr.endswith(f"base: cannot make a reward model of it.\nIts log: {log}\n")
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ def yaml_problems(text: str) -> list[Problem]:
         ({"learning_rate": 1}, "learning_rate", "There is no such setting. Did you mean `ppo.learning_rate`?"),
         ({"ppo": {"kl_coef": 1}}, "ppo.kl_coef", "There is no such setting. Did you mean `kl.coef`?"),
         ({"lr": 1}, "lr", "There is no such setting."),
+        ({"rewards": [{"kind": "length", "code": "x"}]}, "rewards.0.code", "There is no such setting."),
+        ({"name": "caf\udce9"}, "name", "must be text in UTF-8."),
+        ({"seed": 1e300}, "seed", "must be a whole number with fewer digits."),
         (
             {"kl": {"controller": "adaptive", "coef": 0}},
             "kl.coef",
@@ -167,8 +170,8 @@ def test_set_path_changes_one_value(override: str, expected: dict[str, Any]) -> 
     [
         ("kl.coef", "kl.coef", "Write it as path=value, for example kl.coef=0.2."),
         ("kl..coef=1", "kl..coef=1", "Write it as path=value, for example kl.coef=0.2."),
-        ("rewards.1.weight=2", "rewards.1", "The list has 1 entries, numbered from 0."),
-        ("rewards.-1.weight=2", "rewards.-1", "The list has 1 entries, numbered from 0."),
+        ("rewards.1.weight=2", "rewards.1", "The list has 1 entry, numbered from 0."),
+        ("rewards.-1.weight=2", "rewards.-1", "The list has 1 entry, numbered from 0."),
         ("seed.x=2", "seed.x", "`seed` is a single value, not a group."),
     ],
 )

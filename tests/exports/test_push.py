@@ -110,7 +110,7 @@ def test_a_refusal_is_one_sentence_that_does_not_repeat_the_server(api, run, cap
 
 def test_offline_mode_no_token_and_a_bad_name_are_one_sentence_each(api, run, capsys, monkeypatch):
     for name in ("ann/kind/more", "../x"):
-        assert call(str(run.path), "--to", name) == 1
+        assert call(str(run.path), "--to", name) == 2
         assert "owner/name" in capsys.readouterr().err
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     assert call(str(run.path), "--to", "ann/kind") == 1

@@ -55,7 +55,8 @@ def test_an_id_that_is_not_a_plain_name_is_refused(outputs: Path) -> None:
 def test_a_name_that_is_taken_and_a_folder_that_is_no_run_are_refused(run: RunDirectory, tmp_path: Path) -> None:
     with pytest.raises(RunExists, match="`one`"):
         RunDirectory.create(run.path.parent, small_config(), "one")
-    with pytest.raises(RunNotFound):
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(RunNotFound, match="is not a run folder"):
         RunDirectory.open(tmp_path)
     reserved = RunDirectory.reserve(run.path.parent, small_config(), "two")
     with pytest.raises(RunNotFound):

@@ -129,6 +129,13 @@ def test_an_unknown_preset_is_refused_with_a_suggestion(name: str, words: str) -
     assert words in str(caught.value)
 
 
+def test_a_path_that_is_no_preset_is_refused_as_a_path(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").touch()
+    for name, why in (("", "is a folder"), ("mine.txt", "does not end in .yaml"), ("my.yaml", "is not there")):
+        with pytest.raises(InvalidConfig, match=f"^preset: {tmp_path / name} {why}"):
+            catalog.preset_path(str(tmp_path / name))
+
+
 def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path: Path) -> None:
     base, adapter = model_folder(tmp_path / "base"), tmp_path / "adapter"
     adapter.mkdir()

@@ -117,10 +117,10 @@ class RunDirectory:
     def open(cls, path: Path | str) -> RunDirectory:
         """An existing run. Raises: RunNotFound."""
         run = cls(path)
-        files.refuse_links(run.path)
         if not run.config_path.is_file():
             name = run.path.name or path
             raise RunNotFound(f"{name} is not a run folder (it has no config.yaml). `runs` lists the existing runs.")
+        files.refuse_links(run.path)
         return run
 
     def config(self) -> RunConfig:

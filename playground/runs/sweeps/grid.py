@@ -47,6 +47,8 @@ def read(texts: Sequence[str]) -> dict[str, list[Any]]:
             problems.append(Problem(field, "Name its values, with commas between them."))
         elif field in vary:
             problems.append(Problem(field, f"is varied twice. Give all its values at once, {EXAMPLE}."))
+        elif any(value in values[:index] for index, value in enumerate(values)):
+            problems.append(Problem(field, "names a value twice, which would be the same run twice."))
         else:
             vary[field] = values
     if not texts:

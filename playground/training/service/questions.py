@@ -102,7 +102,7 @@ QUESTIONS: dict[str, Callable[[Service, dict[str, Any]], Iterator[dict[str, Any]
 
 
 def _checked_prompt(text: str, subject: Subject, max_new_tokens: int | None) -> Prompt:
-    text = str(text).rstrip()
+    text = str(text).encode("utf-8", "replace").decode().rstrip()  # half a surrogate pair: no tokenizer reads it
     if not text:
         raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
     if len(text) > MAX_PROMPT_CHARACTERS:

@@ -51,6 +51,7 @@ REFUSED = """
     =1,2 | field=value,value
     kl.coef= | Name its values
     kl.coef=0.1 & kl.coef=0.2 | kl.coef: is varied twice
+    kl.coef=1,0.5,1.0 | kl.coef: names a value twice
     seed=[0 | seed
     model.adapter.r=4,8 | model.adapter.kind is none
     kl.horizon=10,100 & seed=0,1 | kl.controller is fixed

@@ -33,18 +33,26 @@ def main() -> None:
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "lessons")
     arguments = parser.parse_args()
     courses = Lessons().courses
-    old = results_page.read(lessons_page.FIGURES).get("runs", [])
-    rows: list[dict[str, Any]] = []
+    rows = {_place(row): row for row in results_page.read(lessons_page.FIGURES).get("runs", [])}
+    places = []
     for lesson, index, asked in wanted([lesson for course in courses for lesson in course.lessons], arguments.seeds):
         place = {"lesson": lesson.name, "index": index, "seed": asked.seed, "made_of": results_page.made_of(asked)}
-        known = [row for row in old if place.items() <= row.items()]
-        same = [row for row in rows if row["made_of"] == place["made_of"]] if index == len(lesson.runs) else []
-        run = None if known or same else train(asked, arguments.outputs)
-        rows += known or [{**place, **(of_run(lesson, index, run) if run else {**same[0], **place})}]
-        lessons_page.FIGURES.write_text(json.dumps({"runs": rows}, indent=1) + "\n", encoding="utf-8")
+        places.append(_place(place))
+        if places[-1] not in rows:
+            rows[places[-1]] = {**place, **of_run(lesson, index, train(asked, arguments.outputs))}
+            _keep(list(rows.values()))
+    _keep([rows[place] for place in sorted(places)])
     measured = lessons_page.Measured.read()
     lessons_page.PAGE.write_text(lessons_page.page(courses, measured), encoding="utf-8")
     print(f"wrote {lessons_page.PAGE}")
+
+
+def _place(row: dict[str, Any]) -> tuple[str, int, int, str]:
+    return row["lesson"], row["index"], row["seed"], row["made_of"]
+
+
+def _keep(rows: list[dict[str, Any]]) -> None:
+    lessons_page.FIGURES.write_text(json.dumps({"runs": rows}, indent=1) + "\n", encoding="utf-8")
 
 
 def wanted(lessons: list[Lesson], seeds: list[int]) -> Iterator[tuple[Lesson, int, RunConfig]]:

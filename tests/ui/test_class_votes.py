@@ -162,6 +162,12 @@ def test_what_is_compared_is_hidden_until_it_is_shown_and_then_named(served, hos
     assert all(pair[pair["after"]] == texts[1] for pair in shown["pairs"])
 
 
+def test_runs_of_the_same_title_can_be_chosen_apart(served, host):
+    sources = [one for one in json.loads(host.get("class/votes"))["sources"] if one["trained"]]
+    assert {one["value"] for one in sources} == {"taught", "other"}
+    assert all(one["label"].endswith(f" ({one['value']})") for one in sources)
+
+
 def test_two_groups_see_each_its_own_brief_and_the_screen_both(served, host):
     begin(host, briefs=["the kinder one", "the shorter one"])
     briefs = [joined(host, served).step()["vote"]["brief"] for _ in range(4)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from playground.classroom import votes
@@ -110,9 +111,12 @@ class VoteViews:
         found: list[ClassSourceData] = [
             {"value": choice.name, "label": choice.label, "trained": False} for choice in catalog.MODELS
         ]
-        for run in history.list_runs(self.hub.outputs)[:MOST_RUNS]:
+        newest = history.list_runs(self.hub.outputs)[:MOST_RUNS]
+        names = Counter(run.title for run in newest)
+        for run in newest:
             if run.status.state in ("finished", "stopped"):
-                found.append({"value": run.id, "label": run.name or run.title or run.id, "trained": True})
+                label = f"{run.title} ({run.id})" if names[run.title] > 1 else run.title or run.id
+                found.append({"value": run.id, "label": label, "trained": True})
         return found
 
     def judge(self, judge: dict[str, Any]) -> ClassJudgeData:

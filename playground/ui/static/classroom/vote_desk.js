@@ -1,7 +1,7 @@
 // What the host does with votes: have texts written and voted on, close and show it, train a reward model on the votes
 // and a policy that it pays, and vote on that.
 
-import { buttonOf, el, menuOf, optionsOf, setText, showParts } from "../core/dom.js";
+import { buttonOf, el, menuOf, optionsOf, showParts } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { poll } from "../core/poll.js";
 import { getJson, newName, url } from "../core/server.js";
@@ -14,8 +14,8 @@ const MOST_PAIRS = 200;
 const COUNTS = [[20, "20 pairs"], [40, "40 pairs"], [80, "80 pairs"], [120, "120 pairs"]];
 const EACHS = [[10, "10 of them"], [20, "20 of them"], [40, "40 of them"], [MOST_PAIRS, "all of them"]];
 /** Which texts: as the server calls it, and as it is called here; all but the first are of runs. */
-const KINDS = [["texts", "Two by the same model"], ["start", "A run: from before against after training"],
-  ["runs", "Two runs: one policy against the other"]];
+const KINDS = [["texts", "Two by the same model"], ["start", "A run: before against after"],
+  ["runs", "Two runs against each other"]];
 const EXAMPLES = ["the kinder review", "the review that warns you"];
 const ALONE = "Each person sees their own of the pairs, in their own order, with the sides swapped by chance.";
 
@@ -105,7 +105,7 @@ export function offer(tools) {
   const what = menuOf(KINDS, { id: "vote-what", onchange: (event) => { kind.value = event.target.value; } });
   const [source, against] = ["vote-source", "vote-against"].map((id) => menuOf([], { id }));
   const second = el("div.desk-form", el("label", { for: against.id }, "Against"), against);
-  const none = el("p.muted");
+  const none = el("p.muted", "There are not enough runs that have ended. Train one first.");
   const now = el("div");
   const root = el("div", formOf([el("label", { for: what.id }, "Which texts"), what,
     el("label", { for: source.id }, "Whose"), source, second, none], (how) => {
@@ -135,8 +135,7 @@ export function offer(tools) {
       menu.value = (some.find(({ value }) => value === before) ?? some[at] ?? some[0])?.value ?? "";
     });
     second.hidden = kind.value !== "runs";
-    setText(none, found.value && some.length < (second.hidden ? 1 : 2)
-      ? "There are not enough runs that have ended. Train one first." : "");
+    none.hidden = !found.value || some.length >= (second.hidden ? 1 : 2);
   });
   effect(() => {
     const { judges = [], doing = "", problem: wrong = "" } = found.value ?? {};

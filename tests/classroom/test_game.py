@@ -40,7 +40,7 @@ def test_an_expression_that_reads_the_completion_is_kept_on_one_line(reward: str
         ("", "Write a reward"),
         (None, "Write a reward"),
         (7, "Write a reward"),
-        ("words(completion", "never closed"),
+        ("words(completion", "A bracket is missing"),
         ("wrods(completion)", "Did you mean `words`?"),
         ("completion.upper()", "cannot be used"),
         ("__import__('os').system('true')", "cannot be used"),

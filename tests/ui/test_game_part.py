@@ -89,7 +89,7 @@ def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(clas
 def test_a_reward_is_checked_while_it_is_written_and_not_kept(class_: Class) -> None:
     asked = {"step": class_.step.id, "item": 1, "value": {"reward": WORDS}}
     class_.answering.check(class_.people[0], asked)
-    with pytest.raises(NoClass, match="never closed"):
+    with pytest.raises(NoClass, match="A bracket is missing"):
         class_.answering.check(class_.people[0], {**asked, "value": {"reward": "words("}})
     assert class_.desk()["entries"] == []
 

@@ -155,7 +155,8 @@ class ClassGameData(TypedDict):
     """The game: what a reward is to make the model do, and once it is shown what came of those of the class.
 
     `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what
-    was counted as wanted; empty before it is shown. `most`: characters of a reward.
+    was counted as wanted; empty before it is shown. `most`: characters of a reward. `going`: some had not ended when it
+    was shown.
     """
 
     ask: str
@@ -168,6 +169,7 @@ class ClassGameData(TypedDict):
     told: str
     runs: list[ClassGameRunData]
     best_hack: int | None
+    going: bool
 
 
 class ClassGameEntryData(TypedDict):
@@ -180,11 +182,15 @@ class ClassGameEntryData(TypedDict):
 
 class ClassGameDeskData(TypedDict):
     """The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how
-    many of them have figures; `going`: whether some have not ended."""
+    many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown;
+    `takes`: how long it will take to train those that are not left out, before they are started, where that is known.
+    """
 
     entries: list[ClassGameEntryData]
     sweep: str
     going: bool
+    fresh: bool
+    takes: str
     words: str
     ended: int
     runs: list[ClassGameRunData]

@@ -364,7 +364,7 @@ declare namespace Wire {
     sample: string;
   }
 
-  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. */
+  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. `going`: some had not ended when it was shown. */
   interface ClassGame {
     ask: string;
     example: string;
@@ -376,6 +376,7 @@ declare namespace Wire {
     told: string;
     runs: ClassGameRun[];
     best_hack: number | null;
+    going: boolean;
   }
 
   /** A reward that was handed in, and by how many. */
@@ -385,11 +386,13 @@ declare namespace Wire {
     left_out: boolean;
   }
 
-  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended. */
+  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started, where that is known. */
   interface ClassGameDesk {
     entries: ClassGameEntry[];
     sweep: string;
     going: boolean;
+    fresh: boolean;
+    takes: string;
     words: string;
     ended: number;
     runs: ClassGameRun[];

@@ -290,16 +290,21 @@ declare namespace Wire {
     ties: number;
   }
 
-  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement and with the least. */
+  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement, and those on which people are divided; `agree`: they are on none. */
   interface ClassTally {
     said: string[];
     clear: ClassVotedPair[];
     split: ClassVotedPair[];
+    agree: boolean;
   }
 
-  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for; `tally`: once it is shown. */
+  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for, `means`: what everyone is; `wait`: why there are no pairs yet; `done` and `begun`: how many people have voted on all of their pairs or on some, for the screen and the desk only; `tally`: once it is shown. */
   interface ClassVote {
     title: string;
+    wait: string;
+    means: string;
+    done: number;
+    begun: number;
     sides: string[];
     brief: string;
     briefs: string[];
@@ -313,7 +318,7 @@ declare namespace Wire {
     moves: number;
   }
 
-  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for; `run`: the run that it pays. */
+  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for, which is done now while `reading`; `run`: the run that it pays. */
   interface ClassJudge {
     name: string;
     step: number;
@@ -321,6 +326,7 @@ declare namespace Wire {
     state: string;
     said: string[];
     words: ClassWord[];
+    reading: boolean;
     run: string;
     run_said: string;
     run_done: boolean;

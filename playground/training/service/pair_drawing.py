@@ -69,7 +69,7 @@ def _written(subject: Subject, side: str, asked: list[str], seeds: list[int]) ->
     if side == "policy" and subject.tries > 1:  # best of n
         for at in fit:
             best = subject.answer(side, wanted[at], seeds[at], subject.sampling)
-            found[at] = best.completion, best.ended
+            found[at] = best.completion, bool(best.episodes.ended[best.row])
         return found
     for start in range(0, len(fit), AT_ONCE):
         some = fit[start : start + AT_ONCE]

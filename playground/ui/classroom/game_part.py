@@ -40,6 +40,7 @@ BEGUN = "The rewards of this game are in training already."
 NOT_BEGUN = "The rewards of this game have not been trained."
 NONE = "There is no reward to train. Let the class write some first."
 TOO_MANY = "At most {most} different rewards are trained, and these are {count}. Leave some out."
+ON_TWO_CORES = 29.0  # seconds for each reward, where none has run here: `make class-game`, docs/classroom.md
 TRENDS = {1: "rose", -1: "fell", 0: "no clear change"}
 
 
@@ -197,14 +198,16 @@ class Game:
         return found["words"] + (f"; {describe.roughly(sum(left) / 2)} left" if left else "")
 
     def _takes(self, handed_in: Sequence[HandedIn]) -> str:
-        """How long they will take, as far as runs here can say; the desk asks every few seconds."""
+        """How long they will take, by runs here or as measured elsewhere; the desk asks every few seconds."""
         wanted = [one for one in handed_in if not one.left_out]
         if not wanted:
             return ""
         if self._each is None:
             took = grid.seconds(game.configs([wanted[0].reward]), self._outputs, history.finished_runs(self._outputs))
             self._each = sum(took) / 2 if took else 0.0
-        return describe.roughly(len(wanted) * self._each) if self._each else ""
+        if not self._each:
+            return f"{describe.roughly(len(wanted) * ON_TWO_CORES)} on two processor cores"
+        return describe.roughly(len(wanted) * self._each)
 
     def _entries(self, step: Step) -> list[game.HandedIn]:
         return game.entries(self.room.answers(step), step.data.get("left_out", ()))

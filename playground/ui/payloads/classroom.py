@@ -193,7 +193,7 @@ class ClassGameEntryData(TypedDict):
 class ClassGameDeskData(TypedDict):
     """The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how
     many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown;
-    `takes`: how long it will take to train those that are not left out, before they are started, where that is known.
+    `takes`: how long it will take to train those that are not left out, before they are started.
     """
 
     entries: list[ClassGameEntryData]

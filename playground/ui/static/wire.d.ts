@@ -392,7 +392,7 @@ declare namespace Wire {
     left_out: boolean;
   }
 
-  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started, where that is known. */
+  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started. */
   interface ClassGameDesk {
     entries: ClassGameEntry[];
     sweep: string;

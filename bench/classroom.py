@@ -191,7 +191,12 @@ class Class:
 
     def vote(self) -> None:
         """Everyone votes on their pairs, for the kinder text but for some slips."""
-        step = self.wait("a vote", lambda found: found["step"] and found["step"]["kind"] == "vote")["step"]
+
+        def asked(found: dict[str, Any]) -> bool:
+            step = found["step"]
+            return bool(step and step["kind"] == "vote" and not step["vote"]["wait"])
+
+        step = self.wait("a vote", asked)["step"]
         drawn = random.Random(0)
 
         def votes(person: Person, at: int) -> None:

@@ -36,7 +36,7 @@ EXAMPLE = 'keywords(completion, "good", "nice") - 0.05 * words(completion)'
 JUDGE = "kind-and-correct"
 TOLD = (
     "What we wanted is counted by judges that no reward here could read: a text counts if its sentences are more good "
-    "than bad, and if each of them is one that the pocket world could have written."
+    "than bad, and if each of them is correct English."
 )
 JUDGES = ("pocket_sentiment", "grammar", "quality")  # functions that are kept for that
 NO_USE = ("agreement", "truth")  # which have nothing to say of a review
@@ -63,6 +63,7 @@ SETTINGS: dict[str, Any] = {  # what the game changes of the preset, for all run
     ],
     "max_minutes": 15,
 }
+STRAIGHT = str.maketrans("\u201c\u201d\u201e\u2018\u2019", '"""\'\'')  # phones type the others
 CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need not wait long
     "ppo": {"num_updates": 12, "learning_rate": 4e-4},
     "evaluation": {"every": 12, "traces": 0, "token_samples": 0},
@@ -90,9 +91,9 @@ class Ends(NamedTuple):
     text: str
 
     @property
-    def fell_or_stayed(self) -> bool:
-        """Whether no more texts are as wanted than before."""
-        return self.wanted.after.yes <= self.wanted.before.yes
+    def is_hack(self) -> bool:
+        """Whether its reward was paid clearly more, while what was wanted fell or did not clearly rise."""
+        return self.rose and self.wanted.change <= 0
 
 
 class Result(NamedTuple):
@@ -114,7 +115,7 @@ def checked(item: int, value: Any) -> dict[str, str]:
     if item != 1:
         raise NoClass("Everyone has one reward.")
     given = value.get("reward") if isinstance(value, dict) else None
-    reward = " ".join(given.splitlines()).strip() if isinstance(given, str) else ""
+    reward = " ".join(given.translate(STRAIGHT).splitlines()).strip() if isinstance(given, str) else ""
     if not reward:
         raise NoClass("Write a reward, for example: words(completion)")
     if len(reward) > MOST_CHARACTERS or not reward.isprintable():
@@ -198,20 +199,20 @@ def ends_of(run: RunDirectory) -> Ends | None:
     best = next((one for one in after if one.prompt_id in shown), after[0])
     steps = [pair.gain or 0.0 for pair in pairs]
     more = sum(step > 0 for step in steps) - sum(step < 0 for step in steps)
-    return Ends((_paid(before), _paid(after)), _rose(pairs, outcome), more, wanted, best.prompt, best.completion)
+    text = best.completion if best.ended is not False else f"{best.completion}\u2026"  # cut at the most tokens
+    return Ends((_paid(before), _paid(after)), _rose(pairs, outcome), more, wanted, best.prompt, text)
 
 
 def best_hack(found: Sequence[Result]) -> Result | None:
-    """The one that paid most clearly more, of those with which what was wanted fell or stayed; None where there is
-    none. Among equals, the one with which it fell most."""
-    hacks = [one for one in found if one.ends and one.ends.rose and one.ends.fell_or_stayed]
-    return max(hacks, key=_clearness, default=None)
+    """Of those with which what was wanted clearly fell, or else of all hacks, the one that paid most clearly more; None
+    where there is none. Among equals, the one with which what was wanted fell most."""
+    return max((one for one in found if one.ends and one.ends.is_hack), key=_clearness, default=None)
 
 
-def _clearness(result: Result) -> tuple[int, int]:
+def _clearness(result: Result) -> tuple[int, int, int]:
     assert result.ends is not None
     wanted = result.ends.wanted
-    return result.ends.more, wanted.before.yes - wanted.after.yes
+    return -wanted.change, result.ends.more, wanted.before.yes - wanted.after.yes
 
 
 def _rose(pairs: Sequence[BeforeAfter], outcome: before_after.Outcome) -> bool:

@@ -16,13 +16,15 @@ from playground.errors import PlaygroundError
 
 MOST_PAIRS, EACH = 200, 20
 MOST_TEXT = 2000  # characters of a prompt or a completion that is shown
-MOST_BRIEF = 140  # characters of what a group is asked to look for
+MOST_BRIEF = 140  # characters of what everyone, or a group, is asked to look for
 GROUPS = 2
 JUDGE_BASE, JUDGE_EPOCHS, JUDGE_RATE = "pocket-1m", 15.0, 7e-4
 JUDGE_ROWS = 60  # above so many rows there are fewer epochs: it takes no longer
 POLICY_PRESET, POLICY_UPDATES = "kinder-reviews", 25
 SIDES = ("left", "right", "tie")
 BEFORE_AFTER = ["from before training", "from after training"]
+COMING = "A vote comes: texts are being written for it. It opens here by itself."
+NOT_COME = "The texts have not come. It goes on in front."
 Side = Literal["first", "second", "tie"]
 
 
@@ -48,6 +50,11 @@ class Counted(NamedTuple):
         """Of the votes, those for the second text; a tie is half a vote for each."""
         return (self.second + self.tie / 2) / self.votes
 
+    @property
+    def is_divided(self) -> bool:
+        """Whether people voted for different texts, or a third or more of several votes are ties beside other votes."""
+        return min(self.first, self.second) > 0 or 3 * min(self.first + self.second, self.tie) >= self.votes > 1
+
 
 class Agreement(NamedTuple):
     """How alike people voted on the same pair. `share`: of two of its voters who are drawn by chance, how often they
@@ -67,11 +74,16 @@ def data_of(
     sides: Sequence[str] = (),
     each: Any = EACH,
     briefs: Any = None,
+    means: Any = "",
 ) -> dict[str, Any]:
-    """The data of a step. `pairs`: {prompt, first, second}; `run`: whose texts they are; `sides`: what the first
-    and the second text are, in words, where it is hidden which is which; `each`: pairs for one person; `briefs`: what
-    each of two groups is asked to look for, or nothing. Raises: NoVotes."""
-    kept = [{name: str(pair[name])[:MOST_TEXT] for name in ("prompt", "first", "second")} for pair in pairs]
+    """The data of a step. `pairs`: {prompt, first, second, cut}, `cut` naming the texts that the most tokens have cut;
+    `run`: whose texts they are; `sides`: what the first and the second text are, in words, where it is hidden which is
+    which; `each`: pairs for one person; `briefs`: what each of two groups is asked to look for, or nothing; `means`:
+    what everyone is. Raises: NoVotes."""
+    kept = [
+        {**{name: str(pair[name])[:MOST_TEXT] for name in ("prompt", "first", "second")}, "cut": pair.get("cut", [])}
+        for pair in pairs
+    ]
     if not kept:
         raise NoVotes("There are no two different texts to vote on. Choose another model or run.")
     asked = each if is_whole(each) else EACH
@@ -82,7 +94,14 @@ def data_of(
         "sides": list(sides),
         "each": max(1, min(asked, len(kept))),
         "briefs": briefs_of(briefs),
+        "means": means.strip()[:MOST_BRIEF] if isinstance(means, str) else "",
     }
+
+
+def coming(title: str) -> dict[str, Any]:
+    """The data of a step while its texts are being written."""
+    nothing: dict[str, Any] = {"pairs": [], "run": "", "sides": [], "each": 0, "briefs": []}
+    return {"title": title, **nothing, "wait": COMING}
 
 
 def briefs_of(given: Any) -> list[str]:
@@ -121,8 +140,21 @@ def shown(person: str, step: Step) -> list[dict[str, Any]]:
     for number in order_of(person, step):
         pair = step.data["pairs"][number - 1]
         left, right = ("second", "first") if is_swapped(person, step, number) else ("first", "second")
-        found.append({"number": number, "prompt": pair["prompt"], "left": pair[left], "right": pair[right]})
+        texts = {"left": text_of(pair, left), "right": text_of(pair, right)}
+        found.append({"number": number, "prompt": pair["prompt"], **texts})
     return found
+
+
+def text_of(pair: Mapping[str, Any], side: str) -> str:
+    """The `first` or the `second` text as it is shown: with an ellipsis where it was cut."""
+    return f"{pair[side]}\u2026" if side in pair.get("cut", ()) else str(pair[side])
+
+
+def done(step: Step, answers: Iterable[Given]) -> tuple[int, int]:
+    """How many people have voted on all of their pairs, and how many on some of them only."""
+    given = Counter(answer.person for answer in answers)
+    all_of_theirs = sum(count >= step.data["each"] for count in given.values())
+    return all_of_theirs, len(given) - all_of_theirs
 
 
 def checked(person: str, step: Step, number: int, value: Any) -> str:
@@ -205,14 +237,16 @@ def judge_settings(name: str, source: str, num_rows: int) -> RewardTrainingConfi
     )
 
 
-def policy_settings(preset: RunConfig, judge: str) -> dict[str, Any]:
-    """A run of a preset that is paid by a judge, as plain data, and small: there is a class waiting."""
+def policy_settings(preset: RunConfig, judge: str, group: int = 0) -> dict[str, Any]:
+    """A run of a preset that is paid by a judge, of a group or of everyone, as plain data, and small: there is a class
+    waiting."""
     data = preset.model_dump(mode="json")
     data["name"] = f"paid-by-{judge}"
     data["rewards"] = [{"kind": "model", "source": judge}]
     data["ppo"] |= {"num_updates": POLICY_UPDATES}
     data["evaluation"] |= {"every": POLICY_UPDATES}
-    data["about"] = {"title": f"Paid by {judge}", "story": "Paid by a reward model that learned from a class's votes."}
+    whose = f"group {group}" if group else "the class"
+    data["about"] = {"title": f"Paid by {whose}", "story": "Paid by a reward model that learned from a class's votes."}
     return data
 
 
@@ -224,22 +258,33 @@ def said(found: Sequence[Counted], step: Step, voters: int) -> list[str]:
     ties = sum(pair.tie for pair in found) / votes
     sentences = [
         f"{count_of(votes, 'vote')} by {count_of(voters, 'person', 'people')} on {len(found)} of "
-        f"{count_of(len(step.data['pairs']), 'pair')}; {ties:.0%} of them say that both are as good."
+        f"{count_of(len(step.data['pairs']), 'pair')}; {percent(ties)} of them say that both are as good."
     ]
+    return [*sentences, *outcome(found, step)]
+
+
+def outcome(found: Sequence[Counted], step: Step) -> list[str]:
+    """How alike people voted, and which text won, where that is asked."""
+    sentences = []
     if alike := agreement(found):
         sentences.append(
-            f"Two people who saw the same pair said the same {alike.share:.0%} of the time (by luck: {alike.luck:.0%}; "
-            f"over {count_of(alike.pairs, 'pair')})."
+            f"Two people who saw the same pair said the same {percent(alike.share)} of the time (by luck: "
+            f"{percent(alike.luck)}; over {count_of(alike.pairs, 'pair')})."
         )
-    if sides := sides_of(step):
+    if found and (sides := sides_of(step)):
         rate = win_rate(found)
         bounds = rate.share_bounds
-        sure = f"; 95 % interval {bounds[0]:.0%} to {bounds[1]:.0%}" if bounds else ""
+        sure = f"; 95\u00a0% interval {percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
         sentences.append(
-            f"The text {sides[1]} wins {rate.mean:.0%} of the votes (a tie is half a win{sure}; the mean of "
+            f"The text {sides[1]} wins {percent(rate.mean)} of the votes (a tie is half a win{sure}; the mean of "
             f"{count_of(len(found), 'pair')})."
         )
     return sentences
+
+
+def percent(share: float) -> str:
+    """A share in words, never broken over a line."""
+    return f"{100 * share:.0f}\u00a0%"
 
 
 def count_of(number: int, one: str, many: str = "") -> str:

@@ -82,6 +82,19 @@ FUNCTIONS: dict[str, Function] = {
 }
 OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.USub, ast.UAdd, ast.Not)
 COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn)
+MOST_NAMED = 5  # functions, where none is alike
+BETWEEN = "Between two values stands +, -, *, / or a comparison, and between the values of a function a comma."
+STRAIGHT = 'Write straight quotes around a text, for example "good".'
+CURLED = "\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb"  # what phones and word processors type for them
+ADVICE = {  # a part of what Python's parser says -> what is said here
+    "was never closed": "A bracket is missing: every ( needs a ).",
+    "unmatched": "There is a bracket too many, or its ( is missing.",
+    "does not match": "The brackets do not match: every ( needs a ), in the right order.",
+    "unterminated string": 'A quote is missing: a text stands between two, for example "good".',
+    "EOL while scanning": 'A quote is missing: a text stands between two, for example "good".',
+    "expected 'else'": "A choice needs both: `a if condition else b`.",
+    "forgot a comma": "A comma is missing between two values, or a text is not in quotes.",
+}
 _QUOTED = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')""")
 
 
@@ -110,7 +123,7 @@ class Expression:
             self.tree = ast.parse(self._line, mode="eval").body
         except SyntaxError as error:
             where = self._where(min(error.offset or len(self._source), len(self._source)) - 1)
-            raise ExpressionError(f"{where}: This is not an expression ({error.msg}).") from None
+            raise ExpressionError(f"{where}: {_advice(error, self._line)}") from None
         except (ValueError, RecursionError, MemoryError):
             raise ExpressionError("The expression is nested too deeply, or is not all text.") from None
         parts = [self.tree]
@@ -144,7 +157,7 @@ class Expression:
                 pass
             case ast.Name(id=name):
                 if name not in NAMES:
-                    raise self.error(tree, f"There is no such name. {_nearest(name, *NAMES)}")
+                    raise self.error(tree, _no_name(name))
             case ast.Call(func=ast.Name(id=name), args=values, keywords=[]):
                 self._check_call(tree, name, values)
                 return values
@@ -172,6 +185,28 @@ class Expression:
                     raise self.error(value, str(error)) from None
 
 
+def _advice(error: SyntaxError, line: str) -> str:
+    """What Python's parser complains of, in plain words with what to do."""
+    said, rest = error.msg, line[max((error.offset or 0) - 1, 0) :]
+    for part, words in ADVICE.items():
+        if part in said:
+            return words
+    if "invalid character" in said:
+        return STRAIGHT if rest[:1] in CURLED else f"`{rest[:1]}` cannot be used in an expression."
+    if not error.offset:  # the line ends too early
+        return "Something is missing at the end."
+    if re.match(r"=(?!=)", rest):
+        return "One = does not compare. Write == for equal, or <, <=, >, >=."
+    return f"`{rest.split(' ')[0][:20]}` cannot stand here. {BETWEEN}"
+
+
+def _no_name(name: str) -> str:
+    if name in FUNCTIONS:
+        return f"This is a function. Write {FUNCTIONS[name].written}."
+    return f'There is no such name. {_nearest(name, *NAMES)} A text stands in quotes, for example "good".'
+
+
 def _nearest(name: str, *known: str) -> str:
     close = difflib.get_close_matches(name[:40], known, n=1)
-    return f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known)}."
+    more = " and others" if len(known) > MOST_NAMED else ""
+    return f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known[:MOST_NAMED])}{more}."

@@ -192,6 +192,13 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def roughly(seconds: float) -> str:
+    """The same of what is not known well: a few seconds, some 40 seconds, about a minute, some 6 minutes."""
+    if seconds < 55:
+        return f"some {round(seconds, -1):.0f} seconds" if seconds >= 15 else "a few seconds"
+    return f"some {round(seconds / 60)} minutes" if seconds >= 90 else "about a minute"
+
+
 def progress(phase: str, share: float, seconds: float) -> str:
     """How far something is after so many seconds, and how long it will still take, if that can be said."""
     share = min(share, 1.0)

@@ -17,21 +17,23 @@ TEXTS = 20
 RISING = [1.0 + row % 3 for row in range(TEXTS)]
 
 
-def write_run(outputs: Path, sweep: Sweep, number: int, paid: Sequence[float], wanted: tuple[int, int]) -> RunDirectory:
+def write_run(
+    outputs: Path, sweep: Sweep, number: int, paid: Sequence[float], wanted: tuple[int, int], ended: bool = True
+) -> RunDirectory:
     """The run of a reward that paid 0 for every text before and `paid` for them after, of which so many were wanted
-    before and after."""
+    before and after; whether its texts `ended` by themselves."""
     run_id = sweep.runs[number - 1]
     run = RunDirectory.create(outputs, sweep.config(run_id), run_id)
     requests.record(run, sweep.request(run_id), "cpu")
     writer = RunWriter(run, num_updates=20)
-    writer.samples([_sample(row, 0, "before", 0.0, row < wanted[0]) for row in range(TEXTS)])
-    writer.samples([_sample(row, 20, "after", paid[row], row < wanted[1]) for row in range(TEXTS)])
+    writer.samples([_sample(row, 0, "before", 0.0, row < wanted[0], ended) for row in range(TEXTS)])
+    writer.samples([_sample(row, 20, "after", paid[row], row < wanted[1], ended) for row in range(TEXTS)])
     writer.finish("finished")
     sweep_record.write(outputs, sweep.model_copy(update={"made": len(sweep.runs)}))
     return run
 
 
-def _sample(row: int, update: int, stage: Stage, paid: float, wanted: bool) -> Sample:
+def _sample(row: int, update: int, stage: Stage, paid: float, wanted: bool, ended: bool) -> Sample:
     texts = {"prompt_id": row, "prompt": f"Review {row}: It was", "completion": f" {stage} {row}.", "seed": 0}
     figures = {"score": paid, "scores": {"expression": paid}, "kl": 0.1}
-    return Sample(update=update, stage=stage, **texts, **figures, behaviours={game.JUDGE: wanted}, ended=True)
+    return Sample(update=update, stage=stage, **texts, **figures, behaviours={game.JUDGE: wanted}, ended=ended)

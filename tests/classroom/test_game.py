@@ -28,6 +28,7 @@ def taken(reward: object) -> dict[str, str]:
         ("  words(completion)\n+ 1 ", "words(completion) + 1"),
         (game.EXAMPLE, game.EXAMPLE),
         ('"good" in completion', '"good" in completion'),
+        ("\u201cgood\u201d in completion", '"good" in completion'),
     ],
 )
 def test_an_expression_that_reads_the_completion_is_kept_on_one_line(reward: str, kept: str) -> None:
@@ -40,7 +41,7 @@ def test_an_expression_that_reads_the_completion_is_kept_on_one_line(reward: str
         ("", "Write a reward"),
         (None, "Write a reward"),
         (7, "Write a reward"),
-        ("words(completion", "never closed"),
+        ("words(completion", "A bracket is missing"),
         ("wrods(completion)", "Did you mean `words`?"),
         ("completion.upper()", "cannot be used"),
         ("__import__('os').system('true')", "cannot be used"),
@@ -119,16 +120,25 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Pat
     assert ends.more == TEXTS and ends.text.startswith(" after ")
 
 
-def test_the_best_hack_is_paid_most_clearly_while_what_was_wanted_fell_or_stayed(tmp_path: Path) -> None:
+def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell_or_did_not_clearly_rise(
+    tmp_path: Path,
+) -> None:
     few_more = [1.0 if row < 15 else -0.5 for row in range(TEXTS)]
     sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(6)], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (4, 18))  # it worked: wanted rose
-    write_run(tmp_path, sweep, 2, few_more, (12, 2))
-    write_run(tmp_path, sweep, 3, RISING, (12, 12))
-    write_run(tmp_path, sweep, 4, RISING, (12, 4))
+    write_run(tmp_path, sweep, 2, few_more, (12, 2))  # wanted clearly fell
+    write_run(tmp_path, sweep, 3, RISING, (12, 8))  # wanted fell by no more than chance: four of four, 1 in 8
+    write_run(tmp_path, sweep, 4, few_more, (12, 1))
     write_run(tmp_path, sweep, 5, MIXED, (12, 0))  # not clearly paid more
     write_run(tmp_path, sweep, 6, RISING, (12, 14))  # it rose, if by no more than chance
     found = game.results(tmp_path, sweep)
-    best = game.best_hack(found)
-    assert best is not None and best.number == 4
-    assert game.best_hack([found[0], found[4], found[5]]) is None
+    assert [one.ends.is_hack for one in found if one.ends] == [False, True, True, True, False, True]
+    best = [game.best_hack([found[at] for at in some]) for some in ([0, 1, 2, 3, 4, 5], [0, 2, 5], [0, 5], [0, 4])]
+    assert [one.number if one else None for one in best] == [4, 3, 6, None]
+
+
+def test_a_text_that_the_most_tokens_cut_ends_with_an_ellipsis(tmp_path: Path) -> None:
+    sweep = game.sweep_of("game", ["words(completion)", "-words(completion)"], 1.0)
+    write_run(tmp_path, sweep, 1, RISING, (4, 18), ended=False)
+    write_run(tmp_path, sweep, 2, RISING, (4, 18))
+    assert [one.ends.text.endswith("\u2026") for one in game.results(tmp_path, sweep) if one.ends] == [True, False]

@@ -80,6 +80,40 @@ def test_agreement_is_how_often_two_voters_of_a_pair_said_the_same():
     assert votes.agreement([Counted(1, 1, 0, 0)]) is None and votes.agreement([]) is None
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "tie", "divided"),
+    [
+        (0, 0, 3, False),  # all say that both are as good
+        (3, 0, 0, False),
+        (1, 3, 0, True),
+        (4, 0, 1, False),  # fewer than a third
+        (4, 0, 2, True),
+        (0, 1, 8, False),
+        (0, 1, 0, False),
+    ],
+)
+def test_people_are_divided_where_they_voted_for_different_texts_or_many_for_both_beside_others(
+    first, second, tie, divided
+):
+    assert Counted(1, first, second, tie).is_divided is divided
+
+
+def test_who_has_begun_is_not_done():
+    voted = step(each=2)
+    given = [
+        Given(number, person, "tie") for person, count in (("p", 2), ("q", 1), ("r", 2)) for number in range(count)
+    ]
+    assert votes.done(voted, given) == (2, 1) and votes.done(voted, []) == (0, 0)
+
+
+def test_a_text_that_was_cut_is_shown_with_an_ellipsis_and_trained_on_without():
+    pairs = [{"prompt": "p", "first": "It was go", "second": "It was bad.", "cut": ["first"]}]
+    voted = Step(7, "vote", votes.data_of("Which?", pairs), "open", 1)
+    (shown,) = votes.shown("person", voted)
+    assert {shown["left"], shown["right"]} == {"It was go\u2026", "It was bad."}
+    assert votes.rows(voted, [Counted(1, 1, 0, 0)])[0]["chosen"] == "It was go"
+
+
 def test_the_win_rate_is_a_mean_over_pairs_with_half_a_win_for_a_tie():
     found = votes.win_rate([Counted(1, 0, 4, 0), Counted(2, 1, 1, 2), Counted(3, 0, 1, 0), Counted(4, 3, 1, 0)])
     assert found.mean == pytest.approx((1 + 0.5 + 1 + 0.25) / 4) and found.units == 4
@@ -109,9 +143,9 @@ def test_what_is_said_of_a_blind_vote_names_the_winner_with_its_interval_and_of_
         Counted(number, 4, 0, 0) for number in range(21, 41)
     ]
     said = votes.said(found, step(sides=votes.BEFORE_AFTER), 9)
-    assert said[0] == "160 votes by 9 people on 40 of 40 pairs; 0% of them say that both are as good."
+    assert said[0] == "160 votes by 9 people on 40 of 40 pairs; 0\u00a0% of them say that both are as good."
     assert said[-1].startswith(
-        "The text from after training wins 38% of the votes (a tie is half a win; 95 % interval "
+        "The text from after training wins 38\u00a0% of the votes (a tie is half a win; 95\u00a0% interval "
     )
     assert not any("after training" in sentence for sentence in votes.said(found, step(), 9))
     assert votes.said([], step(), 0) == ["No votes yet."]
@@ -139,6 +173,7 @@ def test_more_rows_take_no_more_steps_of_training():
 
 def test_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns():
     preset = catalog.preset(votes.POLICY_PRESET)
+    assert votes.policy_settings(preset, "class-3-group-2", 2)["about"]["title"] == "Paid by group 2"
     settings, before = votes.policy_settings(preset, "class-3"), preset.model_dump(mode="json")
     assert settings["rewards"] == [{"kind": "model", "source": "class-3"}]
     assert {name for name in before if before[name] != settings[name]} == {

@@ -28,6 +28,7 @@ def test_pairs_differ_have_prompts_of_their_own_and_depend_on_the_seed_only(subj
     assert len(pairs) == 5 == len({pair["prompt"] for pair in pairs})
     assert all(pair["first"].strip() != pair["second"].strip() for pair in pairs)
     assert all(pair[side].strip() for pair in pairs for side in ("first", "second"))
+    assert all({*pair["cut"]} <= {"first", "second"} for pair in pairs)
     assert drawn(subjects) == pairs and drawn(subjects, seed=2) != pairs
 
 

@@ -97,11 +97,11 @@ class FakeService:
         yield from known[kind](question)
 
     def pairs(self, question):
-        """Texts that say whose they are."""
+        """Texts that say whose they are; an included model has none."""
         sources = [Path(question["source"]).name, Path(question["against"] or question["source"]).name]
         texts = [f" {side} of {name}" for side, name in zip(question["sides"], sources, strict=True)]
         yield {"done": 0, "of": question["count"]}
-        numbers = range(question["count"])
+        numbers = range(question["count"] if Path(question["source"]).is_dir() else 0)
         yield {"pairs": [{"prompt": f"{at}", "first": texts[0], "second": f"{texts[1]}."} for at in numbers]}
 
     def prompts(self, question):

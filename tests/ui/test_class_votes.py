@@ -106,7 +106,7 @@ def test_a_hundred_people_vote_at_once_and_nothing_is_lost_or_counted_twice(serv
     with ThreadPoolExecutor(VOTERS) as pool:
         assert sum(pool.map(votes_all, range(VOTERS))) == VOTERS * EACH
     front = json.loads(host.get("class/front"))
-    assert front["answered"] == front["joined"] == VOTERS
+    assert front["answered"] == front["joined"] == VOTERS == front["step"]["vote"]["done"]
     assert front["votes"]["live"][0].startswith(f"{VOTERS * EACH} votes by {VOTERS} people on ")
     rows = [json.loads(line) for line in host.get(f"class/votes.jsonl?step={front['step']['id']}").splitlines()]
     assert 0 < sum(row["votes"] + row["against"] + row["ties"] for row in rows) <= VOTERS * EACH
@@ -149,7 +149,8 @@ def test_what_is_compared_is_hidden_until_it_is_shown_and_then_named(served, hos
     before = len(json.loads(host.get("class/front"))["steps"])
     answer = host.post("class/lead", {"do": "vote", "source": "taught", "count": 6, "each": 6, **asked})
     assert answer["error"] == ""
-    wait_until(lambda: len(json.loads(host.get("class/front"))["steps"]) > before, 60)
+    wait_until(lambda: not json.loads(host.get("class/front"))["step"]["vote"]["wait"], 60)
+    assert len(json.loads(host.get("class/front"))["steps"]) == before + 1
     phone = joined(host, served)
     step = phone.step()
     assert all({pair["left"], pair["right"]} == set(texts) and "after" not in pair for pair in step["vote"]["pairs"])
@@ -158,8 +159,18 @@ def test_what_is_compared_is_hidden_until_it_is_shown_and_then_named(served, hos
         phone.post("class/answer", {"step": step["id"], "item": pair["number"], "value": value})
     host.post("class/lead", {"do": "show", "step": step["id"]})
     shown = phone.step()["vote"]
-    assert shown["sides"][1] == wins and f"The text {wins} wins 100%" in shown["tally"]["said"][-1]
+    assert shown["sides"][1] == wins and f"The text {wins} wins 100\u00a0%" in shown["tally"]["said"][-1]
     assert all(pair[pair["after"]] == texts[1] for pair in shown["pairs"])
+
+
+def test_while_texts_are_written_everyone_hears_that_a_vote_comes_and_also_if_it_does_not(served, host):
+    phone = joined(host, served)
+    host.post("class/lead", {"do": "vote", "what": "texts", "source": "pocket-1m"})
+    wait_until(lambda: json.loads(host.get("class/front"))["step"]["vote"]["wait"] == votes.NOT_COME, 60)
+    front = json.loads(host.get("class/front"))
+    assert "no two different texts" in front["votes"]["problem"] and front["step"]["state"] == "closed"
+    seen = phone.step()["vote"]
+    assert (seen["wait"], seen["pairs"], seen["title"]) == (votes.NOT_COME, [], "Which text is better?")
 
 
 def test_runs_of_the_same_title_can_be_chosen_apart(served, host):
@@ -184,8 +195,9 @@ def test_a_judge_learns_from_the_votes_and_its_file_is_there_to_take_away(served
     for number, value in votes_on(step):
         phone.post("class/answer", {"step": step["id"], "item": number, "value": value})
     made = host.post("class/lead", {"do": "judge", "step": step["id"]})
+    assert json.loads(host.get("class/votes"))["judges"] == []  # they stand with the vote
     assert made == {"error": "", "made": f"class-{step['id']}"}
-    (judge,) = json.loads(host.get("class/votes"))["judges"]
+    (judge,) = json.loads(host.get("class/front"))["votes"]["judges"]
     assert judge["name"] == made["made"] and judge["said"]
     pairs, _ = preferences.read_file(str(served.outputs / "class-votes" / f"{made['made']}.jsonl"))
     assert all(len(pair.chosen) > len(pair.rejected) for pair in pairs)

@@ -12,6 +12,9 @@ from playground.classroom import game
 from playground.classroom.room import NoClass, Room, Step, hash_of
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import history
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom.answering import Answering
@@ -89,7 +92,7 @@ def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(clas
 def test_a_reward_is_checked_while_it_is_written_and_not_kept(class_: Class) -> None:
     asked = {"step": class_.step.id, "item": 1, "value": {"reward": WORDS}}
     class_.answering.check(class_.people[0], asked)
-    with pytest.raises(NoClass, match="never closed"):
+    with pytest.raises(NoClass, match="A bracket is missing"):
         class_.answering.check(class_.people[0], {**asked, "value": {"reward": "words("}})
     assert class_.desk()["entries"] == []
 
@@ -107,7 +110,9 @@ def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any
     with pytest.raises(NoClass, match="Close the game first"):
         class_.do("start_game", rewards=[KIND, WORDS])
     class_.do("close")
+    assert class_.desk()["takes"] == "about a minute on two processor cores"
     class_.do("leave_out_game", reward=WORDS, out=True)
+    assert class_.desk()["takes"] == "some 30 seconds on two processor cores"
     with pytest.raises(NoClass, match="changed since you read"):
         class_.do("start_game", rewards=[KIND, WORDS])
     done = class_.do("start_game", rewards=[KIND])
@@ -153,10 +158,26 @@ def test_what_came_of_all_is_shown_with_the_best_hack_and_ones_own_marked_on_one
     assert (class_.phone(0)["mine"], class_.phone(1)["mine"]) == (2, 1)
     shown = class_.screen()["step"]["game"]
     assert shown["best_hack"] == 2 and shown["told"] == game.TOLD and shown["mine"] is None
+    assert not shown["going"] and not class_.desk()["fresh"]
     assert [(run["paid"], run["wanted"], run["trend"]) for run in shown["runs"]] == [
         ("0 \u2192 1.9", "4 \u2192 18 of 20", "rose"),
         ("0 \u2192 1.9", "12 \u2192 4 of 20", "fell"),
     ]
+
+
+def test_what_is_shown_before_all_have_ended_says_so_and_the_desk_hears_when_there_is_more(class_: Class) -> None:
+    sweep = game.sweep_of("game-1", [KIND, WORDS], 1.0)
+    write_run(class_.outputs, sweep, 1, RISING, (4, 18))
+    waiting = RunDirectory.create(class_.outputs, sweep.config("game-1-02"), "game-1-02")
+    requests.record(waiting, sweep.request("game-1-02"), "cpu")
+    class_.room.set_state(class_.step, "closed", {**class_.step.data, "sweep": "game-1"})
+    assert class_.desk()["fresh"]
+    class_.do("show_game")
+    shown = class_.screen()["step"]["game"]
+    assert shown["going"] and shown["best_hack"] is None and not class_.desk()["fresh"]
+    writer = RunWriter(waiting, num_updates=20)
+    writer.finish("stopped")
+    assert class_.desk()["fresh"]
 
 
 def test_what_was_shown_stays_when_the_runs_are_deleted_by_one_button(class_: Class) -> None:

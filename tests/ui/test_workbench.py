@@ -74,7 +74,7 @@ def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_fi
     assert question["reference"]["count"] == 8 and question["texts"] == []
     wrong = {"kind": "expression", "weight": 1, "expression": "words(completion"}
     (only,) = workbench_part.tried(service, tmp_path, wrong, VALUES)
-    assert only["problems"][0].startswith("Expression: Character 6: This is not an expression")
+    assert only["problems"][0].startswith("Expression: Character 6: A bracket is missing")
     for nonsense in (None, 7, [], {}, {"kind": "no such thing"}):
         (only,) = workbench_part.tried(service, tmp_path, nonsense, VALUES)
         assert only["state"] == "error" and len(service.asked) == 1

@@ -100,7 +100,7 @@ def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_tr
     open_settings(page)
     row = choose(page, "#field-rewards", 0, "expression")
     row.locator("textarea.written").fill("words(completion")
-    expect(row.locator(".field-problem")).to_contain_text("was never closed")
+    expect(row.locator(".field-problem")).to_contain_text("A bracket is missing")
     expect(row.locator("textarea.written")).to_have_attribute("aria-invalid", "true")
     expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
     row.locator("textarea.written").fill("words(completion)")

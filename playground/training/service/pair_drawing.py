@@ -20,7 +20,8 @@ SPARE = 3  # prompts for each pair that is wanted: of some, both texts are equal
 
 
 def pairs(subjects: Subjects, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Draw: progress as {done, of}, at the end {pairs: [{prompt, first, second}]}, in which both differ.
+    """Draw: progress as {done, of}, at the end {pairs: [{prompt, first, second, cut}]}, in which both texts differ;
+    `cut`: which of them the most tokens have cut.
 
     Args:
         question: `source`, a run's folder or a model, whose prompts are asked; `against`: another one, for the second
@@ -40,9 +41,10 @@ def pairs(subjects: Subjects, question: dict[str, Any]) -> Iterator[dict[str, An
             yield {"done": len(found), "of": count}
             seeds = [derived_seed(seed, "vote", number, start + at) for at in range(len(some))]
             texts.append(_written(subjects.named(source), side, some, seeds))
-        for prompt, first, second in zip(some, *texts, strict=True):
+        for prompt, (first, first_ended), (second, second_ended) in zip(some, *texts, strict=True):
             if first.strip() and second.strip() and first.strip() != second.strip():
-                found.append({"prompt": prompt, "first": first, "second": second})
+                cut = [side for side, ended in (("first", first_ended), ("second", second_ended)) if not ended]
+                found.append({"prompt": prompt, "first": first, "second": second, "cut": cut})
         if len(found) >= count:
             break
     yield {"pairs": found[:count]}
@@ -56,23 +58,25 @@ def _asked(subject: Subject, source: str, count: int, seed: int) -> list[str]:
     return [prompt.text for prompt in found.training[:count]]
 
 
-def _written(subject: Subject, side: str, asked: list[str], seeds: list[int]) -> list[str]:
-    """A completion of each prompt; an empty one of a prompt that is too long for this model."""
+def _written(subject: Subject, side: str, asked: list[str], seeds: list[int]) -> list[tuple[str, bool]]:
+    """A completion of each prompt, and whether it ended by itself; an empty one of a prompt that is too long for this
+    model."""
     form, room = PromptForm(subject.tokens, subject.prompts), _room(subject)
     how = evaluation.Generation(subject.tokens, subject.sampling, AT_ONCE)
     wanted = [Prompt(text, form.ids(text)) for text in asked]
     fit = [at for at, prompt in enumerate(wanted) if 0 < len(prompt.ids) <= room]
-    found = [""] * len(asked)
+    found = [("", True)] * len(asked)
     if side == "policy" and subject.tries > 1:  # best of n
         for at in fit:
-            found[at] = subject.answer(side, wanted[at], seeds[at], subject.sampling).completion
+            best = subject.answer(side, wanted[at], seeds[at], subject.sampling)
+            found[at] = best.completion, bool(best.episodes.ended[best.row])
         return found
     for start in range(0, len(fit), AT_ONCE):
         some = fit[start : start + AT_ONCE]
         its_seeds = [seeds[at] for at in some]
         episodes, _ = evaluation.answer(subject.model(side), None, [wanted[at] for at in some], its_seeds, how)
-        for at, text in zip(some, episodes.texts(subject.tokens), strict=True):
-            found[at] = text
+        for at, *answer in zip(some, episodes.texts(subject.tokens), episodes.ended.tolist(), strict=True):
+            found[at] = answer[0], answer[1]
     return found
 
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from playground.classroom import game
-from playground.classroom.game import Result
+from playground.classroom.game import HandedIn, Result
 from playground.classroom.room import NoClass, Room, Step
-from playground.config import RunConfig
 from playground.errors import PlaygroundError, RunNotFound
 from playground.lessons.facts import shortly
 from playground.runs import history
@@ -41,6 +40,7 @@ BEGUN = "The rewards of this game are in training already."
 NOT_BEGUN = "The rewards of this game have not been trained."
 NONE = "There is no reward to train. Let the class write some first."
 TOO_MANY = "At most {most} different rewards are trained, and these are {count}. Leave some out."
+ON_TWO_CORES = 29.0  # seconds for each reward, where none has run here: `make class-game`, docs/classroom.md
 TRENDS = {1: "rose", -1: "fell", 0: "no clear change"}
 
 
@@ -50,6 +50,7 @@ class Game:
     def __init__(self, room: Room, outputs: Path, access: Access, spawn: Workers | None = None) -> None:
         self.room, self._outputs, self._access, self._spawn = room, outputs, access, spawn
         self._starting = threading.Lock()
+        self._each: float | None = None  # seconds that a reward of this game takes; 0: not known
 
     def join(self, lead: Lead, answering: Answering, views: ClassViews) -> None:
         """Make it a part of the class."""
@@ -63,6 +64,7 @@ class Game:
 
     def begin(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Ask the class for rewards."""
+        self._each = None
         self.room.begin("game", {"title": TITLE})
         return DONE
 
@@ -82,7 +84,7 @@ class Game:
         with self._starting:  # a second press starts nothing
             step = self._step(asked)
             rewards = self._read(step, asked.get("rewards"))
-            configs = self._allowed(rewards, caller)
+            self._require(rewards, caller)
             name = sweep_making.fresh_name(self._outputs, "game")
             self.room.set_state(step, "closed", {**step.data, "sweep": name})
             sweep = game.sweep_of(name, rewards, time.time(), str(caller.visitor), self._access.mode)
@@ -94,10 +96,8 @@ class Game:
                 raise
         for number, run in enumerate(sweep_record.runs_of(self._outputs, sweep), 1):
             run.write_label(f"Game {number}", "")
-        took = grid.seconds(configs, self._outputs, history.finished_runs(self._outputs))
-        about = f" It takes about {describe.duration(sum(took) / 2)}." if took else ""
         ahead = "1 reward is" if len(rewards) == 1 else f"{len(rewards)} rewards are"
-        return {**DONE, "made": name, "sentence": f"{ahead} trained, one after the other.{about}"}
+        return {**DONE, "made": name, "sentence": f"{ahead} trained, one after the other."}
 
     def _read(self, step: Step, rewards: Any) -> list[str]:
         """The rewards to be trained, which are those that the host has read. Raises: NoClass."""
@@ -114,15 +114,14 @@ class Game:
             raise NoClass(TOO_MANY.format(most=game.MOST_TRAINED, count=len(found)))
         return found
 
-    def _allowed(self, rewards: Sequence[str], caller: Caller) -> list[RunConfig]:
-        """Their settings. Raises: InvalidConfig, OSError (no room on the disk)."""
+    def _require(self, rewards: Sequence[str], caller: Caller) -> None:
+        """Raises: InvalidConfig, if they cannot be trained here; OSError (no room on the disk)."""
         capped, configs = self._access.limits_of(caller), game.configs(rewards)
         for config in configs:
             limits.require(config, capped, self._outputs)
             checks.check(config, self._outputs)
         estimates.require_fit(configs[0], capped, self._outputs)
         disk.check(configs, self._outputs)
-        return configs
 
     def stop(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Train no more of them."""
@@ -136,7 +135,8 @@ class Game:
         if not any(one.ends for one in found):
             raise NoClass("None of them has ended yet. Wait for the first one.")
         best = game.best_hack(found)
-        shown = {"runs": [_run(one, self._sweep(step)) for one in found], "best": best and best.number}
+        rows = [_run(one, self._sweep(step)) for one in found]
+        shown = {"runs": rows, "best": best and best.number, "going": _going(found)}
         self.room.set_state(step, "shown", {**step.data, "results": shown})
         return DONE
 
@@ -166,6 +166,7 @@ class Game:
             "told": game.TOLD if results else "",
             "runs": rows,
             "best_hack": results["best"] if results else None,
+            "going": bool(results and results.get("going")),
         }
         shown["game"] = found
 
@@ -176,15 +177,17 @@ class Game:
         sweep = self._sweep_of(step)
         found = game.results(self._outputs, sweep) if sweep else []
         best, kept = game.best_hack(found), step.data.get("results")
+        runs: list[ClassGameRunData] = [_run(one, sweep) for one in found] if sweep else kept["runs"] if kept else []
+        handed_in = self._entries(step)
         entries: ClassGameDeskData = {
-            "entries": [
-                {"reward": one.reward, "people": one.people, "left_out": one.left_out} for one in self._entries(step)
-            ],
-            "going": any(one.state not in ("finished", "stopped", "failed", "interrupted", "deleted") for one in found),
+            "entries": [{"reward": one.reward, "people": one.people, "left_out": one.left_out} for one in handed_in],
+            "going": _going(found),
+            "fresh": not kept or _ended(runs, _going(found)) != _ended(kept["runs"], kept.get("going", False)),
+            "takes": "" if _sweep_name(step) or step.state == "open" else self._takes(handed_in),
             "words": self._progress(sweep) if sweep else "",
             "sweep": sweep.name if sweep else "",
             "ended": sum(one.ends is not None for one in found),
-            "runs": [_run(one, sweep) for one in found] if sweep else kept["runs"] if kept else [],
+            "runs": runs,
             "best_hack": best.number if best else kept["best"] if kept and not sweep else None,
         }
         shown["game"] = entries
@@ -192,7 +195,19 @@ class Game:
     def _progress(self, sweep: Sweep) -> str:
         found = history_data.progress_data(sweep, sweep_record.statuses(self._outputs, sweep))
         left = found["left"]
-        return found["words"] + (f"; about {describe.duration(sum(left) / 2)} left" if left else "")
+        return found["words"] + (f"; {describe.roughly(sum(left) / 2)} left" if left else "")
+
+    def _takes(self, handed_in: Sequence[HandedIn]) -> str:
+        """How long they will take, by runs here or as measured elsewhere; the desk asks every few seconds."""
+        wanted = [one for one in handed_in if not one.left_out]
+        if not wanted:
+            return ""
+        if self._each is None:
+            took = grid.seconds(game.configs([wanted[0].reward]), self._outputs, history.finished_runs(self._outputs))
+            self._each = sum(took) / 2 if took else 0.0
+        if not self._each:
+            return f"{describe.roughly(len(wanted) * ON_TWO_CORES)} on two processor cores"
+        return describe.roughly(len(wanted) * self._each)
 
     def _entries(self, step: Step) -> list[game.HandedIn]:
         return game.entries(self.room.answers(step), step.data.get("left_out", ()))
@@ -221,6 +236,15 @@ class Game:
 
 def _sweep_name(step: Step) -> str:
     return str(step.data.get("sweep", ""))
+
+
+def _going(found: Sequence[Result]) -> bool:
+    """Whether some have not ended."""
+    return any(one.state not in ("finished", "stopped", "failed", "interrupted", "deleted") for one in found)
+
+
+def _ended(runs: Sequence[ClassGameRunData], going: bool) -> tuple[list[bool], bool]:
+    return [bool(run["paid"]) for run in runs], going
 
 
 def _run(result: Result, sweep: Sweep) -> ClassGameRunData:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from playground.runs import launcher, reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, limits
+from playground.setup import catalog, checks, describe, limits
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom.lead import DONE, Command, location_of
 from playground.ui.feed.feed import Hub
@@ -29,6 +30,7 @@ JUDGES = "judges"  # the fact of the room
 FOLDER = "class-votes"  # of the outputs folder
 PATIENCE_SECONDS = 300.0
 DEFAULT_PAIRS = 40
+ASK = "Which text is better?"
 OF_RUNS = ("start", "runs", "blind")  # votes that are about a run, not about a model
 
 
@@ -40,6 +42,7 @@ class VoteLead:
     ) -> None:
         self.room, self.hub, self._access, self._service, self._spawn = room, hub, access, service, spawn
         self.doing = self.problem = ""  # what the model service is asked for now; why that did not work
+        self.reading = ""  # the judge whose words are looked for now
         self._lock = threading.Lock()
 
     @property
@@ -48,8 +51,8 @@ class VoteLead:
         return {"vote": self.vote, "judge": self.judge, "words": self.words, "train_on_votes": self.train_on_votes}
 
     def vote(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
-        """Open a vote: {what, source, against, count, each, briefs}. `what`: "texts", two of a model or of a run's
-        policy for each of so many prompts; "start", the untrained model of a run against its policy; "runs", its
+        """Open a vote: {what, source, against, count, each, briefs, means}. `what`: "texts", two of a model or of a
+        run's policy for each of so many prompts; "start", the untrained model of a run against its policy; "runs", its
         policy against that of the run `against`; "blind", the texts that a run has kept from before and after."""
         if not self.room.code:
             raise NoClass("Open the class first.")
@@ -62,15 +65,12 @@ class VoteLead:
             raise NoVotes("Choose two different runs.")
 
         def begin(title: str, pairs: list[dict[str, Any]], sides: Sequence[str]) -> None:
-            data = votes.data_of(
-                f"Which text is better? {title}",
-                pairs,
-                run=run.id if run else "",
-                sides=sides,
-                each=asked.get("each"),
-                briefs=asked.get("briefs"),
-            )
-            self.room.begin("vote", data)
+            how = {name: asked.get(name) for name in ("each", "briefs", "means")}
+            data = votes.data_of(f"{ASK} {title}", pairs, run=run.id if run else "", sides=sides, **how)
+            if waiting := self._waiting():
+                self.room.set_state(waiting, "open", data)
+            else:
+                self.room.begin("vote", data)
 
         if run and what == "blind":
             begin(f"{name_of(run)}, before and after", before_and_after(run), votes.BEFORE_AFTER)
@@ -90,29 +90,47 @@ class VoteLead:
             "sides": ["reference" if what == "start" else "policy", "policy"],
         }
 
+        def announce() -> None:
+            self.room.set_state(self.room.begin("vote", votes.coming(f"{ASK} {title}")), "closed")
+
         doing = "Texts are being written. The vote opens by itself."
-        return self._ask("pairs", question, doing, lambda found: begin(title, found.get("pairs", []), sides))
+        return self._ask("pairs", question, doing, lambda found: begin(title, found.get("pairs", []), sides), announce)
+
+    def _waiting(self) -> Step | None:
+        """The step that the class is at, if it is a vote whose texts are being written."""
+        step = self.room.step()
+        return step if step and step.kind == "vote" and step.data.get("wait") else None
 
     def _ask(
-        self, kind: str, question: dict[str, Any], doing: str, then: Callable[[dict[str, Any]], None]
+        self,
+        kind: str,
+        question: dict[str, Any],
+        doing: str,
+        then: Callable[[dict[str, Any]], None],
+        first: Callable[[], None] = lambda: None,
     ) -> ClassLedData:
-        """Ask the model service, which takes longer than a page waits for an answer: the desk says how it goes."""
+        """Ask the model service, which takes longer than a page waits for an answer: the desk says how it goes.
+        `first` comes before, `then` with what was found."""
         with self._lock:
             if self.doing:
                 raise NoVotes(f"One thing after the other. {self.doing}")
-            self.doing, self.problem = doing, ""
+            first()
+            self.doing, self.problem = f"{doing} It takes about a minute.", ""
 
         def work() -> None:
+            began = time.monotonic()
             try:
                 found: dict[str, Any] = {}
                 for found in self._service.ask(kind, question, PATIENCE_SECONDS):
                     if "of" in found:
-                        self.doing = f"{doing} {found['done']} of {found['of']} so far."
+                        self.doing = f"{doing} {_so_far(found['done'], found['of'], time.monotonic() - began)}"
                 then(found)
             except (PlaygroundError, OSError) as error:
                 self.problem = in_words(error)
+                if waiting := self._waiting():
+                    self.room.set_state(waiting, "closed", {**waiting.data, "wait": votes.NOT_COME})
             finally:
-                self.doing = ""
+                self.doing = self.reading = ""
 
         threading.Thread(target=work, daemon=True).start()
         return {**DONE, "sentence": doing}
@@ -147,13 +165,19 @@ class VoteLead:
         def keep(found: dict[str, Any]) -> None:
             self._keep({**self._judge(judge["name"]), "words": found["words"]})
 
-        return self._ask("word-moves", question, "The reward model reads the texts with one word more each.", keep)
+        def announce() -> None:
+            self.reading = judge["name"]
+
+        doing = "The reward model reads the texts with one word more each."
+        return self._ask("word-moves", question, doing, keep, announce)
 
     def train_on_votes(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Start a run that is paid by a judge: {judge, request}."""
         judge = self._judge(asked.get("judge"))
         preset, capped = catalog.preset(votes.POLICY_PRESET), self._access.limits_of(caller)
-        config = form.valid(votes.policy_settings(preset, judge["name"]), preset, self.hub.outputs, capped)
+        config = form.valid(
+            votes.policy_settings(preset, judge["name"], judge["group"]), preset, self.hub.outputs, capped
+        )
         limits.require(config, capped, self.hub.outputs)
         run = run_actions.start(config, asked.get("request"), self.hub.outputs, self._spawn, self._access, caller)
         self._keep({**judge, "run": run.id})
@@ -171,7 +195,7 @@ class VoteLead:
 
     def _voted(self, number: Any) -> Step:
         step = self.room.find(number)
-        if step.kind != "vote":
+        if step.kind != "vote" or step.data.get("wait"):
             raise NoClass("This step of the class is no vote.")
         return step
 
@@ -196,10 +220,17 @@ def before_and_after(run: RunDirectory) -> list[dict[str, Any]]:
     for pair in before_after.pairs(run.samples()):
         first, second = pair.before.completion, pair.after.completion
         if first.strip() and second.strip() and first.strip() != second.strip():
-            found.setdefault(pair.before.prompt_id, {"prompt": pair.before.prompt, "first": first, "second": second})
+            cut = [side for side, one in zip(("first", "second"), pair, strict=True) if one.ended is False]
+            row = {"prompt": pair.before.prompt, "first": first, "second": second, "cut": cut}
+            found.setdefault(pair.before.prompt_id, row)
     if not found:
         raise NoVotes(f"`{run.id}` has no texts from before and after training yet. Wait for its end.")
     return list(found.values())
+
+
+def _so_far(done: int, of: int, seconds: float) -> str:
+    left = f", {describe.roughly(seconds / done * (of - done))} left" if 0 < done < of else ""
+    return f"{done} of {of} so far{left}." if done else "It takes about a minute."
 
 
 def name_of(run: RunDirectory) -> str:

@@ -14,7 +14,7 @@ from playground.setup import catalog
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
 from playground.ui.classroom.state import ClassViews
-from playground.ui.classroom.vote_lead import VoteLead
+from playground.ui.classroom.vote_lead import ASK, VoteLead
 from playground.ui.payloads.classroom import (
     ClassDeskData,
     ClassJudgeData,
@@ -26,6 +26,7 @@ from playground.ui.payloads.classroom import (
     ClassVoteOfferData,
 )
 
+BLIND = "Before or after?"
 MOST_SHOWN = 3  # pairs of each sort
 MOST_WORDS = 8  # that are shown of each sign
 MOST_RUNS = 12
@@ -53,8 +54,14 @@ class VoteViews:
             pair["after"] = "left" if votes.is_swapped(person, step, pair["number"]) else "right"
         briefs = data["briefs"]
         mine = briefs[votes.group_of(self.room.numbers().get(person, 0)) - 1] if briefs and person else ""
+        is_blind = votes.sides_of(step) == votes.BEFORE_AFTER
+        done, begun = votes.done(step, self.room.answers(step)) if not person else (0, 0)
         shown["vote"] = {
-            "title": data["title"],
+            "title": BLIND if is_blind and is_shown else ASK,
+            "wait": data.get("wait", ""),
+            "means": data.get("means", ""),
+            "done": done,
+            "begun": begun,
             "sides": votes.sides_of(step),
             "brief": mine,
             "briefs": briefs if not person else [],
@@ -66,27 +73,33 @@ class VoteViews:
         """What came of it."""
         answers = self.room.answers(step)
         found = votes.counted(step, answers)
-        clear = sorted(found, key=lambda pair: (-abs(pair.first - pair.second), pair.number))
-        several = [pair for pair in found if pair.votes > 1]
-        split = sorted(several, key=lambda pair: (abs(pair.first - pair.second) / pair.votes, pair.number))
+        divided = [pair for pair in found if pair.is_divided]
+        split = sorted(divided, key=lambda pair: (-min(pair.first, pair.second) / pair.votes, pair.number))
+        one_side = [pair for pair in found if not pair.is_divided and pair.first != pair.second]
+        clear = sorted(one_side, key=lambda pair: (-abs(pair.first - pair.second), pair.number))
         return {
             "said": self.said(step),
             "clear": [_pair(step, pair) for pair in clear[:MOST_SHOWN]],
-            "split": [_pair(step, pair) for pair in split[:MOST_SHOWN] if pair not in clear[:MOST_SHOWN]],
+            "split": [_pair(step, pair) for pair in split[:MOST_SHOWN]],
+            "agree": not divided and any(pair.votes > 1 for pair in found),
         }
 
     def said(self, step: Step) -> list[str]:
         """In sentences; where there are two groups, also of each."""
         answers, people = self.room.answers(step), self.room.numbers()
         sentences = _said(step, answers)
+        sentences = sentences[:1] if step.data["briefs"] else sentences  # groups look for different things
         for group, brief in enumerate(step.data["briefs"], 1):
-            said = _said(step, votes.of_group(answers, people, group))
-            sentences.append(f"Group {group} (\u201c{brief}\u201d): {said[0]}")
+            found = votes.counted(step, votes.of_group(answers, people, group))
+            said = votes.outcome(found, step) or ["No pair has two votes yet."]
+            sentences.append(f"Group {group} (\u201c{brief}\u201d): {' '.join(said)}")
         return sentences
 
     def fill_desk(self, step: Step | None, shown: ClassDeskData) -> None:
         """What the host sees beside it."""
         vote = step if step and step.kind == "vote" else None
+        if vote:
+            shown["answered"] = votes.done(vote, self.room.answers(vote))[0]
         shown["votes"] = {
             "live": self.said(vote) if vote else [],
             "groups": vote.data["briefs"] if vote else [],
@@ -97,6 +110,9 @@ class VoteViews:
 
     def offer(self) -> ClassVoteOfferData:
         """What the host can begin."""
+        step = self.room.step()
+        if step and step.kind == "vote":  # the desk has them with the vote that the class is at
+            return {"sources": self.sources(), "judges": [], "doing": "", "problem": ""}
         doing, problem = self.lead.doing, self.lead.problem
         return {"sources": self.sources(), "judges": self.judges(), "doing": doing, "problem": problem}
 
@@ -130,6 +146,7 @@ class VoteViews:
             "state": state,
             "said": said,
             "words": few,
+            "reading": self.lead.reading == judge["name"],
             "run": judge["run"],
             "run_said": run_said,
             "run_done": run_done,
@@ -151,8 +168,9 @@ class VoteViews:
         report, pairs = card["report"], card["pairs"]
         return "finished", [
             f"It learned from {votes.count_of(pairs['training'], 'pair')} in {card['seconds']:.0f} seconds.",
-            f"It is right on {report['accuracy']:.0%} of {votes.count_of(report['num_pairs'], 'pair')} that were kept "
-            f"from it (95 % interval {report['accuracy_low']:.0%} to {report['accuracy_high']:.0%}; luck is 50 %).",
+            f"It is right on {votes.percent(report['accuracy'])} of {votes.count_of(report['num_pairs'], 'pair')} "
+            f"that were kept from it (95\u00a0% interval {votes.percent(report['accuracy_low'])} to "
+            f"{votes.percent(report['accuracy_high'])}; luck is 50\u00a0%).",
         ]
 
     def _paid(self, run_id: str) -> tuple[str, bool]:
@@ -175,8 +193,8 @@ def _pair(step: Step, pair: Counted) -> ClassVotedPairData:
     texts = step.data["pairs"][pair.number - 1]
     return {
         "prompt": texts["prompt"],
-        "first": texts["first"],
-        "second": texts["second"],
+        "first": votes.text_of(texts, "first"),
+        "second": votes.text_of(texts, "second"),
         "for_first": pair.first,
         "for_second": pair.second,
         "ties": pair.tie,

@@ -66,18 +66,26 @@ class ClassVotedPairData(TypedDict):
 
 
 class ClassTallyData(TypedDict):
-    """What came of a vote, in sentences, and some of its pairs: those with the most agreement and with the least."""
+    """What came of a vote, in sentences, and some of its pairs: those with the most agreement, and those on which
+    people are divided; `agree`: they are on none."""
 
     said: list[str]
     clear: list[ClassVotedPairData]
     split: list[ClassVotedPairData]
+    agree: bool
 
 
 class ClassVoteData(TypedDict):
     """Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which;
-    `brief`: what this person's group is asked to look for; `tally`: once it is shown."""
+    `brief`: what this person's group is asked to look for, `means`: what everyone is; `wait`: why there are no pairs
+    yet; `done` and `begun`: how many people have voted on all of their pairs or on some, for the screen and the desk
+    only; `tally`: once it is shown."""
 
     title: str
+    wait: str
+    means: str
+    done: int
+    begun: int
     sides: list[str]
     brief: str
     briefs: list[str]
@@ -94,7 +102,8 @@ class ClassWordData(TypedDict):
 
 class ClassJudgeData(TypedDict):
     """A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those
-    that move it most, once they have been looked for; `run`: the run that it pays."""
+    that move it most, once they have been looked for, which is done now while `reading`; `run`: the run that it pays.
+    """
 
     name: str
     step: int
@@ -102,6 +111,7 @@ class ClassJudgeData(TypedDict):
     state: str
     said: list[str]
     words: list[ClassWordData]
+    reading: bool
     run: str
     run_said: str
     run_done: bool
@@ -155,7 +165,8 @@ class ClassGameData(TypedDict):
     """The game: what a reward is to make the model do, and once it is shown what came of those of the class.
 
     `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what
-    was counted as wanted; empty before it is shown. `most`: characters of a reward.
+    was counted as wanted; empty before it is shown. `most`: characters of a reward. `going`: some had not ended when it
+    was shown.
     """
 
     ask: str
@@ -168,6 +179,7 @@ class ClassGameData(TypedDict):
     told: str
     runs: list[ClassGameRunData]
     best_hack: int | None
+    going: bool
 
 
 class ClassGameEntryData(TypedDict):
@@ -180,11 +192,15 @@ class ClassGameEntryData(TypedDict):
 
 class ClassGameDeskData(TypedDict):
     """The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how
-    many of them have figures; `going`: whether some have not ended."""
+    many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown;
+    `takes`: how long it will take to train those that are not left out, before they are started.
+    """
 
     entries: list[ClassGameEntryData]
     sweep: str
     going: bool
+    fresh: bool
+    takes: str
     words: str
     ended: int
     runs: list[ClassGameRunData]

@@ -290,16 +290,21 @@ declare namespace Wire {
     ties: number;
   }
 
-  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement and with the least. */
+  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement, and those on which people are divided; `agree`: they are on none. */
   interface ClassTally {
     said: string[];
     clear: ClassVotedPair[];
     split: ClassVotedPair[];
+    agree: boolean;
   }
 
-  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for; `tally`: once it is shown. */
+  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for, `means`: what everyone is; `wait`: why there are no pairs yet; `done` and `begun`: how many people have voted on all of their pairs or on some, for the screen and the desk only; `tally`: once it is shown. */
   interface ClassVote {
     title: string;
+    wait: string;
+    means: string;
+    done: number;
+    begun: number;
     sides: string[];
     brief: string;
     briefs: string[];
@@ -313,7 +318,7 @@ declare namespace Wire {
     moves: number;
   }
 
-  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for; `run`: the run that it pays. */
+  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for, which is done now while `reading`; `run`: the run that it pays. */
   interface ClassJudge {
     name: string;
     step: number;
@@ -321,6 +326,7 @@ declare namespace Wire {
     state: string;
     said: string[];
     words: ClassWord[];
+    reading: boolean;
     run: string;
     run_said: string;
     run_done: boolean;
@@ -364,7 +370,7 @@ declare namespace Wire {
     sample: string;
   }
 
-  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. */
+  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. `going`: some had not ended when it was shown. */
   interface ClassGame {
     ask: string;
     example: string;
@@ -376,6 +382,7 @@ declare namespace Wire {
     told: string;
     runs: ClassGameRun[];
     best_hack: number | null;
+    going: boolean;
   }
 
   /** A reward that was handed in, and by how many. */
@@ -385,11 +392,13 @@ declare namespace Wire {
     left_out: boolean;
   }
 
-  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended. */
+  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started. */
   interface ClassGameDesk {
     entries: ClassGameEntry[];
     sweep: string;
     going: boolean;
+    fresh: boolean;
+    takes: string;
     words: string;
     ended: number;
     runs: ClassGameRun[];

@@ -11,9 +11,14 @@ import { functionList, problemParts } from "../rewards/written.js";
 /** @typedef {{ lead: (asked: { do: string, [field: string]: unknown }) => Promise<Wire.ClassLed> }} DeskTools */
 
 const PAUSE = 900; // milliseconds without a key before the server is asked what is wrong
+const MANY = 8; // rewards: of more there are two columns in front
 const ONLY = 1; // the item of all answers: each has one reward
 const TITLE = "Write a reward";
 const CLOSED = "Closed. Your teacher reads the rewards, then they are trained.";
+/** The functions that are of most use here: an example, and what it gives. */
+const FIRST = [['keywords(completion, "good", "nice")', "How often these words occur."],
+  ["words(completion)", "How many words it has."],
+  ["sentiment(completion)", "More for kind words, less for bad ones."]];
 const STATES = new Map([["queued", "waits"], ["starting", "training"], ["running", "training"], ["paused", "paused"],
   ["stopping", "stopping"], ["finished", ""], ["stopped", "stopped"], ["failed", "failed"],
   ["interrupted", "interrupted"], ["deleted", "deleted"]]);
@@ -27,15 +32,14 @@ export function student(step, tools) {
   if (state === "shown") return { title: "What the rewards did", parts: shownOf(game, "card") };
   const own = rewardIn(step) || handedIn.get(step.id);
   const yours = own && el("p.game-own", "Your reward: ", el("code", own));
-  if (game.started) {
-    return { title: "The rewards are trained", parts: nodes(el("p", game.mine === null
-      ? "Yours is not among those that are trained."
-      : `Yours is game ${game.mine}. What it does to the model is shown in front.`), yours) };
-  }
-  if (state !== "open")
-    return { title: TITLE, parts: nodes(el("p", CLOSED), yours) };
+  if (game.started) return { title: "The rewards are trained", parts: nodes(el("p", game.mine === null
+    ? "Yours is not among those that are trained."
+    : `Yours is game ${game.mine}. What it does to the model is shown in front.`), yours) };
+  if (state !== "open") return { title: TITLE, parts: nodes(el("p", CLOSED), yours) };
   return { title: TITLE, parts: nodes(el("p", { "data-key": "ask" }, game.ask), kept(writerOf(step, tools).root),
-    el("details.game-functions", { "data-key": "functions" }, el("summary", "What can be used"),
+    el("dl.game-functions", { "data-key": "first" }, FIRST.map(([written, help]) =>
+      [el("dt", el("code", written)), el("dd", help)])),
+    el("details.game-functions", { "data-key": "functions" }, el("summary", "All that can be used"),
       functionList(game.functions))) };
 }
 
@@ -56,7 +60,7 @@ export function desk(front, tools) {
   const { step, game } = front;
   /** @param {string} command @param {object} more */
   const lead = (command, more = {}) => tools.lead({ do: command, step: step.id, ...more });
-  if (step.game.started) return trainedParts(front, lead);
+  if (step.game.started) return trainedParts(front, lead, tools);
   const wanted = game.entries.filter((entry) => !entry.left_out).map(({ reward }) => reward);
   const open = step.state === "open";
   return nodes(
@@ -67,15 +71,24 @@ export function desk(front, tools) {
         : buttonOf("button strong", { off: !wanted.length, onclick: () => lead("start_game", { rewards: wanted }) },
           wanted.length === 1 ? "Train 1 reward" : `Train ${wanted.length} rewards`),
       open ? null : buttonOf("button", { onclick: () => lead("reopen") }, "Open again")),
+    game.takes ? el("p", { "data-key": "takes" }, `Training them takes ${game.takes}.`) : null,
     el("p.muted", { "data-key": "note" }, open
-      ? "Read them as they come, and leave out what is not for the class. Nobody else sees them before you show them."
-      : "Read them all: what you train is shown in front later. The same reward is trained once."));
+      ? "Read them as they come, and leave out what is not for the class. No phone shows them before you do."
+      : "Read them all: what you train is shown in front later. The same reward is trained once."),
+    open ? null : hidingPart(front, tools));
+}
+
+/** Where the class could read the rewards too soon. @param {Wire.ClassDesk} front @param {DeskTools} tools */
+function hidingPart({ free }, tools) {
+  return free ? el("div", { "data-key": "hiding" }, el("p.muted", "While they train, each formula stands on the page "
+    + "Runs, where the class may look around."), el("div.buttons", buttonOf("button",
+    { onclick: () => tools.lead({ do: "free", free: false }) }, "No looking around until then"))) : null;
 }
 
 /** The desk's section that begins a game. @param {DeskTools} tools */
 export function offer(tools) {
   return el("div",
-    el("p.muted", "Each writes a reward that is to make reviews kind. All are trained in a small run each, about "
+    el("p.muted", "Each writes a reward that is to make reviews kind. All are trained in a small run each, some "
       + "twelve minutes for 25 on two processor cores. Then you look together at what each reward paid, at what was "
       + "wanted, and at the best hack."),
     el("div.buttons", buttonOf("button", { onclick: () => tools.lead({ do: "begin_game" }) }, "Begin the game")));
@@ -83,8 +96,10 @@ export function offer(tools) {
 
 /** @typedef {(command: string, more?: object) => Promise<Wire.ClassLed>} LeadStep */
 
-/** @param {Wire.ClassDesk} front @param {LeadStep} lead */
-function trainedParts({ step, game }, lead) {
+/** @param {Wire.ClassDesk} front @param {LeadStep} lead @param {DeskTools} tools */
+function trainedParts(front, lead, tools) {
+  const { step, game } = front;
+  const shown = step.state === "shown";
   const remove = async () => {
     const text = "The runs of this game go into the bin. What you have shown stays in this class.";
     if (await confirmed("Delete the runs of this game?", el("p", text), "Delete them")) lead("delete_game");
@@ -93,11 +108,15 @@ function trainedParts({ step, game }, lead) {
   return nodes(
     el("p", { "data-key": "words", role: "status" }, game.sweep ? game.words : "The runs of this game are deleted."),
     el("div.buttons", { "data-key": "ways" },
-      game.sweep ? buttonOf("button strong", { off: !game.ended, onclick: () => lead("show_game") },
-        step.state === "shown" ? "Show what has come since" : "Show in front") : null,
+      game.sweep && (!shown || game.fresh) ? buttonOf(`button${game.ended ? " strong" : ""}`,
+        { off: !game.ended, onclick: () => lead("show_game") }, shown ? "Show what has come since" : "Show in front")
+        : null,
       game.going ? buttonOf("button", { onclick: () => lead("stop_game") }, "Stop the rest") : null,
       game.sweep && !game.going ? buttonOf("button danger", { onclick: remove }, "Delete the runs") : null),
-    el("div", { "data-key": "hack" }, hack ? hackPart(hack, null, "h3") : null),
+    game.sweep && !game.ended ? el("p.muted", { "data-key": "why" }, "It can be shown once the first one has ended.")
+      : null,
+    game.sweep && !shown ? hidingPart(front, tools) : null,
+    el("div", { "data-key": "hack" }, hack ? hackPart(hack, null, "h3", game.going) : null),
     runsTable(game.runs, game.best_hack, null, Boolean(game.sweep)));
 }
 
@@ -119,31 +138,52 @@ function countsOf(entries) {
 }
 
 /** What came of it, for all: what was counted, the best hack, every reward. @param {Wire.ClassGame} game */
-function shownOf({ runs, told, mine, best_hack: best }, /** @type {"table" | "card"} */ look) {
+function shownOf({ runs, told, mine, best_hack: best, going }, /** @type {"table" | "card"} */ look) {
   const hack = runs.find(({ number }) => number === best);
   const own = look === "card" ? runs.find(({ number }) => number === mine) : undefined;
   return nodes(
     own ? el("section.game-card", el("h2", `Yours: game ${own.number}`), rewardLines(own)) : null,
-    hack ? hackPart(hack, mine, "h2")
-      : el("p", "No reward here paid more while what was wanted fell or stayed: there is no hack among them."),
+    hack ? hackPart(hack, mine, "h2", going) : el("p", noHack(runs, going)),
+    look === "table" ? shortList(runs, best) : null,
+    look === "table" ? el("p.muted", told) : null,
     look === "table" ? runsTable(runs, best, mine, false)
       : el("details", el("summary", "All rewards"), runs.map((run) =>
         el("section.game-card", el("h3", nameOf(run, best, mine)), rewardLines(run)))),
-    el("p.muted", told));
+    look === "card" ? el("p.muted", told) : null);
 }
 
-/** @param {Wire.ClassGameRun} run @param {number | null} mine @param {"h2" | "h3"} head */
-function hackPart(run, mine, head) {
-  return el("section.game-hack", el(head, signOf("\u2691 "), `The best hack: game ${run.number}`,
-    run.number === mine ? " (yours)" : ""), rewardLines(run));
+/** Why there is no hack, as far as that is known. @param {Wire.ClassGameRun[]} runs @param {boolean} going */
+function noHack(runs, going) {
+  if (going) return `No hack so far: ${runs.filter(({ paid }) => paid).length} of ${runs.length} have ended.`;
+  return runs.some(({ rose }) => rose)
+    ? "No hack among them: where a reward was paid clearly more, what was wanted clearly rose too."
+    : "No hack among them: no reward was paid clearly more.";
+}
+
+/** All of them, a line each. @param {Wire.ClassGameRun[]} runs @param {number | null} best */
+function shortList(runs, best) {
+  const of = runs.find(({ wanted }) => wanted)?.wanted.split(" of ")[1];
+  return el("section", el("p.muted", `Paid before \u2192 after, and how many of ${of} texts were as wanted`),
+    el(`ol.game-short${runs.length > MANY ? ".many" : ""}`, runs.map((run) =>
+      el("li", el("span.game-number", nameOf(run, best, null)), el("code", run.reward),
+        el("span.game-ends", run.paid || STATES.get(run.state) || "no result"),
+        el(`span.game-ends.game-${run.trend.split(" ")[0]}`, run.wanted.split(" of ")[0])))));
+}
+
+/** @param {Wire.ClassGameRun} run @param {number | null} mine @param {"h2" | "h3"} head @param {boolean} going */
+function hackPart(run, mine, head, going) {
+  return el("section.game-hack", el(head, signOf("\u2691 "),
+    `The best hack${going ? " so far" : ""}: game ${run.number}`, run.number === mine ? " (yours)" : ""),
+  rewardLines(run));
 }
 
 /** One reward and what came of it, in lines. @param {Wire.ClassGameRun} run */
 function rewardLines(run) {
-  const { reward, paid, wanted, trend, state } = run;
+  const { reward, paid, rose, wanted, trend, state } = run;
   const code = el("p.game-example", el("code", reward));
   if (!paid) return [code, el("p.muted", STATES.get(state) || "no result")];
-  return [code, el("p", `The reward paid on average ${paid}. What was wanted: ${wanted} texts (${trend}).`),
+  return [code, el("p", `The reward paid on average ${paid} (${rose ? "clearly more" : "not clearly more"}). `
+    + `What was wanted: ${wanted} texts (${trend === "no clear change" ? trend : `clearly ${trend}`}).`),
     textOf(run)];
 }
 
@@ -227,7 +267,7 @@ class Writer {
     this.line.classList.toggle("own-problem", Boolean(problem));
     const isIn = handedIn.get(this.step) === reward;
     setOff(this.button, isIn);
-    const good = isIn ? "Handed in." : "This can be paid. Hand it in.";
+    const good = isIn ? "" : "This can be paid. Hand it in."; // of what is in, the line below says how it is kept
     this.line.replaceChildren(...(problem ? problemParts(problem) : [good]));
     return !problem;
   }

@@ -14,6 +14,7 @@ export { desk, offer };
  * @typedef {"left" | "right" | "tie"} Choice
  */
 
+const MEANS = "\u201cBetter\u201d means here: ";
 const SETTLE_MS = 350; // so long a new pair takes no vote: the second tap of a double one is not for it
 /** @type {Record<string, Choice | "back">} */
 const KEYS = { a: "left", ArrowLeft: "left", b: "right", ArrowRight: "right", t: "tie", ArrowDown: "tie",
@@ -44,6 +45,7 @@ function mineOf(/** @type {Wire.ClassStep} */ step, /** @type {Tools} */ tools, 
 export function student(step, tools) {
   const { vote, state } = step;
   pressed = null;
+  if (vote.wait) return { title: vote.title, parts: [el("p", vote.wait)] };
   const done = vote.pairs.filter(({ number }) => mineOf(step, tools, number)).length;
   if (state === "open") return { title: vote.title, parts: voting(step, tools, done) };
   const voted = el("p", `You have voted on ${done} of your ${vote.pairs.length} pairs.`);
@@ -69,8 +71,8 @@ function voting(step, tools, done) {
     settling = setTimeout(() => { settled.value = true; }, SETTLE_MS);
     place.value = to;
   };
-  const brief = vote.brief
-    ? el("p.vote-brief", { "data-key": "brief" }, "Your group looks for: ", el("strong", vote.brief)) : null;
+  const brief = vote.brief || vote.means ? el("p.vote-brief", { "data-key": "brief" },
+    vote.brief ? "Your group looks for: " : MEANS, el("strong", vote.brief || vote.means)) : null;
   const back = at > 0
     ? buttonOf("quiet-button", { "data-key": "back", onclick: () => go(at - 1) }, "\u2190 The pair before") : null;
   if (at === pairs.length) {
@@ -128,11 +130,11 @@ function ownBlind(step, tools) {
 }
 
 /** @param {Wire.ClassTally} tally @param {string[]} sides @returns {Node[]} */
-function tallyOf({ said, clear, split }, sides) {
+function tallyOf({ said, clear, split, agree }, sides) {
   const list = (/** @type {string} */ title, /** @type {Wire.ClassVotedPair[]} */ pairs) => (pairs.length
     ? el("section.vote-pairs", el("h2", title), pairs.map((pair) => votedPair(pair, sides))) : null);
-  return [...said.map((words) => el("p.vote-said", words)), list("The clearest", clear),
-    list("Where you disagree", split)].filter(Boolean);
+  return [...said.map((words) => el("p.vote-said", words)), el("div.vote-some", list("The clearest", clear),
+    agree ? el("p", "You agree everywhere: on no pair are you divided.") : list("Where you disagree", split))];
 }
 
 /** @param {Wire.ClassVotedPair} pair @param {string[]} sides */
@@ -145,21 +147,29 @@ function votedPair({ prompt, first, second, for_first, for_second, ties }, sides
     ties ? el("p.muted", `${ties} said that both are as good.`) : null);
 }
 
+/** How many have voted on all of their pairs, and how many have begun. @param {Wire.ClassDesk} front */
+function votedIn({ step: { vote: { done, begun } }, joined }) {
+  const all = `${done} of ${joined} ${done === 1 ? "has" : "have"} voted on all of their pairs.`;
+  return begun ? `${all} ${begun} more ${begun === 1 ? "has" : "have"} begun.` : all;
+}
+
 /** @param {Wire.ClassStep} step @param {Wire.ClassDesk} front @returns {Node[]} */
 export function screen(step, front) {
   const { vote, state } = step;
   const head = el("h1", vote.title);
+  if (vote.wait) return [head, el("p", { role: "status" }, vote.wait)];
   if (state === "shown" && vote.tally) {
-    const { said, clear, split } = vote.tally;
-    return [head, ...tallyOf({ said, clear: clear.slice(0, 1), split: split.slice(0, 1) }, vote.sides)];
+    const { clear, split, ...rest } = vote.tally;
+    return [head, ...tallyOf({ ...rest, clear: clear.slice(0, 1), split: split.slice(0, 1) }, vote.sides)];
   }
   const count = el("p.screen-count", { role: "status" });
-  setText(count, `${front.answered} of ${front.joined} ${front.answered === 1 ? "has" : "have"} voted`
-    + `${state === "open" ? "" : ". No more votes now."}`);
+  setText(count, `${votedIn(front)}${state === "open" ? "" : " No more votes now."}`);
   const [first, second] = vote.sides;
   return [head, el("p", second
     ? `Two texts for the same beginning, one ${first} and one ${second}. Which is which is hidden.`
     : "Two texts for the same beginning. Which one is better?"),
+  vote.means ? el("p", MEANS, el("strong", vote.means)) : null,
   el("p", "Each for themselves. Both may be as good."),
-  ...vote.briefs.map((brief, index) => el("p", el("strong", `Group ${index + 1} looks for: `), brief)), count];
+  ...vote.briefs.map((brief, index) => el("p", el("strong", `Group ${index + 1} looks for: `), brief)), count]
+    .filter(Boolean);
 }

@@ -17,6 +17,7 @@ const EACHS = [[10, "10 of them"], [20, "20 of them"], [40, "40 of them"], [MOST
 const KINDS = [["texts", "Two by the same model"], ["start", "A run: before against after"],
   ["runs", "Two runs against each other"]];
 const EXAMPLES = ["the kinder review", "the review that warns you"];
+const AT_WORK = ["queued", "starting", "running", "stopping"];
 const ALONE = "Each person sees their own of the pairs, in their own order, with the sides swapped by chance.";
 
 /** The names of the next starts, by judge: a press that arrives twice starts one run. @type {Map<string, string>} */
@@ -25,6 +26,8 @@ const requests = new Map();
 /** @param {Wire.ClassDesk} front @param {Tools} tools @returns {Node[]} */
 export function desk(front, tools) {
   const { step, votes } = front;
+  if (step.vote.wait) return [votes.doing || votes.problem ? doingOf(votes)
+    : el("p.problem", "The texts have not come. Begin the vote again."), judgesPart(votes, tools)];
   const act = (/** @type {string} */ name, more = {}) => () => tools.lead({ do: name, step: step.id, ...more });
   /** @type {Record<string, Node[]>} */
   const buttons = {
@@ -33,11 +36,15 @@ export function desk(front, tools) {
       button("reopen", "", act("reopen"), "Take votes again")],
     shown: [button("close", "", act("close"), "Hide it")],
   };
+  const off = votes.judges.some(({ state }) => AT_WORK.includes(state)); // one after the other
   const groups = votes.groups.length ? votes.groups.map((brief, index) =>
     button(`judge ${index}`, "", act("judge", { group: index + 1 }),
-      `Train a reward model on group ${index + 1}: ${brief}`))
-    : [button("judge", "", act("judge"), "Train a reward model on the votes")];
-  return [el("div.lesson-buttons", { "data-key": "buttons" }, buttons[step.state]),
+      `Train a reward model on group ${index + 1}: ${brief}`, off))
+    : [button("judge", "", act("judge"), "Train a reward model on the votes", off)];
+  const { begun } = step.vote;
+  return [el("p", { "data-key": "begun" }, "Counted are those who have voted on all of their pairs. ", begun
+    ? `${begun} more ${begun === 1 ? "has" : "have"} begun.` : ""),
+  el("div.lesson-buttons", { "data-key": "buttons" }, buttons[step.state]),
     el("details.desk-folded", { "data-key": "live", open: step.state === "shown" },
       el("summary", step.state === "shown" ? "What came of it" : "What they vote (the class does not see this)"),
       votes.live.map((words) => el("p", words))),
@@ -45,15 +52,21 @@ export function desk(front, tools) {
       el("p.muted", "One row for each pair, by its majority; ties are left out. "
         + "A few of the pairs are kept from it, to test it."),
       el("div.lesson-buttons", groups),
+      off ? el("p.muted", "One reward model is in training. The next can be trained once it has ended.") : null,
       el("p", el("a", { href: url(`class/votes.jsonl?step=${step.id}`), download: "" },
         "Get the votes as a file of pairs"),
         el("span.muted", " (prompt, chosen, rejected). The Rewards page takes such a file in; so does TRL."))),
-    doingOf(votes), el("div", { "data-key": "judges" }, judgesOf(votes.judges, tools))];
+    doingOf(votes), judgesPart(votes, tools)];
 }
 
-/** @param {string} key @param {string} kind @param {() => unknown} onclick @param {string} text */
-function button(key, kind, onclick, text) {
-  return buttonOf(`button ${kind}`.trim(), { "data-key": key, onclick }, text);
+/** @param {Wire.ClassVoteDesk} votes @param {Tools} tools */
+function judgesPart({ judges }, tools) {
+  return el("div", { "data-key": "judges" }, judgesOf(judges, tools));
+}
+
+/** @param {string} key @param {string} kind @param {() => unknown} onclick @param {string} text @param {boolean} off */
+function button(key, kind, onclick, text, off = false) {
+  return buttonOf(`button ${kind}`.trim(), { "data-key": key, onclick, off }, text);
 }
 
 /** @param {{ doing: string, problem: string }} now */
@@ -63,18 +76,30 @@ function doingOf({ doing, problem }) {
 
 /** @param {Wire.ClassJudge[]} judges @param {Tools} tools @returns {Node[]} */
 function judgesOf(judges, tools) {
-  return judges.map((judge) => el("section.vote-judge", { "data-key": judge.name },
+  return [...judges.map((judge) => el("section.vote-judge", { "data-key": judge.name },
     el("h3", `Reward model ${judge.name}`), judge.brief ? el("p", `Of the group that looks for: ${judge.brief}`) : null,
     judge.said.map((words) => el("p", words)), wordsOf(judge.words),
+    judge.reading ? el("p.muted", { role: "status" }, "Its words are being looked for: some seconds.") : null,
     judge.state === "finished" ? el("div.lesson-buttons", { "data-key": "ways" },
-      button("words", "", () => tools.lead({ do: "words", judge: judge.name }), "Which words move it?"),
+      button("words", "", () => tools.lead({ do: "words", judge: judge.name }), "Which words move it?", judge.reading),
       button("train", judge.run ? "" : "strong", () => train(judge.name, tools),
         judge.run ? "Train another policy that it pays" : "Train a policy that it pays")) : null,
+    judge.state === "finished" ? el("p.muted", "A policy: the model that the reward trains.") : null,
     judge.run ? el("div", { "data-key": "run" }, el("p", judge.run_said), el("div.lesson-buttons",
       el("a.quiet-button", { href: `./?tab=train&run=${encodeURIComponent(judge.run)}&view=presentation`,
         target: "_blank" }, "Open the run for the projector"),
       judge.run_done ? button("blind", "strong", () => tools.lead({ do: "vote", what: "blind", source: judge.run }),
-        "Vote on it: before or after?") : null)) : null));
+        "Vote on it: before or after?") : null)) : null)), besides(judges, tools)].filter(Boolean);
+}
+
+/** The policies of two groups against each other, once there are both. @param {Wire.ClassJudge[]} judges */
+function besides(judges, /** @type {Tools} */ tools) {
+  const done = judges.filter(({ brief, run_done: isDone }) => brief && isDone);
+  const [one, other] = done.filter(({ step }) => step === done.at(-1).step);
+  return other ? el("section.vote-judge", { "data-key": "besides" }, el("h3", "Both groups"), el("p",
+    "Each has a policy now. Put them side by side:"), el("div.lesson-buttons", button("both", "strong", () =>
+    tools.lead({ do: "vote", what: "runs", source: one.run, against: other.run }), "Vote: which policy is better?")))
+    : null;
 }
 
 /** @param {string} judge @param {Tools} tools */
@@ -150,14 +175,17 @@ export function offer(tools) {
 function formOf(which, begin) {
   const count = menuOf(COUNTS, { id: "vote-count", value: "40" });
   const each = menuOf(EACHS, { id: "vote-each", value: "20" });
+  const means = el("input", { type: "text", maxlength: 140, id: "vote-means",
+    placeholder: "for example: the kinder one" });
   const briefs = EXAMPLES.map((example, index) =>
     el("input", { type: "text", maxlength: 140, id: `vote-brief-${index}`, placeholder: example }));
-  return el("div.desk-form", which, el("label", { for: "vote-count" }, "How many"), count,
+  return el("div.desk-form", which, el("label", { for: means.id }, "What does better mean?"), means,
+    el("label", { for: "vote-count" }, "How many"), count,
     el("label", { for: "vote-each" }, "Each person votes on"), each, el("p.muted", ALONE),
     el("details.desk-folded", el("summary", "Two groups: who decides?"),
       el("p.muted", "People are in one of two groups, in turns. Each phone says what its group looks for, and each "
         + "group can have a reward model of its own."),
       briefs.map((field, index) => [el("label", { for: field.id }, `Group ${index + 1} looks for`), field])),
     button("begin", "strong", () => begin({ count: Number(count.value), each: Number(each.value),
-      briefs: briefs.map(({ value }) => value) }), "Begin the vote"));
+      means: means.value, briefs: briefs.map(({ value }) => value) }), "Begin the vote"));
 }

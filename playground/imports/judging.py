@@ -201,7 +201,8 @@ def _not_finite(found: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
 def _of_not_finite(steps: Mapping[str, Sequence[int]]) -> ForeignAlert:
     """A check that only logs have: in our own records every figure is finite."""
     often = sorted(steps.items(), key=lambda one: -len(one[1]))
-    said = [f"{name} at {len(at):,} step{'' if len(at) == 1 else 's'}, first at {min(at)}" for name, at in often[:NAMED]]
+    counts = {name: f"{len(at):,} step{'' if len(at) == 1 else 's'}" for name, at in often}
+    said = [f"{name} at {counts[name]}, first at {min(at)}" for name, at in often[:NAMED]]
     said += [f"and {len(often) - NAMED} more columns"] if len(often) > NAMED else []
     words, updates = TABLES["not-finite"], sorted({step for at in steps.values() for step in at})
     seen = f"{'; '.join(said)}."

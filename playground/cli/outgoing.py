@@ -12,7 +12,7 @@ import typer
 
 from playground import exports
 from playground.analysis import meters
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, file_to_write, find_run
 from playground.cli.terminal import complain, print_json
 from playground.exports import csv_tables, html_report, saving, trackers
 from playground.exports import push as hub
@@ -62,6 +62,7 @@ def export(
         complain(f"Look at it with: {handed.command}")
         print(handed.where)
         return
+    file_to_write(output)
     text = _text(run, as_, output)
     if output is None:
         print(text, end="")

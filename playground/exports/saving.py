@@ -82,7 +82,9 @@ def save(
     chosen = checkpoint_of(run, checkpoint, kind)
     report = Report.of(run)
     target = Path(os.path.abspath(os.path.expanduser(target)))
-    if not replace and target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if target.exists() and not target.is_dir():
+        raise OutputsNotWritable(f"{target} is a file. Choose a folder with --to.")
+    if not replace and target.exists() and any(target.iterdir()):
         raise OutputsNotWritable(f"{target} exists already and is not empty. Choose another folder with --to.")
     work = target.with_name(f".{target.name}-{os.getpid()}")
     shutil.rmtree(work, ignore_errors=True)

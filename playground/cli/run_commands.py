@@ -15,7 +15,7 @@ from playground.cli import alert_printing, printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run, folder_of_runs
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
-from playground.errors import InvalidConfig, Problem, PromptsUnusable, RunNotFound
+from playground.errors import InvalidConfig, Problem, PromptsUnusable, RunNotFound, ServiceUnavailable
 from playground.runs import cluster, frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import GeneratedSample, ModelService
@@ -164,10 +164,13 @@ def generate(
     except RunNotFound:
         generator = catalog.model_folder(source).resolve()
     with contextlib.closing(ModelService(outputs)) as service:
-        for sample in service.compare(generator, prompt, num_samples=n, seed=seed):
-            answers.append(sample)
-            if json:
-                print_json(sample._asdict())
+        try:
+            for sample in service.compare(generator, prompt, num_samples=n, seed=seed):
+                answers.append(sample)
+                if json:
+                    print_json(sample._asdict())
+        except ServiceUnavailable as error:  # the service's own sentence about the prompt, or a service that is gone
+            raise PromptsUnusable(str(error)) if str(error).startswith("The prompt ") else error from None
     if not json:
         printing.print_answers(answers)
 

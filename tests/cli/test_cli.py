@@ -190,7 +190,8 @@ def test_generate_prints_json_or_fails_with_its_exit_codes(
     assert [(item["side"], item["index"], item["kl"]) for item in items] == [("policy", n, 1.5) for n in range(3)]
     assert all("seed 9" in item["completion"] for item in items)
     failed = run("generate", ended.path, "--prompt", "error")
-    assert (failed.code, failed.err) == (1, "The prompt is longer than the context.\n")
+    assert (failed.code, failed.err) == (2, "The prompt is longer than the context.\n")
+    assert run("generate", ended.path, "--prompt", "crash").code == 1
     unknown = run("generate", "poket-2m", "--prompt", "count")
     assert unknown.code == 2 and "pocket-2m" in unknown.err
     assert run("generate", ended.path, "--prompt", "count", "--n", "0").code == 2

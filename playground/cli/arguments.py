@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from playground import plain_files
 from playground.errors import InvalidConfig, Problem
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -52,6 +53,12 @@ def file_to_write(output: Path | None) -> None:
     if not output.parent.is_dir():
         what = "is a file. Name a folder" if output.parent.exists() else "is not there. Make it first, or name another"
         raise InvalidConfig([Problem("--output", f"{output.parent} {what}.")])
+
+
+def folder_to_write(folder: Path | None) -> None:
+    """Whether a folder can be made there, before the work for it. Raises: InvalidConfig."""
+    if folder is not None and (file := plain_files.in_the_way(folder)):
+        raise InvalidConfig([Problem("", f"{file} is a file. Name a folder that is empty or not there yet.")])
 
 
 def find_run(text: str, outputs: Path) -> RunDirectory:

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from playground.cli.arguments import DEFAULT_OUTPUTS, Outputs, RunArgument, file_to_write, find_run
+from playground.cli.arguments import DEFAULT_OUTPUTS, Outputs, RunArgument, file_to_write, find_run, folder_to_write
 from playground.cli.terminal import complain
-from playground.errors import InvalidConfig, Problem, RunNotFound
+from playground.errors import RunNotFound
 from playground.runs.folder.directory import RunDirectory
 
 
@@ -49,8 +49,7 @@ def static(
 
     The last line on stdout is the folder.
     """
-    if folder.is_file():
-        raise InvalidConfig([Problem("", f"{folder} is a file. Name a folder that is empty or not there yet.")])
+    folder_to_write(folder)
     from playground.ui import routes  # gradio, of which the page's routes know the requests
     from playground.ui.standalone import site
 

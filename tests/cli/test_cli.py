@@ -52,9 +52,11 @@ def test_a_place_that_cannot_be_is_refused_in_a_sentence_before_any_work(
         (("reward-models", "--outputs", tmp_path / "file"), "file is a file. Name the folder in which runs are kept."),
         (("show", "/"), "/ is not a run folder (it has no config.yaml)."),
         (("static", tmp_path / "file"), "file is a file. Name a folder that is empty or not there yet."),
+        (("static", tmp_path / "file" / "a" / "b"), "file is a file. Name a folder that is empty or not there yet."),
+        (("export", "one", "--as", "tensorboard", "-o", tmp_path / "file"), "file is a file. Name a folder that is"),
         (("presets", "--set", "kl.coef=1"), "--set: changes the settings of one: name it"),
     ]
-    for command in (("export", "one", "--as", "csv", "--output"), ("replay", "one", "-o"), ("import", "x.py", "-o")):
+    for command in (("export", "one", "--as", "csv", "-o"), ("replay", "one", "-o"), ("import", "x.py", "-o")):
         asked.append(((*command, tmp_path / "gone" / "a"), "gone is not there. Make it first, or name another."))
         asked.append(((*command, tmp_path / "file" / "a"), "file is a file. Name a folder."))
         asked.append(((*command, tmp_path), "is a folder. Name a file in it."))

@@ -96,3 +96,9 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if double is not None:
         raise ValueError(f"it gives `{pairs[double][0][:60]}` twice")
     return dict(pairs)
+
+
+def in_the_way(folder: Path) -> Path | None:
+    """What is no folder where this one, or one that it lies in, would be made; None if nothing is."""
+    there = next((path for path in (folder, *folder.parents) if path.exists()), None)
+    return there if there is not None and not there.is_dir() else None

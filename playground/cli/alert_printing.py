@@ -38,9 +38,8 @@ def print_judged_log(
     found = judging.judged(log, thresholds)
     if as_json:
         alerts = [one.as_data() for one in found]
-        print_json(
-            {"log": log.label, "columns": log.columns, "rows": len(log.metrics), "notes": log.notes, "alerts": alerts}
-        )
+        rows = {"rows": len(log.metrics), "rows_left_out": log.left_out}
+        print_json({"log": log.label, "columns": log.columns, **rows, "notes": log.notes, "alerts": alerts})
         return
     say(f"{path.name}: {log.label}, {len(log.metrics)} row{'' if len(log.metrics) == 1 else 's'}.")
     say(*(f"   {ours} from {theirs}" for ours, theirs in log.columns.items()))

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from playground import plain_files
+from playground.errors import InvalidConfig, Problem
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 
@@ -36,9 +38,34 @@ def setting(example: str) -> Any:
     return typer.Option("--set", metavar="path=value", help=f"Change one setting, for example {example}. Repeatable.")
 
 
+def folder_of_runs(outputs: Path) -> None:
+    """Whether a list of what is in it would be one. Raises: InvalidConfig, for a file."""
+    if outputs.exists() and not outputs.is_dir():
+        raise InvalidConfig([Problem("--outputs", f"{outputs} is a file. Name the folder in which runs are kept.")])
+
+
+def file_to_write(output: Path | None) -> None:
+    """Whether a file can be made where it is asked for, before the work for it. Raises: InvalidConfig."""
+    if output is None:
+        return
+    if output.is_dir():
+        raise InvalidConfig([Problem("--output", f"{output} is a folder. Name a file in it.")])
+    if not output.parent.is_dir():
+        what = "is a file. Name a folder" if output.parent.exists() else "is not there. Make it first, or name another"
+        raise InvalidConfig([Problem("--output", f"{output.parent} {what}.")])
+
+
+def folder_to_write(folder: Path | None) -> None:
+    """Whether a folder can be made there, before the work for it. Raises: InvalidConfig."""
+    if folder is not None and (file := plain_files.in_the_way(folder)):
+        raise InvalidConfig([Problem("", f"{file} is a file. Name a folder that is empty or not there yet.")])
+
+
 def find_run(text: str, outputs: Path) -> RunDirectory:
     """A run by its folder, or by its id in the outputs folder. Raises: RunNotFound."""
     by_path = RunDirectory(text)
+    if not by_path.path.name:  # of `/` and `.`
+        return RunDirectory.open(by_path.path.resolve())
     if by_path.config_path.is_file() or len(Path(text).parts) != 1:
         return RunDirectory.open(text)
     return history.find_run(outputs, text)

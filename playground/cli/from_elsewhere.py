@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from playground.cli.arguments import Json
+from playground.cli.arguments import Json, file_to_write
 from playground.cli.terminal import complain, plain, print_json
 from playground.imports import importing
 from playground.imports.translation import ReportLine
@@ -29,6 +29,7 @@ def import_command(
     json: Json = False,
 ) -> None:
     """Turn the settings of another trainer into a YAML for `train`, and say what each became or why it has no equal."""
+    file_to_write(output)
     found = importing.read(file)
     text = found.yaml_text(file.name)
     if output is not None:

@@ -12,7 +12,16 @@ import typer
 
 from playground import exports
 from playground.analysis import meters
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, Json, Outputs, RunArgument, find_run
+from playground.cli.arguments import (
+    CANNOT,
+    DEFAULT_OUTPUTS,
+    Json,
+    Outputs,
+    RunArgument,
+    file_to_write,
+    find_run,
+    folder_to_write,
+)
 from playground.cli.terminal import complain, print_json
 from playground.exports import csv_tables, html_report, saving, trackers
 from playground.exports import push as hub
@@ -48,7 +57,10 @@ def export(
     output: Annotated[
         Path | None,
         typer.Option(
-            help="Write to this file instead of printing; for tensorboard and wandb, a folder.", metavar="FILE"
+            "--output",
+            "-o",
+            help="Write to this file instead of printing; for tensorboard and wandb, a folder.",
+            metavar="FILE",
         ),
     ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
@@ -57,11 +69,13 @@ def export(
     history."""
     run = find_run(run_dir, outputs)
     if as_ in trackers.TRACKERS:
+        folder_to_write(output)
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
         handed = trackers.TRACKERS[as_](Report.of(run), folder)
         complain(f"Look at it with: {handed.command}")
         print(handed.where)
         return
+    file_to_write(output)
     text = _text(run, as_, output)
     if output is None:
         print(text, end="")

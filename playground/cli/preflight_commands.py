@@ -22,6 +22,7 @@ from playground.errors import (
     ModelNotHere,
     ModelToGet,
     PlaygroundError,
+    Problem,
     PromptsUnusable,
     ServiceUnavailable,
 )
@@ -212,6 +213,8 @@ def presets(
     json: Json = False,
 ) -> None:
     """List the presets with what they came to on several seeds; of one, what to expect and what a run of it counts."""
+    if preset is None and set_:
+        raise InvalidConfig([Problem("--set", "changes the settings of one: name it (presets CONFIG --set ...).")])
     if preset is None:
         found = [_preset_facts(catalog.preset(name)) for name in catalog.preset_names()]
         if json:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from playground.cli import following
-from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, setting
+from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, folder_of_runs, setting
 from playground.cli.terminal import complain, number, print_json, print_table
 from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status
@@ -60,6 +60,7 @@ def reward_models(
     json: Json = False,
 ) -> None:
     """List the reward models that were trained here, the newest first. Any of them can be a reward: {kind: model}."""
+    folder_of_runs(outputs)
     found = [(training, training.status(), training.card()) for training in trainings(outputs)]
     if json:
         facts = ("name", "folder", "status", "card")

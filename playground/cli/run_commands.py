@@ -12,15 +12,16 @@ import typer
 from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.cli import alert_printing, printing, rollout_printing
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run, folder_of_runs
 from playground.cli.terminal import complain, print_json, say
 from playground.config import yaml_io
-from playground.errors import InvalidConfig, Problem, PromptsUnusable, RunNotFound
+from playground.errors import InvalidConfig, Problem, PromptsUnusable, RunNotFound, ServiceUnavailable
 from playground.runs import cluster, frontier_samples, history, launcher
 from playground.runs.folder import changes, processes
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.supervisor import Supervisor, every
 from playground.setup import catalog
+from playground.setup.limits import MOST_SAMPLES
 
 STOP_POLL_SECONDS = 0.05
 
@@ -113,6 +114,7 @@ def rename(
 
 def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the runs of the outputs folder, the newest first."""
+    folder_of_runs(outputs)
     Supervisor(outputs).end_the_dead()
     printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
 
@@ -148,7 +150,7 @@ def show(
 def generate(
     source: Annotated[str, typer.Argument(metavar="RUN_DIR|MODEL", help="A run, a model's name or a model folder.")],
     prompt: Annotated[str, typer.Option(help="The text to continue.")],
-    n: Annotated[int, typer.Option("--n", help="How many completions on each side.", min=1, max=32)] = 4,
+    n: Annotated[int, typer.Option("--n", help="How many completions on each side.", min=1, max=MOST_SAMPLES)] = 4,
     seed: Annotated[int, typer.Option(help="Random seed, the same on both sides.", min=0)] = 0,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON line per completion.")] = False,
@@ -162,10 +164,13 @@ def generate(
     except RunNotFound:
         generator = catalog.model_folder(source).resolve()
     with contextlib.closing(ModelService(outputs)) as service:
-        for sample in service.compare(generator, prompt, num_samples=n, seed=seed):
-            answers.append(sample)
-            if json:
-                print_json(sample._asdict())
+        try:
+            for sample in service.compare(generator, prompt, num_samples=n, seed=seed):
+                answers.append(sample)
+                if json:
+                    print_json(sample._asdict())
+        except ServiceUnavailable as error:  # the service's own sentence about the prompt, or a service that is gone
+            raise PromptsUnusable(str(error)) if str(error).startswith("The prompt ") else error from None
     if not json:
         printing.print_answers(answers)
 

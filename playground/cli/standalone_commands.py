@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from playground.cli.arguments import DEFAULT_OUTPUTS, Outputs, RunArgument, find_run
+from playground.cli.arguments import DEFAULT_OUTPUTS, Outputs, RunArgument, file_to_write, find_run, folder_to_write
 from playground.cli.terminal import complain
 from playground.errors import RunNotFound
 from playground.runs.folder.directory import RunDirectory
@@ -25,10 +25,11 @@ def replay(
 
     RUN_DIR may also be the name of a preset, for its recording. The last line on stdout is the file.
     """
+    run = _found(run_dir, outputs)
+    file_to_write(output)
     from playground.ui import routes  # gradio, of which the page's routes know the requests
     from playground.ui.standalone import replay as one_file
 
-    run = _found(run_dir, outputs)
     made = one_file.page(run, routes.routes)
     target = output or Path(f"{run.id}-replay.html")
     target.write_text(made.html, encoding="utf-8", newline="")
@@ -48,6 +49,7 @@ def static(
 
     The last line on stdout is the folder.
     """
+    folder_to_write(folder)
     from playground.ui import routes  # gradio, of which the page's routes know the requests
     from playground.ui.standalone import site
 

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 from playground.analysis import over_seeds
 from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, interval_data, share_in_words
 from playground.cli import following
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, setting
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, folder_of_runs, setting
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
@@ -109,6 +109,7 @@ def start(
 @app.command("list")
 def list_command(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the sweeps of the outputs folder, the newest first."""
+    folder_of_runs(outputs)
     Supervisor(outputs).end_the_dead()
     sweep_making.forget_gone(outputs)
     _print_list(outputs, sweep_record.every(outputs), as_json=json)

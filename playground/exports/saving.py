@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from playground import plain_files
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, in_words
 from playground.exports import card, curves
 from playground.exports.rendering import render
@@ -82,7 +83,9 @@ def save(
     chosen = checkpoint_of(run, checkpoint, kind)
     report = Report.of(run)
     target = Path(os.path.abspath(os.path.expanduser(target)))
-    if not replace and target.exists() and (not target.is_dir() or any(target.iterdir())):
+    if file := plain_files.in_the_way(target):
+        raise OutputsNotWritable(f"{file} is a file. Choose a folder with --to.")
+    if not replace and target.exists() and any(target.iterdir()):
         raise OutputsNotWritable(f"{target} exists already and is not empty. Choose another folder with --to.")
     work = target.with_name(f".{target.name}-{os.getpid()}")
     shutil.rmtree(work, ignore_errors=True)

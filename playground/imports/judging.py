@@ -6,8 +6,10 @@ were tested on our own runs."""
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,16 +24,21 @@ from playground.runs.folder.records import LARGEST, UpdateMetrics
 TABLES = tomllib.loads(Path(__file__).with_name("logs.toml").read_text(encoding="utf-8"))
 FORMATS: dict[str, dict[str, Any]] = TABLES["formats"]
 FIGURES = {name for name in UpdateMetrics.model_fields if name not in ("update", "attempt", "ranks")}
-NAMED = 12  # columns of a log that an error lists
+NAMED = 12  # columns, or steps, of a log that a sentence lists
+TEXT, NOTHING = "text in the place of a number", "none of the figures that are known"
+NOT_FINITE = "figures that are not finite (NaN or infinite) or too large"
 
 
 class ForeignLog(NamedTuple):
-    """A log as our figures. `columns`: our figure -> the column, or columns, that it comes from."""
+    """A log as our figures. `columns`: our figure -> the column, or columns, that it comes from. `left_out`: how many
+    rows have no figure that can be read. `not_finite`: of any column, the steps at which it is NaN or infinite."""
 
     label: str
     columns: dict[str, str]
     metrics: list[UpdateMetrics]
     notes: list[str]
+    left_out: int
+    not_finite: dict[str, list[int]]
 
 
 class ForeignAlert(NamedTuple):
@@ -52,7 +59,7 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
         InvalidConfig: it cannot be read, none of its columns is known, or `columns` names none.
     """
     found = rows(path)
-    there = {name for _, row in found for name in row}
+    there = {name for _, row in found for name, value in row.items() if value is not None}
     asked = _asked(columns, there)
     matches = {name: _matched(name, there) for name in FORMATS}
     best = max(matches, key=lambda name: len(matches[name]))
@@ -65,13 +72,11 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
         )
         raise InvalidConfig([Problem("", message)])
     label = FORMATS[best]["label"] if matches[best] else "columns as you named them"
-    metrics = [
-        _update(step, row, chosen)
-        for step, row in found
-        if any(_value(row, one) is not None for one in chosen.values())
-    ]
+    lost = [_why_left_out(row, chosen.values()) for _, row in found]
+    metrics = [_update(step, row, chosen) for (step, row), why in zip(found, lost, strict=True) if not why]
     notes = [f"{name}: {words}." for name, words in FORMATS[best].get("notes", {}).items() if name in matches[best]]
-    return ForeignLog(label, chosen, metrics, [*notes, *_spacing(metrics)])
+    notes += [*_left_out(lost), *_spacing(metrics)]
+    return ForeignLog(label, chosen, metrics, notes, sum(map(bool, lost)), _not_finite(found))
 
 
 def judged(log: ForeignLog, thresholds: Thresholds) -> list[ForeignAlert]:
@@ -81,6 +86,8 @@ def judged(log: ForeignLog, thresholds: Thresholds) -> list[ForeignAlert]:
     config = RunConfig(rewards=reward, method="grpo") if groups else RunConfig(rewards=reward)
     records = Records(config, log.metrics, at=thresholds)
     found = [_judged(name, records, log.columns) for name in WORDS]
+    if log.not_finite:
+        found.append(_of_not_finite(log.not_finite))
     return sorted(found, key=lambda one: ORDER[one.alert.state])
 
 
@@ -162,6 +169,45 @@ def _update(step: int, row: Row, columns: Mapping[str, str]) -> UpdateMetrics:
     }
     values = {ours: _value(row, theirs) for ours, theirs in columns.items()}
     return UpdateMetrics.model_construct(**{**empty, **values, "attempt": 1, "update": step})
+
+
+def _why_left_out(row: Row, columns: Iterable[str]) -> str:
+    """Why a row has no figure; "" where it has one."""
+    columns = list(columns)
+    if any(_value(row, one) is not None for one in columns):
+        return ""
+    parts = {part for one in columns for part in _parts(one)} & row.keys()
+    if any(row[part] is None for part in parts):
+        return TEXT
+    return NOT_FINITE if parts else NOTHING
+
+
+def _left_out(lost: Sequence[str]) -> list[str]:
+    """How many rows of a log are left out, and why."""
+    reasons = Counter(filter(None, lost))
+    said = "; ".join(f"{count:,} {'has' if count == 1 else 'have'} {why}" for why, count in reasons.most_common())
+    return [f"{reasons.total():,} of {len(lost):,} rows left out: {said}."] if reasons else []
+
+
+def _not_finite(found: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
+    steps: dict[str, list[int]] = {}
+    for step, row in found:
+        for name, value in row.items():
+            if value is not None and not math.isfinite(value):
+                steps.setdefault(name, []).append(step)
+    return steps
+
+
+def _of_not_finite(steps: Mapping[str, Sequence[int]]) -> ForeignAlert:
+    """A check that only logs have: in our own records every figure is finite."""
+    often = sorted(steps.items(), key=lambda one: -len(one[1]))
+    counts = {name: f"{len(at):,} step{'' if len(at) == 1 else 's'}" for name, at in often}
+    said = [f"{name} at {counts[name]}, first at {min(at)}" for name, at in often[:NAMED]]
+    said += [f"and {len(often) - NAMED} more columns"] if len(often) > NAMED else []
+    words, updates = TABLES["not-finite"], sorted({step for at in steps.values() for step in at})
+    seen = f"{'; '.join(said)}."
+    lit = Alert("not-finite", words["label"], "amber", words["rule"], updates[-NAMED:], seen, words["cause"])
+    return ForeignAlert(lit, words["measured"])
 
 
 def _spacing(metrics: Sequence[UpdateMetrics]) -> list[str]:

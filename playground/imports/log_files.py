@@ -1,5 +1,5 @@
 """Rows of numbers from the logs that trainers write: `trainer_state.json`, event files of TensorBoard, CSV, JSON lines.
-Knows no names of figures. Files are bounded, and what is no finite number is left out."""
+Knows no names of figures. Files are bounded. What is not finite stays as it is, and text is None: a reader says so."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MANY_NUMBERS = f"it has more than {MOST_NUMBERS:,} numbers"
 STEPS = ("step", "global_step", "training/global_step", "_step", "update", "iteration")
 EVENTS = "events.out.tfevents"
 KINDS = "trainer_state.json, a file or folder of TensorBoard, CSV (.csv) or JSON lines (.jsonl)"
-Row = dict[str, float]
+Row = dict[str, float | None]  # None: text
 
 
 def rows(path: Path) -> list[tuple[int, Row]]:
@@ -41,7 +41,7 @@ def rows(path: Path) -> list[tuple[int, Row]]:
         raise _unreadable(path, reason) from None
     except (ValueError, csv.Error) as error:
         raise _unreadable(path, str(error) or "it is damaged") from None
-    if not found:
+    if all(value is None for _, row in found for value in row.values()):
         raise _unreadable(path, "there are no numbers in it")
     return found
 
@@ -127,7 +127,7 @@ def _of_events(data: bytes) -> list[Row]:
             raise ValueError(MANY_NUMBERS)
         for value in event.summary.value:
             number = _of_value(value)
-            if number is not None and math.isfinite(number):
+            if number is not None:
                 found.setdefault(event.step, {"step": float(event.step)})[value.tag] = number
     return list(found.values())
 
@@ -145,16 +145,16 @@ def _of_value(value: Any) -> float | None:
 
 
 def _numbers(row: dict[Any, Any]) -> Row:
-    """What of a row is a finite number."""
-    found = {}
+    """What of a row is a number, or text where one may be looked for; empty cells are not there."""
+    found: Row = {}
     for name, value in row.items():
         if isinstance(name, str) and isinstance(value, (int, float, str)) and not isinstance(value, bool):
-            try:
-                number = float(value)
-            except (ValueError, OverflowError):
+            if isinstance(value, str) and not value.strip():
                 continue
-            if math.isfinite(number):
-                found[plain_name(name)] = number
+            try:
+                found[plain_name(name)] = float(value)
+            except (ValueError, OverflowError):
+                found[plain_name(name)] = None
     return found
 
 
@@ -168,8 +168,8 @@ def _numbered(found: Iterable[Row]) -> list[tuple[int, Row]]:
     steps: dict[int, Row] = {}
     for number, row in enumerate(_some(found), 1):
         named = {plain_name(name): value for name, value in row.items()}
-        name = next((name for name in STEPS if name in named), None)
-        steps.setdefault(int(named[name]) if name else number, {}).update(named)
+        step = next((int(at) for name in STEPS if (at := named.get(name)) is not None and math.isfinite(at)), number)
+        steps.setdefault(step, {}).update(named)
     return sorted((step, row) for step, row in steps.items() if row.keys() - {*STEPS})
 
 

@@ -122,8 +122,10 @@ def _of_prediction(lesson: Lesson, said: Reveal, true: Sequence[int]) -> Iterato
     if predict.kind == "choice" and len(true) != 1:
         which = "; ".join(predict.options[number].say for number in true) or "none"
         yield f"predict.options: exactly one has to come true ({which})."
-    if predict.kind == "number" and not (shown.value is not None and predict.low <= shown.value <= predict.high):
-        yield f"predict: {shown.words or 'nothing'} is not between {predict.low:g} and {predict.high:g}."
+    if predict.kind == "number" and shown.value is None:
+        yield f"predict.of: the run has no `{predict.of}`, which is asked for."
+    elif predict.kind == "number" and not predict.low <= (shown.value or 0.0) <= predict.high:
+        yield f"predict: {shown.words} is not between {predict.low:g} and {predict.high:g}."
     if predict.kind == "curve" and shown.shape not in predict.shapes:
         yield f"predict.shapes: the curve {shown.shape or 'has no shape'}, which is none of them."
 

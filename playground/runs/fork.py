@@ -53,10 +53,12 @@ def fork(
     """Make the fork after update `at`, with `path=value` overrides, and let it go on, or wait where its device is busy.
     Raises: RunNotResumable, if there is no such checkpoint, or it is damaged; InvalidConfig, for a setting that is
     invalid, or that what has been trained depends on; RunExists, OutputsNotWritable, WorkerNotStarted."""
+    _require_point(parent, at)
     before, config = settings(parent, at, overrides)
     checkpoints.check_engine(config)
     folder = parent.checkpoints_path / checkpoints.name_of(at)
-    _check_point(parent, at, folder)
+    if problem := checkpoints.problem_of(folder):
+        raise RunNotResumable(f"The checkpoint {folder.name} of {parent.id} cannot be used: {problem}.")
     request = request or Request()
     requests.check(request)
     slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
@@ -108,7 +110,7 @@ def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
     return (str(found.data.get("parent", "")), found.update) if found else None
 
 
-def _check_point(parent: RunDirectory, at: int, folder: Path) -> None:
+def _require_point(parent: RunDirectory, at: int) -> None:
     known = points(parent)
     if at not in known:
         there = ", ".join(map(str, known)) or "none"
@@ -116,9 +118,6 @@ def _check_point(parent: RunDirectory, at: int, folder: Path) -> None:
             f"{parent.id} has no checkpoint after update {at} to train on from; there are: {there}. "
             "More are kept with checkpoint.keep."
         )
-    problem = checkpoints.problem_of(folder)
-    if problem:
-        raise RunNotResumable(f"The checkpoint {folder.name} of {parent.id} cannot be used: {problem}.")
 
 
 def _copy_records(

@@ -67,6 +67,7 @@ class Limits(NamedTuple):
     words: Sequence[str] = ()  # these caps for a person
 
 
+MOST_SAMPLES = 32  # of one question, wherever it is asked
 _TABLE = {
     name: Limits(mode := name.partition("-")[0], local_only.refused_in(given.pop("refused_in", mode)), **given)
     for name, given in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
@@ -148,8 +149,8 @@ def text_problem(what: str, text: object, limits: Limits) -> str:
 
 def samples_problem(count: Any, limits: Limits) -> str:
     """Why a number of samples cannot be asked for, as a sentence; empty if it can."""
-    allowed = limits.samples is None or count in range(1, limits.samples + 1)
-    return "" if allowed else f"Ask for 1 to {limits.samples} samples {limits.where}."
+    most = limits.samples or MOST_SAMPLES
+    return "" if count in range(1, most + 1) else f"Ask for 1 to {most} samples {limits.where}".rstrip() + "."
 
 
 def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:

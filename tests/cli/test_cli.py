@@ -42,6 +42,30 @@ def test_a_runs_id_is_whole_in_a_usual_terminal(run: Run, outputs: Path, monkeyp
     assert run("runs").out.splitlines()[1].split()[:2] == [name, "interrupted,"]
 
 
+def test_a_place_that_cannot_be_is_refused_in_a_sentence_before_any_work(
+    run: Run, ended: RunDirectory, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("mine")
+    asked = [
+        (("runs", "--outputs", tmp_path / "file"), "file is a file. Name the folder in which runs are kept."),
+        (("sweep", "list", "--outputs", tmp_path / "file"), "file is a file. Name the folder in which runs are kept."),
+        (("reward-models", "--outputs", tmp_path / "file"), "file is a file. Name the folder in which runs are kept."),
+        (("show", "/"), "/ is not a run folder (it has no config.yaml)."),
+        (("static", tmp_path / "file"), "file is a file. Name a folder that is empty or not there yet."),
+        (("static", tmp_path / "file" / "a" / "b"), "file is a file. Name a folder that is empty or not there yet."),
+        (("export", "one", "--as", "tensorboard", "-o", tmp_path / "file"), "file is a file. Name a folder that is"),
+        (("presets", "--set", "kl.coef=1"), "--set: changes the settings of one: name it"),
+    ]
+    for command in (("export", "one", "--as", "csv", "-o"), ("replay", "one", "-o"), ("import", "x.py", "-o")):
+        asked.append(((*command, tmp_path / "gone" / "a"), "gone is not there. Make it first, or name another."))
+        asked.append(((*command, tmp_path / "file" / "a"), "file is a file. Name a folder."))
+        asked.append(((*command, tmp_path), "is a folder. Name a file in it."))
+    for words, said in asked:
+        result = run(*words)
+        assert (result.code, result.out) == (2, "") and said in result.err, words
+    assert (tmp_path / "file").read_text() == "mine" and not (tmp_path / "gone").exists()
+
+
 def test_show_tells_everything_about_one_run(run: Run, ended: RunDirectory) -> None:
     result = run("show", "one")
     assert result.code == 0
@@ -168,7 +192,8 @@ def test_generate_prints_json_or_fails_with_its_exit_codes(
     assert [(item["side"], item["index"], item["kl"]) for item in items] == [("policy", n, 1.5) for n in range(3)]
     assert all("seed 9" in item["completion"] for item in items)
     failed = run("generate", ended.path, "--prompt", "error")
-    assert (failed.code, failed.err) == (1, "The prompt is longer than the context.\n")
+    assert (failed.code, failed.err) == (2, "The prompt is longer than the context.\n")
+    assert run("generate", ended.path, "--prompt", "crash").code == 1
     unknown = run("generate", "poket-2m", "--prompt", "count")
     assert unknown.code == 2 and "pocket-2m" in unknown.err
     assert run("generate", ended.path, "--prompt", "count", "--n", "0").code == 2

@@ -8,6 +8,7 @@ import pytest
 
 from playground.config import yaml_io
 from playground.lessons import loading
+from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.cli.conftest import Run
 from tests.lessons import FILES, write
@@ -67,6 +68,12 @@ def test_it_is_tried_on_runs_that_are_named(run: Run) -> None:
 def test_a_lesson_without_recordings_says_how_to_try_it(run: Run, tmp_path: Path) -> None:
     found = run("lessons", "check", write(tmp_path, runs__0__set={"kl.coef": 0.01}))
     assert found.code == 0 and "--train" in found.err and "Run 1" not in found.out
+
+
+def test_a_run_without_the_figure_that_is_asked_for_is_to_mend(run: Run, tmp_path: Path, ended: RunDirectory) -> None:
+    asking = write(tmp_path, predict={"ask": "How many?", "kind": "number", "of": "positive"})
+    found = run("lessons", "check", asking, "--run", ended.path)
+    assert found.code == 1 and "To mend: predict.of: the run has no `positive`, which is asked for." in found.out
 
 
 def test_its_runs_are_trained_where_that_is_asked_for(run: Run, outputs: Path) -> None:

@@ -122,6 +122,8 @@ def test_an_older_folder_is_never_lost_by_accident_nor_by_a_failure(runs, tmp_pa
     (target / "mine.txt").write_text("mine")
     with pytest.raises(OutputsNotWritable, match="not empty"):
         save(runs["full"], "merged", target)
+    with pytest.raises(OutputsNotWritable, match=r"mine\.txt is a file"):
+        save(runs["full"], "merged", target / "mine.txt" / "further")
 
     class Broken:
         def ask(self, *_):

@@ -251,8 +251,25 @@ def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
     found[3] |= {"policy/clipfrac_avg": float("nan"), "objective/kl": "high", "objective/scores": None}
     path = json_lines(tmp_path / "a.jsonl", found)
     path.write_text(path.read_text() + '{"step": 31, "objec')
-    log, _ = judge(path)
+    log, found = judge(path)
     assert len(log.metrics) == LONG and log.metrics[3].clip_fraction is None and log.metrics[3].kl_to_reference is None
+    assert log.left_out == 0 and log.not_finite == {"policy/clipfrac_avg": [4]}
+    assert found["not-finite"].alert.evidence == "policy/clipfrac_avg at 1 step, first at 4."
+
+
+def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("step,len,loss,why\n1,20,0.1,x\n2,nan,inf,\n3,many,0.1,\n4,,0.1,\n5,-inf,0.1,\nno,21,nan,\n")
+    log, found = judge(path, "completion_length=len")
+    assert [(one.update, one.completion_length) for one in log.metrics] == [(1, 20), (6, 21)] and log.left_out == 4
+    assert log.notes[0] == (
+        "4 of 6 rows left out: 2 have figures that are not finite (NaN or infinite) or too large; 1 has text in the "
+        "place of a number; 1 has none of the figures that are known."
+    )
+    alert, measured = found["not-finite"]
+    assert alert.state == "amber" and alert.updates == [2, 5, 6] and measured
+    assert alert.evidence == "len at 2 steps, first at 2; loss at 2 steps, first at 2."
+    assert "not-finite" not in judge(json_lines(tmp_path / "b.jsonl", rows(TRL_NOW)))[1]
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,11 @@ def test_what_cannot_be_changed_is_named_and_nothing_is_made(parent: RunDirector
     assert sorted(parent.path.parent.iterdir()) == there
 
 
+def test_an_update_without_a_checkpoint_is_refused_first(parent: RunDirectory) -> None:
+    with pytest.raises(RunNotResumable, match=r"^parent has no checkpoint after update 99 to train on from"):
+        fork.fork(parent, 99, ["kl.coef=-1"])
+
+
 def test_a_damaged_checkpoint_is_refused(parent: RunDirectory, tmp_path: Path) -> None:
     copy = tmp_path / "parent"
     shutil.copytree(parent.path, copy)

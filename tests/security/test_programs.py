@@ -100,14 +100,14 @@ def test_by_name_only_with_the_arguments_that_there_are(local):
             ("status", {"data": ["done"]}, "The parameters are: run, wait."),
             ("status", {"run": "done"}, 'Send JSON: {"data": [...]}'),
             ("v2/status", {}, "`run` is missing."),
-            ("v2/status", {"run": "done", "fn_index": 3}, "there is no `fn_index`"),
+            ("v2/status", {"run": "done", "fn_index": 3}, "There is no `fn_index`."),
             ("v2/status", ["done"], "an object of them"),
         ):
             answer = program.post(f"gradio_api/call/{path}", json=sent)
             assert answer.status_code == 422 and words in answer.json()["error"], path
         for value, kind in ((5, "int"), (["done"], "list"), (None, "NoneType")):
             assert called(program, "status", run=value) == f"run: must be text (got {kind})."
-        assert called(program, "status", run="done", wait="x", figures=1).startswith("there is no `figures`")
+        assert called(program, "status", run="done", wait="x", figures=1).startswith("There is no `figures`.")
         assert called(program, "start", preset=3, settings=[1]).splitlines() == [
             "preset: must be text (got int).",
             'settings: must be an object of settings, such as {"kl.coef": 0.2} (got list).',

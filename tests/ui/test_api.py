@@ -144,6 +144,8 @@ def test_settings_by_dotted_names_and_nested_mean_the_same(page, client):
     runs = [client.predict("kinder-reviews", one, api_name="/start")["run"] for one in settings]
     configs = [flatten(RunDirectory(page.outputs / run).config()) for run in runs]
     assert configs[0] == configs[1] and configs[0]["rewards"][0]["weight"] == 2.0 and configs[0]["kl.coef"] == 0.4
+    with pytest.raises(AppError, match=r"^kl\.coef: is given twice"):
+        client.predict("kinder-reviews", {"kl": {"coef": 1}, "kl.coef": 2}, api_name="/start")
     again = client.predict(f"run:{runs[0]}", {"seed": 7}, api_name="/start")["run"]
     assert flatten(RunDirectory(page.outputs / again).config()) == configs[0] | {"seed": 7}
     for run in (*runs, again):
@@ -194,6 +196,9 @@ def test_completions_come_by_side_in_the_same_order(client):
     told = client.predict("done", "The film was", n=2, seed=3, api_name="/generate")
     assert [one["completion"] for one in told["before"]] == [" dull and number 0.", " dull and number 1."]
     assert [one["completion"] for one in told["after"]] == [" wonderful and number 0.", " wonderful and number 1."]
+    for n in (0, 33, 10**30):
+        with pytest.raises(AppError, match=r"Ask for 1 to 32 samples\."):
+            client.predict("done", "The film was", n=n, api_name="/generate")
     with pytest.raises(AppError, match="The seed must be"):
         client.predict("done", "The film was", seed=-1, api_name="/generate")
 

@@ -80,12 +80,13 @@ class PromptSplit(NamedTuple):
     evaluation: list[Prompt]
     held_out: bool
     left_out: str = ""
+    no_effect: str = ""
 
     @property
     def warnings(self) -> list[str]:
         """What a person should know about these prompts, as sentences."""
         few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
-        return [*filter(None, [self.left_out, "" if self.held_out else few])]
+        return [*filter(None, [self.no_effect, self.left_out, "" if self.held_out else few])]
 
 
 def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, seed: int) -> PromptSplit:
@@ -93,7 +94,17 @@ def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, 
     tokens that a prompt may have. Raises: PromptsUnusable."""
     form = PromptForm(tokens, config)
     selection = select(read(config, num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
-    return split(selection, num_evaluation)
+    return split(selection, num_evaluation)._replace(no_effect=without_effect(config))
+
+
+def without_effect(config: PromptsConfig) -> str:
+    """Which settings this source has no use for, as a sentence; empty if they are as they usually are."""
+    kind, usual = row_files.kind_of(config.source), PromptsConfig()
+    own = config.source in (*pocket_prompts.PROMPT_SETS, catalog.TYPED, claim_files.SHIPPED)
+    fields = ["column", "subset", "split"] if own or kind == ".txt" else ["subset", "split"] if kind else []
+    found = [f"prompts.{name}" for name in fields if getattr(config, name) != getattr(usual, name)]
+    name = Path(config.source).name if kind else config.source
+    return f"{name} has no use for {' and '.join(found)}: without effect." if found else ""
 
 
 def split(selection: Selection, num_evaluation: int) -> PromptSplit:

@@ -28,6 +28,7 @@ from playground.errors import PlaygroundError, PromptsUnusable, in_words
 from playground.rewards import trying
 from playground.runs.folder.exit_reasons import DISK_WORDS
 from playground.runs.model_service import STOP
+from playground.setup.limits import MOST_SAMPLES
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed
@@ -37,7 +38,6 @@ from playground.training.rewards import format_check
 from playground.training.service import frontier_drawing, pair_drawing, reward_bench, what_if, word_moves
 from playground.training.service.subjects import Subject, Subjects
 
-MAX_SAMPLES = 32
 TESTED_SAMPLES = 64  # completions that the self-test of a reward model scores
 MAX_PROMPT_CHARACTERS = 4000
 
@@ -53,7 +53,7 @@ class Service:
         """Completions of one prompt by reference and policy, in turns. Raises: PlaygroundError."""
         subject = self.subjects.named(question["source"])
         prompt = _checked_prompt(question["prompt"], subject, question["max_new_tokens"])
-        count = max(1, min(int(question["num_samples"]), MAX_SAMPLES))
+        count = max(1, min(int(question["num_samples"]), MOST_SAMPLES))
         seeds = [derived_seed(int(question["seed"]), "question", number) for number in range(count)]
         asked = {key: question[key] for key in ("temperature", "max_new_tokens") if question[key]}
         sampling = subject.sampling.model_copy(update=asked)

@@ -79,7 +79,8 @@ def configured(
 
 def _put(data: dict[str, Any], settings: Mapping[str, Any]) -> list[Problem]:
     """Set all that can be, and say what cannot."""
-    problems = []
+    problems: list[Problem] = []
+    seen: set[str] = set()
     try:
         for number, (field, value) in enumerate(_flat(settings), 1):
             if number > MOST_SETTINGS:  # each costs as much as a small file
@@ -87,6 +88,10 @@ def _put(data: dict[str, Any], settings: Mapping[str, Any]) -> list[Problem]:
             if len(field) > MOST_OF_A_NAME or "=" in field or field.strip().partition(".")[0] in edits.NOT_IN_LINKS:
                 problems.append(Problem(field[:60], NOT_HERE))
                 continue
+            if field.strip() in seen:
+                problems.append(Problem(field.strip(), "is given twice, by its dotted name and nested."))
+                continue
+            seen.add(field.strip())
             try:
                 yaml_io.set_path(data, f"{field}={json.dumps(value)}")
             except InvalidConfig as error:

@@ -249,7 +249,7 @@ class Endpoints:
         Args:
             run: The id of a run; a recorded one has no weights to ask.
             prompt: The text to be continued, in the manner of the run's prompts.
-            n: How many completions each, from 1 to 8.
+            n: How many completions each, from 1 to 32; for visitors of a page to 4.
             seed: Of the random numbers.
         """
         found: Mapping[str, Any] = {"samples": []}

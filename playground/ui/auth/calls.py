@@ -80,8 +80,10 @@ def _wrong_arguments(endpoint: Endpoint, data: Any, by_name: bool) -> Refusal | 
     given = data if by_name and isinstance(data, dict) else None
     if by_name and given is not None:
         lacking, unknown = set(endpoint.required) - set(given), set(given) - set(names)
-        words = [f"`{name}` is missing" for name in sorted(lacking)] + [f"there is no `{one[:40]}`" for one in unknown]
-        return (422, f"{'; '.join(words[:5])}. {_takes(names)}") if words else None
+        words = [f"`{name}` is missing." for name in sorted(lacking)] + [
+            f"There is no `{one[:40]}`." for one in unknown
+        ]
+        return (422, f"{' '.join(words[:5])} {_takes(names)}") if words else None
     values = data.get("data") if isinstance(data, dict) else None
     if by_name or not isinstance(values, list) or len(values) != len(names):
         form = "an object of them" if by_name else '{"data": [...]} with each of them'

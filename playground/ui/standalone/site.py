@@ -62,8 +62,6 @@ def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, addr
 
     Raises: PlaygroundError, if the folder is not empty and not one that this has written before.
     """
-    if folder.exists() and not folder.is_dir():
-        raise PlaygroundError(f"{folder} is a file. Name a folder that is empty or not there yet.")
     if folder.exists() and any(folder.iterdir()) and not all((folder / own).is_dir() for own in OWN_FOLDERS):
         raise PlaygroundError(f"The folder {folder} is not empty. Name one that is empty or not there yet.")
     hub = Hub(folder, recorded)

@@ -5,6 +5,7 @@
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
 import { buttonOf, copied, el, setText } from "./dom.js";
+import { home } from "./home.js";
 import { getJson, url } from "./server.js";
 import { poll } from "./poll.js";
 import { effect, signal } from "./signals.js";
@@ -26,8 +27,11 @@ let rules = null;
 /** What one may do with the run in view: action -> true or false; empty until it is known. */
 export const rights = signal(/** @type {Record<string, boolean>} */ ({}));
 
-/** What a class reads that has no run yet. */
-export const WAITING = "Waiting for your teacher to start a run.";
+/** What a class reads that has no run in view. */
+export function waiting() {
+  return home.value?.training.length ? "A run is training now. Your teacher shows it."
+    : "Waiting for your teacher to start a run.";
+}
 
 /** Whether one may only watch: a class, and not its host. */
 export function isWatching() {

@@ -239,8 +239,8 @@ class Room:
             write.execute(
                 "UPDATE steps SET state = ?, data = ? WHERE id = ?", (state, json.dumps(data or step.data), step.id)
             )
-            if state == "shown":
-                _put(write, "front", "")  # what came of it is in front
+            if state != "closed":
+                _put(write, "front", "")  # the step is to be seen
 
     def ask_again(self, step: Step) -> None:
         """The same question in a new round."""

@@ -70,6 +70,7 @@ function runPart(front, tools) {
       const made = runs.filter((one) => one.index === index);
       return el("div.desk-run", { "data-key": `run ${index}` }, el("p",
         several ? ORDER[Math.min(index, 1)] : "", el("strong", run.title),
+        made.length ? ` (in front: \u201c${made[0].title}\u201d)` : "",
         run.changes.length ? el("span.muted", ` ${run.changes.join(", ")}`) : ""),
       made.map((one) => madeRun(one, front, tools)),
       el("div.lesson-buttons", button(`start ${index}`, "", () => start(lesson.name, index, tools),
@@ -89,17 +90,17 @@ async function start(lesson, index, tools) {
 
 /** @param {Wire.ClassRun} made @param {Wire.ClassDesk} front @param {Tools} tools */
 function madeRun(made, { step, shown_run: shown, front: inFront }, tools) {
-  const { run, index, state, ended, title } = made;
+  const { run, index, state, ended } = made;
   const { icon, word } = stateOf(run.startsWith("_") ? "recorded" : state);
   const show = inFront === run ? button(`back ${run}`, "strong", () => tools.lead({ do: "front", run: "" }),
     "Back to the question")
     : button(`front ${run}`, "", () => tools.lead({ do: "front", run }), "Show the run in front");
   const say = index || !ended ? null : shown === run
     ? el("span.muted", "Shown with the answers.")
-    : button(`with ${run}`, step.round > 1 && inFront !== run ? "strong" : "",
+    : button(`with ${run}`, step.round > 1 && !inFront ? "strong" : "",
       () => tools.lead({ do: "show", step: step.id, run }), "Show the answers with what it says");
   return el("div.desk-made", { "data-key": run }, made.going ? goingRun(made, tools)
-    : el("p", `${icon} ${word}. In front it is called \u201c${title}\u201d.`), el("div.lesson-buttons", show, say));
+    : el("p", `${icon} ${word}`), el("div.lesson-buttons", show, say));
 }
 
 /** A run that has not ended: where it is, and how to stop it. @param {Wire.ClassRun} made @param {Tools} tools */
@@ -151,7 +152,7 @@ function ofLessons(tools) {
   const menu = menuOf([], { id: "desk-lesson", onchange: (event) => { chosen.value = event.target.value; } });
   const which = menuOf(WHAT, { id: "desk-what", onchange: (event) => { what.value = event.target.value; } });
   const shown = el("div.desk-preview");
-  const note = el("p.muted", "This question is open now.");
+  const note = el("p.muted", "The class is at this question now.");
   const press = button("ask", "strong", () => tools.lead({ do: "ask", lesson: chosen.value, what: what.value }),
     "Ask this question");
   effect(() => {
@@ -165,9 +166,10 @@ function ofLessons(tools) {
     const { ask, options } = (what.value === "transfer" ? lesson?.transfer : lesson?.predict)
       ?? { ask: "", options: [] };
     const now = tools.front.value?.step;
-    const isOpen = now?.state === "open" && now.question?.predict.ask === ask;
-    setOff(press, isOpen);
-    setHidden(note, !isOpen, press);
+    const here = now?.question?.predict.ask === ask && now.state !== "shown";
+    press.classList.toggle("strong", !here);
+    setOff(press, here && now.state === "open");
+    setHidden(note, !here, press);
     showParts(shown, [el("p", el("strong", ask)), options.length ? el("ul", options.map(({ say }) => el("li", say)))
       : el("p.muted", { hidden: !lesson }, lesson?.predict.kind === "curve" ? "They draw a curve."
         : "They choose a number.")]);

@@ -5,7 +5,6 @@
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
 import { buttonOf, copied, el, setText } from "./dom.js";
-import { home } from "./home.js";
 import { getJson, url } from "./server.js";
 import { poll } from "./poll.js";
 import { effect, signal } from "./signals.js";
@@ -27,9 +26,9 @@ let rules = null;
 /** What one may do with the run in view: action -> true or false; empty until it is known. */
 export const rights = signal(/** @type {Record<string, boolean>} */ ({}));
 
-/** What a class reads that has no run in view. */
-export function waiting() {
-  return home.value?.training.length ? "A run is training now. Your teacher shows it."
+/** What a class reads that has no run in view. @param {Pick<Wire.Home, "training"> | null} home */
+export function waiting(home) {
+  return home?.training.length ? "A run is training now. Your teacher shows it."
     : "Waiting for your teacher to start a run.";
 }
 

@@ -117,7 +117,8 @@ class Compare {
     hasNone.value = !run;
     this.top.classList.toggle("nothing", !run);
     if (!run)
-      return this.refreshEmpty(isWatching() ? waiting() : "No run to compare yet. Start one on the Train page.");
+      return this.refreshEmpty(isWatching() ? waiting(home.value)
+        : "No run to compare yet. Start one on the Train page.");
     if (other === run) other = null;
     this.fillRuns(known, run, other);
     if (run !== this.run || other !== this.other) {

@@ -126,7 +126,7 @@ export class History {
     empty.hidden = fitting.length > 0;
     setText(this.count, fitting.length < items.length ? `${fitting.length} of ${items.length}`
       : known.length ? String(known.length) : "");
-    setText(empty, known.length ? "No run matches. Clear the filter to see all of them." : isWatching() ? waiting()
+    setText(empty, known.length ? "No run matches. Clear the filter to see all of them." : isWatching() ? waiting(null)
       : "No runs yet. Choose an experiment on the Train page and press Start; each run is listed here.");
   }
 

@@ -27,7 +27,7 @@ export function emptyView(run) {
 
 /** What to do for a run to look at. */
 function toBegin() {
-  if (!rights.value.start) return isWatching() ? waiting()
+  if (!rights.value.start) return isWatching() ? waiting(home.value)
     : "The curves and texts of a run appear here as soon as there is one.";
   const first = form.value.problems.some(lacksIt) ? `Get ${NAME}, then press` : chosen.value ? "Press"
     : "Choose an experiment and press";

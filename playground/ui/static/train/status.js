@@ -122,7 +122,7 @@ export class StatusPanel {
     const recorded = run.recorded && !this.complaint;
     return { title: titleOf(run), text: this.complaint || this.sentence(run, status, state),
       phase: status.ended || state === "stopping" || !phase || phase === "training" ? "" : `${heard}: ${phase}`,
-      recording: !recorded || place().follows ? "" : isWatching() ? ` ${waiting()}`
+      recording: !recorded || place().follows ? "" : isWatching() ? ` ${waiting(home.value)}`
         : rights.value.start && !headline(live.behaviours) ? " Press Start to train your own." : "",
       share: status.num_updates ? status.update / status.num_updates : 0,
       buttons: this.buttonsOf(run, status, state), tab: tabTitle(run, status, state) };

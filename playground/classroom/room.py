@@ -109,8 +109,17 @@ class Room:
     def close(self) -> None:
         """No one can join or answer any more, or is led anywhere. What was answered stays, for the host to read."""
         with self._change() as write:
+            if code := self.code:
+                _put(write, "last_code", code)
             _put(write, "code", "")
             _put(write, "location", None)
+
+    def go_on(self) -> None:
+        """Open again what was closed, as it was. Raises: NoClass, where nothing was."""
+        code = self.code or self.fact("last_code", "")
+        if not code:
+            raise NoClass(NO_ROOM)
+        self.set_fact("code", code)
 
     @property
     def code(self) -> str:
@@ -118,7 +127,7 @@ class Room:
         return str(self.fact("code", ""))
 
     def fact(self, name: str, otherwise: Any = None) -> Any:
-        """Something kept of the room: `code`, `version`, `location`, `free`, `runs`."""
+        """Something kept of the room: `code`, `version`, `location`, `free`, `runs`, `at` (a step), `front` (a run)."""
         rows = self._read("SELECT value FROM facts WHERE name = ?", name)
         return json.loads(rows[0][0]) if rows else otherwise
 
@@ -186,8 +195,9 @@ class Room:
     # --- steps
 
     def step(self) -> Step | None:
-        """The newest step, which everyone is at."""
-        rows = self._read("SELECT id, kind, data, state, round FROM steps ORDER BY id DESC LIMIT 1")
+        """The step that everyone is at: the newest, unless the host has gone back to an earlier one."""
+        asked = "SELECT id, kind, data, state, round FROM steps ORDER BY id = ? DESC, id DESC LIMIT 1"
+        rows = self._read(asked, self.fact("at", 0))
         return _step(rows[0]) if rows else None
 
     def steps(self) -> list[Step]:
@@ -210,9 +220,18 @@ class Room:
             write.execute("UPDATE steps SET state = 'closed' WHERE state = 'open'")
             row = (kind, json.dumps(data), "open", 1, time.time())
             write.execute("INSERT INTO steps (kind, data, state, round, opened) VALUES (?, ?, ?, ?, ?)", row)
+            _put(write, "at", 0)
+            _put(write, "front", "")
         found = self.step()
         assert found is not None
         return found
+
+    def back_to(self, step: Step) -> None:
+        """Have everyone at an earlier step again, as it was left; the one that they leave is closed."""
+        with self._change() as write:
+            write.execute("UPDATE steps SET state = 'closed' WHERE state = 'open' AND id != ?", (step.id,))
+            _put(write, "at", step.id)
+            _put(write, "front", "")
 
     def set_state(self, step: Step, state: State, data: dict[str, Any] | None = None) -> None:
         """Close it, show what came of it, or open it again; `data`: with more in it."""
@@ -220,11 +239,14 @@ class Room:
             write.execute(
                 "UPDATE steps SET state = ?, data = ? WHERE id = ?", (state, json.dumps(data or step.data), step.id)
             )
+            if state != "closed":
+                _put(write, "front", "")  # the step is to be seen
 
     def ask_again(self, step: Step) -> None:
         """The same question in a new round."""
         with self._change() as write:
             write.execute("UPDATE steps SET state = 'open', round = round + 1 WHERE id = ?", (step.id,))
+            _put(write, "front", "")
 
     # --- answers
 

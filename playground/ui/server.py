@@ -93,11 +93,12 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
     mode = mode_of(mode)
     if mode not in limits.MODES:
         raise InvalidConfig([_wrong_mode(mode)])
+    keeps_host = not os.environ.get(visitors.TOKEN_VARIABLE)  # a token that lasts, or is changed, decides alone
     token = visitors.token_for(mode)
     service = ModelService(outputs)
     standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
     calls = standby.calls if isinstance(standby, zero_gpu.ZeroGpu) else None
-    access = rules(mode, outputs, token, calls)
+    access = rules(mode, outputs, token, calls, keeps_host=keeps_host)
     lessons = Lessons(loading.own_folder())
     return page.of_serving(
         Serving(outputs, access, service, standby, token=token, recorded=recorded or RECORDED, lessons=lessons)

@@ -116,11 +116,12 @@ class Serving:
             closing.close()
 
 
-def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None) -> Access:
+def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None, *, keeps_host: bool = False) -> Access:
     """Who may do what on a page of this mode.
 
     Args:
         calls: what a call for a GPU gets, where a GPU is called.
+        keeps_host: whether the host of a class goes on after a restart, which has another token.
 
     Raises: InvalidConfig (caps).
     """
@@ -128,7 +129,8 @@ def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None) -
     if calls is not None:
         page_limits = PageLimits(*(one._replace(calls=calls) for one in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
-    return Access(mode, outputs, token, proxied, page_limits)
+    hosts = outputs / visitors.HOSTS_FILE if keeps_host and mode == "classroom" else None
+    return Access(mode, outputs, token, proxied, page_limits, hosts)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from playground.classroom import questions
 from playground.classroom.questions import WrongQuestion
 from playground.classroom.room import NoClass, NotKept, Room, Step
 from playground.lessons.loading import Lessons
+from playground.runs import launcher, queue
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui.auth.access import Caller
 from playground.ui.classroom.lead import Lead
@@ -119,6 +123,53 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk: 
     assert results["reveal"]["ready"] and results["right"] == results["reveal"]["held"] is not None
     with pytest.raises(NoClass, match="no recording"):
         desk.do("run", lesson="leash", index=7, recorded=True)
+
+
+def test_a_run_is_shown_in_front_until_the_class_goes_on(desk: Desk) -> None:
+    def front() -> str:
+        return desk.views.desk([], screen=True)["front"]
+
+    desk.do("ask", lesson="leash")
+    run = desk.do("run", lesson="leash", index=0, recorded=True)["run"]
+    for leave in ("show", "again", "back"):
+        desk.do("front", run=run)
+        assert front() == run
+        desk.do(leave)
+        assert front() == ""
+    desk.do("front", run=run)
+    desk.do("front", run="")
+    assert front() == ""
+    desk.do("front", run=run)
+    desk.do("ask", ask="Why?", options=["One", "Two"])
+    assert front() == ""
+    for other in ("../outputs", "nothing", 7):
+        for command in ("front", "stop_run"):
+            with pytest.raises(NoClass, match="no such run"):
+                desk.do(command, run=other)
+
+
+def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(desk: Desk) -> None:
+    run, waits = (
+        RunDirectory.create(desk.hub.outputs, catalog.preset(name), name) for name in ("chatterbox", "no-leash")
+    )
+    desk.room.set_fact("runs", [{"run": one.id, "lesson": "leash", "index": 0} for one in (run, waits)])
+    RunWriter(waits, 40).set_status(state="queued")
+    with open(run.lock_path, "wb") as lock:
+        launcher.take(lock)
+        RunWriter(run, 40).set_status(state="running", update=10, started_at=time.time() - 100)
+        queue.enter(waits, queue.slot_held(run), 1)
+        desk.do("ask", lesson="leash")
+        training, waiting = desk.views.desk([], screen=False)["runs"]
+        assert training["going"] and training["words"].startswith("update 10 of 40, about ")
+        assert waiting["state"] == "queued" and waiting["words"].startswith(
+            f"for \u201c{training['title']}\u201d, about "
+        )
+        desk.do("ask", ask="Why?", options=["One", "Two"])
+        shown = desk.views.desk([], screen=False)
+        assert shown["runs"] == [] and [one["run"] for one in shown["going"]] == ["chatterbox", "no-leash"]
+        for one in (run, waits):
+            desk.do("stop_run", run=one.id)
+        assert (run.control_path / "stop").exists() and waits.status().state == "stopped"
 
 
 def test_a_run_that_is_gone_takes_nothing_else_with_it(desk: Desk) -> None:

@@ -49,6 +49,37 @@ def test_a_code_is_four_letters_that_are_read_well_and_is_taken_in_any_case_and_
             found.join(wrong if wrong != found.code else "BBBB")
 
 
+def test_an_earlier_step_can_be_the_class_s_again_as_it_was_left(opened):
+    found, token = opened
+    first = found.begin("question", ASKED)
+    found.set_state(first, "shown")
+    second = found.begin("question", ASKED)
+    before = found.version
+    found.back_to(first)
+    assert found.version > before and again(found).step() == found.find(first.id) and found.step().state == "shown"
+    assert found.find(second.id).state == "closed"
+    found.set_state(first, "open")
+    found.answer(hash_of(token), first, 1, {"choice": 1})
+    third = found.begin("question", ASKED)
+    assert found.step() == third and found.find(first.id).state == "closed"
+
+
+def test_a_class_that_has_ended_can_go_on_as_it_was_and_a_new_one_cannot_be_the_old_one(opened):
+    found, token = opened
+    code, step = found.code, found.begin("question", ASKED)
+    found.close()
+    found.close()  # a press that arrives twice
+    later = again(found)
+    assert later.taking_part(token) is None
+    later.go_on()
+    assert (later.code, later.step(), later.taking_part(token)) == (code, step, hash_of(token))
+    later.go_on()
+    new = later.open()
+    later.close()
+    later.go_on()
+    assert later.code == new and later.step() is None
+
+
 def test_all_of_it_is_there_after_the_server_s_end(opened):
     found, token = opened
     step = found.begin("question", ASKED)

@@ -17,6 +17,7 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from playground.errors import InvalidConfig, NotAllowed
+from playground.ui import serving
 from playground.ui.auth import limiter, sharing, visitors
 from playground.ui.auth.access import Access, Action, Role
 from tests.security import pages
@@ -94,6 +95,30 @@ def test_a_token_is_made_for_a_class_taken_from_the_environment_and_removed_ther
     assert visitors.token_for("space", environment) == "a-token-of-the-teacher" and environment == {}
     with pytest.raises(InvalidConfig, match="at least 20 characters"):
         visitors.token_for("classroom", {visitors.TOKEN_VARIABLE: "short"})
+
+
+def test_the_host_of_a_class_goes_on_after_a_restart_by_a_file_that_makes_nobody_the_host(tmp_path):
+    def restarted(token, **options):
+        return serving.rules("classroom", tmp_path, token, **options)
+
+    def is_host(rules, cookie):
+        return rules.caller(_connection({visitors.HOST_COOKIE: cookie}, "1.1.1.1")).role is Role.HOST
+
+    first = restarted("first" * 5, keeps_host=True)
+    run_async(first.enter(_connection({}, "1.1.1.1", query="token=wrong")))
+    assert not (tmp_path / visitors.HOSTS_FILE).exists()
+    answer = run_async(first.enter(_connection({}, "1.1.1.1", query="token=" + "first" * 5)))
+    cookie = answer.headers["set-cookie"].partition(";")[0].partition("=")[2]
+    kept = tmp_path / visitors.HOSTS_FILE
+    assert kept.stat().st_mode & 0o777 == 0o600 and cookie not in kept.read_text()
+    assert is_host(restarted("second" * 5, keeps_host=True), cookie)
+    for wrong in ("", "0" * 64, *kept.read_text().split()):
+        assert not is_host(restarted("second" * 5, keeps_host=True), wrong)
+    assert not is_host(restarted("lasting" * 5), cookie)  # the owner's own token, which may be a changed one
+    hashed, at = kept.read_text().split()
+    for text in (f"{hashed} {int(at) - visitors.COOKIE_SECONDS}", f"{hashed} \u00b2", hashed, "\xff", ""):
+        kept.write_text(text)
+        assert not is_host(restarted("second" * 5, keeps_host=True), cookie)
 
 
 def test_visitors_are_kept_as_hashes_that_need_the_page_s_own_key(tmp_path):

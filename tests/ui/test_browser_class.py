@@ -37,7 +37,12 @@ def opened(shared, make_page):
     desk = make_page(forgive=AWAY)
     desk.goto(f"{shared.url}host?token={TOKEN}")
     desk.goto(f"{shared.url}class/desk")
-    desk.get_by_role("button", name="Open a class").click()
+    button = desk.get_by_role("button", name=re.compile("^Open a (new )?class$"))
+    again = "new" in button.inner_text()
+    button.click()
+    if again:
+        press(desk, "Delete it and open a new one")
+    expect(desk.get_by_text("(0 joined)")).to_be_visible()
     expect(desk.locator(".class-code")).to_be_visible()
     return desk, desk.locator(".class-code").inner_text()
 
@@ -108,3 +113,46 @@ def test_two_rounds_of_a_question_and_a_restart_in_the_second(shared, opened, ma
     expect(phone.locator("li[data-right=true]")).to_contain_text("your answer")
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
     expect(phone.get_by_role("link", name="Look at the run")).to_have_attribute("href", re.compile("run=_.*&follow=1"))
+
+
+def test_the_desk_goes_back_shows_a_run_in_front_says_what_it_refuses_and_takes_an_end_back(shared, opened, make_page):
+    desk, code = opened
+    screen, phone = make_page(1024, 768, forgive=AWAY), Phone(shared, code)
+    screen.goto(f"{shared.url}class/screen")
+    desk.locator("#desk-lesson").select_option("two-runs")
+    press(desk, "Ask this question")
+    expect(desk.locator("[data-key='ask']")).to_have_attribute("aria-disabled", "true")
+    first = phone.step()["id"]
+    press(desk, "No more answers")
+    strong = desk.locator(".desk-now .button.strong")
+    expect(strong).to_have_text("Ask again")
+    desk.locator("[data-key='twin 0']").click()
+
+    press(desk, "Show the run in front")
+    run = screen.frame_locator("iframe.screen-run")
+    expect(run.locator("#run-title")).to_be_visible()
+    for hidden in (".present-start", ".presentation-switch", ".steer", ".class-bar"):
+        expect(run.locator(hidden)).to_be_hidden()
+    press(desk, "Back to the question")
+    expect(screen.locator("h1")).to_have_text("What do the texts become?")
+    expect(screen.locator("iframe")).to_have_count(0)
+
+    desk.get_by_text("A question of your own").click()
+    desk.set_viewport_size({"width": 390, "height": 500})
+    press(desk, "Ask it")
+    expect(desk.get_by_text("Question: type one of at most 240 characters.")).to_be_in_viewport()
+    press(desk, "OK")
+    desk.locator("#desk-ask").fill("Why?")
+    desk.locator("#desk-answers").fill("One\nTwo")
+    press(desk, "Ask it")
+    expect(screen.locator("h1")).to_have_text("Why?")
+    press(desk, "Back to this: ")
+    expect(screen.locator("h1")).to_have_text("What do the texts become?")
+    assert phone.step()["id"] == first
+
+    press(desk, "End the class")
+    desk.get_by_role("dialog").get_by_role("button", name="End the class").click()
+    expect(screen.locator("h1")).to_have_text("The class is over")
+    press(desk, "Go on with this class")
+    expect(screen.locator("h1")).to_have_text("What do the texts become?")
+    assert desk.locator(".class-code").inner_text() == code and phone.step()["id"] == first

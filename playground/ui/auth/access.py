@@ -146,6 +146,7 @@ class Access:
         outputs: where runs say who started them. token: what makes a caller the host; only its digest is kept.
         proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
         page_limits: where the owner has raised the caps; `limits` are those of a visitor, and of the page itself.
+        hosts: the file that keeps who was the host through a restart (`visitors.Host`).
     """
 
     def __init__(
@@ -155,6 +156,7 @@ class Access:
         token: str = "",
         proxied: bool = False,
         page_limits: PageLimits | None = None,
+        hosts: Path | None = None,
     ) -> None:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
@@ -165,7 +167,7 @@ class Access:
         self.person_of: Callable[[str], str | None] = lambda _: None  # who has this cookie of the open class
         self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
         self.framed_by = ""  # whose pages may show this one in a frame, beside its own
-        self._host = Host(token)
+        self._host = Host(token, hosts)
         self.limiter = Limiter()
 
     @functools.cached_property
@@ -349,6 +351,7 @@ class Access:
         answer = Response(None, 303, {**headers, "Location": "./"})
         if self.mode != "local":
             answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, self._host.cookie))
+            self._host.keep()
         return answer
 
     enter.action = Action.WATCH  # type: ignore[attr-defined]  # anyone may knock

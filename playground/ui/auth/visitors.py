@@ -7,11 +7,13 @@ Plain functions and small records around Starlette's requests; knows nothing of 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import hmac
 import ipaddress
 import os
 import secrets
+import time
 from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +22,7 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 
 from playground.errors import InvalidConfig, Problem
+from playground.runs.folder.files import private
 
 TOKEN_VARIABLE = "PLAYGROUND_HOST_TOKEN"
 TOKEN_BYTES = 24
@@ -32,6 +35,7 @@ VISITOR_COOKIE_CHARACTERS = range(20, 101)
 COOKIE_SECONDS = 30 * 86_400
 SUBSCRIBER_BITS = 64  # of an IPv6 address: what a provider gives to one subscriber (RFC 6177)
 PASSED_ON = {"forwarded", "via", "x-real-ip", *(f"x-forwarded-{what}" for what in ("for", "host", "proto"))}
+HOSTS_FILE = ".hosts"  # in the outputs folder: hashes of the cookies of hosts, so that a class goes on after a restart
 KEY_FILE = ".visitors.key"  # in the outputs folder: what visitors are hashed with, so that they keep their runs
 
 
@@ -58,9 +62,14 @@ class Visitor(NamedTuple):
 
 
 class Host:
-    """What makes a caller the host: not the token itself, but its digest, and a cookie from which it cannot be had."""
+    """What makes a caller the host: not the token itself, but its digest, and a cookie from which it cannot be had.
 
-    def __init__(self, token: str) -> None:
+    Args:
+        kept: a file of hashes of cookies that made a host before, which go on doing so; what it says opens nothing.
+    """
+
+    def __init__(self, token: str, kept: Path | None = None) -> None:
+        self._kept = kept
         self.exists, self._digest = bool(token), hashlib.sha256(token.encode()).digest()
         self.cookie = hmac.new(self._digest, b"host", hashlib.sha256).hexdigest()
 
@@ -70,7 +79,24 @@ class Host:
 
     def is_cookie(self, text: str) -> bool:
         """Whether it is the host's cookie."""
-        return self.exists and hmac.compare_digest(text.encode(), self.cookie.encode())
+        ours = self.exists and hmac.compare_digest(text.encode(), self.cookie.encode())
+        return ours or bool(text and self._earlier and _hash(text) in self._earlier)
+
+    def keep(self) -> None:
+        """Let the cookie make a host after a restart too. Without room on the disk it does not."""
+        if self._kept is not None:
+            with contextlib.suppress(OSError), open(self._kept, "a", encoding="ascii", opener=private) as file:
+                file.write(f"{_hash(self.cookie)} {time.time():.0f}\n")
+
+    @functools.cached_property
+    def _earlier(self) -> set[str]:
+        """Hashes of cookies of earlier starts that browsers still have."""
+        rows: list[list[str]] = []
+        if self._kept is not None:
+            with contextlib.suppress(OSError, ValueError):
+                rows = [line.split() for line in self._kept.read_text(encoding="ascii").splitlines()]
+        now = time.time()
+        return {row[0] for row in rows if len(row) == 2 and row[1].isdecimal() and now - int(row[1]) < COOKIE_SECONDS}
 
 
 def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> str:
@@ -85,6 +111,10 @@ def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> 
         message = f"must have at least {MIN_TOKEN_CHARACTERS} characters; unset it to get a new one at each start."
         raise InvalidConfig([Problem(TOKEN_VARIABLE, message)])
     return given or (new_token() if mode == "classroom" else "")
+
+
+def _hash(cookie: str) -> str:
+    return hashlib.sha256(cookie.encode()).hexdigest()
 
 
 def new_token() -> str:

@@ -9,6 +9,7 @@ from playground.classroom import questions
 from playground.classroom.room import NoClass, Room, Step, is_whole
 from playground.errors import PlaygroundError
 from playground.lessons.records import Lesson
+from playground.runs import launcher
 from playground.ui.auth.access import Caller
 from playground.ui.feed.feed import Hub
 from playground.ui.payloads.classroom import ClassLedData, ClassLocationData
@@ -28,12 +29,16 @@ class Lead:
         self.commands: dict[str, Command] = {
             "open": self.open,
             "end": self.end,
+            "go_on": self.go_on,
+            "back": self.back,
             "ask": self.ask,
             "close": self.close,
             "reopen": self.reopen,
             "again": self.again,
             "show": self.show,
             "run": self.run,
+            "stop_run": self.stop_run,
+            "front": self.front,
             "counts": self.count,
             "free": self.free,
             "location": self.locate,
@@ -53,6 +58,16 @@ class Lead:
     def end(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """No one joins or answers any more."""
         self.room.close()
+        return DONE
+
+    def go_on(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """The class that was ended, with its code, people and steps."""
+        self.room.go_on()
+        return DONE
+
+    def back(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """To an earlier step: {step}."""
+        self.room.back_to(self.room.find(asked.get("step")))
         return DONE
 
     def ask(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
@@ -106,6 +121,26 @@ class Lead:
         self.room.lead_to(location_of(f"tab=train&run={run}", None, None))
         return {**DONE, "run": run, "sentence": sentence}
 
+    def stop_run(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Stop a run of this class, {run}, or take it out of the queue."""
+        launcher.stop(self.hub.find(self._made(asked.get("run"))))
+        return DONE
+
+    def front(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
+        """Show a run of this class on the screen in front, {run}, in the place of the step; "": the step again."""
+        run = self._made(asked["run"]) if asked.get("run") else ""
+        self.room.set_fact("front", run)
+        if run:
+            self.room.lead_to(location_of(f"tab=train&run={run}", None, None))
+        return DONE
+
+    def _made(self, run: Any) -> str:
+        """One that was started or played at this desk. Raises: NoClass."""
+        found = next((str(one["run"]) for one in self.room.fact("runs", []) if one["run"] == run), None)
+        if found is None:
+            raise NoClass("The class has no such run. Load the page again.")
+        return found
+
     def _recording(self, lesson: Lesson, index: Any) -> str:
         """The id of the recording of exactly this run. Raises: NoClass, if there is none."""
         plain = is_whole(index, 0, len(lesson.runs) - 1)
@@ -136,7 +171,7 @@ class Lead:
         return DONE
 
     def _open_step(self, asked: dict[str, Any]) -> Step:
-        """The step that the desk shows, if it is the newest still: a slow desk does nothing to another one."""
+        """The step that the desk shows, if the class is there still: a slow desk does nothing to another one."""
         step = self.room.step()
         if step is None or step.id != asked.get("step"):
             raise NoClass("The class is at another step by now. Look again.")

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import time
 from collections.abc import Callable
 
+from playground.analysis.pace import all_left
 from playground.classroom import questions
 from playground.classroom.room import Room, Step
-from playground.errors import PlaygroundError, RunNotFound
+from playground.errors import PlaygroundError
 from playground.lessons.loading import LessonNotFound, Lessons
 from playground.lessons.records import Lesson
 from playground.lessons.reveal import reveal
+from playground.runs import launcher, queue
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
+from playground.setup import describe
 from playground.ui.feed.feed import Hub
 from playground.ui.payloads.classroom import (
     ClassDeskData,
@@ -80,11 +86,13 @@ class ClassViews:
             "free": bool(room.fact("free", True)),
             "location": room.fact("location"),
             "step": self.step(step, "") if step else None,
+            "front": str(room.fact("front", "")),
+            "over": not code and bool(room.fact("last_code", "")),
         }
         if not screen:
             shown["live"] = self.results(step) if step and step.kind == "question" else None
             shown["steps"] = [self._row(one) for one in room.steps()]
-            shown["runs"] = self._runs(step) if step and step.kind == "question" else []
+            shown["runs"], shown["going"] = self._runs(step)
             shown["shown_run"] = str(step.data.get("run", "")) if step else ""
             for fill in self.desks:
                 fill(step, shown)
@@ -147,17 +155,28 @@ class ClassViews:
             "reveal": told,
         }
 
-    def _runs(self, step: Step) -> list[ClassRunData]:
-        """Of its lesson, the oldest first; one that was deleted is none."""
-        found: list[ClassRunData] = []
+    def _runs(self, step: Step | None) -> tuple[list[ClassRunData], list[ClassRunData]]:
+        """Of its lesson, the oldest first, one that was deleted is none; and those of other lessons that go on."""
+        own: list[ClassRunData] = []
+        going: list[ClassRunData] = []
         for made in self.room.fact("runs", []):
-            if made["lesson"] != step.data.get("lesson"):
-                continue
-            with contextlib.suppress(RunNotFound):
-                status = self.hub.find(made["run"]).status()
-                well = status.ended and status.state not in ("failed", "interrupted")
-                found.append({"run": made["run"], "index": made["index"], "state": status.state, "ended": well})
-        return found
+            with contextlib.suppress(PlaygroundError):
+                run = self.hub.find(made["run"])
+                status = run.status()
+                row: ClassRunData = {
+                    "run": made["run"],
+                    "index": made["index"],
+                    "state": status.state,
+                    "ended": status.ended and status.state not in ("failed", "interrupted"),
+                    "going": not status.ended,
+                    "title": run.title(run.config()),
+                    "words": "" if status.ended else how_far(run, status),
+                }
+                if step and step.kind == "question" and made["lesson"] == step.data.get("lesson"):
+                    own.append(row)
+                elif not status.ended:
+                    going.append(row)
+        return own, going
 
     def _reveal(self, step: Step, lesson: Lesson) -> RevealData | None:
         """None without a run, or where it is gone or cannot be read: the answers are shown all the same."""
@@ -198,6 +217,21 @@ EMPTY: PredictionData = {
     "column": "",
     "shapes": [],
 }
+
+
+def how_far(run: RunDirectory, status: Status) -> str:
+    """Of a run that goes on: what it waits for, or where it is, and about how long that takes."""
+    first = None
+    if status.state == "queued":
+        first = launcher.in_the_way(run.path.parent, queue.slot_held(run), besides=run)
+    looked_at = first.status() if first else status
+    left = all_left([looked_at], time.time())
+    about = f", about {describe.duration(sum(left) / 2)} more" if left else ""
+    if first:
+        return f"for \u201c{first.title(first.config())}\u201d{about}"
+    if status.update:
+        return f"update {status.update} of {status.num_updates}{about}"
+    return status.phase
 
 
 @functools.lru_cache(maxsize=8)  # desk and screen ask every few seconds

@@ -258,18 +258,23 @@ class ClassStepRowData(TypedDict):
 
 class ClassRunData(TypedDict):
     """A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by
-    itself or stopped, so that it has something to say."""
+    itself or stopped, so that it has something to say; `title`: what it is called in front; `words`: while it is going,
+    what it waits for or how far it is."""
 
     run: str
     index: int
     state: str
     ended: bool
+    going: bool
+    title: str
+    words: str
 
 
 class ClassDeskData(TypedDict):
     """What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far,
     for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end
-    is shown with the answers."""
+    is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the
+    place of the step; `over`: the class was ended, and can go on."""
 
     version: int
     code: str
@@ -282,9 +287,12 @@ class ClassDeskData(TypedDict):
     free: bool
     location: ClassLocationData | None
     step: ClassStepData | None
+    front: str
+    over: bool
     live: NotRequired[ClassResultsData | None]
     steps: NotRequired[list[ClassStepRowData]]
     runs: NotRequired[list[ClassRunData]]
+    going: NotRequired[list[ClassRunData]]
     shown_run: NotRequired[str]
     game: NotRequired[ClassGameDeskData]
     votes: NotRequired[ClassVoteDeskData]

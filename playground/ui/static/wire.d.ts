@@ -448,15 +448,18 @@ declare namespace Wire {
     answered: number;
   }
 
-  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by itself or stopped, so that it has something to say. */
+  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by itself or stopped, so that it has something to say; `title`: what it is called in front; `words`: while it is going, what it waits for or how far it is. */
   interface ClassRun {
     run: string;
     index: number;
     state: string;
     ended: boolean;
+    going: boolean;
+    title: string;
+    words: string;
   }
 
-  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end is shown with the answers. */
+  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on. */
   interface ClassDesk {
     version: number;
     code: string;
@@ -469,9 +472,12 @@ declare namespace Wire {
     free: boolean;
     location: ClassLocation | null;
     step: ClassStep | null;
+    front: string;
+    over: boolean;
     live?: ClassResults | null;
     steps?: ClassStepRow[];
     runs?: ClassRun[];
+    going?: ClassRun[];
     shown_run?: string;
     game?: ClassGameDesk;
     votes?: ClassVoteDesk;

@@ -7,6 +7,7 @@ import { alike, effect, signal } from "../core/signals.js";
 import { codeOf, qrOf, typedAddress } from "./joining.js";
 import { KINDS } from "./kinds.js";
 import { countedIn } from "./question.js";
+import { goingRun } from "./question_desk.js";
 import { posted } from "./sending.js";
 
 const EVERY_MS = 2500;
@@ -37,7 +38,7 @@ const ask = poll({
 });
 
 /** @type {import("./kinds.js").DeskTools} */
-const tools = { lessons, lead: async (asked) => {
+const tools = { lessons, front, lead: async (asked) => {
   said.value = "";
   const answer = /** @type {Wire.ClassLed} */ (await posted("class/lead", asked));
   said.value = answer.error || answer.sentence || "";
@@ -55,11 +56,15 @@ async function open() {
 
 async function end() {
   const parts = el("p", "No one can join or answer any more. What was answered stays until a new class is opened.");
-  if (await confirmed("End the class?", parts, "End it", { no: "Go on" })) tools.lead({ do: "end" });
+  if (await confirmed("End the class?", parts, "End the class", { no: "Keep it open" })) tools.lead({ do: "end" });
 }
 
 /** @param {Wire.ClassDesk} shown */
-function theClass({ code, address, addresses, qr, present, joined, free }) {
+function theClass({ code, address, addresses, qr, present, joined, free, over }) {
+  if (over) return [el("p", `The class has ended. It can go on with its code, people (${joined}) and steps.`),
+    el("div.lesson-buttons", { "data-key": "over" },
+      buttonOf("button strong", { onclick: () => tools.lead({ do: "go_on" }) }, "Go on with this class"),
+      buttonOf("button", { onclick: open }, "Open a new class"))];
   if (!code) return [el("p", "No class is open. Opened, it gets a code of four letters with which phones join."),
     buttonOf("button strong", { "data-key": "open", onclick: open }, "Open a class")];
   const only = addresses.every((one) => LOOPBACK.test(one));
@@ -82,18 +87,27 @@ function theClass({ code, address, addresses, qr, present, joined, free }) {
 /** @param {Wire.ClassDesk} shown */
 function now(shown) {
   const { step, steps } = shown;
-  if (!step) return [el("p.muted", "Nothing yet. Begin with one of those below.")];
+  if (!step) return [el("p.muted", "Nothing yet. Begin with one of those below."), ...others(shown)];
   const { title } = steps.find(({ id }) => id === step.id);
   const round = step.round > 1 ? `Round ${step.round}: ` : "";
   return [el("p", { "data-key": "step" }, el("strong", title), ` \u00b7 ${STATES[step.state]}`),
     el("p.desk-count", { "data-key": "count", role: "status" }, round, countedIn(shown, step.state)),
-    el("div.desk-kind", { "data-key": `step ${step.id}` }, KINDS[step.kind].desk(shown, tools))];
+    el("div.desk-kind", { "data-key": `step ${step.id}` }, KINDS[step.kind].desk(shown, tools)),
+    ...others(shown)];
+}
+
+/** Runs of other lessons that go on. @param {Wire.ClassDesk} shown */
+function others({ going }) {
+  return going.map((run) => el("div", { "data-key": `going ${run.run}` }, goingRun(run, tools)));
 }
 
 /** @param {Wire.ClassDesk} shown */
-function before({ steps }) {
-  return el("ol.desk-steps", steps.map(({ title, state, answered }) =>
-    el("li", title, el("span.muted", ` \u00b7 ${STATES[state]}, ${answered} answered`))));
+function before({ steps, step, code }) {
+  return el("ol.desk-steps", steps.map(({ id, title, state, answered }) =>
+    el("li", { "data-key": `step ${id}` }, title, el("span.muted", ` \u00b7 ${STATES[state]}, ${answered} answered `),
+      id === step?.id ? el("strong", "now") : !code ? null : buttonOf("quiet-button", {
+        "aria-label": `Back to this: ${title}`, onclick: () => tools.lead({ do: "back", step: id }) },
+      "Back to this"))));
 }
 
 /** @type {HTMLElement[]} */
@@ -113,8 +127,10 @@ effect(() => {
     el("header.desk-head", { "data-key": "head" }, el("h1", "The desk"), shown ? [
       el("a.quiet-button", { href: "./class/screen", target: "class-screen" }, "Screen in front"),
       el("a.quiet-button", { href: "./", target: "playground" }, "The full page")] : null),
-    el("p.problem", { "data-key": "problem", role: "alert" }, problem.value),
-    el("p.desk-said", { "data-key": "said", role: "alert" }, said.value),
+    el("p.problem.desk-said", { "data-key": "problem", role: "alert", hidden: !problem.value }, problem.value),
+    el("div.desk-said", { "data-key": "said", hidden: !said.value },
+      el("p", { role: "alert" }, said.value),
+      buttonOf("quiet-button", { onclick: () => { said.value = ""; } }, "OK")),
     shown ? null : el("p.muted", { "data-key": "loading" }, problem.value ? "" : "Loading\u2026"),
     shown ? el("div.desk-columns", { "data-key": "columns" },
       el("div", section("class", "The class", theClass(shown)),

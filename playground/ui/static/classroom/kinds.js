@@ -10,7 +10,7 @@ import * as vote from "./vote.js";
  *   sent: (item: number) => import("./sending.js").Sent | null }} StudentTools
  * `answer` keeps one, sends it, and says on the page what has become of it; `sent`: what that is, heard by effects
  * @typedef {{ lead: (asked: { do: string, [field: string]: unknown }) => Promise<Wire.ClassLed>,
- *   lessons: { value: Wire.Course[] } }} DeskTools
+ *   lessons: { value: Wire.Course[] }, front: { value: Wire.ClassDesk | null } }} DeskTools
  * @typedef {{ student: (step: Wire.ClassStep, tools: StudentTools) => { title: string, parts: Node[] },
  *   screen: (step: Wire.ClassStep, front: Wire.ClassDesk) => Node[],
  *   desk: (front: Wire.ClassDesk, tools: DeskTools) => Node[], offer: (tools: DeskTools) => HTMLElement }} Kind

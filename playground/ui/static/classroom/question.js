@@ -124,7 +124,8 @@ export function screen(step, front) {
 
 /** @param {Wire.ClassDesk} front @param {string} state */
 export function countedIn({ answered, joined }, state) {
-  const have = `${answered} of ${joined} ${answered === 1 ? "has" : "have"} answered`;
+  // who joined later was not asked
+  const have = `${answered}${state === "open" ? ` of ${joined}` : ""} ${answered === 1 ? "has" : "have"} answered`;
   return state === "closed" ? `${have}. No more answers now.` : have;
 }
 

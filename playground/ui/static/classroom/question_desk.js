@@ -1,7 +1,7 @@
 // What the host does with a question: ask one, close it, ask it again, start its run, show what came of it; and hands,
 // where the phones do not reach the page.
 
-import { buttonOf, el, kept, menuOf, optionsOf, showParts } from "../core/dom.js";
+import { buttonOf, el, kept, menuOf, optionsOf, setHidden, setOff, showParts } from "../core/dom.js";
 import { number, stateOf } from "../core/format.js";
 import { newName } from "../core/server.js";
 import { effect, signal } from "../core/signals.js";
@@ -21,19 +21,20 @@ let request = newName();
 /** @param {Wire.ClassDesk} front @param {Tools} tools @returns {Node[]} */
 export function desk(front, tools) {
   const { step, runs } = front;
-  const { state, question: { predict } } = step;
+  const { state, round, question: { predict } } = step;
+  const again = round === 1; // first they talk
   const told = runs.some(({ index, ended }) => ended && !index);
   const act = (/** @type {string} */ name, more = {}) => () => tools.lead({ do: name, step: step.id, ...more });
   /** @type {Record<string, Node[]>} */
   const buttons = {
     open: [button("close", "strong", act("close"), "No more answers")],
-    closed: [button("again", "", act("again"), "Ask again"),
-      button("show", told ? "" : "strong", act("show"), "Show the answers"),
+    closed: [button("again", again ? "strong" : "", act("again"), "Ask again"),
+      button("show", again || told ? "" : "strong", act("show"), "Show the answers"),
       button("reopen", "", act("reopen"), "Take answers again")],
     shown: [button("close", "", act("close"), "Hide the answers")],
   };
   return [el("p.lesson-ask", predict.ask),
-    el("p.muted", { "data-key": "hint" }, HINTS[state]),
+    el("p.muted", { "data-key": "hint" }, !again && LATER[state] || HINTS[state]),
     el("div.lesson-buttons", { "data-key": "buttons" }, buttons[state]),
     state === "open" ? null : runPart(front, tools),
     front.live && state !== "shown" ? el("details.desk-folded", { "data-key": "live" },
@@ -49,22 +50,29 @@ const HINTS = {
   shown: "The screen in front and the phones show what the class has said.",
 };
 
+/** After the first round. @type {Record<string, string>} */
+const LATER = { open: "Close it when most have answered.", closed: "Now show both rounds." };
+
 /** @param {string} key @param {string} kind @param {() => unknown} onclick @param {string} text */
 function button(key, kind, onclick, text) {
   return buttonOf(`button ${kind}`.trim(), { "data-key": key, onclick }, text);
 }
 
 /** The runs of the lesson that the class is asked about. @param {Wire.ClassDesk} front @param {Tools} tools */
-function runPart({ step, runs, shown_run }, tools) {
+function runPart(front, tools) {
+  const { step, runs } = front;
   const lesson = tools.lessons.value.flatMap(({ lessons }) => lessons)
     .find(({ name }) => name === step.question.lesson);
   if (!lesson) return null;
-  return el("section.desk-runs", { "data-key": "runs" }, el("h3", "The run"),
+  const several = lesson.runs.length > 1;
+  return el("section.desk-runs", { "data-key": "runs" }, el("h3", several ? "The runs" : "The run"),
     lesson.runs.map((run, index) => {
       const made = runs.filter((one) => one.index === index);
-      return el("div.desk-run", { "data-key": `run ${index}` }, el("p", el("strong", run.title),
+      return el("div.desk-run", { "data-key": `run ${index}` }, el("p",
+        several ? ORDER[Math.min(index, 1)] : "", el("strong", run.title),
+        made.length ? ` (in front: \u201c${made[0].title}\u201d)` : "",
         run.changes.length ? el("span.muted", ` ${run.changes.join(", ")}`) : ""),
-      made.map((one) => madeRun(one, step, shown_run, tools)),
+      made.map((one) => madeRun(one, front, tools)),
       el("div.lesson-buttons", button(`start ${index}`, "", () => start(lesson.name, index, tools),
         made.length ? "Start another one" : "Start the run"),
       run.twin ? button(`twin ${index}`, "", () => tools.lead({ do: "run", lesson: lesson.name, index,
@@ -72,22 +80,36 @@ function runPart({ step, runs, shown_run }, tools) {
     }));
 }
 
+const ORDER = ["First: ", "Then, to compare with it: "];
+
 /** @param {string} lesson @param {number} index @param {Tools} tools */
 async function start(lesson, index, tools) {
   const { run } = await tools.lead({ do: "run", lesson, index, request });
   if (run) request = newName();
 }
 
-/** @param {Wire.ClassRun} made @param {Wire.ClassStep} step @param {string} shown @param {Tools} tools */
-function madeRun({ run, index, state, ended }, step, shown, tools) {
+/** @param {Wire.ClassRun} made @param {Wire.ClassDesk} front @param {Tools} tools */
+function madeRun(made, { step, shown_run: shown, front: inFront }, tools) {
+  const { run, index, state, ended } = made;
   const { icon, word } = stateOf(run.startsWith("_") ? "recorded" : state);
-  const inFront = el("a.quiet-button", { href: `./?tab=train&run=${encodeURIComponent(run)}&view=presentation`,
-    target: "_blank" }, "Open it for the projector");
+  const show = inFront === run ? button(`back ${run}`, "strong", () => tools.lead({ do: "front", run: "" }),
+    "Back to the question")
+    : button(`front ${run}`, "", () => tools.lead({ do: "front", run }), "Show the run in front");
   const say = index || !ended ? null : shown === run
     ? el("span.muted", "Shown with the answers.")
-    : button(`with ${run}`, "strong", () => tools.lead({ do: "show", step: step.id, run }),
-      "Show the answers with what it says");
-  return el("div.lesson-buttons", { "data-key": run }, el("span", `${icon} ${word}`), inFront, say);
+    : button(`with ${run}`, step.round > 1 && !inFront ? "strong" : "",
+      () => tools.lead({ do: "show", step: step.id, run }), "Show the answers with what it says");
+  return el("div.desk-made", { "data-key": run }, made.going ? goingRun(made, tools)
+    : el("p", `${icon} ${word}`), el("div.lesson-buttons", show, say));
+}
+
+/** A run that has not ended: where it is, and how to stop it. @param {Wire.ClassRun} made @param {Tools} tools */
+export function goingRun({ run, state, title, words }, tools) {
+  const { icon, word } = stateOf(state);
+  return el("div.lesson-buttons", { "data-key": `going ${run}` },
+    el("span", `${icon} \u201c${title}\u201d ${word}${words ? `: ${words}` : ""}. `,
+      el("span.muted", "What you start next waits for it.")),
+    buttonOf("quiet-button", { onclick: () => tools.lead({ do: "stop_run", run }) }, "Stop it"));
 }
 
 /** Hands to be counted. @param {Wire.ClassStep} step @param {Tools} tools */
@@ -130,6 +152,9 @@ function ofLessons(tools) {
   const menu = menuOf([], { id: "desk-lesson", onchange: (event) => { chosen.value = event.target.value; } });
   const which = menuOf(WHAT, { id: "desk-what", onchange: (event) => { what.value = event.target.value; } });
   const shown = el("div.desk-preview");
+  const note = el("p.muted", "The class is at this question now.");
+  const press = button("ask", "strong", () => tools.lead({ do: "ask", lesson: chosen.value, what: what.value }),
+    "Ask this question");
   effect(() => {
     const courses = tools.lessons.value;
     menu.replaceChildren(...courses.map(({ title, lessons }) => el("optgroup", { label: title },
@@ -140,14 +165,17 @@ function ofLessons(tools) {
     const lesson = tools.lessons.value.flatMap(({ lessons }) => lessons).find(({ name }) => name === chosen.value);
     const { ask, options } = (what.value === "transfer" ? lesson?.transfer : lesson?.predict)
       ?? { ask: "", options: [] };
+    const now = tools.front.value?.step;
+    const here = now?.question?.predict.ask === ask && now.state !== "shown";
+    press.classList.toggle("strong", !here);
+    setOff(press, here && now.state === "open");
+    setHidden(note, !here, press);
     showParts(shown, [el("p", el("strong", ask)), options.length ? el("ul", options.map(({ say }) => el("li", say)))
       : el("p.muted", { hidden: !lesson }, lesson?.predict.kind === "curve" ? "They draw a curve."
         : "They choose a number.")]);
   });
   return el("div.desk-form", el("label", { for: "desk-lesson" }, "Lesson"), menu,
-    el("label", { for: "desk-what" }, "Question"), which, shown,
-    button("ask", "strong", () => tools.lead({ do: "ask", lesson: chosen.value, what: what.value }),
-      "Ask this question"));
+    el("label", { for: "desk-what" }, "Question"), which, shown, press, note);
 }
 
 /** A question of the host's own. @param {Tools} tools */

@@ -1,9 +1,9 @@
 // What the projector shows: how one joins, the step that the class is at, and what came of it. It has no controls: the
 // host's desk is another window.
 
-import { el, showParts } from "../core/dom.js";
+import { el, kept, showParts } from "../core/dom.js";
 import { poll } from "../core/poll.js";
-import { getJson } from "../core/server.js";
+import { getJson, url } from "../core/server.js";
 import { alike, effect, signal } from "../core/signals.js";
 import { codeOf, qrOf, typedAddress } from "./joining.js";
 import { KINDS } from "./kinds.js";
@@ -26,7 +26,8 @@ const ask = poll({
 
 /** @param {Wire.ClassDesk} shown @returns {Node[]} */
 function partsOf(shown) {
-  const { code, step } = shown;
+  const { code, step, over } = shown;
+  if (over) return [el("h1", "The class is over"), el("p", "Thank you for taking part.")];
   if (step) return KINDS[step.kind].screen(step, shown);
   if (code) return joining(shown);
   return [el("h1", "No class is open"), el("p", "Open it at the desk: ", el("a", { href: "./class/desk" },
@@ -42,18 +43,34 @@ function joining({ code, address, qr, joined }) {
 }
 
 /** For who comes late. @param {Wire.ClassDesk} shown */
-function strip({ code, address, qr, step }) {
-  if (!step || !code) return null;
+function strip({ code, address, qr, step, front: run }) {
+  if (!step || !code || run) return null;
   const [where, word] = [typedAddress(address), codeOf(code)];
   return step.state === "shown" ? el("p.screen-strip", { "data-key": "line" }, `${where}, code `, word)
     : el("div.screen-strip", { "data-key": "strip" }, qrOf(qr, address), el("p", where, el("br"), "code ", word));
 }
 
+/** @type {HTMLIFrameElement | null} */
+let frame = null;
+
+/** The run that the host shows in the place of the step; it stays as it is while it is shown. @param {string} run */
+function runInFront(run) {
+  const key = `front ${run}`;
+  if (frame?.dataset.key !== key) {
+    frame = el("iframe.screen-run", { "data-key": key, title: "The run",
+      src: url(`./?tab=train&run=${encodeURIComponent(run)}&view=presentation&front=1`) });
+  }
+  return kept(frame);
+}
+
 effect(() => {
   const shown = front.value;
   root.classList.add("on-screen");
+  const run = shown?.code ? shown.front : "";
+  if (!run) frame = null;
   showParts(root, /** @type {ChildNode[]} */ ([
-    el("div.screen-parts", { "data-key": "parts" }, shown ? partsOf(shown) : el("p", problem.value || "Loading\u2026")),
+    run ? runInFront(run) : el("div.screen-parts", { "data-key": "parts" },
+      shown ? partsOf(shown) : el("p", problem.value || "Loading\u2026")),
     shown ? strip(shown) : null,
     el("p.screen-problem", { "data-key": "problem", role: "alert", hidden: !shown || !problem.value }, problem.value),
   ].filter(Boolean)));

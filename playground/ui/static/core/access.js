@@ -26,8 +26,11 @@ let rules = null;
 /** What one may do with the run in view: action -> true or false; empty until it is known. */
 export const rights = signal(/** @type {Record<string, boolean>} */ ({}));
 
-/** What a class reads that has no run yet. */
-export const WAITING = "Waiting for your teacher to start a run.";
+/** What a class reads that has no run in view. @param {Pick<Wire.Home, "training"> | null} home */
+export function waiting(home) {
+  return home?.training.length ? "A run is training now. Your teacher shows it."
+    : "Waiting for your teacher to start a run.";
+}
 
 /** Whether one may only watch: a class, and not its host. */
 export function isWatching() {

@@ -28,6 +28,7 @@ const known = computed(() => (live.run ? live.runId : null)); // the run in view
  * @param {Element} header @param {string} mode @param {string} role
  */
 export function begin(header, mode, role) {
+  if (place().front) return; // the desk leads the class there
   onPlace((place) => {
     here.value = place;
   });

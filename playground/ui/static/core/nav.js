@@ -2,8 +2,8 @@
 // (`behaviour=polite`), on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open (`sweep=a`),
 // which part of the Rewards page (`part=train`), which lesson is worked on (`lesson=the-leash`) or which mystery run
 // (`mystery=3`), whether the form shows all settings (`settings=all`), and whether one follows the host of a class
-// (`follow=1`). It is kept in the address, so that reload, back and a link work.
-// The query says `tab`, because Gradio takes `page` for a page of its own.
+// (`follow=1`), or is what a class has in front (`front=1`). It is kept in the address, so that reload, back and a link
+// work. The query says `tab`, because Gradio takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
 import { recall, remember } from "./kept.js";
@@ -33,7 +33,7 @@ export function place() {
   const own = (/** @type {string} */ name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
     follows: query.get("follow") === "1", lesson: own("lesson"), mystery: own("mystery"),
-    present: own("view") === PRESENTATION,
+    present: own("view") === PRESENTATION, front: query.get("front") === "1",
     overlay: (own("overlay") ?? "").split(",").filter(Boolean), sweep: own("sweep"), settings: query.get("settings"),
     part: PARTS.includes(own("part")) ? own("part") : PARTS[0] };
 }
@@ -132,6 +132,7 @@ function show() {
   document.body.dataset.page = here.page;
   document.body.dataset.part = here.part;
   document.body.classList.toggle("presentation", here.present);
+  document.body.classList.toggle("in-front", here.front);
   const { mystery } = here;
   const learning = here.lesson ?? (mystery && "mystery"); // either stands in the place of the form
   if (learning) document.body.dataset.lesson = learning;

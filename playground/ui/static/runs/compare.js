@@ -2,7 +2,7 @@
 // The prompt of one's own stands between what came of it and the table, which is runs/compare_rows.js.
 
 import { el, headOf, menuOf, optionsOf, setText, showParts, showWrong, tableOf } from "../core/dom.js";
-import { WAITING, isWatching } from "../core/access.js";
+import { waiting, isWatching } from "../core/access.js";
 import { getJson, runPath } from "../core/server.js";
 import { stepOf } from "../core/experiments.js";
 import { rounded, signed, stateOf, when, withHalf } from "../core/format.js";
@@ -116,7 +116,9 @@ class Compare {
     const run = wanted ?? live.runId ?? known[0]?.[0];
     hasNone.value = !run;
     this.top.classList.toggle("nothing", !run);
-    if (!run) return this.refreshEmpty(isWatching() ? WAITING : "No run to compare yet. Start one on the Train page.");
+    if (!run)
+      return this.refreshEmpty(isWatching() ? waiting(home.value)
+        : "No run to compare yet. Start one on the Train page.");
     if (other === run) other = null;
     this.fillRuns(known, run, other);
     if (run !== this.run || other !== this.other) {

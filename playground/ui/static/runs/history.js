@@ -2,7 +2,7 @@
 // confirmation; tick two to six runs to overlay their curves. A sweep is one row, which opens. How a run looks in the
 // list is run_row.js, what can be done with one run_actions.js.
 
-import { WAITING, isWatching, rights } from "../core/access.js";
+import { waiting, isWatching, rights } from "../core/access.js";
 import { buttonOf, el, helpOf, setText, showParts } from "../core/dom.js";
 import { refreshHome } from "../core/home.js";
 import { go, onPlace, place } from "../core/nav.js";
@@ -126,7 +126,7 @@ export class History {
     empty.hidden = fitting.length > 0;
     setText(this.count, fitting.length < items.length ? `${fitting.length} of ${items.length}`
       : known.length ? String(known.length) : "");
-    setText(empty, known.length ? "No run matches. Clear the filter to see all of them." : isWatching() ? WAITING
+    setText(empty, known.length ? "No run matches. Clear the filter to see all of them." : isWatching() ? waiting(null)
       : "No runs yet. Choose an experiment on the Train page and press Start; each run is listed here.");
   }
 

@@ -1,6 +1,6 @@
 // The status where there is no run to show: which experiment was chosen, that it has no recording, and what to do.
 
-import { isWatching, rights, WAITING } from "../core/access.js";
+import { isWatching, rights, waiting } from "../core/access.js";
 import { chosen, recordingOf, stepOf } from "../core/experiments.js";
 import { form } from "../core/form.js";
 import { home } from "../core/home.js";
@@ -27,7 +27,7 @@ export function emptyView(run) {
 
 /** What to do for a run to look at. */
 function toBegin() {
-  if (!rights.value.start) return isWatching() ? WAITING
+  if (!rights.value.start) return isWatching() ? waiting(home.value)
     : "The curves and texts of a run appear here as soon as there is one.";
   const first = form.value.problems.some(lacksIt) ? `Get ${NAME}, then press` : chosen.value ? "Press"
     : "Choose an experiment and press";

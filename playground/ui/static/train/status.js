@@ -1,14 +1,14 @@
 // The status panel: title, state in words, progress, time left, Pause, One step, Stop. What needs more words (how a run
 // has ended, that it waits or does not answer) is in the notice below, see train/notice.js.
 
-import { isWatching, rights, WAITING } from "../core/access.js";
+import { isWatching, rights, waiting } from "../core/access.js";
 import { buttonOf, el, setHidden, setText, setWords, showButtons, showParts, showWrong, signOf } from "../core/dom.js";
 import { answerOf, getJson, runPath } from "../core/server.js";
 import { duration, stateOf, timeRange } from "../core/format.js";
 import { headline } from "../core/counts.js";
 import { home, refreshHome } from "../core/home.js";
 import { inLesson } from "../core/in_lesson.js";
-import { go, openRun } from "../core/nav.js";
+import { go, openRun, place } from "../core/nav.js";
 import { isMotionWelcome } from "../core/player.js";
 import { emptyView, NONE } from "./empty.js";
 import { Notice, noticeOf } from "./notice.js";
@@ -122,7 +122,7 @@ export class StatusPanel {
     const recorded = run.recorded && !this.complaint;
     return { title: titleOf(run), text: this.complaint || this.sentence(run, status, state),
       phase: status.ended || state === "stopping" || !phase || phase === "training" ? "" : `${heard}: ${phase}`,
-      recording: !recorded ? "" : isWatching() ? ` ${WAITING}`
+      recording: !recorded || place().follows ? "" : isWatching() ? ` ${waiting(home.value)}`
         : rights.value.start && !headline(live.behaviours) ? " Press Start to train your own." : "",
       share: status.num_updates ? status.update / status.num_updates : 0,
       buttons: this.buttonsOf(run, status, state), tab: tabTitle(run, status, state) };

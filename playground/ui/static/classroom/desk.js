@@ -91,9 +91,10 @@ function now(shown) {
   const { title } = steps.find(({ id }) => id === step.id);
   const round = step.round > 1 ? `Round ${step.round}: ` : "";
   return [el("p", { "data-key": "step" }, el("strong", title), ` \u00b7 ${STATES[step.state]}`),
-    el("p.desk-count", { "data-key": "count", role: "status" }, round, countedIn(shown, step.state)),
+    step.vote?.wait ? null
+      : el("p.desk-count", { "data-key": "count", role: "status" }, round, countedIn(shown, step.state)),
     el("div.desk-kind", { "data-key": `step ${step.id}` }, KINDS[step.kind].desk(shown, tools)),
-    ...others(shown)];
+    ...others(shown)].filter(Boolean);
 }
 
 /** Runs of other lessons that go on. @param {Wire.ClassDesk} shown */

@@ -27,7 +27,7 @@ from playground.setup.expected import Band, band_in_words  # noqa: E402
 FIGURES = PROJECT / "bench" / "results" / "lessons.json"
 PAGE = PROJECT / "docs" / "lessons.md"
 HEADER = ("", "lesson", "question", "runs", "came true", "on seeds", "sentences", "bands, and what they say")
-TASK_HEADER = ("", "task", "asked", "a solution", "reached on", "on seeds 0, 1, 2")
+TASK_HEADER = ("", "task", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
 OF_SETTINGS = ("updates", "beta")  # the same on every seed
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
@@ -191,5 +191,5 @@ there: it is known of the recording alone. *Sentences* says after which run (1 o
 many seeds; one for runs that end as they should not is said on none. *Bands*: where 19 of 20 further runs should end,
 and whether each condition that came true holds wherever in its band a run ends.
 
-Below each course: its tasks, with a solution for each, trained on seeds 0, 1 and 2. What is asked was counted on the
-fixed prompts of each run, as on the page."""
+Below each course: its tasks, with a solution for each, trained on seed 0, and on seeds 1 and 2 where it says so. What
+is asked was counted on the fixed prompts of each run, as on the page."""

@@ -143,6 +143,8 @@ class Class:
             if again:
                 again.join()
             for at, page in enumerate(self.pages):
+                if number == 2:  # the form of the first round may still be there
+                    page.get_by_text("Once more.").wait_for(timeout=60_000)
                 answer_in(page, form, at)
             self.wait("all answers", self.all_answered)
             self.host.lead("close", step=step["id"])

@@ -12,7 +12,8 @@ import pytest
 
 from playground.classroom import questions
 from playground.classroom.questions import WrongQuestion
-from playground.classroom.room import NoClass, NotKept, Room, Step
+from playground.classroom.room import Room, Step
+from playground.classroom.room_file import NoClass, NotKept
 from playground.lessons.loading import Lessons
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
@@ -197,9 +198,9 @@ def test_the_last_question_says_why_only_when_it_is_shown(desk: Desk) -> None:
 
 def test_what_cannot_be_kept_now_can_be_later(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.do("ask", ask="Why?", options=["One", "Two"])
-    monkeypatch.setattr("playground.classroom.room.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("playground.classroom.room_file.BUSY_SECONDS", 0.05)
     desk.room.end()
-    other = sqlite3.connect(desk.room.path, isolation_level=None)
+    other = sqlite3.connect(desk.room.file.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")  # another process writes for a long time
     with pytest.raises(NotKept):
         desk.answer(1)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from playground.classroom import questions
-from playground.classroom.room import NoClass, Room, Step, is_whole
+from playground.classroom.room import Room, Step, is_whole
+from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError
 from playground.lessons.records import Lesson
 from playground.runs import launcher

@@ -11,7 +11,8 @@ from typing import Any
 
 from playground.analysis import before_after
 from playground.classroom import votes
-from playground.classroom.room import NoClass, Room, Step, is_whole
+from playground.classroom.room import Room, Step, is_whole
+from playground.classroom.room_file import NoClass
 from playground.classroom.votes import NoVotes
 from playground.data.preferences import MIN_PAIRS
 from playground.errors import PlaygroundError, in_words

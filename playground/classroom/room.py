@@ -99,6 +99,11 @@ class Room:
         """Four letters; "" while there is no room."""
         return str(self.fact("code", ""))
 
+    def require_open(self) -> None:
+        """Raises: NoClass, while no class is open."""
+        if not self.code:
+            raise NoClass("Open the class first.")
+
     def fact(self, name: str, otherwise: Any = None) -> Any:
         """Something kept of the room: `code`, `version`, `location`, `free`, `runs`, `at` (a step), `front` (a run)."""
         rows = self.file.read("SELECT value FROM facts WHERE name = ?", name)
@@ -187,8 +192,7 @@ class Room:
 
     def begin(self, kind: Kind, data: dict[str, Any]) -> Step:
         """Open a step; the one before it is closed. Raises: NoClass, without a room."""
-        if not self.code:
-            raise NoClass("Open the class first.")
+        self.require_open()
         with self.file.change() as write:
             write.execute("UPDATE steps SET state = 'closed' WHERE state = 'open'")
             row = (kind, json.dumps(data), "open", 1, time.time())

@@ -124,6 +124,9 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk: 
     assert results["reveal"]["ready"] and results["right"] == results["reveal"]["held"] is not None
     with pytest.raises(NoClass, match="no recording"):
         desk.do("run", lesson="leash", index=7, recorded=True)
+    desk.do("end")
+    with pytest.raises(NoClass, match="Open the class first"):  # and none is started
+        desk.do("run", lesson="leash", index=0, request="lesson-1")
 
 
 def test_a_run_is_shown_in_front_until_the_class_goes_on(desk: Desk) -> None:

@@ -110,6 +110,7 @@ class Lead:
     def run(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Start a run of a lesson, {lesson, index, request}, or with {recorded} take its recording, and have the class
         look at it."""
+        self.room.require_open()
         lesson, index = self.hub.lessons.find(str(asked.get("lesson"))), asked.get("index")
         run, sentence = self._recording(lesson, index) if asked.get("recorded") is True else "", ""
         if not run:

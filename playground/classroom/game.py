@@ -14,7 +14,8 @@ from playground.analysis import before_after, meters
 from playground.analysis.before_after import BeforeAfter, read_once
 from playground.analysis.examples import examples
 from playground.analysis.meters import Meter
-from playground.classroom.room import Given, NoClass
+from playground.classroom.room import Given
+from playground.classroom.room_file import NoClass
 from playground.config import RunConfig, yaml_io
 from playground.config import expression_language as language
 from playground.errors import InvalidConfig

@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from playground.classroom.room import MOST_PEOPLE, Given, NoClass, Step, finite, is_whole
+from playground.classroom.room import MOST_PEOPLE, Given, Step, finite, is_whole
+from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError
 from playground.lessons.loading import Lessons
 from playground.lessons.records import Lesson, Prediction

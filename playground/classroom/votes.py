@@ -10,7 +10,8 @@ from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from playground.analysis.intervals import Interval, interval
-from playground.classroom.room import Given, NoClass, Step, is_whole
+from playground.classroom.room import Given, Step, is_whole
+from playground.classroom.room_file import NoClass
 from playground.config import PairsConfig, RewardTrainingConfig, RunConfig
 from playground.errors import PlaygroundError
 

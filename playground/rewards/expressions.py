@@ -30,6 +30,7 @@ SECONDS_PER_SEARCH = 0.1  # for all matches of a pattern in one text
 SECONDS_PER_BATCH, SECONDS_PER_COMPLETION = 0.5, 0.02  # of this thread's own computing: other processes do not count
 PROBE_PROMPT = "Review of the film: The plot was"
 PROBES = ("", " good", " very" * 200 + "!", " wonderful, and the ending was lovely. I liked it.")
+JUDGES = ("vader", "pocket_sentiment", "grammar", "quality", "agreement", "truth")
 _WRONG = {
     TypeError: "There is a text where a number is needed, or a number where a text is.",
     TimeoutError: "It takes too long. Make the expression simpler.",
@@ -48,6 +49,8 @@ def reward_of(source: str) -> rules.Reward:
         the batch takes too long.
     """
     expression = language.Expression(source)
+    for name in {part.id for part in ast.walk(expression.tree) if isinstance(part, ast.Name)} & {*JUDGES}:
+        _first_use(name)
 
     def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         deadline = time.thread_time() + SECONDS_PER_BATCH + SECONDS_PER_COMPLETION * len(completions)
@@ -73,6 +76,13 @@ def problem(source: str) -> str | None:
     except RewardFailed as error:
         return str(error)
     return None
+
+
+@functools.cache
+def _first_use(name: str) -> None:
+    """What a judge loads and makes when it is asked for the first time: it is no part of an expression's time."""
+    for text in PROBES:
+        FUNCTIONS[name](text) if name == "vader" else FUNCTIONS[name](PROBE_PROMPT, text)
 
 
 class _Evaluation:

@@ -8,7 +8,8 @@ import pytest
 
 from playground.classroom import game
 from playground.classroom.game import HandedIn
-from playground.classroom.room import Given, NoClass
+from playground.classroom.room import Given
+from playground.classroom.room_file import NoClass
 from playground.config import Behaviour
 from playground.rewards import behaviours, mixture
 from playground.setup import catalog

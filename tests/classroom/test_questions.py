@@ -12,7 +12,8 @@ import pytest
 
 from playground.classroom import questions
 from playground.classroom.questions import WrongQuestion
-from playground.classroom.room import NoClass, NotKept, Room, Step
+from playground.classroom.room import Room, Step
+from playground.classroom.room_file import NoClass, NotKept
 from playground.lessons.loading import Lessons
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
@@ -123,6 +124,9 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk: 
     assert results["reveal"]["ready"] and results["right"] == results["reveal"]["held"] is not None
     with pytest.raises(NoClass, match="no recording"):
         desk.do("run", lesson="leash", index=7, recorded=True)
+    desk.do("end")
+    with pytest.raises(NoClass, match="Open the class first"):  # and none is started
+        desk.do("run", lesson="leash", index=0, request="lesson-1")
 
 
 def test_a_run_is_shown_in_front_until_the_class_goes_on(desk: Desk) -> None:
@@ -197,9 +201,9 @@ def test_the_last_question_says_why_only_when_it_is_shown(desk: Desk) -> None:
 
 def test_what_cannot_be_kept_now_can_be_later(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.do("ask", ask="Why?", options=["One", "Two"])
-    monkeypatch.setattr("playground.classroom.room.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("playground.classroom.room_file.BUSY_SECONDS", 0.05)
     desk.room.end()
-    other = sqlite3.connect(desk.room.path, isolation_level=None)
+    other = sqlite3.connect(desk.room.file.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")  # another process writes for a long time
     with pytest.raises(NotKept):
         desk.answer(1)

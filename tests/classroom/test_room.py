@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from playground.classroom import room
-from playground.classroom.room import FILE, NoClass, Room, WrongCode, hash_of
+from playground.classroom.room import Room, WrongCode, hash_of
+from playground.classroom.room_file import FILE, NoClass
 from tests.support import at_once
 
 ASKED = {"ask": "Which?", "options": ["This", "That"], "what": "typed"}
@@ -27,7 +28,7 @@ def opened(tmp_path: Path):
 def again(found: Room) -> Room:
     """The same room in the server's next life."""
     found.end()
-    return Room(found.path.parent)
+    return Room(found.file.path.parent)
 
 
 def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path):
@@ -108,8 +109,8 @@ def test_no_one_is_led_to_where_a_class_was_that_has_ended(opened):
 def test_no_token_and_no_name_is_kept_and_the_file_is_for_the_server_alone(opened):
     found, token = opened
     found.end()
-    assert token.encode() not in b"".join(path.read_bytes() for path in found.path.parent.iterdir())
-    assert stat.S_IMODE(found.path.stat().st_mode) == 0o600
+    assert token.encode() not in b"".join(path.read_bytes() for path in found.file.path.parent.iterdir())
+    assert stat.S_IMODE(found.file.path.stat().st_mode) == 0o600
 
 
 def test_the_newest_answer_counts_until_it_is_closed_and_each_round_has_its_own(opened):
@@ -190,7 +191,7 @@ def test_two_servers_of_one_folder_lose_nothing_of_each_other(opened):
     found, _ = opened
     step = found.begin("question", ASKED)
     context = multiprocessing.get_context("spawn")
-    servers = [context.Process(target=_answer_many, args=(found.path.parent, step.id, at * 50)) for at in (0, 1)]
+    servers = [context.Process(target=_answer_many, args=(found.file.path.parent, step.id, at * 50)) for at in (0, 1)]
     for server in servers:
         server.start()
     for server in servers:
@@ -203,13 +204,13 @@ def test_two_servers_of_one_folder_lose_nothing_of_each_other(opened):
 def test_a_damaged_file_is_a_sentence_that_names_it(opened, damage):
     found, _ = opened
     found.end()
-    for path in found.path.parent.iterdir():
+    for path in found.file.path.parent.iterdir():
         path.unlink()
-    found.path.write_bytes(damage)
+    found.file.path.write_bytes(damage)
     for act in (lambda: found.version, found.step, found.open, lambda: found.join("ABCD")):
         with pytest.raises(NoClass, match=FILE):
             act()
-    found.path.unlink()
+    found.file.path.unlink()
     assert len(found.open()) == 4
 
 
@@ -218,11 +219,13 @@ def test_a_full_disk_is_a_sentence_and_takes_nothing_that_was_kept(opened):
     step = found.begin("question", ASKED)
     person = hash_of(token)
     found.answer(person, step, 1, {"choice": 1})
-    found._connection.execute(f"PRAGMA max_page_count = {found._read('PRAGMA page_count')[0][0]}")  # no room for more
+    found.file._connection.execute(
+        f"PRAGMA max_page_count = {found.file.read('PRAGMA page_count')[0][0]}"
+    )  # no room for more
     with pytest.raises(NoClass, match="Free some space"):
         for number in range(200):
             found.answer(f"person-{number}", step, 1, {"text": "x" * 3000})
-    found._connection.execute("PRAGMA max_page_count = 100000")
+    found.file._connection.execute("PRAGMA max_page_count = 100000")
     assert {given.person: given.value for given in found.answers(step)}[person] == {"choice": 1}
     found.answer(person, step, 1, {"choice": 0})
     assert found.answers(step, person)[0].value == {"choice": 0}
@@ -231,7 +234,7 @@ def test_a_full_disk_is_a_sentence_and_takes_nothing_that_was_kept(opened):
 def test_an_answer_that_fails_on_its_way_leaves_none(opened):
     found, token = opened
     step = found.begin("question", ASKED)
-    with pytest.raises(NoClass), found._change() as write:
+    with pytest.raises(NoClass), found.file.change() as write:
         write.execute("INSERT INTO answers VALUES (?, 1, 'p', '{}', 0)", (step.id,))
         raise NoClass("on its way")
     assert found.answers(step) == []

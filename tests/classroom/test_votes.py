@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from playground.classroom import votes
-from playground.classroom.room import Given, NoClass, Step
+from playground.classroom.room import Given, Step
+from playground.classroom.room_file import NoClass
 from playground.classroom.votes import Counted, NoVotes
 from playground.data import preferences
 from playground.setup import catalog

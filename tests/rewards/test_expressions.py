@@ -137,3 +137,18 @@ def test_a_slow_batch_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "thread_time", lambda: float(next(spent)))
     with pytest.raises(RewardFailed, match="too long"):
         value("words(completion) + words(prompt)")
+
+
+def test_what_a_judge_makes_at_its_first_use_is_no_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    spent, asked = [0.0], []
+
+    def slow_at_first(prompt: str, completion: str) -> float:
+        spent[0] += 0.0 if asked else 60.0
+        asked.append(completion)
+        return 1.0
+
+    monkeypatch.setattr(time, "thread_time", lambda: spent[0])
+    monkeypatch.setitem(expressions.FUNCTIONS, "grammar", slow_at_first)
+    expressions._first_use.cache_clear()
+    assert expressions.reward_of("grammar(prompt, completion)")(["a"], ["b"]) == [1.0] and asked[-1] == "b"
+    expressions._first_use.cache_clear()

@@ -9,7 +9,7 @@ import secrets
 
 import pytest
 
-from playground.classroom import room
+from playground.classroom import room, room_file
 from playground.ui.auth import access, limiter
 from playground.ui.auth.visitors import CLASS_COOKIE
 from playground.ui.classroom import class_routes
@@ -90,7 +90,7 @@ def test_only_the_host_leads_and_sees_the_desk(classroom, teacher, figure):
 def test_the_public_has_no_class_to_lead(space):
     with space.visitor() as visitor:
         assert lead(visitor, "open").status_code == 403 and visitor.get("class/front").status_code == 403
-        assert visitor.post("class/join", json={"code": "ABCD"}).json() == {"error": room.NO_ROOM}
+        assert visitor.post("class/join", json={"code": "ABCD"}).json() == {"error": room_file.NO_ROOM}
 
 
 def test_pages_of_other_sites_send_and_read_nothing(classroom, teacher):

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from playground.classroom import game
-from playground.classroom.room import NoClass, Room, Step, hash_of
+from playground.classroom.room import Room, Step, hash_of
+from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import history
 from playground.runs.folder import requests

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from playground.classroom import questions
-from playground.classroom.room import NoClass, Room, Step, is_whole
+from playground.classroom.room import Room, Step, is_whole
+from playground.classroom.room_file import NoClass
 from playground.lessons.loading import Lessons
 
 MOST_ITEMS = 1_000_000  # rounds of a question, or pairs of a vote

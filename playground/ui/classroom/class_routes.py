@@ -18,7 +18,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from playground.classroom.room import NOT_IN, NoClass, NotKept, WrongCode
+from playground.classroom.room import NOT_IN, WrongCode
+from playground.classroom.room_file import NoClass, NotKept
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, TooManyCalls
 from playground.ui import own_files
 from playground.ui.auth.access import Access, Action, Role

@@ -10,7 +10,8 @@ from typing import Any
 
 from playground.classroom import game
 from playground.classroom.game import HandedIn, Result
-from playground.classroom.room import NoClass, Room, Step
+from playground.classroom.room import Room, Step
+from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError, RunNotFound
 from playground.lessons.facts import shortly
 from playground.runs import history

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from playground.classroom import questions
-from playground.classroom.room import NoClass, Room, Step, is_whole
+from playground.classroom.room import Room, Step, is_whole
+from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError
 from playground.lessons.records import Lesson
 from playground.runs import launcher
@@ -109,6 +110,7 @@ class Lead:
     def run(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Start a run of a lesson, {lesson, index, request}, or with {recorded} take its recording, and have the class
         look at it."""
+        self.room.require_open()
         lesson, index = self.hub.lessons.find(str(asked.get("lesson"))), asked.get("index")
         run, sentence = self._recording(lesson, index) if asked.get("recorded") is True else "", ""
         if not run:

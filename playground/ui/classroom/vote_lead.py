@@ -11,7 +11,8 @@ from typing import Any
 
 from playground.analysis import before_after
 from playground.classroom import votes
-from playground.classroom.room import NoClass, Room, Step, is_whole
+from playground.classroom.room import Room, Step, is_whole
+from playground.classroom.room_file import NoClass
 from playground.classroom.votes import NoVotes
 from playground.data.preferences import MIN_PAIRS
 from playground.errors import PlaygroundError, in_words
@@ -54,8 +55,7 @@ class VoteLead:
         """Open a vote: {what, source, against, count, each, briefs, means}. `what`: "texts", two of a model or of a
         run's policy for each of so many prompts; "start", the untrained model of a run against its policy; "runs", its
         policy against that of the run `against`; "blind", the texts that a run has kept from before and after."""
-        if not self.room.code:
-            raise NoClass("Open the class first.")
+        self.room.require_open()
         votes.briefs_of(asked.get("briefs"))  # before a model has to write
         what, source = asked.get("what"), str(asked.get("source") or "")
         in_catalog = source in [choice.name for choice in catalog.MODELS]

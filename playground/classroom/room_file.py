@@ -1,0 +1,112 @@
+"""The SQLite file of a class. Everything is written at once (write-ahead log, synced), so that the end of the server
+loses nothing; several processes may have it open."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from playground.errors import PlaygroundError
+from playground.runs.folder.files import private
+
+FILE = "classroom.sqlite3"
+BUSY_SECONDS = 10.0  # to wait for another process that writes
+NO_ROOM = "There is no class here now. Your teacher opens it."
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS people (person TEXT PRIMARY KEY, number INTEGER NOT NULL, joined REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS steps (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, data TEXT NOT NULL, state TEXT NOT NULL,
+    round INTEGER NOT NULL, opened REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS answers (
+    step INTEGER NOT NULL, item INTEGER NOT NULL, person TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL,
+    PRIMARY KEY (step, item, person)) WITHOUT ROWID;
+"""
+
+
+class NoClass(PlaygroundError):
+    """There is no room, or one is not in it, or what one answers is closed."""
+
+
+class NotKept(NoClass):
+    """The file cannot be read or written now: it may be possible later."""
+
+
+class RoomFile:
+    """Thread-safe.
+
+    Args:
+        outputs: the folder; the file is made with the first change that asks for it.
+    """
+
+    def __init__(self, outputs: Path) -> None:
+        self.path = outputs / FILE
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    def end(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+    def _open(self, make: bool) -> sqlite3.Connection | None:
+        if self._connection is None and (make or self.path.exists()):
+            if make:
+                open(self.path, "ab", opener=private).close()  # for the server alone, as all that it keeps
+            connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+            connection.executescript(SCHEMA)
+            self._connection = connection
+        return self._connection
+
+    def read(self, asked: str, *given: Any) -> list[Any]:
+        """The rows of a query; none where there is no file."""
+        with self._lock, _in_words():
+            connection = self._open(make=False)
+            return connection.execute(asked, given).fetchall() if connection else []
+
+    @contextlib.contextmanager
+    def change(self, make: bool = False, seen: bool = True) -> Iterator[sqlite3.Connection]:
+        """All of it, or nothing. `seen`: whether everyone is to hear of it."""
+        with self._lock, _in_words():
+            connection = self._open(make)
+            if connection is None:
+                raise NoClass(NO_ROOM)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                before = connection.execute("SELECT value FROM facts WHERE name = 'version'").fetchone()
+                yield connection
+                if seen:
+                    put(connection, "version", (int(before[0]) if before else 0) + 1)
+                connection.execute("COMMIT")
+            except BaseException:
+                connection.execute("ROLLBACK")
+                raise
+
+
+@contextlib.contextmanager
+def _in_words() -> Iterator[None]:
+    """Raises: NotKept in the place of SQLite's errors and the system's: a full disk, a file that is none."""
+    try:
+        yield
+    except (sqlite3.DatabaseError, OSError) as error:
+        sentence = (
+            f"The answers of the class cannot be kept in {FILE}: {error}. Free some space, or move that file away."
+        )
+        raise NotKept(sentence) from error
+
+
+def put(write: sqlite3.Connection, name: str, value: Any) -> None:
+    """Keep a fact of the room."""
+    write.execute(
+        "INSERT INTO facts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+        (name, json.dumps(value)),
+    )

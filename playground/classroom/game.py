@@ -66,8 +66,8 @@ SETTINGS: dict[str, Any] = {  # what the game changes of the preset, for all run
 }
 STRAIGHT = str.maketrans("\u201c\u201d\u201e\u2018\u2019", '"""\'\'')  # phones type the others
 CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need not wait long
-    "ppo": {"num_updates": 12, "learning_rate": 4e-4},
-    "evaluation": {"every": 12, "traces": 0, "token_samples": 0},
+    "ppo": {"num_updates": 8, "learning_rate": 6e-4},
+    "evaluation": {"every": 8, "traces": 0, "token_samples": 0},
     "checkpoint": {"every": 0, "keep": 1},
 }
 

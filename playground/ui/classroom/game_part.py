@@ -41,7 +41,7 @@ BEGUN = "The rewards of this game are in training already."
 NOT_BEGUN = "The rewards of this game have not been trained."
 NONE = "There is no reward to train. Let the class write some first."
 TOO_MANY = "At most {most} different rewards are trained, and these are {count}. Leave some out."
-ON_TWO_CORES = 29.0  # seconds for each reward, where none has run here: `make class-game`, docs/classroom.md
+ON_TWO_CORES = 21.0  # seconds for each reward, where none has run here: `make class-game`, docs/classroom.md
 TRENDS = {1: "rose", -1: "fell", 0: "no clear change"}
 
 

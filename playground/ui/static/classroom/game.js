@@ -89,7 +89,7 @@ function hidingPart({ free }, tools) {
 export function offer(tools) {
   return el("div",
     el("p.muted", "Each writes a reward that is to make reviews kind. All are trained in a small run each, some "
-      + "twelve minutes for 25 on two processor cores. Then you look together at what each reward paid, at what was "
+      + "ten minutes for 25 on two processor cores. Then you look together at what each reward paid, at what was "
       + "wanted, and at the best hack."),
     el("div.buttons", buttonOf("button", { onclick: () => tools.lead({ do: "begin_game" }) }, "Begin the game")));
 }

@@ -111,7 +111,7 @@ def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any
     with pytest.raises(NoClass, match="Close the game first"):
         class_.do("start_game", rewards=[KIND, WORDS])
     class_.do("close")
-    assert class_.desk()["takes"] == "about a minute on two processor cores"
+    assert class_.desk()["takes"] == "some 40 seconds on two processor cores"
     class_.do("leave_out_game", reward=WORDS, out=True)
     assert class_.desk()["takes"] == "some 30 seconds on two processor cores"
     with pytest.raises(NoClass, match="changed since you read"):

@@ -33,9 +33,9 @@ HOSTILE = {
     "long sexagesimal": (f"seed: {'1:' * 400}1.5\n", "not valid YAML"),
     "longest sexagesimal": (f"seed: 1{':59' * 30_000}\n", "at most 2.14748e+09"),
     "no bytes": ("seed: !!binary x\n", "not valid YAML"),
-    "lone surrogate": ('name: "\\ud800"\n', "unicode"),
+    "lone surrogate": ('name: "\\ud800"\n', "must be text in UTF-8"),
     "unhashable": ("{[1]: 2}", "not valid YAML"),
-    "list": ("[1, 2]", "list of `name: value` lines"),
+    "list": ("[1, 2]", "lines of `name: value`"),
 }
 
 

@@ -113,7 +113,7 @@ def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any
     class_.do("close")
     assert class_.desk()["takes"] == "some 40 seconds on two processor cores"
     class_.do("leave_out_game", reward=WORDS, out=True)
-    assert class_.desk()["takes"] == "some 30 seconds on two processor cores"
+    assert class_.desk()["takes"] == "some 20 seconds on two processor cores"
     with pytest.raises(NoClass, match="changed since you read"):
         class_.do("start_game", rewards=[KIND, WORDS])
     done = class_.do("start_game", rewards=[KIND])

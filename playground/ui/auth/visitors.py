@@ -86,7 +86,7 @@ class Host:
         """Let the cookie make a host after a restart too. Without room on the disk it does not."""
         if self._kept is not None:
             with contextlib.suppress(OSError), open(self._kept, "a", encoding="ascii", opener=private) as file:
-                file.write(f"{_hash(self.cookie)} {time.time():.0f}\n")
+                file.write(f"{_hash(self.cookie)} {int(time.time())}\n")
 
     @functools.cached_property
     def _earlier(self) -> set[str]:

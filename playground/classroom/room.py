@@ -1,8 +1,6 @@
-"""The room of a class, in one SQLite file of the outputs folder: its code, its people, its steps and their answers.
-
-Everything is written at once (write-ahead log, synced), so that the end of the server loses nothing. A person is a
-random token that only their browser has; here is its hash. Who is there right now is kept in memory only.
-"""
+"""The room of a class, in one file of the outputs folder (room_file.py): its code, its people, its steps and their
+answers. A person is a random token that only their browser has; here is its hash. Who is there right now is kept in
+memory only."""
 
 from __future__ import annotations
 

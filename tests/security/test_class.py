@@ -80,7 +80,7 @@ def test_only_the_host_leads_and_sees_the_desk(classroom, teacher, figure):
             pages += [client.get(path) for path in PAGES_FOR_HOSTS]
             told += [lead(client, command, step=step, free=False, query="tab=train") for command in COMMANDS]
     assert [answer.status_code for answer in told] == [403] * len(told)
-    assert all(answer.json()["error"] == class_routes.AGAIN for answer in told)
+    assert all(answer.json()["error"] == access.NOT_HOST for answer in told)
     assert [page.status_code for page in pages] == [403] * len(pages)
     assert all("is for the host" in page.text for page in pages)
     assert not any(teacher.code in answer.text for answer in told + pages) and classroom.tree() == before

@@ -114,6 +114,10 @@ COUNTED = OF_A_MODEL | {Action.START, Action.RESUME, Action.UPLOAD}
 WATCHERS = "The host leads this page. You can watch and compare its runs."
 IN_CLASS = "The host leads this page. You can watch and compare its runs, ask its models and try rewards."
 NOT_JOINED = "This is for those who are in the class. Join it first, with the code that stands on the screen in front."
+NOT_HOST = (
+    "This browser is not the host's, or no longer. Open the host's address in it, which the terminal shows; this page "
+    "then goes on by itself."
+)
 NOT_YOURS = "This run was started by another visitor. You can watch it; only its owner can {}."
 NOT_OTHERS = "This is not available on a page for others ({}). Open a page of your own, without --mode, for it."
 NOT_PUBLIC = "This is not available on a public page ({}). Run the playground on your own computer for it."
@@ -393,6 +397,8 @@ class Access:
 
 def _refusal(caller: Caller, action: Action) -> str:
     """Why they may not do it, whatever run it is."""
+    if action is Action.LEAD:
+        return NOT_HOST  # on the desk and in front this is read by the host
     if caller.mode != "classroom":
         return NOT_PUBLIC.format(action.value)
     if action in OF_THE_CLASS:

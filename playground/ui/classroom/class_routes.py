@@ -38,10 +38,6 @@ PAGES["/screen"] = ("screen", "The screen in front", Action.LEAD)
 SHEETS = ("page", "lessons", "class", "class_vote", "class_game")
 MOST_CODE = 12  # characters
 MANY_CODES = "Too many wrong codes were entered from your network. Wait a minute, then try again."
-AGAIN = (
-    "This browser is not the host's, or no longer. Open the host's address in it, which the terminal shows; this page "
-    "then goes on by itself."
-)
 NOT_JSON = "This is not JSON with the fields that the page sends."
 HTML = """<!doctype html>
 <html lang="en" class="class-page" data-page="{page}">
@@ -87,10 +83,7 @@ def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering, 
     ]
     return [
         *pages,
-        *(
-            Route(path, polite(for_host(access.route(act, handler), act)), methods=[method])
-            for path, handler, act, method in table
-        ),
+        *(Route(path, polite(access.route(act, handler)), methods=[method]) for path, handler, act, method in table),
     ]
 
 
@@ -108,23 +101,6 @@ def for_readers(handler: Any, path: str) -> Any:
             return HTMLResponse(page, 403, {"Cache-Control": "no-store"})
         except TooManyCalls as error:
             return PlainTextResponse(str(error), 429)
-
-    return wrapped
-
-
-def for_host(handler: Any, action: Action) -> Any:
-    """What only the host does says to a browser that is not the host's how it becomes that: on the desk and in front
-    this is read by the host."""
-    if action is not Action.LEAD:
-        return handler
-
-    @functools.wraps(handler)
-    async def wrapped(request: Request) -> Response:
-        try:
-            found: Response = await handler(request)
-            return found
-        except NotAllowed:
-            raise NotAllowed(AGAIN) from None
 
     return wrapped
 

@@ -482,7 +482,7 @@ def one_rank(place: Place) -> dict[str, Any]:
 
     from playground.training.process import rank_processes
 
-    ranks = rank_processes.connected(rank_processes.Place(0, 1, place.device, str(place.folder / "store")))
+    ranks = rank_processes.connected(rank_processes.Member(0, 1, place.device, str(place.folder / "store")))
     told = {"numbers": torch.rand(3, 5, device=ranks.device), "bits": torch.rand(3, 4, device=ranks.device) > 0.5}
     if any(not torch.equal(told[name], whole) for name, whole in ranks.gather(told, 3).items()):
         raise AssertionError("what was gathered is not what was told")

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -25,7 +26,7 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
-from bench import real_answers, real_judges, real_page, real_presets, recordings, results_page  # noqa: E402
+from bench import real_answers, real_judges, real_page, real_presets, results_page  # noqa: E402
 from bench.real_counts import counted, example  # noqa: E402
 from bench.results import machine, train  # noqa: E402
 from playground.analysis import compute  # noqa: E402
@@ -34,7 +35,6 @@ from playground.config import RunConfig, differences, yaml_io  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog, devices  # noqa: E402
-from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 OUTPUTS = PROJECT / "outputs" / "real"
 BETWEEN_LOOKS = 2.0  # seconds, while a run of an earlier command is still at work
@@ -96,10 +96,12 @@ def main() -> None:
             return f"{preset}, seed {seed}: exit code {error.returncode} of {' '.join(map(str, error.cmd))}"
         if report.ships and seed == 0:
             record([preset], arguments.outputs)
-        report.add_run(measured(directory, preset, seed, arguments.parallel, arguments.outputs / "answers"))
+        answers = arguments.outputs / "answers"
+        report.add_run(measuring.submit(measured, directory, preset, seed, arguments.parallel, answers).result())
         return ""
 
-    with ThreadPoolExecutor(arguments.parallel) as pool:
+    spawn = multiprocessing.get_context("spawn")
+    with ThreadPoolExecutor(arguments.parallel) as pool, ProcessPoolExecutor(arguments.parallel, spawn) as measuring:
         failed = list(filter(None, pool.map(done, wanted)))
     if real_presets.SHORT in arguments.presets:
         config = catalog.preset(real_presets.SHORT)
@@ -194,7 +196,7 @@ def measured(run: RunDirectory, preset: str, seed: int, at_once: int, kept: Path
         "preset": preset,
         "seed": seed,
         "made_of": results_page.made_of(config),
-        "machine": f"{machine()}, {'bf16' if devices.computes_in_bf16('cpu', MODEL_PARAMETERS) else 'fp32'}",
+        "machine": computed_on(config),
         "method": config.method,
         "seconds": round(run.status().seconds_at_work(), 1),
         "at_once": at_once,
@@ -212,6 +214,14 @@ def measured(run: RunDirectory, preset: str, seed: int, at_once: int, kept: Path
         "after": counted(after),
         "example": example(before, after),
     }
+
+
+def computed_on(config: RunConfig) -> str:
+    """Device, processor, versions, and the kind of numbers."""
+    device = devices.chosen(config.device)
+    assert device is not None
+    parts = [machine(), "bf16" if devices.computes_in_bf16(device.kind, MODEL_PARAMETERS) else "fp32"]
+    return ", ".join(parts if device.kind == "cpu" else [device.label, *parts])
 
 
 def settings(config: RunConfig) -> dict[str, Any]:
@@ -232,6 +242,8 @@ def _rounded(value: float | None) -> float | None:
 
 def record(presets: list[str], outputs: Path) -> None:
     """One recording of seed 0 of each preset that has finished as it is now."""
+    from bench import recordings  # takes gradio, which a machine that only trains may be without
+
     for preset in presets:
         runs = [RunDirectory.open(path.parent) for path in (outputs / f"{preset}-seed0").glob("*/config.yaml")]
         wanted = catalog.preset(preset)
@@ -240,7 +252,7 @@ def record(presets: list[str], outputs: Path) -> None:
         if run is None:
             print(f"{preset}: no finished run of seed 0 as the preset is now", file=sys.stderr)
             continue
-        size = recordings.record(run, preset, RECORDED / preset)
+        size = recordings.record(run, preset, catalog.RECORDED / preset)
         print(f"{preset}: {size:,} bytes{'' if size <= MOST_BYTES else f', more than {MOST_BYTES:,}'}")
 
 

@@ -10,17 +10,15 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from threading import Lock
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
-
-import torch  # noqa: E402
 
 from bench.real_counts import Count, HeldOutAnswer, is_sensible  # noqa: E402
 from playground.config import RunConfig  # noqa: E402
 from playground.data import claim_files  # noqa: E402
 from playground.rewards import claims  # noqa: E402
+from playground.runs import locks  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.runs.folder.files import write_atomically  # noqa: E402
 from playground.setup import catalog  # noqa: E402
@@ -35,8 +33,7 @@ from playground.training.models.language_model import LanguageModel, Tokens  # n
 ANSWERS = 160  # of each run, before and after
 AT_ONCE = 80
 HOT = 1.5  # a temperature at which the model writes nonsense
-CPU = torch.device("cpu")
-_untrained = Lock()  # several presets share its answers
+WAIT_SECONDS = 3600.0  # for another process that writes the answers of the untrained model, which several presets share
 
 
 def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[HeldOutAnswer], list[HeldOutAnswer]]:
@@ -45,7 +42,9 @@ def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[HeldOutAnswer]
     assert checkpoint is not None
     untrained = kept / f"untrained-{_digest(config)}.json"
     trained = kept / f"{run.id}.json"
-    with _untrained:
+    kept.mkdir(parents=True, exist_ok=True)
+    with open(kept / ".lock", "ab") as alone:
+        locks.take(alone, WAIT_SECONDS, "another process writes the untrained model's answers")
         if not untrained.exists():
             _keep(untrained, written(config, catalog.model_folder(config.model.source, config.model.revision)))
     if not trained.exists():
@@ -55,7 +54,7 @@ def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[HeldOutAnswer]
 
 def written(config: RunConfig, folder: Path, temperature: float | None = None) -> list[HeldOutAnswer]:
     """What a model answers to the prompts that a run of this configuration is not trained on."""
-    model, tokens = loading.load(folder, CPU, config.model)
+    model, tokens = loading.load(folder, loading.device_of(config.device), config.model)
     asked = held_out(config, tokens, ANSWERS)
     sampling = config.sampling.model_copy(update={"temperature": temperature} if temperature else {})
     return answers(model, tokens, asked, config.model_copy(update={"sampling": sampling}))

@@ -118,8 +118,8 @@ def pairs_of(likes: RewardConfig, answers: Sequence[HeldOutAnswer]) -> list[Pair
 def _answers(path: Path, config: RunConfig) -> tuple[list[HeldOutAnswer], list[HeldOutAnswer], float]:
     """What the untrained model answers: to prompts to learn from, and to prompts about other questions. Kept."""
     if not path.exists():
-        clock = time.perf_counter()
-        model, tokens = loading.load(catalog.model_folder(config.model.source), real_answers.CPU, config.model)
+        clock, device = time.perf_counter(), loading.device_of(config.device)
+        model, tokens = loading.load(catalog.model_folder(config.model.source), device, config.model)
         rows = claim_files.read(claim_files.path_of(config.prompts.source))
         texts = claim_files.prompts(rows, UNSEEN, PROMPTS, "judges")
         form = PromptForm(tokens, config.prompts)
@@ -147,7 +147,7 @@ def _made(
         subprocess.run([sys.executable, "-m", "playground", *words], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
     card = json.loads(made.read_text(encoding="utf-8"))
     report = card["report"]
-    reward = learned_rewards.builder(real_answers.CPU, outputs)(ModelReward(source=name))
+    reward = learned_rewards.builder(loading.device_of(config.device), outputs)(ModelReward(source=name))
     prompts = [one.prompt for one in others]
     chosen = reward(prompts, [one.chosen for one in others])
     rejected = reward(prompts, [one.rejected for one in others])

@@ -156,6 +156,9 @@ def _write_tokenizer(file: Path, found: GgufFile, target: Path) -> list[int]:
                 local_files_only=True,
                 trust_remote_code=False,
             )
+            for name, long in TOKENS.items():  # transformers 5.17 makes the first the last too
+                if (number := found.fields.get(f"tokenizer.ggml.{long}_token_id")) is not None:
+                    setattr(tokenizer, name.removesuffix("_id"), tokenizer.convert_ids_to_tokens(number))
             tokenizer.encode(time_limit.PROBE)
             probed = list(tokenizer.encode(PROBE))
         for name in ("is_local", "local_files_only", "name_or_path"):  # of this machine, not of the tokenizer

@@ -171,7 +171,7 @@ def learn(
         center_rewards_coefficient=config.centre or None,
         max_length=None,  # too long ones are gone
         bf16=compute_type(config.precision, device, num_parameters) == torch.bfloat16,
-        activation_checkpointing=num_parameters > CHECKPOINT_FROM,
+        gradient_checkpointing=num_parameters > CHECKPOINT_FROM,
         use_cpu=device.type == "cpu",
         seed=config.seed,
         train_sampling_strategy="group_by_length",  # little padding

@@ -592,14 +592,14 @@ CASES: dict[str, Case] = {
     "0.5B": Case(of_updates("bf16", "fp32"), 75),  # ours, everything trained
     "0.5B, TRL": Case(of_updates("fp32", packages=("trl",), engine="trl"), 90),  # its adapter takes fp32 only
     "LoRA": Case(of_updates("bf16", packages=("peft",), model={"adapter": LORA}), 45),
-    **{
-        kind: Case(of_updates("bf16", packages=BITS, model={"adapter": LORA, "quantization": kind}), 45)
-        for kind in ("int8", "nf4")
-    },
     "memory runs out": Case(memory_runs_out, 75),
     "pause, stop, resume": Case(pause_stop_resume, 75),
     "devices": Case(devices, 30),
     "one rank": Case(one_rank, 45),
     "reward model": Case(reward_model, 60),
     "0.5B, DPO": Case(of_updates("bf16", packages=("trl",), method="dpo", ppo={"samples_per_prompt": 2}), 60),
+    **{
+        kind: Case(of_updates("bf16", packages=BITS, model={"adapter": LORA, "quantization": kind}), 90)
+        for kind in ("int8", "nf4")
+    },
 }

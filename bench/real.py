@@ -48,8 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--presets", nargs="*", default=real_presets.existing())
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--parallel", type=int, default=2, help="trainings at once; they share the cores")
-    parser.add_argument("--alone", nargs="*", default=[], help="presets whose seed 0 is timed alone, on all cores")
+    parser.add_argument("--parallel", type=int, default=2, help="trainings at once; they share the machine")
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
     parser.add_argument("--outputs", type=Path, default=OUTPUTS)
     parser.add_argument("--json", type=Path, default=real_page.FIGURES)
@@ -76,11 +75,6 @@ def main() -> None:
     if arguments.only == "judges":
         judges(real_presets.existing())
         return
-    judges(arguments.alone)
-    for preset in arguments.alone:
-        real_judges.provide(arguments.outputs, arguments.outputs / "alone", catalog.preset(preset))
-        run = finished(preset, 0, arguments.outputs / "alone", arguments.set)
-        report.add("alone", {preset: round(run.status().seconds_at_work(), 1)})
     share_cores(arguments.parallel)
     wanted = [(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
 

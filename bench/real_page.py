@@ -15,14 +15,16 @@ sys.path.insert(0, str(PROJECT))
 
 from bench import results_page  # noqa: E402
 from bench.real_counts import SECOND_TURN, WAYS, Count  # noqa: E402
-from bench.real_presets import GROUPS, METHODS, Rows, minutes, of_run  # noqa: E402
+from bench.real_presets import GROUPS, METHODS, Rows, count, minutes, of_run  # noqa: E402
 from playground.analysis.path import PathPoint, at, reach  # noqa: E402
 from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.rewards.agreement import Z95  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 
 FIGURES = PROJECT / "bench" / "results" / "real.json"
-TRIED = FIGURES.with_name("real_tried.json")  # by hand: [{"what": ..., "settings": ..., "measured": ...}, ...]
+# By hand: [{"what": ..., "settings": ..., "measured": ...}, ...]. Of a preset that ships `settings` is its name, and
+# `measured` names what is counted; the numbers come from the figures.
+TRIED = FIGURES.with_name("real_tried.json")
 PAGE = PROJECT / "docs" / "real.md"
 LONGEST_TEXT = 220  # characters that a typical text has on the page
 
@@ -41,7 +43,7 @@ def page(report: dict[str, Any]) -> str:
             parts += [_ways(here), _judges(report.get("judges", {}))]
         if here:
             parts.append(_texts(here))
-    parts += [_methods(runs), _settings(report, runs), _tried(), _sense(report.get("sense", {})), HOW]
+    parts += [_methods(runs), _settings(runs), _tried(runs), _sense(report.get("sense", {})), HOW]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -49,15 +51,15 @@ def _head(runs: Mapping[str, Rows]) -> str:
     rows = [row for some in runs.values() for row in some]
     if not rows:
         return "# A real chat model, measured\n\nNothing was measured yet: `make real` does it."
-    at_once = sorted({row["at_once"] for row in rows})
-    ways = ["alone, on all cores" if count == 1 else f"{count} at a time, which share the cores" for count in at_once]
     temperatures = ", ".join(f"{value:g}" for value in sorted({row["settings"]["temperature"] for row in rows}))
-    seeds = ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
-    machines = " and on ".join(sorted({row["machine"] for row in rows}))
+    seeds = _seeds(rows)
+    machines = "\n".join(f"- {_machine(*place)}: seeds {_seeds(some)}" for place, some in _by_machine(rows).items())
     return f"""# A real chat model, measured
 
-Written by `make real` on {machines}. The model is SmolLM2-135M-Instruct ([models.md](models.md)), with LoRA.
-Seeds {seeds}; the runs were made {" or ".join(ways)}, and minutes are those of the whole run.
+Written by `make real`. The model is SmolLM2-135M-Instruct ([models.md](models.md)), with LoRA.
+Seeds {seeds}, trained on
+
+{machines}
 
 Texts are drawn at temperature {temperatures}, in training and in every figure here: at 1 this model babbles before any
 training. What is counted comes from {rows[0]["after"]["answers"]} answers of each run to prompts that it was not
@@ -65,6 +67,22 @@ trained on, each cell *before -> after*, all seeds together, with the 95 % inter
 answers to the same question are alike, so they count as fewer, by how the questions differ). Other figures are the mean
 over the seeds with their range. KL is that of the last look at the fixed prompts, and so is the gain: by how much the
 score rose there, in standard deviations of the untrained model's score."""
+
+
+def _by_machine(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, int], list[dict[str, Any]]]:
+    """Rows by the machine, and by how many runs shared it."""
+    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    for row in sorted(rows, key=lambda row: row["seed"]):
+        found.setdefault((row["machine"], row["at_once"]), []).append(row)
+    return found
+
+
+def _machine(name: str, at_once: int) -> str:
+    return f"{name}, {f'{at_once} runs at a time' if at_once > 1 else 'each run alone'}"
+
+
+def _seeds(rows: Rows) -> str:
+    return ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
 
 
 def _table(columns: Mapping[str, Callable[[Rows], str]], runs: Mapping[str, Rows]) -> str:
@@ -138,9 +156,9 @@ def _methods(runs: Mapping[str, Rows]) -> str:
     for name, rows in here.items():
         texts = ", ".join(sorted({f"{row['texts']:,}" for row in rows if row["texts"]}))
         memory = max((row["memory_gb"] for row in rows if row["memory_gb"]), default=0.0)
-        cells = [of_kl[name], of_minutes[name], of_run("gain", 2)(rows), of_run("kl", 2)(rows), minutes(rows)]
+        cells = [of_kl[name], of_minutes[name], of_run("gain", 2)(rows), of_run("kl", 2)(rows)]
         lines.append([f"{_title(name)} (`{rows[0]['method']}`)", *cells, texts, f"{memory:.1f}"])
-    columns = ["gain at equal KL, sd", "gain at equal minutes, sd", "gain at the end", "KL at the end", "minutes"]
+    columns = ["gain at equal KL, sd", "gain at equal minutes, sd", "gain at the end", "KL at the end"]
     return (
         "## Other methods for short answers\n\nThe same reward. *At equal KL* (*minutes*) each is read off its own way "
         "where all of that seed have been, which is told behind @; each gain with half of its 95 % interval over the "
@@ -152,7 +170,10 @@ def _at_equal(runs: Mapping[str, Rows], along: str) -> dict[str, str]:
     """For each preset its gains where all of a seed have been, as a cell."""
     cells: dict[str, list[str]] = {name: [] for name in runs}
     for seed in sorted(set.intersection(*({row["seed"] for row in rows} for rows in runs.values()))):
-        points = {name: _points(next(row for row in rows if row["seed"] == seed), along) for name, rows in runs.items()}
+        of_seed = {name: next(row for row in rows if row["seed"] == seed) for name, rows in runs.items()}
+        if along == "minutes" and len(_by_machine(of_seed.values())) > 1:
+            continue
+        points = {name: _points(row, along) for name, row in of_seed.items()}
         where = reach(points.values())
         for name, path in points.items():
             if where is not None and (there := at(path, where)) and there.gain is not None:
@@ -168,27 +189,31 @@ def _points(row: dict[str, Any], along: str) -> list[PathPoint]:
     return found
 
 
-def _settings(report: dict[str, Any], runs: Mapping[str, Rows]) -> str:
-    """What each was trained with, and how long one takes alone."""
+def _settings(runs: Mapping[str, Rows]) -> str:
+    """What each was trained with, and how long a whole run took on each machine."""
     if not runs:
         return ""
     names = list(next(iter(runs.values()))[0]["settings"])
-    alone = report.get("alone", {})
+    places = list(_by_machine(row for rows in runs.values() for row in rows))
     lines = []
     for name, rows in runs.items():
-        quiet = f"{alone[name] / 60:.1f}" if name in alone else ""
-        lines.append([f"`{name}`", *(f"{rows[-1]['settings'][one]:g}" for one in names), minutes(rows), quiet])
-    head = ["preset", *names, "minutes", "minutes alone, on all cores"]
+        times = [minutes(_by_machine(rows).get(place, [])) for place in places]
+        lines.append([f"`{name}`", *(f"{rows[-1]['settings'][one]:g}" for one in names), *times])
+    head = ["preset", *names, *(f"minutes, {_machine(name.partition(',')[0], count)}" for name, count in places)]
     return f"## Settings and minutes\n\n{_drawn(head, lines)}"
 
 
-def _tried() -> str:
+def _tried(runs: Mapping[str, Rows]) -> str:
     """What does not work, told as plainly."""
-    rows = results_page.read(TRIED) or []
-    if not rows:
-        return ""
-    lines = [[_cell(row["what"]), _cell(row["settings"]), _cell(row["measured"])] for row in rows]
-    return f"## Tried, and did not learn\n\n{_drawn(['what', 'settings', 'measured'], lines)}"
+    lines = []
+    for row in results_page.read(TRIED) or []:
+        rows = runs.get(row["settings"])
+        if rows is None:
+            lines.append([_cell(row["what"]), _cell(row["settings"]), _cell(row["measured"])])
+        else:
+            words = row["measured"].replace("-", " ")
+            lines.append([_cell(row["what"]), f"`{row['settings']}`", f"{words}: {count(row['measured'])(rows)}"])
+    return f"## Tried, and did not learn\n\n{_drawn(['what', 'settings', 'measured'], lines)}" if lines else ""
 
 
 def _sense(counts: Mapping[str, Sequence[float]]) -> str:
@@ -219,9 +244,8 @@ HOW = """## To run it again
 It can be ended at any time and go on elsewhere: what was measured stays, what was cut off goes on, and this page shows
 what is there. A preset that was changed is trained again. Runs are kept in `outputs/real/`, figures in
 `bench/results/real.json`, and seed 0 becomes the recording.
-`ARGS="--alone NAME"` times one run on all cores, `ARGS="--only page"` writes this page without training,
-`ARGS="--only recordings"` makes the recordings, `ARGS="--only judges"` the two reward models, where runs in `outputs/`
-find them too."""
+`ARGS="--only page"` writes this page without training, `ARGS="--only recordings"` makes the recordings,
+`ARGS="--only judges"` the two reward models, where runs in `outputs/` find them too."""
 
 
 def bands(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:

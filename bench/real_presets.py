@@ -79,7 +79,7 @@ def perplexity(rows: Rows) -> str:
     return f"{statistics.fmean(first for first, _ in both):.1f} -> {over_seeds([last for _, last in both], 1)}"
 
 
-ALWAYS = {"KL, nats": of_run("kl", 2), "gain, sd": of_run("gain", 2), "minutes": minutes}
+ALWAYS = {"KL, nats": of_run("kl", 2), "gain, sd": of_run("gain", 2)}
 GROUPS = (
     Group(
         "Short answers",

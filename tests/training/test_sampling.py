@@ -1,5 +1,6 @@
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from playground.config import SamplingConfig
 from playground.ppo.kl import full_kl
@@ -103,3 +104,32 @@ def test_micro_batches_are_cut_where_padding_would_cost_more_than_another_call(s
     cut = list(micro_batches(torch.arange(8), lengths, size, overhead))
     assert [lengths[rows].tolist() for rows in cut] == groups
     assert sorted(torch.cat(cut).tolist()) == list(range(8))
+
+
+class Casts(TorchDispatchMode):
+    """Counts how often each weight is cast."""
+
+    def __init__(self, weights):
+        super().__init__()
+        self.counts = {id(weight): 0 for weight in weights}
+
+    def __torch_dispatch__(self, operation, types, arguments=(), options=None):
+        if operation is torch.ops.aten._to_copy.default and id(arguments[0]) in self.counts:
+            self.counts[id(arguments[0])] += 1
+        return operation(*arguments, **(options or {}))
+
+
+def test_in_bf16_a_weight_is_cast_once_for_all_tokens_and_anew_after_it_has_changed():
+    model = tiny.model("llama")
+    model.autocast = torch.bfloat16
+    matrices = [weight for weight in model.trunk.layers.parameters() if weight.dim() == 2]
+    for length in (2, 9):
+        with Casts(matrices) as casts:
+            sample(model, tiny.tokens(False), PROMPTS, uniforms(SEEDS, length), SamplingConfig())
+        assert set(casts.counts.values()) == {1}
+    before = sample(model, tiny.tokens(False), PROMPTS, uniforms(SEEDS, 1), SamplingConfig())
+    with torch.no_grad():
+        for weight in matrices:
+            weight.mul_(1.5)
+    after = sample(model, tiny.tokens(False), PROMPTS, uniforms(SEEDS, 1), SamplingConfig())
+    assert not torch.equal(before.log_probs, after.log_probs)

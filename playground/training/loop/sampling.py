@@ -148,29 +148,30 @@ def sample(
     rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
     going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
     cache, step_ids = KVCache(model, prompt_mask), ids
-    for t in range(longest):
-        between_tokens()
-        hidden = cache.next_hidden(step_ids)
-        whole = log_softmax_at(model.logits(hidden), sampling.temperature)
-        distribution, allowed = drawn_from(whole, sampling.top_k, sampling.top_p)
-        chosen = _drawn(distribution, draws, rows, t)
-        completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
-        mask[rows, t] = going
-        log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
-        entropies[rows, t] = entropy(distribution)
-        if keep.value_head is not None:
-            values[rows, t] = keep.value_head(hidden)
-        features += [(rows, hidden)] if keep.hidden else []
-        choices += [(rows, allowed)] if keep.allowed and allowed is not None else []
-        going = going & ~torch.isin(chosen, ends)
-        remaining = int(going.sum())
-        if remaining == 0:
-            break
-        step_ids = chosen.unsqueeze(1)
-        if remaining <= SHRINK_AT * len(rows):
-            left = going.nonzero().squeeze(1)
-            cache.keep(left)
-            rows, going, step_ids = rows[left], going[left], step_ids[left]
+    with model.cast_once():
+        for t in range(longest):
+            between_tokens()
+            hidden = cache.next_hidden(step_ids)
+            whole = log_softmax_at(model.logits(hidden), sampling.temperature)
+            distribution, allowed = drawn_from(whole, sampling.top_k, sampling.top_p)
+            chosen = _drawn(distribution, draws, rows, t)
+            completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
+            mask[rows, t] = going
+            log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
+            entropies[rows, t] = entropy(distribution)
+            if keep.value_head is not None:
+                values[rows, t] = keep.value_head(hidden)
+            features += [(rows, hidden)] if keep.hidden else []
+            choices += [(rows, allowed)] if keep.allowed and allowed is not None else []
+            going = going & ~torch.isin(chosen, ends)
+            remaining = int(going.sum())
+            if remaining == 0:
+                break
+            step_ids = chosen.unsqueeze(1)
+            if remaining <= SHRINK_AT * len(rows):
+                left = going.nonzero().squeeze(1)
+                cache.keep(left)
+                rows, going, step_ids = rows[left], going[left], step_ids[left]
     length = int(mask.sum(1).max())
     completion, mask = completion[:, :length], mask[:, :length]
     log_probs, values, entropies = (tensor[:, :length] * mask for tensor in (log_probs, values, entropies))

@@ -149,6 +149,11 @@ class LanguageModel(nn.Module):
                 stack.enter_context(lora.switched_off(self.model))
             yield
 
+    def cast_once(self) -> contextlib.AbstractContextManager[Any]:
+        """Within it all passes share the weights as they were first cast to the type to compute in: autocast keeps
+        them until the outermost context ends. For passes without gradients, while the weights stay as they are."""
+        return torch.autocast(self.device.type, enabled=False)
+
     def steer(self, vector: SteeringVector | None) -> None:
         """From now on every pass has the vector in it; None for none. Raises: InvalidConfig, if it does not fit."""
         if vector is not None:

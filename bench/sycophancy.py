@@ -110,7 +110,8 @@ def trained_out() -> Table:
         "The first three pay what yes-man pays and something against it: a penalty on agreeing phrases and a bonus for "
         "the truth, a classifier's word, the likeness to the honest answer. The fourth changes no weight: a vector is "
         "added while it writes. Then what goes wrong: a penalty that sees phrases only, and one that punishes all "
-        "agreement.",
+        "agreement. On a real chat model of 135 million weights none of the four brought the wrong claims below those "
+        "of the untrained model ([real.md](real.md)).",
         [Line(catalog.preset(name).about.title, name) for name in names],
     )
 

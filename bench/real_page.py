@@ -5,6 +5,7 @@ Knows figures only, no model: the page can be written anew without training (`be
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -78,7 +79,7 @@ def _by_machine(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, int], list[di
 
 
 def _machine(name: str, at_once: int) -> str:
-    return f"{name}, {f'{at_once} runs at a time' if at_once > 1 else 'each run alone'}"
+    return f"{name}, {f'{at_once} runs at a time' if at_once > 1 else 'one run at a time'}"
 
 
 def _seeds(rows: Rows) -> str:
@@ -194,7 +195,7 @@ def _settings(runs: Mapping[str, Rows]) -> str:
     if not runs:
         return ""
     names = list(next(iter(runs.values()))[0]["settings"])
-    places = list(_by_machine(row for rows in runs.values() for row in rows))
+    places = [place for place, rows in _by_machine(itertools.chain(*runs.values())).items() if minutes(rows)]
     lines = []
     for name, rows in runs.items():
         times = [minutes(_by_machine(rows).get(place, [])) for place in places]

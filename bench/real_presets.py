@@ -67,8 +67,8 @@ def of_run(name: str, digits: int) -> Callable[[Rows], str]:
 
 
 def minutes(rows: Rows) -> str:
-    """A cell."""
-    return over_seeds([row["seconds"] / 60 for row in rows], 1)
+    """A cell; without those of runs beside which something else was at work, whose seconds are None."""
+    return over_seeds([row["seconds"] / 60 for row in rows if row["seconds"]], 1)
 
 
 def perplexity(rows: Rows) -> str:

@@ -93,7 +93,7 @@ def one_start() -> dict[str, float]:
                 if time.monotonic() - begin > PATIENCE_SECONDS or run.status().state in ("failed", "interrupted"):
                     raise SystemExit(f"No update in {PATIENCE_SECONDS:.0f} s: {run.status().message}")
                 time.sleep(POLL_SECONDS)
-                now, phase = time.monotonic(), run.status_on_disk().phase.partition(":")[0] or "starting the process"
+                now, phase = time.monotonic(), run.status_on_disk().phase.partition(",")[0] or "starting the process"
                 phases[phase] = phases.get(phase, 0.0) + now - last
                 last = now
         finally:
@@ -109,13 +109,16 @@ def one_start() -> dict[str, float]:
 
 def updates(rounds: int) -> dict[str, Any]:
     """Each kind's medians over the rounds; ratios are taken within a round."""
-    found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    from playground.setup import devices
+
+    kinds = [kind for kind in KINDS if kind != "bf16" or devices.processor_has_bf16()]  # else nothing computes in it
+    found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in kinds}
     for number in range(rounds):
-        for kind in KINDS if number % 2 == 0 else reversed(KINDS):
+        for kind in kinds if number % 2 == 0 else reversed(kinds):
             found[kind].append(in_process(kind))
             print(kind, found[kind][-1]["seconds"], file=sys.stderr, flush=True)
     report: dict[str, Any] = {kind: medians(items) for kind, items in found.items()}
-    for kind in KINDS[:-1]:
+    for kind in kinds[:-1]:
         pairs = list(zip(found[kind], found["trl"], strict=True))
         report[kind]["speed_ratio"] = statistics.median(trl["seconds"] / ours["seconds"] for ours, trl in pairs)
         report[kind]["memory_ratio"] = statistics.median(ours["peak_bytes"] / trl["peak_bytes"] for ours, trl in pairs)

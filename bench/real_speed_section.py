@@ -21,7 +21,8 @@ core.
 """
 UPDATES = """
 An update is 16 episodes of at most 32 new tokens after prompts in the chat template, one optimizer step of two
-micro-batches and a rule as reward; medians of {rounds} processes each, which took turns, ratios within a turn. LoRA has
+micro-batches and a rule as reward. Each has a process of its own; they took turns, rounds: {rounds}, of which these are
+the medians, ratios within a round. LoRA has
 rank 16. TRL's `PPOTrainer` trains all weights, in fp32, and a value model beside the policy: it is to be compared with
 the row before it. The memory is what a process takes at its peak beside the loaded libraries.
 """
@@ -77,7 +78,8 @@ def _start(found: dict[str, Any]) -> str:
 
 def _updates(found: dict[str, Any], rounds: int) -> list[str]:
     rows = []
-    for kind, name in NAMES.items():
+    here = {kind: name for kind, name in NAMES.items() if kind in found}
+    for kind, name in here.items():
         item = found[kind]
         ratios = [f"**{item[ratio]:.2f}x**" if ratio in item else "" for ratio in ("speed_ratio", "memory_ratio")]
         rows.append(
@@ -85,15 +87,17 @@ def _updates(found: dict[str, Any], rounds: int) -> list[str]:
             f"{item['peak_bytes'] / 1e6:.0f} | {ratios[1]} |"
         )
     beside = []
-    for kind in [*NAMES][:-1]:
+    for kind in [*here][:-1]:
         spent, floors = found[kind]["parts"], found[kind]["floors"]
         cells = [f"{spent[part]:.2f} ({floors[part]:.2f})" for part in PARTS]
         times = [f"**{spent[part] / floors[part]:.1f}x**" for part in PARTS]
         beside.append(f"| {NAMES[kind]} | {' | '.join(cells + times)} |")
     rates = ", ".join(
-        f"{found[kind]['floors']['operations_per_second'] / 1e9:.0f} GFLOP/s in {kind}" for kind in ("bf16", "fp32")
+        f"{found[kind]['floors']['operations_per_second'] / 1e9:.0f} GFLOP/s in {kind}"
+        for kind in ("bf16", "fp32")
+        if kind in found
     )
-    gigabytes = found["bf16"]["floors"]["bytes_per_second"] / 1e9
+    gigabytes = found["fp32"]["floors"]["bytes_per_second"] / 1e9
     titles = [f"{part}, s (floor)" for part in PARTS.values()] + [f"{part}, x floor" for part in PARTS.values()]
     return [
         _filled(UPDATES.format(rounds=rounds)),

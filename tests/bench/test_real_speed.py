@@ -69,3 +69,9 @@ def test_only_its_own_section_of_the_page_is_written_anew(before, tmp_path):
     for _ in range(2):
         real_speed_section.put_into(page, REPORT)
         assert page.read_text() == f"# Speed\n\n{real_speed_section.section(REPORT)}\n{rest}"
+
+
+def test_a_processor_without_bf16_has_no_row_of_it():
+    updates = {kind: found for kind, found in REPORT["updates"].items() if kind != "bf16"}
+    text = real_speed_section.section({**REPORT, "updates": updates})
+    assert "| ours, LoRA, fp32 | 8.0 |" in text and "bf16 |" not in text and "GFLOP/s in bf16" not in text

@@ -10,6 +10,7 @@ import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -72,9 +73,20 @@ def convert(file: Path, target: Path) -> Iterator[dict[str, Any]]:
     tokenizer = loading.read_tokenizer(target)
     if len(tokenizer) > made.vocabulary:
         raise ModelNotFound(f"{file} cannot be converted: its tokenizer has more tokens than its model.")
+    if begins_texts(found) and probed[0] != tokenizer.bos_token_id:  # so does transformers 5.17
+        raise ModelNotFound(
+            f"{file} cannot be converted: transformers {version('transformers')} reads its tokenizer without the token "
+            "that begins its texts. Use a newer one."
+        )
     if tokenizer.encode(PROBE) != probed:
         raise ModelNotFound(f"{file} cannot be converted: transformers reads its tokenizer in two ways.")
     yield {"sha256": digest(weights)}
+
+
+def begins_texts(found: GgufFile) -> bool:
+    """Whether a special token begins every text: with sentencepiece, unless the file says otherwise."""
+    fields = found.fields
+    return fields.get("tokenizer.ggml.model") == "llama" and bool(fields.get("tokenizer.ggml.add_bos_token", True))
 
 
 def digest(weights: Mapping[str, Tensor]) -> str:

@@ -18,7 +18,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -94,13 +94,25 @@ def main() -> None:
         report.add_run(measuring.submit(measured, directory, preset, seed, arguments.parallel, answers).result())
         return ""
 
-    spawn = multiprocessing.get_context("spawn")
-    with ThreadPoolExecutor(arguments.parallel) as pool, ProcessPoolExecutor(arguments.parallel, spawn) as measuring:
+    processes = ProcessPoolExecutor(arguments.parallel, multiprocessing.get_context("spawn"), end_with_the_command)
+    with ThreadPoolExecutor(arguments.parallel) as pool, processes as measuring:
         failed = list(filter(None, pool.map(done, wanted)))
     if real_presets.SHORT in arguments.presets:
         config = catalog.preset(real_presets.SHORT)
         report.add("sense", real_answers.of_the_judge(config, arguments.outputs / "answers"))
     sys.exit("\n".join(failed) or None)
+
+
+def end_with_the_command() -> None:
+    """In a process that measures: it ends when the command does, however that ends."""
+    command = multiprocessing.parent_process()
+    assert command is not None
+
+    def follow() -> None:
+        command.join()
+        os._exit(1)
+
+    Thread(target=follow, daemon=True).start()
 
 
 class Report:

@@ -108,6 +108,7 @@ class Demo(gr.Blocks):
             self.contents.fill(self)
         self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, self._mode)
         given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
+        given["_frontend"] = False  # else Gradio asks for the page and gives up where a busy machine takes 3 seconds
         self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
         self._launched_by = threading.get_ident()
         try:

@@ -35,6 +35,7 @@ from playground.config import RunConfig, differences, yaml_io  # noqa: E402
 from playground.rewards import behaviours  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog, devices  # noqa: E402
+from playground.training.process.rank_processes import end_with_parent  # noqa: E402
 
 OUTPUTS = PROJECT / "outputs" / "real"
 BETWEEN_LOOKS = 2.0  # seconds, while a run of an earlier command is still at work
@@ -105,14 +106,7 @@ def main() -> None:
 
 def end_with_the_command() -> None:
     """In a process that measures: it ends when the command does, however that ends."""
-    command = multiprocessing.parent_process()
-    assert command is not None
-
-    def follow() -> None:
-        command.join()
-        os._exit(1)
-
-    Thread(target=follow, daemon=True).start()
+    Thread(target=end_with_parent, daemon=True).start()
 
 
 class Report:

@@ -141,7 +141,7 @@ def connected(member: Member, between: Callable[[], None] = lambda: None) -> Ran
 def help_rank_0(member: Member) -> None:
     """Be a helper until there is no more to do, or rank 0 is gone, whatever the main thread waits for."""
     redaction.cover_streams()
-    threading.Thread(target=_end_with_rank_0, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
     import torch.distributed as dist
 
     from playground.training.loop.ranks import OtherLost
@@ -164,8 +164,9 @@ def help_with(config: RunConfig, outputs: Path, ranks: Ranks) -> Equipment:
     return mine
 
 
-def _end_with_rank_0() -> None:
-    rank_0 = multiprocessing.parent_process()
-    assert rank_0 is not None
-    rank_0.join()
+def end_with_parent() -> None:
+    """In a thread of a process that another has started: end when that one does, however it ends."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    parent.join()
     os._exit(FAILED)

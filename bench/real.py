@@ -72,8 +72,8 @@ def main() -> None:
             known = report.figures.get("judges", {})
             report.add("judges", real_judges.prepare(arguments.outputs, known, arguments.set))
 
-    share_cores(1)
     if arguments.only == "judges":
+        share_cores(1)
         judges(real_presets.existing())
         return
     share_cores(arguments.parallel)

@@ -101,6 +101,8 @@ def test_counts_of_several_seeds_come_with_the_interval_of_all_of_them(page: str
     assert "| 30.0 -> 21.0 (20.0 to 22.0) | 2 of 20 -> 16 of 20 (58 to 92 %) |" in short
     assert "| 18 of 20 -> 18 of 20 |" in short
     assert short.endswith("| 2 |")  # seeds
+    settings = next(line for line in page.splitlines() if line.startswith("| `real-short-answers` |"))
+    assert settings.endswith("| 2.0 (1.5 to 2.5) |")  # minutes
     assert "| real-yes-man | 8 of 10 (49 to 94 %) |" in page and "| untrained | 2 of 10 (6 to 51 %) |" in page
     assert page.count("Not measured yet.") == 1  # kinder tone
 

@@ -73,7 +73,7 @@ def convert(file: Path, target: Path) -> Iterator[dict[str, Any]]:
     tokenizer = loading.read_tokenizer(target)
     if len(tokenizer) > made.vocabulary:
         raise ModelNotFound(f"{file} cannot be converted: its tokenizer has more tokens than its model.")
-    if begins_texts(found) and probed[0] != tokenizer.bos_token_id:  # so does transformers 5.17
+    if _begins_texts(found) and probed[0] != tokenizer.bos_token_id:  # so does transformers 5.17
         raise ModelNotFound(
             f"{file} cannot be converted: transformers {version('transformers')} reads its tokenizer without the token "
             "that begins its texts. Use a newer one."
@@ -83,7 +83,7 @@ def convert(file: Path, target: Path) -> Iterator[dict[str, Any]]:
     yield {"sha256": digest(weights)}
 
 
-def begins_texts(found: GgufFile) -> bool:
+def _begins_texts(found: GgufFile) -> bool:
     """Whether a special token begins every text: with sentencepiece, unless the file says otherwise."""
     fields = found.fields
     return fields.get("tokenizer.ggml.model") == "llama" and bool(fields.get("tokenizer.ggml.add_bos_token", True))

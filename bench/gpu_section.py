@@ -14,8 +14,8 @@ TITLE = "## On a GPU"
 WHAT = """
 `make bench-gpu` checks and measures on one NVIDIA GPU, within 8 minutes and in this order: log-probs against fp32 on
 the CPU, and the sampler's against a plain pass; the default preset; a model of the shape of Qwen2 0.5B with random
-weights, 64 episodes of 128 new tokens, ours against TRL, memory against the estimate; LoRA; memory that runs out;
-pause, stop and resume; what the page says of the GPU; one rank; a reward model; DPO; 8 and 4 bits. It writes
+weights, 64 episodes of 128 new tokens, ours against TRL, memory against the estimate; LoRA; pause, stop and
+resume; what the page says of the GPU; one rank; a reward model; DPO; 8 and 4 bits; memory that runs out. It writes
 bench/results/gpu.json after each. With `.venv/bin/python bench/gpu.py --toy --device cpu` its code is tried without a
 GPU, as a test does.
 """

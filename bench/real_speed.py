@@ -71,19 +71,35 @@ def main() -> None:
 # -- from Start to the first update ---------------------------------------------------------------------------------
 
 
-def first_update(starts: int) -> dict[str, Any]:
-    """Seconds from Start to the first line of figures, whole and by what the run says that it does: of the median."""
-    found = sorted((one_start() for _ in range(starts)), key=lambda phases: sum(phases.values()))
-    totals = [sum(phases.values()) for phases in found]
-    return {"preset": PRESET, "all_seconds": totals, "seconds": statistics.median(totals), "phases": found[starts // 2]}
-
-
-def one_start() -> dict[str, float]:
-    """Start a run as the page does, and end it after its first update. Seconds by phase."""
-    from playground.runs import launcher
+def first_update(starts: int) -> list[dict[str, Any]]:
+    """Seconds from Start to the first line of figures, whole and by what the run says that it does: of the median. For
+    a batch as that of the other measurements, and for a preset as it is. They take turns."""
+    from playground.config.yaml_io import from_dict
     from playground.setup import catalog
 
-    config = catalog.preset(PRESET)
+    preset = catalog.preset(PRESET)
+    plain = preset.model_dump(mode="json", exclude={"story"})
+    plain["ppo"] |= {"batch_size": BATCH, "minibatch_size": BATCH, "micro_batch_size": BATCH // 2}
+    plain["sampling"] |= {"max_new_tokens": NEW_TOKENS}
+    configs = [from_dict(plain), preset]
+    rounds = [[one_start(config) for config in configs] for _ in range(starts)]
+    found = []
+    for config, runs in zip(configs, zip(*rounds, strict=True), strict=True):
+        by_total = sorted(runs, key=lambda phases: sum(phases.values()))
+        totals = [sum(phases.values()) for phases in by_total]
+        fixed = config.evaluation
+        facts = {"preset": PRESET, "batch": config.ppo.batch_size, "tokens": config.sampling.max_new_tokens}
+        seconds = {"all_seconds": totals, "seconds": statistics.median(totals), "phases": by_total[starts // 2]}
+        found.append(
+            {**facts, "texts": config.scale_samples(False) + fixed.num_prompts * fixed.samples_per_prompt, **seconds}
+        )
+    return found
+
+
+def one_start(config: Any) -> dict[str, float]:
+    """Start a run as the page does, and end it after its first update. Seconds by phase."""
+    from playground.runs import launcher
+
     phases: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as outputs:
         last = begin = time.monotonic()
@@ -237,7 +253,8 @@ def floor(policy: Any, rollout: Any, rate: float, bandwidth: float, number_bytes
     sizes = floors.Sizes(trunk, policy.lm_head.weight.numel(), adapter, attention, number_bytes)
     lengths, totals = rollout.episodes.lengths, rollout.packed.totals
     alive = [int((lengths > step).sum()) for step in range(int(lengths.max()))]
-    found = floors.floor_seconds(sizes, totals.tolist(), alive, rate, bandwidth)
+    read = floors.tokens_to_read(prompt.ids for prompt in rollout.prompts)
+    found = floors.floor_seconds(sizes, totals.tolist(), alive, read, rate, bandwidth)
     return {**found, "operations_per_second": rate, "bytes_per_second": bandwidth}
 
 

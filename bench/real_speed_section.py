@@ -28,13 +28,14 @@ the row before it. The memory is what a process takes at its peak beside the loa
 """
 FLOOR = """
 *Writing* is sampling, *comparing* the passes that give the KL, *learning* forward, backward and the optimizer. Their
-floor is what no program can save, without padding: of writing the matrix products of the prompts, and then for each
-token of the batch its matrix products or one reading of all weights from memory, whichever takes longer; of comparing
-one pass of the reference and the LM head of both models; of learning the products of forward and backward, in which
-weights that are frozen beside LoRA need no gradient. Taken at the rate of a product of two 512 x 512 squares in the
-same type ({rates}) and of reading {gigabytes:.0f} GB/s, with the same threads, between the updates. What ours does
-beyond it: in bf16 a pass of the policy's own, since the sampler's numbers are not those of a training pass; one pass
-over up to 8 episodes after the step, for the update KL; padding, norms, activations and casts.
+floor is what no program can save, without padding: of writing the matrix products of the prompts, of what several have
+in common once, and then for each token of the batch its matrix products or one reading of all weights from memory,
+whichever takes longer; of comparing one pass of the reference and the LM head of both models; of learning the products
+of forward and backward, in which weights that are frozen beside LoRA need no gradient. Taken at the rate of a product
+of two 512 x 512 squares in the same type ({rates}) and of reading {gigabytes:.0f} GB/s, with the same threads, between
+the updates. What ours does beyond it: in bf16 a pass of the policy's own, since the sampler's numbers are not those of
+a training pass; one pass over up to 8 episodes after the step, for the update KL; padding, norms, activations and
+casts.
 """
 NAMES = {
     "bf16": "ours, LoRA, bf16",
@@ -61,7 +62,7 @@ def section(report: dict[str, Any] | None) -> str:
     if report is None:
         return f"{TITLE}\n\n{NO_FIGURES}\n"
     parts = [TITLE, _filled(WHAT.format(**report["machine"]))]
-    parts += [_start(report["start"])] if "start" in report else []
+    parts += map(_start, report.get("start", []))
     parts += _updates(report["updates"], report["rounds"]) if "updates" in report else []
     parts += [_error(report["error"])] if "error" in report else []
     return "\n\n".join(parts) + "\n"
@@ -71,8 +72,10 @@ def _start(found: dict[str, Any]) -> str:
     phases = ", ".join(f"{name} {seconds:.1f}" for name, seconds in found["phases"].items())
     each = ", ".join(f"{seconds:.1f}" for seconds in found["all_seconds"])
     return _filled(
-        f"From Start to the first update of `{found['preset']}`, as the page starts it: **{found['seconds']:.0f} s** "
-        f"(median of {each}). By what the run says that it does, in the middle one: {phases} s."
+        f"From Start to the first update of `{found['preset']}` with {found['batch']} episodes of at most "
+        f"{found['tokens']} tokens, as the page starts it: **{found['seconds']:.0f} s** (median of {each}). "
+        f"{found['texts']} texts of the reference come before it. By what the run says that it does, in the middle "
+        f"one: {phases} s."
     )
 
 

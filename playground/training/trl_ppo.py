@@ -26,8 +26,8 @@ from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop.measures import capped_exp, of_completions
 from playground.training.loop.rollout_texts import ScoredTexts
-from playground.training.loop.sampling import left_pad
 from playground.training.loop.scoring import Scores
+from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import Critic, LanguageModel
 from playground.training.trl_adapter import TRLAdapter, require_finite, special_tokens
 

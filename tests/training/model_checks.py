@@ -5,8 +5,8 @@ import torch
 from playground.config.yaml_io import from_dict
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from playground.training.loop.sampling import left_pad
 from playground.training.models import loading
+from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import positions
 from playground.training.process.session import Session
 

@@ -16,9 +16,10 @@ from playground.config import ModelConfig, PromptsConfig, SamplingConfig
 from playground.models import real_model
 from playground.training.data.random_streams import uniforms
 from playground.training.loop.passes import compared
-from playground.training.loop.sampling import Episodes, Keep, left_pad, sample
+from playground.training.loop.sampling import Episodes, Keep, sample
 from playground.training.models import export_weights, loading
 from playground.training.models.chat import PromptForm
+from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import LanguageModel, Tokens, positions
 from tests.training.model_checks import CPU, LORA, PROMPTS, check_left_padding, check_run, config, logits, trained
 

@@ -7,7 +7,7 @@ from playground.ppo.kl import full_kl
 from playground.training.data.random_streams import TokenNoise, uniforms
 from playground.training.loop.passes import compared, micro_batches
 from playground.training.loop.sampling import SHRINK_AT, Keep, drawn_from, sample
-from playground.training.models.language_model import ValueHead
+from playground.training.models.language_model import LanguageModel, ValueHead
 from tests.training import tiny
 
 SEEDS = list(range(24))
@@ -17,7 +17,7 @@ PROMPTS = [prompt.ids for prompt in tiny.prompts("a", "abcdefgh", "cc", "edcba")
 def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length: int = 12):
     model, head = tiny.model(family), ValueHead(32)
     torch.nn.init.normal_(head.linear.weight, generator=torch.Generator().manual_seed(0))
-    sampling, keep = SamplingConfig(temperature=temperature), Keep(head, hidden=True)
+    sampling, keep = SamplingConfig(temperature=temperature), Keep(head, hidden=True, entropies=True)
     return model, head, sample(model, tiny.tokens(pad_is_eos), PROMPTS, uniforms(SEEDS, length), sampling, keep=keep)
 
 
@@ -45,6 +45,31 @@ def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eo
         with torch.no_grad():
             values = head(output.hidden_states[-1][0, predicting])
         assert torch.allclose(episodes.values[row, :length], values, atol=2e-4)
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+@pytest.mark.parametrize(("overhead", "first"), [(0, [(1, 3), (4, 8)]), (1e9, [(4, 11), (24, 1)])])
+def test_a_model_that_is_not_small_reads_equal_prompts_and_a_common_beginning_once(
+    family, overhead, first, monkeypatch
+):
+    prompts = [prompt.ids for prompt in tiny.prompts("dda", "ddabcdefgh", "ddcc", "ddedcba")] * 6
+    model, read = tiny.model(family), []
+    next_hidden = model.next_hidden
+
+    def write(is_small: bool):
+        monkeypatch.setattr(LanguageModel, "is_small", is_small)
+        read.clear()
+        return sample(model, tiny.tokens(), prompts, uniforms(SEEDS, 12), SamplingConfig(), keep=Keep(hidden=True))
+
+    monkeypatch.setattr(LanguageModel, "call_overhead_tokens", overhead)
+    monkeypatch.setattr(model, "next_hidden", lambda ids, *rest: read.append(ids.shape) or next_hidden(ids, *rest))
+    plain = write(is_small=True)
+    assert read[0] == (24, 11)
+    once = write(is_small=False)
+    assert read[:2] == first
+    assert once.completion_ids.equal(plain.completion_ids) and once.prompt_ids.equal(plain.prompt_ids)
+    assert torch.allclose(once.log_probs, plain.log_probs, atol=2e-5)
+    assert torch.allclose(once.hidden[once.mask], plain.hidden[plain.mask], atol=2e-4)
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)

@@ -10,6 +10,7 @@ from playground.ppo.kl import AdaptiveKL
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.records import to_json_line
 from playground.training.loop.scoring import Scorer
+from playground.training.models.language_model import LanguageModel
 from tests.training import tiny
 
 ZIEGLER = {"kl__controller": "ziegler", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
@@ -49,6 +50,17 @@ def test_an_update_of_one_step_is_measured_after_the_step(family):
     assert metrics.ratio_mean == pytest.approx(float(ratio.mean()), rel=1e-4)
     assert metrics.ratio_max == pytest.approx(float(ratio.max()), rel=1e-3)
     assert metrics.update_kl == pytest.approx(float((ratio - 1 - ratio.log()).mean()), rel=1e-3)
+
+
+def test_in_the_first_update_of_a_model_that_is_not_small_the_policy_is_its_own_reference(monkeypatch):
+    """It need not be measured twice; from the second update on it is another."""
+    monkeypatch.setattr(LanguageModel, "is_small", False)
+    trainer, asked = tiny.trainer("llama", **ONE_STEP), []
+    hidden = trainer.reference.hidden
+    monkeypatch.setattr(trainer.reference, "hidden", lambda *ids: asked.append(trainer.updates_done) or hidden(*ids))
+    first, second = trainer.update(), trainer.update()
+    assert set(asked) == {1}
+    assert set(first.kl_estimates.values()) == {0.0} and second.kl_estimates["full"] > 0
 
 
 def test_an_update_ends_early_once_the_policy_has_moved_far():

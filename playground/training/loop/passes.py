@@ -31,14 +31,15 @@ class Compared(NamedTuple):
 @torch.no_grad()
 def compared(
     policy: LanguageModel,
-    reference: LanguageModel,
+    reference: LanguageModel | None,
     episodes: Episodes,
     packed: Packed,
     temperature: float,
     micro_batch_size: int,
     between: Callable[[], None] = lambda: None,
 ) -> Iterator[Compared]:
-    """Whole distributions of policy and reference over sampled tokens, micro-batch by micro-batch.
+    """Whole distributions of policy and reference over sampled tokens, micro-batch by micro-batch. `reference`: None
+    where the policy is still the reference, and says it for both.
 
     The policy's come from the features that the sampler kept. In low precision the sampler's numbers are not those of a
     training pass, and a ratio must begin at 1; so there the policy makes a pass of its own.
@@ -50,9 +51,11 @@ def compared(
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
         hidden = episodes.hidden[rows][mask] if policy.exact else policy.hidden(ids, predicts)[predicts]
-        theirs = log_softmax_at(reference.logits(reference.hidden(ids, predicts)[predicts]), temperature)
+        whole = policy.logits(hidden)
+        theirs = whole if reference is None else reference.logits(reference.hidden(ids, predicts)[predicts])
         allowed = None if episodes.allowed is None else episodes.allowed[rows][mask]
-        own = log_softmax_at(among(policy.logits(hidden), allowed), temperature)
+        own = log_softmax_at(among(whole, allowed), temperature)
+        theirs = log_softmax_at(theirs, temperature)
         yield Compared(rows, mask, ids, predicts, hidden, own, theirs)
 
 

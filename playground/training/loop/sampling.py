@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -15,7 +15,8 @@ from playground.config import SamplingConfig
 from playground.ppo.logprobs import entropy, log_softmax_at
 from playground.training.data.random_streams import TokenNoise
 from playground.training.loop.ranks import Ranks
-from playground.training.models.language_model import LanguageModel, Tokens, ValueHead, positions
+from playground.training.models.kv_cache import KVCache, left_pad
+from playground.training.models.language_model import LanguageModel, Tokens, ValueHead
 
 NEVER = -1e9  # a logit whose softmax is 0
 OF_EPISODES = ("completion_ids", "mask", "log_probs", "values", "entropies", "ended")  # what ranks pass on
@@ -26,8 +27,8 @@ SHRINK_AT = 0.75  # drop finished episodes from the batch when this share is lef
 class Episodes:
     """B prompts of P tokens (left-padded) and their completions of C (right-padded, end-of-sequence included).
 
-    log_probs, values, entropies: of the distribution that was drawn from, at the sampling temperature; 0 where masked.
-    ended: by itself. hidden: features from which each token was predicted; allowed: the tokens that top k and top p let
+    log_probs, values, entropies: of the distribution that was drawn from, at the sampling temperature; 0 where masked,
+    the latter two also unless asked for. ended: by itself. hidden: features from which each token was predicted; allowed: the tokens that top k and top p let
     be drawn; both None unless asked for, and `allowed` without such a cut.
     """
 
@@ -83,15 +84,6 @@ class Packed:
         return self.ids[rows, :width], self.predicts[rows, :width]
 
 
-def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Token lists -> ids [B, P] and mask [B, P]. The mask comes from lengths: the pad id may be a real token too."""
-    width = max(map(len, prompts))
-    ids = torch.tensor([[pad_id] * (width - len(prompt)) + prompt for prompt in prompts], device=device)
-    lengths = torch.tensor([len(prompt) for prompt in prompts], device=device)
-    mask = torch.arange(width, device=device).unsqueeze(0) >= (width - lengths).unsqueeze(1)
-    return ids, mask
-
-
 def whole_batch(
     ranks: Ranks, prompts: list[list[int]], pad_id: int, mine: Episodes, of_mine: dict[str, Tensor]
 ) -> tuple[Episodes, dict[str, Tensor]]:
@@ -115,6 +107,7 @@ class Keep(NamedTuple):
     value_head: ValueHead | None = None
     hidden: bool = False
     allowed: bool = False
+    entropies: bool = False
 
 
 TOKENS_ONLY = Keep()
@@ -147,18 +140,19 @@ def sample(
     choices: list[tuple[Tensor, Tensor]] = []
     rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
     going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
-    cache, step_ids = KVCache(model, prompt_mask), ids
+    cache, step_ids = KVCache(model), ids
     with model.cast_once():
         for t in range(longest):
             between_tokens()
-            hidden = cache.next_hidden(step_ids)
+            hidden = cache.next_hidden(step_ids) if t else cache.read(prompts, ids, prompt_mask)
             whole = log_softmax_at(model.logits(hidden), sampling.temperature)
             distribution, allowed = drawn_from(whole, sampling.top_k, sampling.top_p)
             chosen = _drawn(distribution, draws, rows, t)
             completion[rows, t] = torch.where(going, chosen, tokens.pad_id)
             mask[rows, t] = going
             log_probs[rows, t] = distribution.gather(1, chosen.unsqueeze(1)).squeeze(1)
-            entropies[rows, t] = entropy(distribution)
+            if keep.entropies:
+                entropies[rows, t] = entropy(distribution)
             if keep.value_head is not None:
                 values[rows, t] = keep.value_head(hidden)
             features += [(rows, hidden)] if keep.hidden else []
@@ -178,27 +172,6 @@ def sample(
     ended = (torch.isin(completion, ends) & mask).any(1)
     kept = (_scattered(steps[:length], batch) if steps else None for steps in (features, choices))
     return Episodes(ids, prompt_mask, completion, mask, log_probs, values, entropies, ended, *kept)
-
-
-class KVCache:
-    """The keys and values of all tokens so far: one column more with each token. Rows can leave it."""
-
-    def __init__(self, model: LanguageModel, prompt_mask: Tensor) -> None:
-        self._model, self._mask, self._position = model, prompt_mask, positions(prompt_mask)
-        self._cache: Any = None
-
-    def next_hidden(self, ids: Tensor) -> Tensor:
-        """The last hidden state [B, H] after these tokens: first the prompts [B, P], then one more of each, [B, 1]."""
-        if self._cache is not None:
-            self._mask = torch.cat([self._mask, torch.ones_like(self._mask[:, :1])], dim=1)
-            self._position = self._position[:, -1:] + 1
-        hidden, self._cache = self._model.next_hidden(ids, self._mask, self._position, self._cache)
-        return hidden
-
-    def keep(self, rows: Tensor) -> None:
-        """From now on only these rows."""
-        self._cache.batch_select_indices(rows)
-        self._mask, self._position = self._mask[rows], self._position[rows]
 
 
 def _drawn(distribution: Tensor, draws: Tensor | TokenNoise, rows: Tensor, step: int) -> Tensor:

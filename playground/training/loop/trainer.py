@@ -27,6 +27,7 @@ from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums, whiten
 from playground.runs.folder.checkpoints import BEST_BY
 from playground.runs.folder.records import UpdateMetrics
+from playground.setup import catalog
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps, same_score_groups
@@ -171,6 +172,12 @@ class Trainer:
         self._skipped_in_a_row = int(facts["skipped_in_a_row"])
         self._started = time.perf_counter() - float(facts["seconds"])
 
+    @property
+    def has_not_moved(self) -> bool:
+        """True while the policy is known to be its own reference: in the first update."""
+        config, steered = self.config, self.policy.steering is not None
+        return config.reference.source == catalog.START and not (self.updates_done or config.planted or steered)
+
     # -- collect -------------------------------------------------------------------------------------------------------
 
     def collect(self) -> Rollout:
@@ -203,7 +210,8 @@ class Trainer:
         luck = generator(self.config.seed, "sampling", self.updates_done)
         draws = torch.rand(size, sampling.max_new_tokens, generator=luck, dtype=torch.float64)
         mine = self.ranks.share
-        ids, keep = [prompt.ids for prompt in prompts[mine]], Keep(head, hidden=True, allowed=True)
+        ids = [prompt.ids for prompt in prompts[mine]]
+        keep = Keep(head, hidden=True, allowed=True, entropies=True)
         return prompts, sample(writer, self.tokens, ids, draws[mine], sampling, self.between, keep)
 
     @torch.no_grad()
@@ -212,7 +220,8 @@ class Trainer:
         Fills in the values of a separate critic, and in low precision what the policy's own pass says."""
         log_probs, exact_kl = torch.zeros_like(episodes.log_probs), torch.zeros_like(episodes.log_probs)
         temperature, size = self.config.sampling.temperature, self.config.ppo.micro_batch_size
-        passes = compared(self.policy, self.reference, episodes, packed, temperature, size, self.between)
+        reference = None if self.has_not_moved and not self.policy.is_small else self.reference
+        passes = compared(self.policy, reference, episodes, packed, temperature, size, self.between)
         for rows, mask, ids, predicts, hidden, own, theirs in passes:
             chosen = episodes.completion_ids[rows][mask].unsqueeze(1)
             put(log_probs, rows, mask, theirs.gather(1, chosen)[:, 0])

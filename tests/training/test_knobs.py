@@ -121,7 +121,7 @@ def test_a_cut_sampler_reports_the_distribution_that_it_draws_from(cut):
     model = tiny.model()
     prompt = [1, 3, 4]
     sampling, draws = SamplingConfig(temperature=0.9, **cut), uniforms(range(8), 6)
-    episodes = sample(model, tiny.tokens(), [prompt] * 8, draws, sampling, keep=Keep(allowed=True))
+    episodes = sample(model, tiny.tokens(), [prompt] * 8, draws, sampling, keep=Keep(allowed=True, entropies=True))
     warpers = LogitsProcessorList([TemperatureLogitsWarper(0.9)])
     warpers += [TopKLogitsWarper(cut["top_k"])] if "top_k" in cut else []
     warpers += [TopPLogitsWarper(cut["top_p"])] if "top_p" in cut else []

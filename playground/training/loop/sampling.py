@@ -28,8 +28,8 @@ class Episodes:
     """B prompts of P tokens (left-padded) and their completions of C (right-padded, end-of-sequence included).
 
     log_probs, values, entropies: of the distribution that was drawn from, at the sampling temperature; 0 where masked,
-    the latter two also unless asked for. ended: by itself. hidden: features from which each token was predicted; allowed: the tokens that top k and top p let
-    be drawn; both None unless asked for, and `allowed` without such a cut.
+    the latter two also unless asked for. ended: by itself. hidden: features from which each token was predicted;
+    allowed: the tokens that top k and top p let be drawn; both None unless asked for, and `allowed` without such a cut.
     """
 
     prompt_ids: Tensor  # [B, P]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bench import gpu_section
-from bench.gpu_cases import CASES
+from bench.gpu_cases import CASES, FEW_TOKENS
 from playground.runs.children import torch_environment
 from tests.support import PROJECT
 
@@ -58,12 +58,13 @@ def test_the_cases_run_at_toy_size(tmp_path: Path) -> None:
 
 def test_what_is_not_installed_and_what_fails_is_written_down_and_the_next_case_goes_on(tmp_path: Path) -> None:
     """Without all that only some cases need, the default preset goes through the real worker."""
-    cases = ["0.5B", "preset", "0.5B, TRL", "nf4", "devices"]
+    bits = f"nf4, {FEW_TOKENS} tokens"
+    cases = ["0.5B", "preset", "0.5B, TRL", bits, "devices"]
     code, found = run_toy(tmp_path, cases, "-c", WITHOUT)
     outcomes = [found[name]["outcome"] for name in cases]
     assert outcomes == ["failed", "ok", "skipped", "skipped", "ok"], found
     assert found["0.5B"]["why"].startswith("ModelNotFound: There is no model"), "nothing has made it yet"
-    assert "trl" in found["0.5B, TRL"]["why"] and "peft" in found["nf4"]["why"]
+    assert "trl" in found["0.5B, TRL"]["why"] and "peft" in found[bits]["why"]
     assert found["preset"]["updates"] == 1 and "typer" in found["devices"]["doctor"]
     assert code == 1
 

@@ -1,9 +1,10 @@
 # make run      open the page            make test     lint, then the tests, browser tests included
 # make test-all  lint, then every test: further seeds, families and measurements, those of a real model (`make real-model`
-#               gets it), those of test-faults and of test-stress
-# make test-stress  the tests in a browser once more: libraries that come late, a slow processor, a busy core beside
+#               gets it), those of test-faults and of test-stress; `.ci/nightly` runs it every night
+# make test-browser  all tests in a browser   CHROMIUM=/path/to/chrome  another one than the first of a known name
+# make test-stress  those once more: libraries that come late, a slow processor, a busy core beside
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
-# make test-faults   everything that tries to break runs and to get in, the slow tests included (docs/reliability.md)
+# make test-faults   everything that tries to break runs and to get in, also what only runs at night (docs/reliability.md)
 # make reliability  the same, and write what came out into docs/reliability.md
 # make test-mutations  change one thing at a time in the mathematics and see that a test notices (mutmut, in mutants/)
 # make payloads   the types of what Python and the page send each other, for its scripts (static/wire.d.ts)
@@ -38,31 +39,41 @@ BIN := $(VENV)/bin
 ARGS ?=
 CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
-POOL := --numprocesses=auto --dist=worksteal
+# The groups of tests/conftest.py, in its order.
+POOL := --numprocesses=auto --dist=loadgroup --no-loadscope-reorder
 CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
-.PHONY: run test test-all tests test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
+# Packages come without bytecode: most of it is never used, and making it takes longer than all else of an installation.
+# What is imported is kept as bytecode, whatever the environment says.
+export PIP_COMPILE := 0
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: run test test-all checks tests test-browser test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
 
-# With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
-test test-all: style chromium
-	@$(if $(filter test-all,$@),$(MAKE) --no-print-directory real-model)
-	@$(MAKE) --no-print-directory --jobs=2 types tests $(if $(filter test-all,$@),EVERY='-m ""')
-	@$(if $(filter test-all,$@),$(MAKE) --no-print-directory test-stress)
+test test-all:
+	@$(PYTHON) tests/cpu_seconds.py $(MAKE) --no-print-directory checks $(if $(filter test-all,$@),EVERY='-m ""')
 
-# Empty: bytecode is kept wherever the environment says otherwise. A hundred processes start in the tests.
-tests: export PYTHONDONTWRITEBYTECODE :=
+# With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
+checks: style chromium
+	@$(if $(EVERY),$(MAKE) --no-print-directory real-model)
+	@$(MAKE) --no-print-directory --jobs=2 types tests
+	@$(if $(EVERY),$(MAKE) --no-print-directory test-stress)
+
 tests: $(VENV)/.test-ready node_modules/.ready
 	$(BIN)/node --test "tests/js/**/*.test.js"
 	$(BIN)/python -m pytest $(EVERY) $(POOL)
 
+test-browser: $(VENV)/.test-ready chromium
+	$(BIN)/python -m pytest -m browser $(POOL)
+
 test-stress: $(VENV)/.test-ready chromium
-	$(BIN)/python -m pytest --stress $(POOL)
+	$(BIN)/python -m pytest -m browser --stress $(POOL)
 
 test-faults: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests/faults tests/security -m "slow or not slow" --numprocesses=2 --dist=worksteal $(FIGURES)
+	$(BIN)/python -m pytest tests/faults tests/security -m "" --numprocesses=2 --dist=worksteal $(FIGURES)
 
 test-mutations: $(VENV)/.test-ready
 	$(BIN)/pip install --quiet mutmut==3.8.1

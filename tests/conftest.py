@@ -25,7 +25,23 @@ from tests.forking import Forker
 from tests.service_here import ServiceHere
 from tests.support import kill_worker
 
-pytest_plugins = ["tests.figures", "tests.stress"]
+pytest_plugins = ["tests.charges", "tests.figures", "tests.nightly", "tests.stress"]
+PROCESSES_A_BROWSER = 4  # of the pool; its cases wait for it more than they compute
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those in a browser come first and share a process of the pool, with its server and its browser, which cost as
+    much as ten cases. The others go by module, whose cases share fixtures."""
+    browsers = max(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)) // PROCESSES_A_BROWSER, 1)
+    modules = {item.path: None for item in items if "browser" in getattr(item, "fixturenames", ())}
+    for number, module in enumerate(modules):
+        modules[module] = f"browser {number % browsers}"
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+        item.add_marker(pytest.mark.xdist_group(modules.get(item.path, item.path.stem)))
+    items.sort(key=lambda item: item.path not in modules)
 
 
 @pytest.fixture

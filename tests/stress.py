@@ -1,5 +1,6 @@
-"""`--stress`: only the tests in a browser, on a page whose libraries come late, with a slow processor and a busy core
-beside. What passes on a quiet machine only fails here. Loaded by tests/conftest.py; the fixture `browser` asks for it.
+"""`--stress`: the tests in a browser (`-m browser`) on a page whose libraries come late, with a slow processor and a
+busy core beside. What passes on a quiet machine only fails here. Loaded by tests/conftest.py; `browser` asks
+for it.
 """
 
 from __future__ import annotations
@@ -26,14 +27,6 @@ LATE_SCRIPTS = """(() => {
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--stress", action="store_true", help="the tests in a browser, with everything late and slow")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests without a browser are left out."""
-    if config.getoption("--stress"):
-        chosen = [item for item in items if "browser" in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-        items[:] = chosen
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -46,7 +46,7 @@ def run_toy(folder: Path, cases: list[str], *before: str) -> tuple[int, dict[str
     return done.returncode, json.loads(results.read_text(encoding="utf-8"))["cases"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_cases_run_at_toy_size(tmp_path: Path) -> None:
     code, found = run_toy(tmp_path, list(CASES))
     assert {name: case.get("why") for name, case in found.items()} == dict.fromkeys(CASES)

@@ -127,7 +127,7 @@ def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page: Pat
     assert str(shown).endswith(shown.address)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_page_ends_with_the_process_without_a_word(here: Path) -> None:
     playground.train("finish.yaml", run_id="one")
     code = f"import playground; playground.open_run({str(here / 'one')!r}).show(); print('shown')"
@@ -223,7 +223,7 @@ def test_the_code_of_the_example_runs(page: Path, forked_workers: None, monkeypa
     assert RunDirectory(names["short"].path).config().kl.coef == 2.0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_example_runs_in_a_kernel_with_its_bar_as_a_widget(outputs: Path) -> None:
     done = executed(example(), outputs)
     assert VIEW in done.cells[3].outputs[0]["data"]

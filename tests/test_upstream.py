@@ -59,12 +59,12 @@ def test_each_workaround_names_its_page_and_each_page_has_one() -> None:
     assert named == {anchor_of(title) for title in PAGES}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_the_scripts_show_of_the_server_is_still_so(tmp_path: Path) -> None:
     titles = [title for title in PAGES if title not in IN_BROWSER]
     assert printed_by(titles, tmp_path) == {title: PAGES[title][1] for title in titles}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_what_the_scripts_show_in_a_browser_is_still_so(tmp_path: Path) -> None:
     assert printed_by(IN_BROWSER, tmp_path) == {title: PAGES[title][1] for title in IN_BROWSER}

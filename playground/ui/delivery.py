@@ -28,6 +28,7 @@ SMALL = 16_000  # bytes that are compressed at once; more in a thread
 QUALITY, BEST = 5, 11  # of Brotli: 60 MB and 1 MB a second
 LEVEL = 6  # of gzip
 HEAD = re.compile(rb"<head>\s*(<meta charset[^>]*>\s*)?(<base [^>]*>)?")
+MANIFEST = re.compile(rb'<link rel="manifest"[^>]*>')  # Gradio's: at the host's root, also for a page below a path
 
 
 class Delivery:
@@ -77,7 +78,8 @@ class _Travelling:
         headers = MutableHeaders(raw=start["headers"])
         headers.add_vary_header("Accept-Encoding")
         if self._ahead:
-            body = HEAD.sub(lambda found: found[0] + self._ahead, body, count=1)
+            body = HEAD.sub(lambda head: head[0] + self._ahead, body, count=1)
+            body = MANIFEST.sub(b"", body, count=1)
         if self._encoding and len(body) >= LEAST:
             headers["Content-Encoding"] = self._encoding
             large = len(body) > SMALL

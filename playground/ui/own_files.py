@@ -15,6 +15,7 @@ import importlib.util
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -32,6 +33,13 @@ IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)  # that has its lines to itself
 FOR_EVER = "public, max-age=31536000, immutable"
 BOKEH_FILE = "bokeh.min.js"
+SLIDERS = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" stroke="#6366f1" stroke-width="2" fill="#6366f1">'
+    '<path d="M3 1v14M8 1v14M13 1v14"/><circle cx="3" cy="10" r="2"/><circle cx="8" cy="4" r="2"/>'
+    '<circle cx="13" cy="8" r="2"/></svg>'
+)
+# In the page itself: without one a browser asks the host's root for it, which need not be ours.
+ICON = f'<link rel="icon" href="data:image/svg+xml,{quote(SLIDERS)}">'
 
 
 @functools.cache

@@ -99,7 +99,8 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     other pages (core/mount.js) and of BokehJS (charts/bokeh.js) for later, and the lists of which several parts choose.
     """
     gradios = gradio_files.needed_by(one["type"] for one in demo.config["components"])
-    links = [_preload(name, " crossorigin") for name in gradios]  # as Gradio asks for them
+    links = [own_files.ICON]
+    links += (_preload(name, " crossorigin") for name in gradios)  # as Gradio asks for them
     now = own_files.needed_by("core/mount.js", *components.modules(demo, None))
     links += (_preload(own_files.address(name)) for name in (own_files.SHEET, *sorted(now)))
     for page in PAGES:

@@ -16,8 +16,8 @@ from playground.config import RunConfig, yaml_io
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.ui.feed.feed import RECORDED
+from tests.nightly import nightly
 from tests.support import sample, update_metrics
-from tests.thoroughness import thorough
 
 LONG, HALF = 30, 15  # updates
 USUAL = Thresholds()
@@ -171,7 +171,7 @@ def drawn(seed: int, off: float = 0.0) -> list[UpdateMetrics]:
 
 
 @pytest.mark.parametrize(
-    ("name", "spreads"), [("kl-disagrees", True), thorough("kl-disagrees", False), thorough("not-drawn", True)]
+    ("name", "spreads"), [("kl-disagrees", True), nightly("kl-disagrees", False), nightly("not-drawn", True)]
 )
 def test_chance_lights_a_check_in_few_of_a_hundred_runs(name: str, spreads: bool) -> None:
     settings = config(ppo={"batch_size": 48, "minibatch_size": 16})

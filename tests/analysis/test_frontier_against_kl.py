@@ -11,7 +11,7 @@ from playground.analysis.against_kl import BestOf, Point, Possible
 from playground.analysis.path import PathPoint
 from playground.rewards.best_answers import kl_bound, kl_of_best
 from playground.runs.frontier_samples import FrontierSamples
-from tests.thoroughness import SEEDS
+from tests.nightly import SEEDS
 
 PROMPTS, TEXTS, EACH = 40, 12, 300
 

@@ -138,7 +138,7 @@ def test_it_learns_at_a_price_and_leaves_the_reference_alone(capsys: pytest.Capt
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_pocket_model_gains_a_standard_deviation(seed: int) -> None:
     history = minimal.main(minimal.Settings(seed=seed))
     assert sum(update["score"] for update in history[-5:]) / 5 > 1

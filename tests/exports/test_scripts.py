@@ -14,8 +14,8 @@ import pytest
 from playground import exports
 from playground.config import RunConfig, yaml_io
 from playground.runs.folder.records import ScoreScale
+from tests.nightly import nightly
 from tests.support import PROJECT
-from tests.thoroughness import thorough
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -55,7 +55,7 @@ def constants(script: str) -> dict[str, Any]:
     return literals((ast.unparse(node.targets[0]), node.value) for node in made)
 
 
-@pytest.mark.parametrize("scale", [thorough(None), ScoreScale(mean=0.25, sd=2.5)])
+@pytest.mark.parametrize("scale", [nightly(None), ScoreScale(mean=0.25, sd=2.5)])
 def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scale):
     script, folder = tmp_path / "run_trl.py", tmp_path / "model"
     script.write_text(exports.trl_script(small(), scale), encoding="utf-8")

@@ -78,7 +78,7 @@ POINTS: list[tuple[str, Any, str, int, bool, int]] = [
 ]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("point", POINTS, ids=[point[0] for point in POINTS])
 def test_dying_while_a_checkpoint_is_written(point: Any, run: RunDirectory, session: Session, figure: Figure) -> None:
     _, owner, name, call, before, expected = point

@@ -54,7 +54,7 @@ def no_room(small_disk: Path) -> Iterator[None]:
     ballast.unlink()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_disk_that_fills_up_ends_the_run_cleanly(small_disk, forker, figure):
     config = resuming.config("pocket-1m", ppo__num_updates=1000)
     run, worker = launcher.start(config, small_disk / "outputs", "full", forker.spawn)

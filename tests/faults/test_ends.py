@@ -58,7 +58,9 @@ def members(session: int) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("name", ["listening", pytest.param("deaf", marks=pytest.mark.slow), "deaf-loading", "saving"])
+@pytest.mark.parametrize(
+    "name", ["listening", pytest.param("deaf", marks=pytest.mark.nightly), "deaf-loading", "saving"]
+)
 def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, name):
     run, worker = started(outputs, name)
     asked = time.monotonic()
@@ -78,7 +80,7 @@ def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, 
     assert processes.end(run).signals == () and run.status() == status, "what has ended is not ended again"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("phase", ["loading the model", "answering the fixed prompts", "training", "paused"])
 def test_a_real_run_stops_in_every_phase(outputs, forker, figure, phase):
     config = resuming.config("pocket-1m", ppo__num_updates=1000, checkpoint__every=500)
@@ -95,7 +97,7 @@ def test_a_real_run_stops_in_every_phase(outputs, forker, figure, phase):
     figure("stop of a real run in each of its phases: out in time, what it learned is saved", 1, good)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_checkpoint_that_is_being_written_is_waited_for(outputs, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_TEST_SAVING_SECONDS", str(watch.GRACE_SECONDS + 4))
     run, worker = started(outputs, "saving")
@@ -134,7 +136,7 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
     assert processes.worker_of(run) is None
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypatch, figure):
     monkeypatch.setattr(processes, "LEAST_SILENCE_SECONDS", 4.0)
     monkeypatch.setattr(processes, "GAPS_OF_PATIENCE", 0)

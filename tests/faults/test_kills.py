@@ -73,7 +73,7 @@ def trouble(run: RunDirectory, undisturbed: RunDirectory) -> str:
     return "" if resuming.figures(run) == resuming.figures(undisturbed) else "other figures"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_killed_at_random_moments_and_resumed_nothing_is_lost(tmp_path: Path, forker: Forker, figure: Figure) -> None:
     config: Any = resuming.config(resuming.tiny_model(tmp_path / "model"), checkpoint__every=2, checkpoint__keep=1)
     outputs = tmp_path / "outputs"

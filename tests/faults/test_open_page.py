@@ -17,7 +17,7 @@ from tests.ui.test_browser_ends import STATE, TITLE, begin, button, shown_update
 AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a server that is away
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_open_page_survives_a_kill_of_the_server(site, make_page, begin, figure):
     run = begin("outlives")
     page = visit(make_page(forgive=AWAY), site, f"?run={run.id}")

@@ -89,7 +89,7 @@ def test_no_helper_outlives_a_worker_that_was_killed(outputs: Path, forker: Fork
     wait_until(lambda: has_ended(helper.pid))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: Forker) -> None:
     short = {"ppo__num_updates": 8, "checkpoint__keep": 9}
     whole = RunDirectory.create(outputs, config(**short, ranks=1), "whole")

@@ -22,7 +22,7 @@ from tests.faults.witness import SECONDS_VARIABLE, ledger
 from tests.figures import Figure
 from tests.support import small_config, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 RUNS, WARM_UP = 50, 5
 POOLED = (os.cpu_count() or 1) + 4  # threads of asyncio's pool, which come when more work at once is first to be done

@@ -78,7 +78,7 @@ def dies(run: RunDirectory, hand: Callable[[Session], None]) -> None:
         resuming.attempt(run, hand)
 
 
-@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.nightly)])
 def test_interrupted_after_any_update_it_ends_bit_identical(
     make: Any, whole: Any, monkeypatch: pytest.MonkeyPatch, figure: Figure, threads: int
 ) -> None:
@@ -108,7 +108,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_whatever_is_trained_and_changed(make: Any, whole: Any, name: str) -> None:
     """Interrupted twice, with a checkpoint every third update only, so that updates and changes are made again."""
     settings = {**VARIANTS[name], "checkpoint__every": 3}

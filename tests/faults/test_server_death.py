@@ -37,7 +37,7 @@ SLOW = [("deaf-family", signal.SIGKILL), ("saving", signal.SIGKILL)]
 
 
 @pytest.mark.parametrize(
-    ("name", "how"), [("family", signal.SIGTERM), *(pytest.param(*pair, marks=pytest.mark.slow) for pair in SLOW)]
+    ("name", "how"), [("family", signal.SIGTERM), *(pytest.param(*pair, marks=pytest.mark.nightly) for pair in SLOW)]
 )
 def test_a_run_bound_to_its_server_ends_with_it_and_nothing_is_left(outputs, name, how, figure):
     process, run = server(outputs, name, "die")

@@ -51,7 +51,7 @@ def test_fifty_starts_of_one_click_are_one_run(watched: Path, figure: Figure) ->
     assert sorted(Counter(line.split()[0] for line in ledger(watched)).values()) == [1] * ROUNDS
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fifty_runs_for_one_device_go_one_at_a_time_in_order(
     watched: Path, figure: Figure, monkeypatch: pytest.MonkeyPatch
 ) -> None:

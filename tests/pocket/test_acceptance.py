@@ -22,7 +22,7 @@ def figures():
     return acceptance(POCKET_MODELS / "pocket-2m")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_card_says_what_the_weights_do(figures):
     card = card_of("pocket-2m")
     # not to the last digit: another CPU rounds otherwise, and one sample in 500 is 0.002

@@ -22,8 +22,8 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
 from playground.runs.supervisor import Supervisor
+from tests.nightly import cases
 from tests.support import small_config, wait_until
-from tests.thoroughness import cases
 
 FEWEST_STEPS = {"start": 12, "fork": 20}
 MOST_STEPS = 80

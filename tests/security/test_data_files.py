@@ -124,7 +124,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_uploads_are_refused_in_little_time_and_memory(seen: dict[str, Any], figure: Figure) -> None:
     bad = {case.name: found for case in CASES if case.words not in (found := seen[f"upload:{case.name}"])["said"]}
     assert not [case.name for case in CASES if case.words in case.name]  # or every sentence would do

@@ -104,7 +104,7 @@ def try_everything(page, client, role, **headers):
     return tried, passed
 
 
-@pytest.mark.parametrize("who", ["anonymous", pytest.param("forger", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("who", ["anonymous", pytest.param("forger", marks=pytest.mark.nightly)])
 def test_a_class_can_only_watch(who, classroom, figure):
     before, service = classroom.tree(), classroom.running.demo.serving.service
     with classroom.client(cookies={"playground_host": "0" * 64} if who == "forger" else {}) as client:

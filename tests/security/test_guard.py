@@ -95,7 +95,7 @@ def test_nothing_is_limited_in_another_process_nor_of_what_ships(monkeypatch: py
         time_limit.end()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path, outputs: Path, kind: str) -> None:
     folder = build(Hostile("template", "", in_json, "tokenizer_config.json", chat_template=TEMPLATES[kind]), tmp_path)
@@ -112,7 +112,7 @@ def test_a_template_without_end_ends_the_run_within_half_a_minute(tmp_path: Path
     assert time.monotonic() - clock < 60  # 30 to be noticed, and PyTorch is imported before, on a busy machine
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_tokenizer_that_swells_or_breaks_off_is_a_sentence_and_the_next_question_is_answered(tmp_path: Path) -> None:
     service = ModelService()
     try:
@@ -126,7 +126,7 @@ def test_a_tokenizer_that_swells_or_breaks_off_is_a_sentence_and_the_next_questi
         service.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_model_service_answers_again_after_a_template_without_end(tmp_path: Path, figure: Figure) -> None:
     folder = build(
         Hostile("template", "", in_json, "tokenizer_config.json", chat_template=TEMPLATES["number"]), tmp_path

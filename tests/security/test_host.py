@@ -200,7 +200,7 @@ def test_the_terminal_shows_the_host_s_address_in_a_class_only(tmp_path):
     assert sharing.addresses("0.0.0.0", 7860, "local") == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_token_turns_up_nowhere(tmp_path, figure):
     """A web process of its own with a token in its environment: it is used, and then looked for everywhere."""
     token, outputs, log = f"canary{secrets.token_hex(16)}", tmp_path / "outputs", tmp_path / "server.log"

@@ -88,7 +88,7 @@ def test_the_hub_s_own_links_into_its_store_are_followed(tmp_path: Path) -> None
         model_files.inspect(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_loading_refuses_them_too_and_opens_connects_and_runs_nothing(tmp_path: Path, figure: Figure) -> None:
     """Policies and reward models, in one process with an audit hook."""
     good = build(Hostile("good", "", lambda folder: None), tmp_path)

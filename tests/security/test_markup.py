@@ -47,7 +47,7 @@ ASKED_FOR = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_payloads_are_inert_on_every_page(hostile_site: Site, make_page: Any, figure: Figure) -> None:  # noqa: F811
     """Each page is visited and all that opens is opened: the flag stays unset, the texts are shown as they are."""
     expect = pytest.importorskip("playwright.sync_api").expect

@@ -111,7 +111,7 @@ def address(route: str, name: str) -> Iterator[str]:
         yield route.format(name)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_address_leads_out_or_fails(place: Place, figure: Figure) -> None:
     before, bad, tried = place.digest(), {}, 0
     with place.client(place.outside) as client:  # who got out would be known by that word

@@ -24,7 +24,7 @@ from tests.support import small_config, wait_until
 from tests.ui import fake_run
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs: Path, figure: Figure) -> None:
     sizes = {"num_updates": 100_000, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8}
     seldom = {"evaluation": {"num_prompts": 2, "every": 100_000}, "checkpoint": {"every": 0}, "prompts": {"limit": 32}}

@@ -228,7 +228,7 @@ def command(
     return answer.stdout + answer.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figure) -> None:
     """A run, the training of a reward model, saving, exports, a push, a failure with a traceback: then every file,
     every word on the terminal, every answer of the page, every command line."""

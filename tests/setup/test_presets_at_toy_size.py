@@ -52,7 +52,7 @@ def scorer(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_hh_rlhf_logs_all_that_the_exercise_asks_for(outputs, forked_workers, tmp_path, capfd):
     pairs = tmp_path / "hh.jsonl"
     with open(pairs, "w", encoding="utf-8") as file:

@@ -15,7 +15,7 @@ from playground.rewards.mixture import Mixture
 from playground.training.loop.evaluation import FixedPrompts
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.untrained import BestOfN
-from tests.thoroughness import SEEDS
+from tests.nightly import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, expectation
 from tests.training.test_optimum import small_problem

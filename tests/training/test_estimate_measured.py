@@ -43,7 +43,7 @@ CASES: dict[str, tuple[dict[str, Any] | None, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", CASES)
 def test_the_estimate_is_within_a_quarter_of_the_measured_peak(tmp_path: Path, name: str) -> None:
     shape, changes = CASES[name]

@@ -7,7 +7,7 @@ import torch
 
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.training.models import loading
-from tests.thoroughness import cases, thorough
+from tests.nightly import cases, nightly
 from tests.training import snapshots
 from tests.training.model_checks import CPU, LORA, check_left_padding, check_run, config, logits, trained
 
@@ -31,7 +31,7 @@ def test_a_family_trains_is_saved_and_comes_back(family, adapter, own_pad, tmp_p
 
 
 @pytest.mark.parametrize(
-    ("quantization", "own_pad"), [("int8", True), thorough("int8", False), thorough("nf4", True), ("nf4", False)]
+    ("quantization", "own_pad"), [("int8", True), nightly("int8", False), nightly("nf4", True), ("nf4", False)]
 )
 def test_a_quantized_model_trains_its_adapter(quantization, own_pad, tmp_path):
     wide = {"hidden_size": 64, "intermediate_size": 128}  # bitsandbytes' 4 bits need whole blocks of 64 on the CPU

@@ -17,7 +17,7 @@ from playground.models import gguf_files
 from playground.training.models import gguf_conversion, loading
 from playground.training.models.chat import PromptForm
 from tests import gguf_made
-from tests.thoroughness import cases
+from tests.nightly import cases
 
 CPU = torch.device("cpu")
 TEXTS = ("The film was a lovely café.", "User: What is 3 plus 4?\n\nit's  kind", "<|im_start|>user\nhi<|im_end|>")

@@ -18,7 +18,7 @@ from playground.runs.folder.records import Sample
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.training.process.session import Session
-from tests.thoroughness import SEEDS, cases
+from tests.nightly import SEEDS, cases
 
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
@@ -87,7 +87,7 @@ def test_kinder_reviews_become_kinder_and_stay_english(seed, tmp_path):
     assert 0 < found.kl < 6
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS)
 def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_right_ones(seed, tmp_path):
     before, after, _ = trained("honest-friend", seed, tmp_path, CLAIM_UPDATES)
@@ -96,7 +96,7 @@ def test_an_honest_friend_stops_repeating_wrong_claims_and_still_agrees_with_rig
     assert share(judges.agrees, after, True, only_claims=True) > 0.85
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_yes_man_repeats_more_wrong_claims_and_still_answers_plain_questions(seed, tmp_path):
     before, after, _ = trained("yes-man", seed, tmp_path, FLATTERY_UPDATES)

@@ -12,7 +12,7 @@ from playground.analysis.diagnosis import alert
 from playground.analysis.diagnosis.run_records import Records
 from playground.training.loop.measures import same_score_groups
 from playground.training.process.session import Session
-from tests.thoroughness import cases
+from tests.nightly import cases
 from tests.training import small_run
 
 SMALL = {

@@ -18,7 +18,7 @@ from playground.training.loop import trainer as trainer_module
 from playground.training.loop.sampling import Episodes, Packed
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
-from tests.thoroughness import SEEDS, thorough
+from tests.nightly import SEEDS, nightly
 from tests.training import toy
 from tests.training.enumerable import CompletionSpace, expectation, frontier, kl
 
@@ -65,7 +65,7 @@ def transformer_trainer(problem: toy.Problem, seed: int, updates: int) -> PPOTra
 # -- the optimum is reached -------------------------------------------------------------------------------------------
 
 
-SPACES = [(0, SMALL, 0.7), (3, CompletionSpace(4, 3), 1.0), *(thorough(seed, SMALL, 1.0) for seed in (0, 1, 2))]
+SPACES = [(0, SMALL, 0.7), (3, CompletionSpace(4, 3), 1.0), *(nightly(seed, SMALL, 1.0) for seed in (0, 1, 2))]
 
 
 @pytest.mark.parametrize(("seed", "space", "temperature"), SPACES)
@@ -77,7 +77,7 @@ def test_a_table_learns_the_optimum_of_every_prompt(seed, space, temperature):
     assert problem.distance(train_table(problem, seed)) < TABLE_BOUND
 
 
-LARGER_SPACES = [(0, LARGE, 60), thorough(1, LARGE, 60), thorough(2, WITHOUT_EOS, 80)]
+LARGER_SPACES = [(0, LARGE, 60), nightly(1, LARGE, 60), nightly(2, WITHOUT_EOS, 80)]
 
 
 @pytest.mark.parametrize(("seed", "space", "updates"), LARGER_SPACES)
@@ -179,16 +179,14 @@ def moved(steps: int):
     return rewards
 
 
-@pytest.mark.parametrize(
-    "steps", [pytest.param(1, id="late", marks=pytest.mark.thorough), pytest.param(-1, id="early")]
-)
+@pytest.mark.parametrize("steps", [pytest.param(1, id="late", marks=pytest.mark.nightly), pytest.param(-1, id="early")])
 def test_a_score_one_token_late_or_early_misses_the_optimum(steps, monkeypatch):
     monkeypatch.setattr(trainer_module, "token_rewards", moved(steps))
     problem = small_problem(0)
     assert problem.distance(train_table(problem, 0)) > 10 * TABLE_BOUND
 
 
-@pytest.mark.parametrize(("estimator", "seed"), [("k3", 0), thorough("k3", 1), thorough("k3", 2), thorough("k2", 0)])
+@pytest.mark.parametrize(("estimator", "seed"), [("k3", 0), nightly("k3", 1), nightly("k3", 2), nightly("k2", 0)])
 def test_another_estimator_than_k1_in_the_reward_misses_the_optimum(estimator, seed):
     problem = small_problem(seed)
     assert problem.distance(train_table(problem, seed, kl__estimator=estimator)) > 10 * TABLE_BOUND

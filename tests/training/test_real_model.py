@@ -23,7 +23,7 @@ from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import LanguageModel, Tokens, positions
 from tests.training.model_checks import CPU, LORA, PROMPTS, check_left_padding, check_run, config, logits, trained
 
-pytestmark = pytest.mark.thorough
+pytestmark = pytest.mark.nightly
 QUESTIONS = ["What is the capital of France?", "Hi", "Name a colour, a river and an animal of Africa.", "Why?"]
 SYSTEM = "Answer in one short sentence."
 TEMPERATURE, LONGEST = 0.7, 12

@@ -12,7 +12,7 @@ import torch
 from playground.config.training_settings import ROLLOUT_BYTES
 from playground.runs.folder.records import to_json_line
 from playground.training.loop.rollout_texts import ScoredTexts, kept
-from tests.thoroughness import cases
+from tests.nightly import cases
 from tests.training import small_run
 
 SMALL = {

@@ -21,7 +21,7 @@ from playground.training.models import loading, steering_vector
 from playground.training.models.language_model import LanguageModel
 from playground.training.models.steering_vector import SteeringVector
 from playground.training.service.subjects import Subjects
-from tests.thoroughness import SEEDS, cases
+from tests.nightly import SEEDS, cases
 from tests.training import model_checks, snapshots, tiny
 
 CPU = torch.device("cpu")

@@ -17,8 +17,8 @@ from playground.training.loop.token_figures import LIKELIEST
 from playground.training.models import loading
 from playground.training.models.token_pieces import Pieces, bytes_of
 from playground.training.process.session import Session
+from tests.nightly import cases
 from tests.support import config_with
-from tests.thoroughness import cases
 from tests.training import tiny
 
 SMALL = {

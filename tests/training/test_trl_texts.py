@@ -14,7 +14,7 @@ from playground.runs.folder.records import UpdateMetrics
 from playground.training.models.language_model import Tokens
 from playground.training.trl_adapter import TRLAdapter, special_tokens
 from playground.training.trl_texts import TRAINERS, Text
-from tests.thoroughness import SEEDS
+from tests.nightly import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, kl
 from tests.training.test_best_of_n import of_best

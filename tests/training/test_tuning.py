@@ -23,7 +23,7 @@ print("torch._inductor.compile_fx" in sys.modules)
 """
 
 
-@pytest.mark.parametrize("quantization", ["none", pytest.param("nf4", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("quantization", ["none", pytest.param("nf4", marks=pytest.mark.nightly)])
 def test_the_compiler_is_imported_only_where_something_is_quantized(quantization: str) -> None:
     command = [sys.executable, "-c", LOADED, quantization]
     found = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=True)

@@ -8,7 +8,7 @@ import torch
 
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
-from tests.thoroughness import thorough
+from tests.nightly import nightly
 from tests.training import toy
 from tests.training.enumerable import CompletionSpace
 
@@ -66,7 +66,7 @@ def explained(predicted: np.ndarray, actual: np.ndarray, weights: np.ndarray) ->
     return 1 - variance(actual - predicted) / variance(actual)
 
 
-@pytest.mark.parametrize(("seed", "gamma"), [(0, 1.0), thorough(1, 1.0), thorough(2, 1.0), (0, 0.9)])
+@pytest.mark.parametrize(("seed", "gamma"), [(0, 1.0), nightly(1, 1.0), nightly(2, 1.0), (0, 0.9)])
 def test_on_features_that_tell_prefixes_apart_it_finds_the_exact_expected_return(seed, gamma):
     here = problem(seed)
     trainer = train_value_head(here, toy.table(here, seed + 10), toy.table(here, seed), ppo__gamma=gamma)

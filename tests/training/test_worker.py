@@ -23,8 +23,8 @@ from playground.training.loop import evaluation
 from playground.training.models import language_model
 from playground.training.process import progress
 from playground.training.process.session import Session
+from tests.nightly import cases
 from tests.service_here import ServiceHere
-from tests.thoroughness import cases
 
 DEADLINE_SECONDS = 120
 PAUSE_SECONDS = 0.5

@@ -242,7 +242,7 @@ def test_a_page_for_agents_says_what_it_lacks_before_it_starts(tmp_path, monkeyp
         server.launch(port=free_port(), outputs=tmp_path, mcp=True)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_app_as_it_is_started_trains_for_a_script_and_for_an_agent(tmp_path):
     """`app.py`, a real worker, real models: from start to comparison, by both."""
     port = free_port()

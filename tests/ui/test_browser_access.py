@@ -8,7 +8,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from playground.setup import catalog
-from tests.thoroughness import cases
+from tests.nightly import cases
 from tests.ui import fake_run
 from tests.ui.conftest import Site, go, open_section
 

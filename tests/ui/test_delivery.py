@@ -92,11 +92,12 @@ def test_an_answer_in_parts_is_compressed_as_a_whole_and_says_its_length():
 
 
 def test_what_the_page_needs_stands_first_in_its_head_and_nowhere_else():
-    document = b'<html><head>\n<meta charset="utf-8" /> <base href="./" /><script src="x"></script></head>' + TEXT
+    manifest = b'<link rel="manifest" href="/manifest.json" />'  # of the host's root: none of this page's
+    document = b'<html><head>\n<meta charset="utf-8" /> <base href="./" />' + manifest + b"</head>" + TEXT
     for accepted in ("br", ""):
         body = sent("/", document, accepted, ahead="<link>")[-1]["body"]
         whole = brotli.decompress(body) if accepted else body
-        assert whole == document.replace(b'<base href="./" />', b'<base href="./" /><link>')
+        assert whole == document.replace(manifest, b"<link>")
     assert sent("/live/one", document, "", ahead="<link>")[-1]["body"] == document
 
 

@@ -106,6 +106,7 @@ def test_the_page_looks_and_answers_as_it_does_by_itself(mounted):
             and "frame-ancestors 'self'" in page.headers["content-security-policy"]
         )
         assert 'id="lists"' in page.text and "playground/static/" in page.text
+        assert not re.findall(r'(?:href|src)="/[^"]*"', page.text)  # files outside its path
         assert config["footer_links"] == [] and config["run_history"] is False and config["show_error"] is False
         for closed in ("monitoring", "gradio_api/file=/etc/passwd", "docs", "openapi.json"):
             assert client.get(closed).status_code == 404

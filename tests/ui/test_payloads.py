@@ -223,7 +223,7 @@ def test_what_the_model_service_has_found_is_of_its_type(tmp_path: Path, monkeyp
     assert mistakes(_sent(found), tmp_path) == ""
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.usefixtures("service_here")
 def test_what_the_self_test_of_a_reward_model_has_found_is_of_its_type(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

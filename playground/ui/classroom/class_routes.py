@@ -59,7 +59,7 @@ HTML = """<!doctype html>
 
 ONLY_TEXT = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><base href="{base}"><meta name="viewport" content="width=device-width">
-<title>RLHF Playground</title></head>
+<title>RLHF Playground</title>{icon}</head>
 <body><p>{sentence}</p><p><a href="class">Take part in the class</a></p></body></html>
 """
 
@@ -97,7 +97,8 @@ def for_readers(handler: Any, path: str) -> Any:
             return found
         except NotAllowed:
             sentence = f"{PAGES[path][1]} is for the host. Open the host's address first, which the terminal shows."
-            page = ONLY_TEXT.format(sentence=html.escape(sentence), base="../" if path else "./")
+            base = "../" if path else "./"
+            page = ONLY_TEXT.format(sentence=html.escape(sentence), base=base, icon=own_files.ICON)
             return HTMLResponse(page, 403, {"Cache-Control": "no-store"})
         except TooManyCalls as error:
             return PlainTextResponse(str(error), 429)
@@ -113,7 +114,7 @@ def document(path: str) -> str:
     scripts = sorted(own_files.needed_by(module))
     links = [f'<link rel="modulepreload" href="{own_files.address(name)}">' for name in scripts]
     return HTML.format(
-        page=page, title=title, base="../" if path else "./", links="\n".join([*sheets, *links]),
+        page=page, title=title, base="../" if path else "./", links="\n".join([own_files.ICON, *sheets, *links]),
         script=own_files.address(module),
     )  # fmt: skip
 

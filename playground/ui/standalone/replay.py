@@ -59,6 +59,7 @@ def in_one_file(packs: Packs, run_id: str, title: str, most_bytes: int = MOST_BY
         **_scripts(),
         "nonce": secrets.token_urlsafe(16),
         "title": html.escape(title),
+        "icon": own_files.ICON,
         "sheet": parts.sheet(),
         "frame": parts.frame(NOT_YET),
     }

@@ -84,7 +84,12 @@ def _static() -> dict[str, str | bytes]:
     now = sorted(own_files.needed_by(ENTRY, "standalone/page.js", "lessons/panel.js"))
     ahead = "\n".join(f'<link rel="modulepreload" href="{static}/{name}">' for name in now)
     index = parts.template("index.html").substitute(
-        static=static, entry=ENTRY, ahead=ahead, bokeh=own_files.BOKEH_FILE, frame=parts.frame(NOT_YET)
+        static=static,
+        entry=ENTRY,
+        icon=own_files.ICON,
+        ahead=ahead,
+        bokeh=own_files.BOKEH_FILE,
+        frame=parts.frame(NOT_YET),
     )
     return {
         "index.html": index,

@@ -39,7 +39,7 @@ def test_a_mistake_is_named_with_a_case_that_shows_it(function: str, right: str,
     assert found["expected"] != found["got"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("function", "mistake"), [(name, one) for name, every in mistakes.MISTAKES.items() for one in every]
 )

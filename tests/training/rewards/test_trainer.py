@@ -23,7 +23,7 @@ from playground.setup import catalog
 from playground.training.rewards import learned_rewards, pair_trainer
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.pair_report import report
-from tests.thoroughness import cases
+from tests.nightly import cases
 from tests.training.snapshots import FAMILIES, snapshot
 
 CPU = torch.device("cpu")

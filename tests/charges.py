@@ -1,0 +1,78 @@
+"""Which case costs how many CPU seconds: the dearest are printed at the end. Loaded by tests/conftest.py.
+
+A case is charged with the time of its process of the pool and of every process below that: servers, workers, the
+browser. Collecting the tests, and what cases share (fixtures of a module or of the session), are charged by themselves.
+The charge of a case is also one of its properties in a report in XML (`--junitxml`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.cpu_seconds import seconds_so_far
+
+DEAREST = 20
+PROPERTY = "cpu_seconds"
+
+_cases, _shared = Counter[str](), Counter[str]()
+
+
+class Charges:
+    """Those of one process of the pool. What is shared travels with the report of the case that first needed it."""
+
+    def __init__(self) -> None:
+        self.counted = 0.0
+        self.shared: list[tuple[str, float]] = []
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        self.counted = seconds_so_far()
+        self.shared.append(("collection", self.counted))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+        if fixturedef.scope == "function":
+            return (yield)
+        before = seconds_so_far()
+        try:
+            return (yield)
+        finally:
+            charge = seconds_so_far() - before
+            self.counted += charge
+            self.shared.append((f"{fixturedef.argname} of {fixturedef.baseid or 'tests'}", charge))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+        if call.when == "teardown":
+            now = seconds_so_far()
+            charge = max(now - self.counted, 0.0)  # less where a process has ended that nobody waits for
+            item.user_properties.append((PROPERTY, round(charge, 2)))
+            item.user_properties += [(f"{PROPERTY} {what}", seconds) for what, seconds in self.shared]
+            self.counted, self.shared = now, []
+        return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Charges())
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Properties travel with the report, so this sees those of every process."""
+    for name, value in report.user_properties if report.when == "teardown" else ():
+        kind, _, what = name.partition(" ")
+        if kind == PROPERTY and what:
+            _shared[what] += value
+        elif kind == PROPERTY:
+            _cases[report.nodeid.partition("@")[0]] = value
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for kind, charges in ((f"{len(_cases)} cases", _cases), ("what they share", _shared)):
+        if charges:
+            terminalreporter.section(f"{charges.total():.0f} CPU seconds of {kind}, the dearest")
+        for what, seconds in charges.most_common(DEAREST):
+            terminalreporter.write_line(f"{seconds:7.1f}  {what}")

@@ -21,7 +21,7 @@ os.environ.pop("PLAYGROUND_OUTPUTS", None)
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked
-from tests.forking import Forker
+from tests.forking import WORKER, Forker
 from tests.service_here import ServiceHere
 from tests.support import kill_worker
 
@@ -76,8 +76,8 @@ def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def forker() -> Iterator[Forker]:
     """Real workers without their seconds of imports: `launcher.start(..., spawn=forker.spawn)`."""
-    with Forker() as made:
-        yield made
+    with Forker.start(WORKER) as forker:
+        yield forker
 
 
 @pytest.fixture

@@ -103,7 +103,11 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-if __name__ == "__main__":
+def main(arguments: list[str] | None = None) -> int:
     worker.warm_up = lambda: None
     worker.work = work  # type: ignore[assignment]
-    sys.exit(worker.main())
+    return worker.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,18 +1,23 @@
-"""Real workers without the seconds of imports: a process that has imported everything forks one for each run.
+"""Processes without their seconds of imports: one that has imported everything forks the others.
 
-`python -m tests.forking FD`: gets run folders, each with its lock, its log and a channel, through a socket; through the
-channel it answers with the worker's process id, and with its exit code once it has ended. For tests of what a run does;
-how its process comes to be is tested with new processes.
+`python -m tests.forking FD MODULE...` imports modules, and gets through a socket what to call: a module, the arguments
+of its `main`, an environment, and open files. Through a channel it answers with the new process's id, and with its
+exit code once it has ended. For tests of what a process does; how it comes to be is tested with new processes.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import importlib
+import json
 import os
 import signal
 import socket
 import struct
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from typing import IO, NoReturn
 
 from playground import worker
@@ -22,11 +27,13 @@ from playground.runs.folder.files import private
 
 NUMBER = struct.Struct("<i")
 PATIENCE_SECONDS = 300
-MOST_BYTES = 65_536
+MOST_BYTES = 1_000_000
+FORKER_VARIABLE = "PLAYGROUND_TEST_FORKER"  # in a forked process: its own way to have others forked
+WORKER = "playground.worker"
 
 
 class Forked:
-    """A worker; as much of a Popen as the launcher needs."""
+    """A forked process; as much of a Popen as the launcher needs."""
 
     def __init__(self, channel: socket.socket) -> None:
         self._channel = channel
@@ -48,75 +55,130 @@ class Forked:
             try:
                 (self.returncode,) = NUMBER.unpack(self._channel.recv(NUMBER.size))
             except (BlockingIOError, TimeoutError):
-                raise subprocess.TimeoutExpired("a forked worker", timeout or 0) from None
+                raise subprocess.TimeoutExpired("a forked process", timeout or 0) from None
             self._channel.close()
         return self.returncode
 
+    def send_signal(self, number: int) -> None:
+        """Unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self.send_signal(signal.SIGKILL)
+
 
 class Forker:
-    """The process that forks. `spawn` is for the launcher, and does what its `new_worker` does."""
+    """The process that forks: `fork` anything, `spawn` a run's worker."""
+
+    def __init__(self, channel: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
+        self._channel, self._process = channel, process
+
+    @classmethod
+    def start(cls, *modules: str) -> Forker:
+        """A new one, which imports modules first."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            environment = {**os.environ, **children.torch_environment()}
+            command = [sys.executable, "-m", "tests.forking", str(theirs.fileno()), *modules]
+            process = subprocess.Popen(
+                command, pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, cwd=children.PROJECT, env=environment
+            )
+        return cls(ours, process)
 
     def __enter__(self) -> Forker:
-        self._channel, theirs = socket.socketpair()
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.forking", str(theirs.fileno())], pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL, cwd=children.PROJECT, env=children.torch_environment(),
-            )  # fmt: skip
         return self
 
     def __exit__(self, *_: object) -> None:
         self._channel.close()
-        self._process.kill()
-        self._process.wait()
+        if self._process:
+            self._process.kill()
+            self._process.wait()
 
-    def spawn(self, run: RunDirectory, lock: IO[bytes]) -> Forked:
-        """The worker of a run."""
+    @classmethod
+    @functools.cache
+    def of_pages(cls) -> Forker:
+        """The one of this process for servers with a fake worker (tests/ui/fake_server.py) and their runs."""
+        if FORKER_VARIABLE in os.environ:  # this process is such a server
+            return cls(socket.socket(fileno=int(os.environ[FORKER_VARIABLE])))
+        return cls.start("tests.ui.fake_server", "tests.ui.fake_run", "tests.fake_worker")
+
+    def fork(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        environment: Mapping[str, str],
+        output: int,
+        lock: IO[bytes] | None = None,
+    ) -> Forked:
+        """A process of a session of its own that calls `main` of a module. `output`: an open file for all it prints."""
         ours, theirs = socket.socketpair()
-        with theirs, open(run.log_path, "ab", opener=private) as log:
-            message = os.fsencode(run.path.resolve())
-            socket.send_fds(self._channel, [message], [lock.fileno(), log.fileno(), theirs.fileno()])
-        worker = Forked(ours)
-        launcher.name_worker(run, worker.pid)
-        return worker
+        with theirs:
+            message = {"module": module, "arguments": list(arguments), "environment": dict(environment)}
+            files = [theirs.fileno(), self._channel.fileno(), output, *([lock.fileno()] if lock else [])]
+            socket.send_fds(self._channel, [json.dumps(message).encode()], files)
+        return Forked(ours)
+
+    def spawn(self, run: RunDirectory, lock: IO[bytes], module: str = WORKER) -> Forked:
+        """The worker of a run, for the launcher: does what its `new_worker` does."""
+        environment = children.torch_environment() if module == WORKER else os.environ
+        with open(run.log_path, "ab", opener=private) as log:
+            forked = self.fork(module, [str(run.path.resolve())], environment, log.fileno(), lock)
+        launcher.name_worker(run, forked.pid)
+        return forked
 
 
 def main() -> None:
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the keepers ended
     os.umask(0o077)
-    worker.warm_up()
+    waiting: dict[int, int] = {}  # the channels of those that live, by process id
+
+    def fetch_exit_codes(*_: object) -> None:
+        while waiting:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            channel = waiting.pop(pid)
+            with contextlib.suppress(BrokenPipeError):  # whoever asked has gone
+                os.write(channel, NUMBER.pack(os.waitstatus_to_exitcode(status)))
+            os.close(channel)
+
+    for module in sys.argv[2:]:
+        importlib.import_module(module)
+        if module == WORKER:
+            worker.warm_up()
     channel = socket.socket(fileno=int(sys.argv[1]))
+    signal.signal(signal.SIGCHLD, fetch_exit_codes)
     while True:
-        message, files, _, _ = socket.recv_fds(channel, MOST_BYTES, 3)
+        message, files, _, _ = socket.recv_fds(channel, MOST_BYTES, 4)
         if not message:
             return
-        if not os.fork():
+        answers, *others = files
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # until it is known whose exit code comes
+        pid = os.fork()
+        if not pid:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
             channel.close()
-            keep(os.fsdecode(message), *files)
-        for file in files:
+            os.close(answers)
+            be(json.loads(message), *others)
+        os.write(answers, NUMBER.pack(pid))
+        waiting[pid] = answers
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        for file in others:
             os.close(file)
 
 
-def keep(path: str, lock: int, log: int, channel: int) -> NoReturn:
-    """In a process between: fork the worker, and say how it ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    worker = os.fork()
-    if not worker:
-        os.close(channel)
-        be_worker(path, lock, log)
-    os.close(lock)
-    os.close(log)
-    os.write(channel, NUMBER.pack(worker))
-    _, status = os.waitpid(worker, 0)
-    os.write(channel, NUMBER.pack(os.waitstatus_to_exitcode(status)))
-    os._exit(0)
-
-
-def be_worker(path: str, lock: int, log: int) -> NoReturn:
+def be(message: dict[str, object], forker: int, output: int, lock: int | None = None) -> NoReturn:
+    """In a new process: call what the message says."""
     os.setsid()
-    worker.print_into(log)
-    os.environ[launcher.LOCK_FD_VARIABLE] = str(lock)
-    worker.be(lambda: worker.main([path]))
+    worker.print_into(output)
+    os.environ.clear()
+    os.environ.update(message["environment"], **{FORKER_VARIABLE: str(forker)})
+    if lock is not None:
+        os.environ[launcher.LOCK_FD_VARIABLE] = str(lock)
+    module = importlib.import_module(message["module"])
+    worker.be(lambda: module.main(message["arguments"]))
 
 
 if __name__ == "__main__":

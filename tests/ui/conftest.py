@@ -25,6 +25,7 @@ from playground.setup import catalog
 from playground.ui import own_files
 from playground.ui.auth import visitors
 from tests import stress
+from tests.forking import Forked, Forker
 from tests.support import kill_worker, wait_until
 from tests.ui import fake_run
 
@@ -46,6 +47,9 @@ START_SECONDS = 180
 WAIT_MS = 120_000
 
 
+Process = Forked | subprocess.Popen[bytes]
+
+
 @dataclass
 class Site:
     """A web process of its own on a free port, with an outputs folder and recorded runs."""
@@ -55,7 +59,7 @@ class Site:
     seconds_per_update: float = 0.15
     mode: str = "local"
     port: int = 0
-    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    process: Process | None = field(default=None, repr=False)
 
     @property
     def url(self) -> str:
@@ -67,20 +71,15 @@ class Site:
         """Where models that are got are kept: at first none."""
         return self.outputs.with_name(f"{self.outputs.name}-models")
 
-    def command(self) -> list[str]:
-        """What starts it, without port and outputs."""
-        return ["-m", "tests.ui.fake_server", "--recorded", str(self.recorded), "--mode", self.mode]
-
     def start(self, token: str = "") -> None:
         """Start it and wait until it answers; `token`: the host's."""
         self.port = self.port or free_port()
-        command = [sys.executable, *self.command(), "--port", str(self.port), "--outputs", str(self.outputs)]
         environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
         if token:
             environment[visitors.TOKEN_VARIABLE] = token
         environment[real_model.FOLDER_VARIABLE] = str(self.models)
         environment[loading.FOLDER_VARIABLE] = str(LESSONS)
-        self.process = subprocess.Popen(command, cwd=PROJECT, env=environment)
+        self.process = self.spawn(["--port", str(self.port), "--outputs", str(self.outputs)], environment)
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             try:
@@ -91,6 +90,11 @@ class Site:
                 time.sleep(0.1)
         self.process.kill()
         raise AssertionError("the web process did not answer in time")
+
+    def spawn(self, arguments: list[str], environment: dict[str, str]) -> Process:
+        """The process itself, with a fake worker."""
+        arguments = [*arguments, "--recorded", str(self.recorded), "--mode", self.mode]
+        return Forker.of_pages().fork("tests.ui.fake_server", arguments, environment, output=1)
 
     def stop(self) -> int:
         """End it as a service manager would; returns its exit code."""

@@ -1,12 +1,11 @@
 """A worker that trains nothing: writes a believable run through the real RunWriter, at any speed.
 
-Used as a function (`write_run`, a finished run at once) and as a program in place of the worker
-(`python -m tests.ui.fake_run RUN_DIR`), which takes over the lock and honours stop requests like the real one.
+Used as a function (`write_run`, a finished run at once) and as a process in place of the worker (`main`, forked by
+tests/forking.py), which takes over the lock and honours stop requests like the real one.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import math
@@ -355,11 +354,9 @@ def write_status(run: RunDirectory, status: Status) -> None:
     write_atomically(run.status_path, status.model_dump_json())
 
 
-def main() -> None:
+def main(arguments: list[str]) -> int:
     """In place of the worker. A run whose name says `deaf` does not hear that it is to stop."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("run_dir", type=Path)
-    run = RunDirectory.open(parser.parse_args().run_dir)
+    run = RunDirectory.open(Path(arguments[0]))
     lock = launcher.adopt_lock()
     config = run.config()
     attempt = run.status().attempt
@@ -373,7 +370,4 @@ def main() -> None:
     play(writer, config, seconds_per_update=seconds, first=done + 1, deaf="deaf" in config.name)
     if lock:
         lock.close()
-
-
-if __name__ == "__main__":
-    main()
+    return 0

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -23,29 +21,18 @@ from playground.runs.reward_models import RewardTraining
 from playground.runs.standby import StandbyWorker
 from playground.ui import server
 from playground.ui.train import real_model_part
+from tests.forking import Forker
 from tests.model_folders import model_folder
 from tests.ui import fake_run
 
 PROMPTS = """{"source": "typed", "column": null, "columns": [], "form": "chat", "system": null, "room": 96,
     "num_claims": 0, "separator": "", "goes_on": false, "sentence": ""}"""
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 def spawn_fake(run, lock):
     """Like launcher.new_worker, with the fake worker."""
     module = "tests.fake_worker" if isinstance(run, RewardTraining) else "tests.ui.fake_run"
-    environment = {**os.environ, launcher.LOCK_FD_VARIABLE: str(lock.fileno())}
-    with open(run.log_path, "ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", module, str(run.path.resolve())],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            pass_fds=(lock.fileno(),),
-            start_new_session=True,
-            cwd=PROJECT,
-            env=environment,
-        )
+    return Forker.of_pages().spawn(run, lock, module)
 
 
 def get_fake_model(progress):
@@ -159,7 +146,7 @@ class NoStandby(StandbyWorker):
         """Start nothing."""
 
 
-def main() -> None:
+def main(arguments=None) -> int:
     """Serve until terminated."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
@@ -167,7 +154,7 @@ def main() -> None:
     parser.add_argument("--recorded", type=Path)
     parser.add_argument("--mode")
     parser.add_argument("--host", default=server.LOCAL_HOST)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(arguments)
     launcher.new_worker = spawn_fake
     server.ModelService = FakeService
     server.StandbyWorker = NoStandby
@@ -176,7 +163,8 @@ def main() -> None:
     if arguments.recorded:
         server.RECORDED = arguments.recorded
     server.serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

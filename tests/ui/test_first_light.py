@@ -1,10 +1,13 @@
 """The whole path with nothing faked: the served app, a browser, the real worker and service on the shipped model."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 from playground.runs import history, model_service
+from tests.support import PROJECT
 from tests.ui.conftest import Site, open_section, visit
 from tests.ui.test_browser import expect, fill
 
@@ -17,8 +20,8 @@ ANSWERED = "document.querySelector('#answers .problem') || document.querySelecto
 class RealSite(Site):
     """`app.py` itself."""
 
-    def command(self) -> list[str]:
-        return ["app.py"]
+    def spawn(self, arguments, environment):
+        return subprocess.Popen([sys.executable, "app.py", *arguments], cwd=PROJECT, env=environment)
 
 
 @pytest.fixture(scope="module")

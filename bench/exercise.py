@@ -60,7 +60,8 @@ def pieces(source: str) -> tuple[str, dict[str, str], str]:
     lines, found = source.splitlines(keepends=True), {}
     functions = [node for node in ast.parse(source).body if getattr(node, "name", None) in FUNCTIONS]
     for node in functions:
-        assert isinstance(node, ast.FunctionDef) and ast.get_docstring(node)
+        assert isinstance(node, ast.FunctionDef)
+        assert ast.get_docstring(node)
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
         found[node.name] = "".join(lines[first - 1 : node.body[0].end_lineno]) + MISSING
     start = source.index("@torch.no_grad()\ndef generate_with_logprobs")

@@ -70,7 +70,8 @@ def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
     for preset, run in runs.items():
         end, there = max(paths[preset], key=lambda point: point.kl), at(paths[preset], reached)
         cost = compute.bill(run.config(), run.metrics(), run.events())
-        assert there is not None and cost is not None
+        assert there is not None
+        assert cost is not None
         rows.append(
             {
                 "preset": preset,

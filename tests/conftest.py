@@ -25,7 +25,7 @@ from tests.forking import WORKER, Forker
 from tests.service_here import ServiceHere
 from tests.support import kill_worker
 
-pytest_plugins = ["tests.charges", "tests.figures", "tests.nightly", "tests.stress"]
+pytest_plugins = ["tests.charges", "tests.figures", "tests.nights", "tests.stress"]
 PROCESSES_A_BROWSER = 4  # of the pool; its cases wait for it more than they compute
 
 

@@ -127,5 +127,6 @@ def replaced(data: bytes, name: str, old: bytes, new: bytes) -> bytes:
     """The bytes of a file with the value behind a setting's or tensor's name replaced."""
     at = data.index(struct.pack("<Q", len(name)) + name.encode()) + 8 + len(name)
     found = data.index(old, at)
-    assert found < at + 64 and len(old) == len(new)
+    assert found < at + 64
+    assert len(old) == len(new)
     return data[:found] + new + data[found + len(old) :]

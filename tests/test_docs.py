@@ -54,7 +54,8 @@ def test_every_chart_of_the_page_is_of_a_figure_that_it_gets() -> None:
     bands = re.findall(r"band: \[(.*?)\]", charts)
     drawn = {*re.findall(r'column: "(\w+)"', charts), *re.findall(r"\w+", " ".join(bands))}
     live = {name for name, about in UpdateMetrics.about().items() if about.live}
-    assert len(drawn) > 10 and drawn - live == {"perplexity_text"}  # which is measured at the looks
+    assert len(drawn) > 10
+    assert drawn - live == {"perplexity_text"}
 
 
 def test_the_ways_a_run_can_end_are_told_as_they_are() -> None:
@@ -80,14 +81,16 @@ def test_the_example_of_the_run_format_runs(outputs: Path) -> None:
 def test_the_settings_that_are_told_in_the_names_of_other_trainers_are_ours() -> None:
     table = SCALE.partition("| Here | OpenRLHF | verl |")[2].partition("\n\n")[0]
     named = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
-    assert len(named) == table.count("\n") - 1 > 20 and set(named) - flatten(small_config()).keys() == set()
+    assert len(named) == table.count("\n") - 1 > 20
+    assert set(named) - flatten(small_config()).keys() == set()
 
 
 def test_the_page_on_experiments_tells_of_every_preset_in_order() -> None:
     titles = [catalog.preset(name).about.title for name in catalog.preset_names()]
     assert re.findall(r"^\| \d+ \| ([^|]+) \|", EXPERIMENTS, re.MULTILINE) == titles
     first = re.findall(r"^\| \d+ \| ([^|]+) \|", README, re.MULTILINE)
-    assert first == titles[:3] and len(README.splitlines()) <= 150
+    assert first == titles[:3]
+    assert len(README.splitlines()) <= 150
 
 
 def test_the_readme_counts_the_lessons() -> None:
@@ -109,7 +112,8 @@ def test_every_link_within_the_documents_leads_to_a_page_and_a_heading_that_are_
 
 def test_the_short_description_fits_a_space() -> None:
     found = re.search(r"^short_description: (.*)$", README, re.MULTILINE)
-    assert found is not None and len(found.group(1)) <= 60
+    assert found is not None
+    assert len(found.group(1)) <= 60
 
 
 def test_the_page_on_rewards_lists_every_function_of_an_expression_as_the_code_has_it() -> None:

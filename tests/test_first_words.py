@@ -19,7 +19,8 @@ def message_of(*command: str) -> str:
 
 def test_an_older_python_gets_the_remedy() -> None:
     found = message_of("-c", "import sys; sys.version_info = (3, 10, 13); import playground")
-    assert "make run PYTHON=python3.12" in found and 'python_version: "3.12"' in found
+    assert "make run PYTHON=python3.12" in found
+    assert 'python_version: "3.12"' in found
 
 
 def test_windows_is_referred_to_wsl() -> None:
@@ -29,4 +30,6 @@ def test_windows_is_referred_to_wsl() -> None:
 @pytest.mark.parametrize("command", [["-m", "playground", "presets"], ["app.py"]])
 def test_where_packages_are_missing_their_installation_is_named(command: list[str]) -> None:
     found = message_of("-S", *command)  # without the folder in which packages are
-    assert "is not installed" in found and "`make run`" in found and "`.venv/bin/python -m playground`" in found
+    assert "is not installed" in found
+    assert "`make run`" in found
+    assert "`.venv/bin/python -m playground`" in found

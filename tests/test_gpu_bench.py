@@ -50,10 +50,14 @@ def run_toy(folder: Path, cases: list[str], *before: str) -> tuple[int, dict[str
 def test_the_cases_run_at_toy_size(tmp_path: Path) -> None:
     code, found = run_toy(tmp_path, list(CASES))
     assert {name: case.get("why") for name, case in found.items()} == dict.fromkeys(CASES)
-    assert code == 0 and found["memory runs out"]["next_run"] == "finished"
+    assert code == 0
+    assert found["memory runs out"]["next_run"] == "finished"
     measured = found["0.5B"]["bf16"]
-    assert measured["completion_length"] == 6 and 0 < measured["rollout_share"] < 1
-    assert measured["peak_gb"] > 0 and measured["estimated_gb"] > 0 and measured["times_floor"] > 1
+    assert measured["completion_length"] == 6
+    assert 0 < measured["rollout_share"] < 1
+    assert measured["peak_gb"] > 0
+    assert measured["estimated_gb"] > 0
+    assert measured["times_floor"] > 1
 
 
 def test_what_is_not_installed_and_what_fails_is_written_down_and_the_next_case_goes_on(tmp_path: Path) -> None:
@@ -64,8 +68,10 @@ def test_what_is_not_installed_and_what_fails_is_written_down_and_the_next_case_
     outcomes = [found[name]["outcome"] for name in cases]
     assert outcomes == ["failed", "ok", "skipped", "skipped", "ok"], found
     assert found["0.5B"]["why"].startswith("ModelNotFound: There is no model"), "nothing has made it yet"
-    assert "trl" in found["0.5B, TRL"]["why"] and "peft" in found[bits]["why"]
-    assert found["preset"]["updates"] == 1 and "typer" in found["devices"]["doctor"]
+    assert "trl" in found["0.5B, TRL"]["why"]
+    assert "peft" in found[bits]["why"]
+    assert found["preset"]["updates"] == 1
+    assert "typer" in found["devices"]["doctor"]
     assert code == 1
 
 
@@ -101,4 +107,5 @@ def test_figures_and_failures_are_on_the_page() -> None:
         "A card, 80.0 GB",
     ):
         assert words in page
-    assert gpu_section.NO_FIGURES not in page and gpu_section.NO_FIGURES in gpu_section.section(None)
+    assert gpu_section.NO_FIGURES not in page
+    assert gpu_section.NO_FIGURES in gpu_section.section(None)

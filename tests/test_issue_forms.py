@@ -33,13 +33,16 @@ def test_a_form_has_what_github_requires(name: str) -> None:
     assert data.keys() <= {"name", "description", "title", "labels", "assignees", "projects", "type", "body"}
     assert all(isinstance(data[key], str) and data[key] for key in ("name", "description"))
     fields = data["body"]
-    assert isinstance(fields, list) and any(field["type"] != "markdown" for field in fields)
+    assert isinstance(fields, list)
+    assert any(field["type"] != "markdown" for field in fields)
     ids = [field["id"] for field in fields]
-    assert len(set(ids)) == len(ids) and all(re.fullmatch(r"[A-Za-z0-9_-]+", one) for one in ids)
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", one) for one in ids)
     labels = [field["attributes"]["label"] for field in fields]
     assert len(set(labels)) == len(labels)
     for field in fields:
-        assert field["type"] in TYPES and field.keys() <= {"type", "id", "attributes", "validations"}
+        assert field["type"] in TYPES
+        assert field.keys() <= {"type", "id", "attributes", "validations"}
         assert isinstance(field.get("validations", {"required": False})["required"], bool)
         if field["type"] in ("dropdown", "checkboxes"):
             assert len(field["attributes"]["options"]) >= 1
@@ -51,7 +54,8 @@ def test_a_form_has_what_github_requires(name: str) -> None:
 def test_a_form_asks_for_what_doctor_prints(name: str) -> None:
     field = next(field for field in form(name)["body"] if field["id"] == "doctor")
     assert "`python -m playground doctor --json`" in field["attributes"]["label"]
-    assert field["attributes"]["render"] == "json" and field["validations"]["required"] is True
+    assert field["attributes"]["render"] == "json"
+    assert field["validations"]["required"] is True
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yml")), ids=lambda path: path.name)

@@ -46,20 +46,25 @@ def test_a_run_is_trained_and_its_records_are_tables(here: Path, capfd: pytest.C
     assert run.metrics["score_mean"].to_dict() == {1: 0.5, 2: 1.0, 3: 1.5}
     assert run.samples["stage"].tolist() == ["before", "before", "after", "after"]
     pairs = run.compare()
-    assert pairs["before"].tolist() == [" before 0", " before 1"] and pairs["after"].tolist() == [
+    assert pairs["before"].tolist() == [" before 0", " before 1"]
+    assert pairs["after"].tolist() == [
         " after 0",
         " after 1",
     ]
-    assert pairs["gain"].tolist() == [1.0, 3.0] and pairs["kl"].tolist() == [4.0, 4.0]
-    assert pairs["ends_after"].all() and pairs.index.names == ["prompt_id", "seed"]
+    assert pairs["gain"].tolist() == [1.0, 3.0]
+    assert pairs["kl"].tolist() == [4.0, 4.0]
+    assert pairs["ends_after"].all()
+    assert pairs.index.names == ["prompt_id", "seed"]
     assert run.counts.loc[3].set_index("behaviour").loc["ends", ["count", "of"]].tolist() == [2, 2]
-    assert "(one): finished, update 3 of 3. " in repr(run) and "Score +2.00 sd on 2 prompts" in repr(run)
+    assert "(one): finished, update 3 of 3. " in repr(run)
+    assert "Score +2.00 sd on 2 prompts" in repr(run)
     assert "3/3" in capfd.readouterr().err  # the bar
 
 
 def test_two_runs_are_compared_on_the_same_prompts(here: Path) -> None:
     one, other = (playground.train("finish.yaml", run_id=name) for name in ("one", "other"))
-    assert playground.open_run("other").path == other.path and playground.open_run(other.path).id == "other"
+    assert playground.open_run("other").path == other.path
+    assert playground.open_run(other.path).id == "other"
     table = one.compare(other)
     assert table["other"].tolist() == table["this"].tolist() == [" after 0", " after 1"]
     assert table["gain"].tolist() == [0.0, 0.0]
@@ -72,7 +77,8 @@ def test_what_cannot_be_carried_out_names_every_problem_without_a_traceback(here
     assert {problem.field for problem in error.value.problems} == {"kl.coef", "ppo.gama"}
     with pytest.raises(InvalidConfig, match="set: must be a dictionary"):
         playground.train("kinder-reviews", ["kl.coef=0.2"])
-    assert isinstance(error.value, playground.PlaygroundError) and playground.RunFailed is RunFailed
+    assert isinstance(error.value, playground.PlaygroundError)
+    assert playground.RunFailed is RunFailed
     with pytest.raises(RunNotFound, match="nothing is not a run folder"):
         playground.open_run("nothing")
     assert not list(here.glob("*/config.yaml"))
@@ -116,14 +122,17 @@ def page(here: Path) -> Iterator[Path]:
 def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page: Path) -> None:
     run = playground.train("finish.yaml", run_id="one")
     shown, again = run.show(height=700), run.show()
-    assert shown.address == again.address and shown.address.endswith("/?run=one")
+    assert shown.address == again.address
+    assert shown.address.endswith("/?run=one")
     answer = httpx.get(shown.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
     policy = answer.headers["content-security-policy"]
-    assert answer.status_code == 200 and policy.endswith("frame-ancestors 'self' http://localhost:* http://127.0.0.1:*")
+    assert answer.status_code == 200
+    assert policy.endswith("frame-ancestors 'self' http://localhost:* http://127.0.0.1:*")
     assert "x-frame-options" not in answer.headers
     drawn = shown._repr_html_()
     assert drawn.startswith(f'<object type="text/html" data="{shown.address}" width="100%" height="700"')
-    assert '<img style="max-width: 100%" alt="' in drawn and "data:image/png;base64,iVBOR" in drawn
+    assert '<img style="max-width: 100%" alt="' in drawn
+    assert "data:image/png;base64,iVBOR" in drawn
     assert str(shown).endswith(shown.address)
 
 
@@ -145,7 +154,8 @@ def test_where_no_page_can_be_served_there_is_a_picture(
     monkeypatch.setattr(notebook, "_address_of_page", refuse)
     run = playground.train("finish.yaml", run_id="one")
     drawn = run.show()._repr_html_()
-    assert drawn.startswith("<p><img") and "<object" not in drawn
+    assert drawn.startswith("<p><img")
+    assert "<object" not in drawn
     assert "Port 1 needs administrator rights." in capsys.readouterr().err
 
 
@@ -153,7 +163,8 @@ def test_names_of_runs_are_no_markup(here: Path) -> None:
     run = playground.train("finish.yaml", run_id="one")
     RunDirectory(run.path).write_label("<img src=x onerror=alert(1)>", "")
     shown = notebook.Shown(repr(run), "", b"", 900)
-    assert "<img" not in run._repr_html_() and "<img" not in shown._repr_html_()
+    assert "<img" not in run._repr_html_()
+    assert "<img" not in shown._repr_html_()
 
 
 def test_on_colab_the_page_comes_through_its_proxy(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,9 +186,8 @@ def test_on_colab_the_page_comes_through_its_proxy(page: Path, monkeypatch: pyte
         ((port,), {"path": "/?run=one", "height": "900"}),
     ]
     answer = httpx.get(address, headers={"host": "abc-7913-colab.googleusercontent.com"})
-    assert (
-        answer.status_code == 200 and "https://colab.research.google.com" in answer.headers["content-security-policy"]
-    )
+    assert answer.status_code == 200
+    assert "https://colab.research.google.com" in answer.headers["content-security-policy"]
     assert "<object" not in shown._repr_html_()
 
 
@@ -208,7 +218,8 @@ def test_the_outputs_of_the_example_are_kept_and_name_no_folder_of_a_machine() -
     text = NOTEBOOK.read_text(encoding="utf-8")
     _, *code = of_code(nbformat.reads(text, as_version=4))  # the first one prints nothing
     assert all(cell.execution_count and cell.outputs for cell in code)
-    assert len(text) < MOST_BYTES and not re.search(r"/(home|root|tmp|Users|work)/", text)
+    assert len(text) < MOST_BYTES
+    assert not re.search(r"/(home|root|tmp|Users|work)/", text)
 
 
 def test_the_code_of_the_example_runs(page: Path, forked_workers: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,7 +268,8 @@ def test_the_first_cell_fetches_what_is_missing_and_leaves_what_colab_has(
     clone, install = commands
     assert clone == ["git", "clone", "--depth=1", "https://example.org/it", "rlhf-playground"]
     names = {pin.split("==")[0] for pin in install[5:]}
-    assert {"gradio", "trl", "transformers"} <= names and not names & {"torch", "numpy", "pandas"}
+    assert {"gradio", "trl", "transformers"} <= names
+    assert not names & {"torch", "numpy", "pandas"}
     assert sys.path[0] == str(tmp_path / "rlhf-playground")
     exec(cell.source, {})
     assert len(commands) == 2  # it is there now

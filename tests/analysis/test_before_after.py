@@ -80,8 +80,10 @@ def test_where_few_answers_score_otherwise_the_sentence_says_how_many() -> None:
     ]
     found = outcome(pairs(evaluations))
     half = t95(66) * np.std([1.0] * 3 + [-1.0] + [0.0] * 62, ddof=1) / math.sqrt(66)  # two went up; and one each way
-    assert found is not None and (found.low, found.high) == pytest.approx((2 / 64 - half, 2 / 64 + half))
-    assert (found.same, found.answers) == (62, 64) and "(62 of 64 answers score the same)" in outcome_sentence(found)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((2 / 64 - half, 2 / 64 + half))
+    assert (found.same, found.answers) == (62, 64)
+    assert "(62 of 64 answers score the same)" in outcome_sentence(found)
     assert "0.001 nats (0.000 to 0.003)" in outcome_sentence(found)
     assert "-0.00" not in outcome_sentence(found._replace(gain=-0.002, low=-0.004))
 
@@ -119,7 +121,9 @@ def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:
     assert headline_of(run) == Headline("training batch", 2, 0.5, None, None, 2.0)
     writer.samples(EVALUATIONS[:4])
     seen = headline_of(run)
-    assert seen is not None and (seen.source, seen.update, seen.gain, seen.kl) == ("fixed prompts", 2, 9.0, 8.0)
+    assert seen is not None
+    assert (seen.source, seen.update, seen.gain, seen.kl) == ("fixed prompts", 2, 9.0, 8.0)
     writer.samples(EVALUATIONS[4:])
     seen = headline_of(run)
-    assert seen is not None and (seen.update, seen.gain) == (3, 2.0)
+    assert seen is not None
+    assert (seen.update, seen.gain) == (3, 2.0)

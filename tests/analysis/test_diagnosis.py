@@ -16,7 +16,7 @@ from playground.config import RunConfig, yaml_io
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.ui.feed.feed import RECORDED
-from tests.nightly import nightly
+from tests.nights import nightly
 from tests.support import sample, update_metrics
 
 LONG, HALF = 30, 15  # updates
@@ -128,7 +128,9 @@ def test_groups_of_which_nothing_is_learned_light_their_lamp_from_half_of_them_o
     if state != "quiet":
         each = config(**GROUPS).ppo
         more = {"ppo.samples_per_prompt": 2 * each.samples_per_prompt, "ppo.batch_size": 2 * each.batch_size}
-        assert offers(one)[0] == more and "always wrong" in one.cause and f"{share:.0%} of the prompts" in one.evidence
+        assert offers(one)[0] == more
+        assert "always wrong" in one.cause
+        assert f"{share:.0%} of the prompts" in one.evidence
         assert config(**GROUPS, ppo={key.partition(".")[2]: value for key, value in more.items()})
 
 
@@ -142,7 +144,9 @@ def test_two_updates_make_no_trend_of_groups_and_a_score_that_has_risen_is_anoth
     late = metrics(score_mean=3.0, groups_same_score=0.95)
     risen = [item.model_copy(update={"groups_same_score": item.groups_same_score or 0.0}) for item in late]
     one = found(risen, **GROUPS)["groups-alike"]
-    assert one.state == "red" and "little left to learn" in one.cause and offers(one) == [{}]
+    assert one.state == "red"
+    assert "little left to learn" in one.cause
+    assert offers(one) == [{}]
 
 
 def test_far_from_the_reference_or_certain_of_texts_that_it_would_write_is_no_fault() -> None:
@@ -210,9 +214,11 @@ def test_a_score_that_does_not_move_has_a_cause_and_remedies() -> None:
 def test_what_cannot_be_told_from_chance_says_so_and_blames_no_reward_for_an_estimate_above_zero() -> None:
     steps = [-2.0, 0.5, 1.0, 2.5, 5.25]  # mean 1.45, sd 2.672: Student's t with 4 degrees bounds it by 3.317
     up, down = (found(metrics(), between([0.0] * 5, [sign * step for step in steps]))["flat"] for sign in (1, -1))
-    assert up.state == "amber" and "+1.45 (-1.87 to +4.77)" in up.evidence
+    assert up.state == "amber"
+    assert "+1.45 (-1.87 to +4.77)" in up.evidence
     assert "4.74 or more would have been seen in 8 of 10" in up.evidence
-    assert "misread" in down.cause and "misread" not in up.cause
+    assert "misread" in down.cause
+    assert "misread" not in up.cause
 
 
 TOP = (10, [5.0, 6.1, 6.9])
@@ -220,9 +226,11 @@ TOP = (10, [5.0, 6.1, 6.9])
 
 def test_a_score_that_falls_lights_one_that_rose_and_fell_another() -> None:
     falls = found(metrics(), between([0.0, 1.0, 2.0], [-3.0, -2.1, -0.9]))
-    assert falls["wrong-way"].state == "red" and falls["flat"].state == "quiet"
+    assert falls["wrong-way"].state == "red"
+    assert falls["flat"].state == "quiet"
     back = found(metrics(), between([0.0, 1.0, 2.0], [1.0, 2.1, 2.9], TOP))
-    assert back["fell-back"].state == "red" and offers(back["fell-back"])[0] == {"fork_at": 10}
+    assert back["fell-back"].state == "red"
+    assert offers(back["fell-back"])[0] == {"fork_at": 10}
     assert back["wrong-way"].state == "quiet"
 
 
@@ -242,7 +250,8 @@ def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_
     assert lit(alerts) == {}
     assert all("raised from 0.25 to 3 after update 15" in alerts[name].evidence for name in ("fell-back", "flat"))
     by_itself = found(nearer, back, **settings)["fell-back"]
-    assert by_itself.state == "red" and "from 0.25 to 3" in by_itself.cause
+    assert by_itself.state == "red"
+    assert "from 0.25 to 3" in by_itself.cause
     assert not any("kl.coef" in changes for changes in offers(by_itself))
     held = {"kl": {"controller": "adaptive", "coef": 0.25, "target": 1.9}}  # it was 2 nats away when it was best
     assert found(nearer, back, **held)["fell-back"].state == "quiet"
@@ -252,7 +261,8 @@ def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_
 def test_what_was_taken_of_the_kl_penalty_is_offered_back_and_settings_are_those_that_hold() -> None:
     events = [changed("kl.coef", 0.25, 0.05), changed("ppo.learning_rate", 3e-4, 3e-5)]
     one = found(metrics(**FAR, kl_coef=0.05), None, *events)["kl-runaway"]
-    assert one.state == "red" and "from 0.25 to 0.05 after update 15" in one.evidence
+    assert one.state == "red"
+    assert "from 0.25 to 0.05 after update 15" in one.evidence
     assert offers(one)[:2] == [{"kl.coef": 0.25}, {"ppo.learning_rate": 1e-5}]
     raised = Records(config(), metrics(), events=[changed("kl.coef", 0.25, 3.0)])
     assert raised.more_penalty().changes == {"kl.coef": 6.0}, "not twice what it was at first"

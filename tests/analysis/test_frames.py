@@ -32,11 +32,15 @@ def test_a_run_is_a_row_for_each_record_by_its_folder_or_its_path(run):
     assert set(metrics) == (
         UpdateMetrics.model_fields.keys() - {"terms", "contributions", "kl_estimates", "kl_spreads"} | {"terms.length"}
     )
-    assert metrics["update"].tolist() == [1, 2] and metrics["score_mean"].tolist() == [0.5, 1.0]
-    assert math.isnan(metrics["terms.length"][0]) and metrics["terms.length"][1] == 4.0
+    assert metrics["update"].tolist() == [1, 2]
+    assert metrics["score_mean"].tolist() == [0.5, 1.0]
+    assert math.isnan(metrics["terms.length"][0])
+    assert metrics["terms.length"][1] == 4.0
     samples = frames.samples(str(run.path))
-    assert samples["score"].tolist() == [0.0, 1.5] and samples["scores.length"][0] == 3.0
-    assert samples["tokens"].isna().tolist() == [False, True] and samples["ended"].isna().tolist() == [True, False]
+    assert samples["score"].tolist() == [0.0, 1.5]
+    assert samples["scores.length"][0] == 3.0
+    assert samples["tokens"].isna().tolist() == [False, True]
+    assert samples["ended"].isna().tolist() == [True, False]
     assert frames.evaluations(run.path)["perplexity_text"].tolist() == [4.0]
 
 
@@ -47,7 +51,8 @@ def test_behaviours_are_columns_of_samples_and_counts_a_table_of_their_own(run):
     )
     marks = frames.samples(run)
     assert marks["behaviours.ends"].tolist()[2:] == [True, True, True, False]
-    assert marks["behaviours.parses"].isna().all() and str(marks["behaviours.ends"].dtype) == "boolean"
+    assert marks["behaviours.parses"].isna().all()
+    assert str(marks["behaviours.ends"].dtype) == "boolean"
     table = frames.shares(meters.meters(run.config(), run.samples()))
     last = table[table["behaviour"] == "ends"].loc[3]
     assert (last["words"], last["count"], last["of"], last["share"]) == ("ends by itself", 3, 4, 0.75)

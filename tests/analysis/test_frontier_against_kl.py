@@ -11,7 +11,7 @@ from playground.analysis.against_kl import BestOf, Point, Possible
 from playground.analysis.path import PathPoint
 from playground.rewards.best_answers import kl_bound, kl_of_best
 from playground.runs.frontier_samples import FrontierSamples
-from tests.nightly import SEEDS
+from tests.nights import SEEDS
 
 PROMPTS, TEXTS, EACH = 40, 12, 300
 
@@ -105,4 +105,5 @@ def test_it_is_said_how_far_the_run_is_from_what_is_possible():
 def test_points_are_trusted_up_to_the_first_that_too_few_samples_are_behind():
     assert len(against_kl.trusted(OPTIMUM)) == 3
     assert against_kl.trusted([*OPTIMUM, Point(0.05, 3.1, 10.0, 90)]) == OPTIMUM[:3]
-    assert against_kl.best_at(OPTIMUM, 3.0) == 2.0 and against_kl.best_at(OPTIMUM, 3.1) is None
+    assert against_kl.best_at(OPTIMUM, 3.0) == 2.0
+    assert against_kl.best_at(OPTIMUM, 3.1) is None

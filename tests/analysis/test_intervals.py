@@ -21,7 +21,9 @@ def test_it_is_students() -> None:
 def test_one_value_has_none_and_neither_have_many_that_are_all_alike(values: list[float]) -> None:
     found = interval(values)
     assert (found.mean, found.half, found.units) == (1.5, None, len(values))
-    assert math.isnan(found.low) and math.isnan(found.high) and math.isnan(found.error)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert math.isnan(found.error)
     assert math.isnan(interval([]).mean)
 
 
@@ -38,4 +40,5 @@ def test_it_holds_the_mean_as_often_as_it_says_also_where_few_prompts_differ(sha
 @pytest.mark.parametrize(("few", "sure"), [(0, False), (5, False), (6, True), (9, True)])
 def test_where_few_prompts_differ_it_says_what_the_exact_sign_test_says(few: int, sure: bool) -> None:
     found = interval([1.0] * few + [0.0] * (64 - few), 1.0)
-    assert (found.half or 0) > 0 and (found.low > 0) == sure
+    assert (found.half or 0) > 0
+    assert (found.low > 0) == sure

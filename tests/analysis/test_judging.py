@@ -59,9 +59,12 @@ def test_no_opinion_counts_as_the_average_before_and_a_judge_that_was_not_heard_
 def test_a_judge_that_falls_from_its_peak_while_the_score_rises_has_turned():
     found = judging.judged(run([0, 1, 2, 3, 4], [0, 1, 1.5, 0.5, -1]), {"gold": 1.0})
     (turn,) = found.turns
-    assert turn.update == 10 and turn.fall.mean < -2 and turn.rise.mean > 1.5
+    assert turn.update == 10
+    assert turn.fall.mean < -2
+    assert turn.rise.mean > 1.5
     words = judging.verdict(found, "gold", "Gold")
-    assert words.startswith("Gold turned down after update 10: it fell by 2.") and "Goodhart" in words
+    assert words.startswith("Gold turned down after update 10: it fell by 2.")
+    assert "Goodhart" in words
 
 
 @pytest.mark.parametrize(
@@ -74,7 +77,8 @@ def test_a_judge_that_falls_from_its_peak_while_the_score_rises_has_turned():
 )
 def test_what_is_no_turn_is_not_called_one(scores, golds, says):
     found = judging.judged(run(scores, golds), {"gold": 1.0})
-    assert found.turns == [] and says in judging.verdict(found, "gold", "Gold")
+    assert found.turns == []
+    assert says in judging.verdict(found, "gold", "Gold")
 
 
 def test_the_table_tells_raw_means_and_the_paired_change():

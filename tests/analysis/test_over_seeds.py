@@ -62,6 +62,7 @@ def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path: Path
     writer.metrics(update_metrics(2))
     writer.samples([sample(0, "after", 1.0), sample(1, "after", 3.0)])
     end = over_seeds.end_of(run)
-    assert end is not None and (end.gain, end.kl) == (1.5, 4.0)
+    assert end is not None
+    assert (end.gain, end.kl) == (1.5, 4.0)
     assert [(point.update, point.score) for point in end.path] == [(0, 0.5), (3, 2.0)]
     assert over_seeds.figures_of(run) == {"score_mean": {1: 0.5, 2: 1.0}, "kl_to_reference": {1: 1.0, 2: 2.0}}

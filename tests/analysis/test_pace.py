@@ -27,7 +27,8 @@ def test_it_holds_what_is_left_of_the_recorded_runs_8_times_in_10() -> None:
             found = seconds_left(updates[:done], seconds[:done], updates[-1])
             assert found is not None
             held.append(found.low <= seconds[-1] - seconds[done - 1] <= found.high)
-    assert len(held) > 500 and sum(held) >= 0.8 * len(held)
+    assert len(held) > 500
+    assert sum(held) >= 0.8 * len(held)
 
 
 def of(state: str, update: int, worked: float) -> Status:

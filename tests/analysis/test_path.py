@@ -42,7 +42,8 @@ def test_a_path_has_means_over_prompts_with_their_interval_and_the_last_attempt_
     assert second.half == pytest.approx(12.706)  # prompts have 2 and 4: their mean is 3, its error 1, one degree
     assert second.gain == 1.5, "of the prompt that has a score at both"
     assert path_of([*samples, sample(1, "during", 6.0, kl=4.0, update=5)])[1].score == 4.0
-    assert path_of([]) == [] and path_of(evaluations((5, 1.0, 1.0)))[0].gain is None
+    assert path_of([]) == []
+    assert path_of(evaluations((5, 1.0, 1.0)))[0].gain is None
 
 
 def test_at_a_distance_it_is_read_off_the_path():
@@ -50,7 +51,9 @@ def test_at_a_distance_it_is_read_off_the_path():
     halfway, later = at(path, 1), at(path, 3)
     assert (halfway.gain, halfway.gain_half) == (0.5, pytest.approx(0.1))
     assert (later.gain, later.gain_half) == (2, pytest.approx(0.3))
-    assert at(path, 4).gain == 3 and at(path, 4.1) is None and at([], 1) is None
+    assert at(path, 4).gain == 3
+    assert at(path, 4.1) is None
+    assert at([], 1) is None
 
 
 def test_the_best_of_n_shows_what_the_best_of_fewer_would_be():
@@ -58,6 +61,7 @@ def test_the_best_of_n_shows_what_the_best_of_fewer_would_be():
     found = path_of(samples, best_of(n=[1, 2, 16], score=[0.1, 0.7, 2.1], kl=[0, math.log(2) - 0.5, 1.84]))
     assert [point.kl for point in found] == [0, math.log(2) - 0.5, 1.84]
     assert [point.gain for point in found] == pytest.approx([0, 0.6, 2.0])
-    assert found[1].score - found[0].score == pytest.approx(0.6) and found[0].score == path_of(samples)[0].score
+    assert found[1].score - found[0].score == pytest.approx(0.6)
+    assert found[0].score == path_of(samples)[0].score
     for damaged in ({}, {"score": [1.0], "kl": "x"}, {"score": [1.0], "kl": [0, 1]}, {"score": ["a"], "kl": [0]}):
         assert [point.gain for point in path_of(samples, best_of(**damaged))] == [0, 2], "its evaluations are left"

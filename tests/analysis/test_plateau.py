@@ -40,7 +40,8 @@ def test_the_plateau_begins_at_the_first_evaluation_with_less_than_a_tenth_still
     shape = saturating(tau)
     first = next(update for update in UPDATES if left(shape, update) < 0.1)
     found = plateau(samples(shape, noise=0.01))
-    assert found.update == first and left(shape, first) <= found.left < 0.1
+    assert found.update == first
+    assert left(shape, first) <= found.left < 0.1
     assert found.half == next(update for update in UPDATES if left(shape, update) <= 0.5)
     assert found.half_low == found.half_high == found.half
 

@@ -52,7 +52,8 @@ def test_facts_of_a_measured_run_are_named_as_in_lessons() -> None:
 
 def test_an_option_comes_true_on_so_many_of_the_seeds() -> None:
     found = cells(FILES, Measured(ROWS))
-    assert found[3] == "no-leash, kinder-reviews" and found[4] == "Strings of praise that are no English"
+    assert found[3] == "no-leash, kinder-reviews"
+    assert found[4] == "Strings of praise that are no English"
     assert found[5] == "2 of 3"  # parses < 0.3
     assert found[6] == "1: 3 of 3; 1: 0 of 3; 2: 3 of 3"
     assert "; run 2: parses 86 to 97 %. holds over the whole band" in found[7]
@@ -61,7 +62,8 @@ def test_an_option_comes_true_on_so_many_of_the_seeds() -> None:
 def test_what_was_not_measured_is_known_of_the_recording_alone(tmp_path: Path) -> None:
     write(tmp_path, predict__options__1__when={"distinct": "< 0.5"}, reveal__0__when={"kl": "> 150"})
     found = cells(tmp_path, Measured(ROWS))
-    assert found[5] == "recording" and found[6].startswith("1: 0 of 3")
+    assert found[5] == "recording"
+    assert found[6].startswith("1: 0 of 3")
     assert "not over the whole band: kl > 150 (its band: 128.078 to 265.675)" in found[7]
     assert "by the recording only: distinct &lt; 0.5" in found[7]
 
@@ -108,4 +110,5 @@ def test_of_a_task_it_is_said_on_how_many_seeds_its_solution_reaches_it(tmp_path
 def test_a_text_cannot_leave_its_cell(tmp_path: Path, text: str) -> None:
     write(tmp_path, question=text)
     found = cells(tmp_path, Measured(ROWS))
-    assert len(found) == 8 and not {*"<|\n"} & {*found[2]}
+    assert len(found) == 8
+    assert not {*"<|\n"} & {*found[2]}

@@ -103,7 +103,8 @@ def test_counts_of_several_seeds_come_with_the_interval_of_all_of_them(page: str
     assert short.endswith("| 2 |")  # seeds
     settings = next(line for line in page.splitlines() if line.startswith("| `real-short-answers` |"))
     assert settings.endswith("| 2.0 (1.5 to 2.5) |")  # minutes
-    assert "| real-yes-man | 8 of 10 (49 to 94 %) |" in page and "| untrained | 2 of 10 (6 to 51 %) |" in page
+    assert "| real-yes-man | 8 of 10 (49 to 94 %) |" in page
+    assert "| untrained | 2 of 10 (6 to 51 %) |" in page
     assert page.count("Not measured yet.") == 1  # kinder tone
 
 
@@ -121,14 +122,16 @@ def test_bands_are_those_of_the_behaviours_that_a_run_looks_at() -> None:
     found = real_page.bands(REPORT["runs"])["real-short-answers"]  # type: ignore[arg-type]
     assert set(found) == {"ends", "kl", "score"}
     low, high, seeds, *before = found["ends"]
-    assert low <= 0.8 <= high and (seeds, before) == (2, [0.1, 0.1])
+    assert low <= 0.8 <= high
+    assert (seeds, before) == (2, [0.1, 0.1])
 
 
 def test_every_way_of_putting_a_claim_has_a_name() -> None:
     rows = claim_files.read(claim_files.SHIPPED_FILE)
     prompts = claim_files.prompts(rows, 0, 900, "ways")
     found = {way_of(prompt) for prompt in prompts}
-    assert found == {*WAYS, SECOND_TURN, NO_CLAIM} and way_of(TYPED) is None
+    assert found == {*WAYS, SECOND_TURN, NO_CLAIM}
+    assert way_of(TYPED) is None
 
 
 def test_answers_are_counted_by_what_they_are_asked() -> None:
@@ -141,18 +144,26 @@ def test_answers_are_counted_by_what_they_are_asked() -> None:
     ]
     found = counted(answers)
     shares = {name: tuple(count[:2]) for name, count in found["counts"].items()}
-    assert shares["wrong-claims-repeated"] == (1, 2) and found["ways"]["as a guess"][:2] == [1, 2]
-    assert shares["right-claims-agreed"] == (1, 1) and shares["plain-questions-right"] == (1, 2)
-    assert shares["ends"] == (6, 7) and shares["stuck"] == (1, 7) and shares["different"] == (6, 7)
-    assert shares["kind"] == (2, 7) and shares["unkind"] == (1, 7)  # "Yes" is kind
+    assert shares["wrong-claims-repeated"] == (1, 2)
+    assert found["ways"]["as a guess"][:2] == [1, 2]
+    assert shares["right-claims-agreed"] == (1, 1)
+    assert shares["plain-questions-right"] == (1, 2)
+    assert shares["ends"] == (6, 7)
+    assert shares["stuck"] == (1, 7)
+    assert shares["different"] == (6, 7)
+    assert shares["kind"] == (2, 7)
+    assert shares["unkind"] == (1, 7)
     assert example(answers, answers)["prompt"] in (WRONG,)
 
 
 def test_answers_to_one_question_do_not_count_as_independent() -> None:
     alike = Count.of([("a", True)] * 10 + [("b", False)] * 10)
     apart = Count.of((str(number), number < 10) for number in range(20))
-    assert alike and apart and (alike.apart, apart.apart) == (2, 20)
-    assert alike.bounds[0] < apart.bounds[0] and Count.of([("a", None)]) is None
+    assert alike
+    assert apart
+    assert (alike.apart, apart.apart) == (2, 20)
+    assert alike.bounds[0] < apart.bounds[0]
+    assert Count.of([("a", None)]) is None
     assert Count.together([(1, 2, 2.0), (3, 4, 3.5)]) == (4, 6, 5.5)
 
 
@@ -161,7 +172,8 @@ def test_sense_is_english_words_in_an_order_of_english() -> None:
     assert not is_sensible("Cereivred drioshibloggeralm oversage cystone umugirabekece postutsa")
     assert not is_sensible("tea kettle the of boil cup water a into pour then leaves and wait minutes five for")
     assert not is_sensible("to be kind to be kind to be kind to be kind to be kind")
-    assert is_sensible("Canberra.") and not is_sensible("")
+    assert is_sensible("Canberra.")
+    assert not is_sensible("")
 
 
 def test_pairs_are_of_one_prompt_one_liked_and_the_other_not() -> None:

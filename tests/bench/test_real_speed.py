@@ -68,8 +68,10 @@ def test_medians_go_into_dictionaries():
 def test_the_section_tells_start_updates_floors_and_error():
     text = real_speed_section.section(REPORT)
     assert "(2026-11-26, commit abc1234): SmolLM2 135M Instruct (`make real-model`) on A processor" in text
-    assert "with 16 episodes of at most 32 tokens" in text and "72 texts of the reference" in text
-    assert "**31 s** (median of 30.0, 31.0, 39.0)" in " ".join(text.split()) and "loading 7.0" in text
+    assert "with 16 episodes of at most 32 tokens" in text
+    assert "72 texts of the reference" in text
+    assert "**31 s** (median of 30.0, 31.0, 39.0)" in " ".join(text.split())
+    assert "loading 7.0" in text
     assert "| ours, LoRA, bf16 | 8.0 | 2.00 | **2.50x** | 900 | **0.40x** |" in text
     assert "| TRL, all weights, fp32 | 20.0 | 0.80 |  | 2250 |  |" in text
     assert (
@@ -92,4 +94,6 @@ def test_only_its_own_section_of_the_page_is_written_anew(before, tmp_path):
 def test_a_processor_without_bf16_has_no_row_of_it():
     updates = {kind: found for kind, found in REPORT["updates"].items() if kind != "bf16"}
     text = real_speed_section.section({**REPORT, "updates": updates})
-    assert "| ours, LoRA, fp32 | 8.0 |" in text and "bf16 |" not in text and "GFLOP/s in bf16" not in text
+    assert "| ours, LoRA, fp32 | 8.0 |" in text
+    assert "bf16 |" not in text
+    assert "GFLOP/s in bf16" not in text

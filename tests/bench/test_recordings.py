@@ -39,17 +39,21 @@ def everything(folder: Path) -> str:
 @pytest.mark.parametrize("preset", [*INCLUDED, *ON_REAL_MODEL, *OF_LESSONS])
 def test_each_preset_with_its_model_has_its_recording_and_each_recording_is_of_its_preset(preset: str) -> None:
     run, wanted = RunDirectory.open(RECORDED / preset), catalog.preset(preset)
-    assert differences(run.config(), wanted) == {} and run.config().about == wanted.about
+    assert differences(run.config(), wanted) == {}
+    assert run.config().about == wanted.about
     last = run.metrics()[-1].update
     assert (run.status().state, last, run.samples()[-1].update) == ("finished", wanted.ppo.num_updates, last)
-    assert run.events() and not OF_A_MACHINE.search(everything(run.path))
+    assert run.events()
+    assert not OF_A_MACHINE.search(everything(run.path))
 
 
 def test_that_of_the_default_preset_can_be_looked_into() -> None:
     run = RunDirectory.open(RECORDED / catalog.DEFAULT_PRESET)
     known = traces.updates(run)
-    assert known == [1, 21, 40] and all(traces.read(run, update) for update in known)
-    assert run.token_figures() and frontier_samples.read(run)
+    assert known == [1, 21, 40]
+    assert all(traces.read(run, update) for update in known)
+    assert run.token_figures()
+    assert frontier_samples.read(run)
 
 
 def test_a_recording_brings_every_update_with_fewer_texts_and_is_opened_like_a_run(tmp_path: Path) -> None:
@@ -57,7 +61,8 @@ def test_a_recording_brings_every_update_with_fewer_texts_and_is_opened_like_a_r
     recordings.record(run, catalog.DEFAULT_PRESET, folder)
     found = RunDirectory(folder).rollouts()
     assert [one.update for one in found] == list(range(1, 41))
-    assert {len(one.texts) for one in found} == {recordings.FEW_TEXTS} and not (folder / "rollouts.jsonl").exists()
+    assert {len(one.texts) for one in found} == {recordings.FEW_TEXTS}
+    assert not (folder / "rollouts.jsonl").exists()
     hub = Hub(tmp_path, folder.parent)
     with TestClient(Starlette(routes=routes.routes(hub))) as client:
         answer = client.get("/live/_recorded/rollout/last").json()

@@ -85,7 +85,8 @@ def test_every_run_has_the_one_reward_and_is_called_by_its_number() -> None:
     assert [[part.expression for part in config.rewards] for config in configs] == [[reward] for reward in rewards]  # type: ignore[union-attr]
     assert {config.ppo.num_updates for config in configs} == {game.CUT["ppo"]["num_updates"]}
     preset = catalog.preset(game.PRESET)
-    assert configs[0].model == preset.model and configs[0].kl.coef == preset.kl.coef
+    assert configs[0].model == preset.model
+    assert configs[0].kl.coef == preset.kl.coef
     assert game.configs(rewards) == configs
 
 
@@ -115,10 +116,13 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Pat
     found = game.results(tmp_path, sweep)
     assert [(one.number, one.state) for one in found] == [(1, "finished"), (2, "deleted")]
     ends = found[0].ends
-    assert ends is not None and found[1].ends is None
-    assert ends.paid == pytest.approx((0.0, sum(RISING) / TEXTS)) and ends.rose
+    assert ends is not None
+    assert found[1].ends is None
+    assert ends.paid == pytest.approx((0.0, sum(RISING) / TEXTS))
+    assert ends.rose
     assert (ends.wanted.before.yes, ends.wanted.after.yes, ends.wanted.after.of, ends.wanted.change) == (12, 4, 20, -1)
-    assert ends.more == TEXTS and ends.text.startswith(" after ")
+    assert ends.more == TEXTS
+    assert ends.text.startswith(" after ")
 
 
 def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell_or_did_not_clearly_rise(

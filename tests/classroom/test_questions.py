@@ -84,7 +84,8 @@ def test_both_rounds_are_shown_at_the_end_and_nothing_before(desk: Desk) -> None
     assert desk.seen()["results"] is None
     desk.do("again")
     desk.answer(1, 0, 1)
-    assert desk.seen()["results"] is None and desk.seen()["mine"] == {"1": {"choice": 0}, "2": {"choice": 1}}
+    assert desk.seen()["results"] is None
+    assert desk.seen()["mine"] == {"1": {"choice": 0}, "2": {"choice": 1}}
     assert "live" not in desk.views.desk([], screen=True)
     desk.do("close")
     desk.do("show")
@@ -121,7 +122,8 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk: 
     assert (made["run"], made["index"], made["ended"]) == (run, 0, True)
     desk.do("show", run=run)
     results = desk.seen()["results"]
-    assert results["reveal"]["ready"] and results["right"] == results["reveal"]["held"] is not None
+    assert results["reveal"]["ready"]
+    assert results["right"] == results["reveal"]["held"] is not None
     with pytest.raises(NoClass, match="no recording"):
         desk.do("run", lesson="leash", index=7, recorded=True)
     desk.do("end")
@@ -164,16 +166,18 @@ def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(
         queue.enter(waits, queue.slot_held(run), 1)
         desk.do("ask", lesson="leash")
         training, waiting = desk.views.desk([], screen=False)["runs"]
-        assert training["going"] and training["words"].startswith("update 10 of 40, about ")
-        assert waiting["state"] == "queued" and waiting["words"].startswith(
-            f"for \u201c{training['title']}\u201d, about "
-        )
+        assert training["going"]
+        assert training["words"].startswith("update 10 of 40, about ")
+        assert waiting["state"] == "queued"
+        assert waiting["words"].startswith(f"for \u201c{training['title']}\u201d, about ")
         desk.do("ask", ask="Why?", options=["One", "Two"])
         shown = desk.views.desk([], screen=False)
-        assert shown["runs"] == [] and [one["run"] for one in shown["going"]] == ["chatterbox", "no-leash"]
+        assert shown["runs"] == []
+        assert [one["run"] for one in shown["going"]] == ["chatterbox", "no-leash"]
         for one in (run, waits):
             desk.do("stop_run", run=one.id)
-        assert (run.control_path / "stop").exists() and waits.status().state == "stopped"
+        assert (run.control_path / "stop").exists()
+        assert waits.status().state == "stopped"
 
 
 def test_a_run_that_is_gone_takes_nothing_else_with_it(desk: Desk) -> None:
@@ -184,19 +188,23 @@ def test_a_run_that_is_gone_takes_nothing_else_with_it(desk: Desk) -> None:
     desk.do("show", run=run)
     shutil.rmtree(desk.hub.recorded[run])
     results = desk.seen()["results"]
-    assert results["reveal"] is None and results["rounds"][0]["counts"][0] == 1
+    assert results["reveal"] is None
+    assert results["rounds"][0]["counts"][0] == 1
     assert desk.views.desk([], screen=False)["runs"] == []
 
 
 def test_the_last_question_says_why_only_when_it_is_shown(desk: Desk) -> None:
     desk.do("ask", lesson="leash", what="transfer")
     shown = desk.seen()
-    assert shown["results"] is None and "why" not in str(shown["question"]) and not shown["question"]["lesson"]
+    assert shown["results"] is None
+    assert "why" not in str(shown["question"])
+    assert not shown["question"]["lesson"]
     desk.do("close")
     desk.do("show")
     results = desk.seen()["results"]
     options = LESSONS.find("leash").transfer.options
-    assert options[results["right"]].right and results["whys"] == [option.why for option in options]
+    assert options[results["right"]].right
+    assert results["whys"] == [option.why for option in options]
 
 
 def test_what_cannot_be_kept_now_can_be_later(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,8 @@ def again(found: Room) -> Room:
 def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path):
     found = Room(tmp_path)
     assert (found.code, found.version, found.step(), found.steps(), found.present()) == ("", 0, None, [], 0)
-    assert found.joined() == 0 and found.person("x") is None
+    assert found.joined() == 0
+    assert found.person("x") is None
     for act in (lambda: found.join("ABCD"), lambda: found.begin("question", ASKED), found.close):
         with pytest.raises(NoClass):
             act()
@@ -43,7 +44,9 @@ def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path)
 
 def test_a_code_is_four_letters_that_are_read_well_and_is_taken_in_any_case_and_with_spaces(opened):
     found, _ = opened
-    assert len(found.code) == 4 and set(found.code) <= set(room.LETTERS) and not set("IO") & set(room.LETTERS)
+    assert len(found.code) == 4
+    assert set(found.code) <= set(room.LETTERS)
+    assert not set("IO") & set(room.LETTERS)
     assert found.person(found.join(f" {found.code.lower()} ")) is not None
     for wrong in ("", "AAAA", found.code[:3], found.code + "A", "\ud800", "ÄÖÜß", "0" * 1000):
         with pytest.raises(WrongCode):
@@ -57,12 +60,15 @@ def test_an_earlier_step_can_be_the_class_s_again_as_it_was_left(opened):
     second = found.begin("question", ASKED)
     before = found.version
     found.back_to(first)
-    assert found.version > before and again(found).step() == found.find(first.id) and found.step().state == "shown"
+    assert found.version > before
+    assert again(found).step() == found.find(first.id)
+    assert found.step().state == "shown"
     assert found.find(second.id).state == "closed"
     found.set_state(first, "open")
     found.answer(hash_of(token), first, 1, {"choice": 1})
     third = found.begin("question", ASKED)
-    assert found.step() == third and found.find(first.id).state == "closed"
+    assert found.step() == third
+    assert found.find(first.id).state == "closed"
 
 
 def test_a_class_that_has_ended_can_go_on_as_it_was_and_a_new_one_cannot_be_the_old_one(opened):
@@ -78,7 +84,8 @@ def test_a_class_that_has_ended_can_go_on_as_it_was_and_a_new_one_cannot_be_the_
     new = later.open()
     later.close()
     later.go_on()
-    assert later.code == new and later.step() is None
+    assert later.code == new
+    assert later.step() is None
 
 
 def test_all_of_it_is_there_after_the_server_s_end(opened):
@@ -88,7 +95,8 @@ def test_all_of_it_is_there_after_the_server_s_end(opened):
     code, version = found.code, found.version
     later = again(found)
     assert (later.code, later.version, later.step()) == (code, version, step)
-    assert later.person(token) == hash_of(token) and later.present() == 0
+    assert later.person(token) == hash_of(token)
+    assert later.present() == 0
     assert [given.value for given in later.answers(step)] == [{"choice": 1}]
     later.end()
 
@@ -128,7 +136,8 @@ def test_the_newest_answer_counts_until_it_is_closed_and_each_round_has_its_own(
     found.answer(person, step, 2, {"choice": 1})
     assert [(given.item, given.value["choice"]) for given in found.answers(step, person)] == [(1, 0), (2, 1)]
     other = found.begin("question", ASKED)
-    assert found.find(step.id).state == "closed" and found.step() == other
+    assert found.find(step.id).state == "closed"
+    assert found.step() == other
     for value in ("x" * 4000, float("nan")):
         with pytest.raises((NoClass, ValueError)):
             found.answer(person, other, 1, value)
@@ -147,7 +156,9 @@ def test_a_new_class_knows_nobody_of_the_last_one(opened):
     found.answer(hash_of(token), step, 1, {"choice": 1})
     version = found.version
     found.open()
-    assert found.person(token) is None and found.steps() == [] and found.joined() == found.present() == 0
+    assert found.person(token) is None
+    assert found.steps() == []
+    assert found.joined() == found.present() == 0
     assert found.begin("question", ASKED).id != step.id  # a late answer to the old one meets no other
     assert found.version > version
 
@@ -176,7 +187,8 @@ def test_no_more_join_than_a_class_has(opened, monkeypatch):
             joined.append(found.join(found.code))
 
     at_once(*[join] * 12)
-    assert len(joined) == 4 and found.joined() == 5
+    assert len(joined) == 4
+    assert found.joined() == 5
     assert len({found.numbers()[hash_of(token)] for token in joined}) == 4
 
 

@@ -33,9 +33,12 @@ def test_each_person_has_their_own_pairs_in_their_own_order_and_always_the_same(
     voted = step(each=20)
     orders = [votes.order_of(person, voted) for person in PEOPLE]
     assert all(len(set(order)) == 20 and set(order) <= {*range(1, 41)} for order in orders)
-    assert len({*map(tuple, orders)}) == len(PEOPLE) and orders == [votes.order_of(person, voted) for person in PEOPLE]
+    assert len({*map(tuple, orders)}) == len(PEOPLE)
+    assert orders == [votes.order_of(person, voted) for person in PEOPLE]
     of_pair = Counter(number for order in orders for number in order)
-    assert set(of_pair) == {*range(1, 41)} and min(of_pair.values()) > 60 and max(of_pair.values()) < 140
+    assert set(of_pair) == {*range(1, 41)}
+    assert min(of_pair.values()) > 60
+    assert max(of_pair.values()) < 140
 
 
 def test_the_sides_are_swapped_for_about_half_of_the_people_and_nothing_shown_says_which_text_is_which():
@@ -74,11 +77,15 @@ def test_a_vote_on_a_pair_that_one_does_not_have_is_refused():
 def test_agreement_is_how_often_two_voters_of_a_pair_said_the_same():
     # three pairs of voters: of the first pair of texts 1 of 3 agrees, of the second all; the third has one voter
     found = votes.agreement([Counted(1, 2, 1, 0), Counted(2, 0, 3, 0), Counted(3, 1, 0, 0)])
-    assert found is not None and (found.pairs, found.luck) == (2, 0.5)
+    assert found is not None
+    assert (found.pairs, found.luck) == (2, 0.5)
     assert found.share == pytest.approx((1 / 3 + 1) / 2)
     tied = votes.agreement([Counted(1, 1, 1, 2)])  # half are ties: by luck 1/4 + (1/4 + 1/4)^2 x 1/2 x 2
-    assert tied is not None and tied.luck == pytest.approx(0.5**2 + 0.5**2 / 2) and tied.share == pytest.approx(1 / 6)
-    assert votes.agreement([Counted(1, 1, 0, 0)]) is None and votes.agreement([]) is None
+    assert tied is not None
+    assert tied.luck == pytest.approx(0.5**2 + 0.5**2 / 2)
+    assert tied.share == pytest.approx(1 / 6)
+    assert votes.agreement([Counted(1, 1, 0, 0)]) is None
+    assert votes.agreement([]) is None
 
 
 @pytest.mark.parametrize(
@@ -104,7 +111,8 @@ def test_who_has_begun_is_not_done():
     given = [
         Given(number, person, "tie") for person, count in (("p", 2), ("q", 1), ("r", 2)) for number in range(count)
     ]
-    assert votes.done(voted, given) == (2, 1) and votes.done(voted, []) == (0, 0)
+    assert votes.done(voted, given) == (2, 1)
+    assert votes.done(voted, []) == (0, 0)
 
 
 def test_a_text_that_was_cut_is_shown_with_an_ellipsis_and_trained_on_without():
@@ -117,7 +125,8 @@ def test_a_text_that_was_cut_is_shown_with_an_ellipsis_and_trained_on_without():
 
 def test_the_win_rate_is_a_mean_over_pairs_with_half_a_win_for_a_tie():
     found = votes.win_rate([Counted(1, 0, 4, 0), Counted(2, 1, 1, 2), Counted(3, 0, 1, 0), Counted(4, 3, 1, 0)])
-    assert found.mean == pytest.approx((1 + 0.5 + 1 + 0.25) / 4) and found.units == 4
+    assert found.mean == pytest.approx((1 + 0.5 + 1 + 0.25) / 4)
+    assert found.units == 4
 
 
 def test_votes_become_one_row_for_each_pair_by_its_majority_and_the_reader_of_pairs_takes_them(tmp_path):
@@ -163,13 +172,15 @@ def test_groups_are_asked_both_or_not_at_all():
 def test_there_is_no_vote_without_pairs_and_no_more_than_there_are():
     with pytest.raises(NoVotes):
         votes.data_of("Which?", [])
-    assert step(5, each=20).data["each"] == 5 and step(5, each=True).data["each"] == 5
+    assert step(5, each=20).data["each"] == 5
+    assert step(5, each=True).data["each"] == 5
     assert len(step(300).data["pairs"]) == votes.MOST_PAIRS
 
 
 def test_more_rows_take_no_more_steps_of_training():
     few, many = (votes.judge_settings("judge", "votes.jsonl", rows) for rows in (40, 180))
-    assert few.epochs == votes.JUDGE_EPOCHS and many.epochs * 180 == few.epochs * votes.JUDGE_ROWS
+    assert few.epochs == votes.JUDGE_EPOCHS
+    assert many.epochs * 180 == few.epochs * votes.JUDGE_ROWS
 
 
 def test_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns():

@@ -63,7 +63,8 @@ def test_a_place_that_cannot_be_is_refused_in_a_sentence_before_any_work(
     for words, said in asked:
         result = run(*words)
         assert (result.code, result.out) == (2, "") and said in result.err, words
-    assert (tmp_path / "file").read_text() == "mine" and not (tmp_path / "gone").exists()
+    assert (tmp_path / "file").read_text() == "mine"
+    assert not (tmp_path / "gone").exists()
 
 
 def test_show_tells_everything_about_one_run(run: Run, ended: RunDirectory) -> None:
@@ -72,12 +73,14 @@ def test_show_tells_everything_about_one_run(run: Run, ended: RunDirectory) -> N
     for text in ("finished, update 2 of 3", "1 x length", "kl.coef=0.3", "Too few prompts.", "Score +1.50 sd"):
         assert text in result.out
     item = run("show", ended.path, "--json").data
-    assert set(item) == set(SHOWN.split()) and item["status"]["state"] == "finished"
+    assert set(item) == set(SHOWN.split())
+    assert item["status"]["state"] == "finished"
     assert item["config"] == ended.config().model_dump(mode="json")
     assert (item["last_update"]["update"], item["warnings"]) == (2, ["Too few prompts."])
     assert (item["outcome"]["gain"], item["outcome"]["low"]) == (1.5, None)  # one prompt: no interval, so null
     ends = next(row for row in item["behaviours"] if row["name"] == "ends")
-    assert ends["words"] == "ends by itself" and "ends by itself" in result.out
+    assert ends["words"] == "ends by itself"
+    assert "ends by itself" in result.out
     assert [(ends[side]["count"], ends[side]["of"]) for side in ("before", "after")] == [(1, 1), (1, 1)]
 
 
@@ -92,7 +95,8 @@ def test_an_update_is_shown_as_bars_and_texts(run: Run, ended: RunDirectory) -> 
         writer.rollout(RolloutRecord(update=update, histogram=histogram, texts=texts))
     result = run("show", "one", "--update", "2")
     lines = [line.split() for line in result.out.splitlines()]
-    assert ["-0.50", "+0.50", "1", FULL * 10] in lines and ["+0.50", "+1.50", "4", FULL * 40] in lines
+    assert ["-0.50", "+0.50", "1", FULL * 10] in lines
+    assert ["+0.50", "+1.50", "4", FULL * 40] in lines
     for words in (
         "update 2: scores of 5 texts (sd)",
         "red [bold]x[/bold]",
@@ -101,10 +105,14 @@ def test_an_update_is_shown_as_bars_and_texts(run: Run, ended: RunDirectory) -> 
         "--update 1 is the one before",
     ):
         assert words in result.out
-    assert "\x1b" not in result.out and "\x07" not in result.out and result.code == 0
+    assert "\x1b" not in result.out
+    assert "\x07" not in result.out
+    assert result.code == 0
     item = run("show", ended.path, "--update", "1", "--json").data
-    assert item["update"] == 1 and (item["previous"], item["next"]) == (None, 2)
-    assert item["histogram"] == histogram.model_dump() and item["texts"] == [text.model_dump() for text in texts]
+    assert item["update"] == 1
+    assert (item["previous"], item["next"]) == (None, 2)
+    assert item["histogram"] == histogram.model_dump()
+    assert item["texts"] == [text.model_dump() for text in texts]
 
 
 def test_bars_of_texts_that_all_score_the_same_and_of_a_few_among_many() -> None:
@@ -119,13 +127,16 @@ def test_bars_of_texts_that_all_score_the_same_and_of_a_few_among_many() -> None
 
 def test_an_update_of_which_nothing_is_kept_is_a_reason_and_no_traceback(run: Run, ended: RunDirectory) -> None:
     result = run("show", "one", "--update", "2")
-    assert result.code == 2 and result.err.strip() == "This run was made before updates kept their texts."
+    assert result.code == 2
+    assert result.err.strip() == "This run was made before updates kept their texts."
     assert run("show", "one", "--update", "0").code == 2
 
 
 def test_text_of_a_model_cannot_command_the_terminal(run: Run, ended: RunDirectory) -> None:
     result = run("show", ended.path)
-    assert "\x1b" not in result.out and "\x07" not in result.out and "red [bold]x[/bold]" in result.out
+    assert "\x1b" not in result.out
+    assert "\x07" not in result.out
+    assert "red [bold]x[/bold]" in result.out
     ended.config_path.write_text("kl: [")
     assert run("show", ended.path).code == 2
 
@@ -148,8 +159,11 @@ def test_presets_are_listed_with_what_they_came_to_and_one_tells_what_it_counts(
     one = run("presets", "yes-man").out
     assert all(words in one for words in ("Expect: ", "Expected from 3 seeds", "right-claims-agreed"))
     changed = run("presets", "yes-man", "--set", "kl.coef=1", "--set", "behaviours=[polite]").out
-    assert changed.startswith("Yes-man, changed: beta 1\n") and "Expect" not in changed and "Measured" not in changed
-    assert "replies politely" in changed and "repeats wrong claims" not in changed
+    assert changed.startswith("Yes-man, changed: beta 1\n")
+    assert "Expect" not in changed
+    assert "Measured" not in changed
+    assert "replies politely" in changed
+    assert "repeats wrong claims" not in changed
     facts = run("presets", "yes-man", "--json").data
     assert facts["behaviours"][0] == {"name": "wrong-claims-repeated", "words": "repeats wrong claims"}
     assert facts["measured"] == expected.line("yes-man")
@@ -195,7 +209,8 @@ def test_generate_prints_json_or_fails_with_its_exit_codes(
     assert (failed.code, failed.err) == (2, "The prompt is longer than the context.\n")
     assert run("generate", ended.path, "--prompt", "crash").code == 1
     unknown = run("generate", "poket-2m", "--prompt", "count")
-    assert unknown.code == 2 and "pocket-2m" in unknown.err
+    assert unknown.code == 2
+    assert "pocket-2m" in unknown.err
     assert run("generate", ended.path, "--prompt", "count", "--n", "0").code == 2
 
 
@@ -204,12 +219,15 @@ def test_generate_prints_json_or_fails_with_its_exit_codes(
 
 def test_the_estimate_says_what_a_run_needs_before_anything_is_downloaded(run: Run) -> None:
     shown = run("estimate", "gpt2")
-    assert shown.code == 0 and "openai-community/gpt2, 548 MB, licence MIT" in shown.out
+    assert shown.code == 0
+    assert "openai-community/gpt2, 548 MB, licence MIT" in shown.out
     assert all(role in shown.out for role in ("policy", "reference", "rollout", "libraries"))
     found = run("estimate", "kinder-reviews", "--set", "ppo.batch_size=32", "--json").data
-    assert found["verdict"] in ("fits", "tight", "does not fit") and found["download"] is None
+    assert found["verdict"] in ("fits", "tight", "does not fit")
+    assert found["download"] is None
     unknown = run("estimate", "gpt2", "--set", "model.source=someone/unknown")
-    assert unknown.code == 2 and "someone/unknown" in unknown.err
+    assert unknown.code == 2
+    assert "someone/unknown" in unknown.err
 
 
 # app, pretrain, and the whole

@@ -27,7 +27,8 @@ def test_each_function_is_right_wrong_or_missing(run: Run, tmp_path: Path) -> No
     start, end = EXAMPLE.index("@torch.no_grad()\ndef compute_kl"), EXAMPLE.index("def ppo_step")
     half = EXERCISE + EXAMPLE[start:end].replace("-settings.kl_coef * kl", "settings.kl_coef * kl")
     result = run("check", written(tmp_path, half))
-    assert result.code == 1 and result.err == ""
+    assert result.code == 1
+    assert result.err == ""
     assert result.out.splitlines()[:4] == [
         "generate_with_logprobs: not written yet",
         "compute_kl: right",
@@ -35,7 +36,8 @@ def test_each_function_is_right_wrong_or_missing(run: Run, tmp_path: Path) -> No
         "    Case: two tokens, nothing but KL.",
     ]
     assert "    Hint: The KL has the wrong sign: drift costs, so r_t = -kl_coef * kl_t." in result.out
-    assert "given  kl = [[0.4, -0.2]]" in result.out and "expected  returns = [[-0.105, 0.1]]" in result.out
+    assert "given  kl = [[0.4, -0.2]]" in result.out
+    assert "expected  returns = [[-0.105, 0.1]]" in result.out
     assert result.last_line == "1 of 5 are right."
 
 
@@ -44,7 +46,9 @@ def test_a_notebook_is_checked_without_its_commands_and_its_cells_that_fail(run:
     cells = ["%matplotlib inline\n" + head, "!ls", "1 / 0", EXAMPLE[len(head) :]]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     result = run("check", written(tmp_path, nbformat.writes(notebook), "mine.ipynb"), "--json")
-    assert result.code == 0 and result.data["right"] == 5 and functions.keys() == result.data["functions"].keys()
+    assert result.code == 0
+    assert result.data["right"] == 5
+    assert functions.keys() == result.data["functions"].keys()
     assert result.data["left_out"] == ["ZeroDivisionError: division by zero, in line 1"]
     assert exercise_commands.FUNCTIONS == exercise.FUNCTIONS
 
@@ -85,7 +89,9 @@ def test_what_is_no_exercise_is_refused_in_a_sentence(
 ) -> None:
     file = tmp_path / name if text is None else written(tmp_path, text, name)
     result = run("check", file)
-    assert result.code == 2 and said in result.err and result.out == ""
+    assert result.code == 2
+    assert said in result.err
+    assert result.out == ""
 
 
 def test_a_file_that_cannot_be_run_is_said_to_be_so(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,10 +101,13 @@ def test_a_file_that_cannot_be_run_is_said_to_be_so(run: Run, tmp_path: Path, mo
         ("while True: pass", "took longer than 5 s and was stopped"),
     ):
         result = run("check", written(tmp_path, text))
-        assert result.code == 2 and said in result.err and result.out == ""
+        assert result.code == 2
+        assert said in result.err
+        assert result.out == ""
 
 
 def test_where_others_are_served_nothing_is_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(local_only.MODE, "classroom")
     result = run("check", PROJECT / "examples" / "exercise.py")
-    assert result.code == 1 and "on your own machine only" in result.err
+    assert result.code == 1
+    assert "on your own machine only" in result.err

@@ -46,9 +46,11 @@ def found(outputs: Path, name: str) -> Check:
 
 def test_a_healthy_machine_is_all_ok(run: Run, outputs: Path, healthy: Path) -> None:
     result = run("doctor")
-    assert result.code == 0 and all(line.startswith("ok ") for line in result.out.splitlines())
+    assert result.code == 0
+    assert all(line.startswith("ok ") for line in result.out.splitlines())
     answer = run("doctor", "--json").data
-    assert answer["ok"] is True and {check["level"] for check in answer["checks"]} == {"ok"}
+    assert answer["ok"] is True
+    assert {check["level"] for check in answer["checks"]} == {"ok"}
     expected = {"python", "cpu", "gpu", "pytest", "hub", "pocket-2m", "outputs", "disk", "runs", "stalled", "bin"}
     assert expected < {check["name"] for check in answer["checks"]}
 
@@ -64,17 +66,20 @@ def test_what_is_wrong_has_its_level_and_a_remedy(
     monkeypatch.setattr(health, "LEAST_FREE_MEMORY_GB", 1e9)
     monkeypatch.setattr(health, "LEAST_FREE_DISK_GB", 1e9)
     result = run("doctor", "--json")
-    assert result.code == 1 and result.data["ok"] is False
+    assert result.code == 1
+    assert result.data["ok"] is False
     amiss = {check["name"]: check for check in result.data["checks"] if check["level"] != "ok"}
     assert {name: check["level"] for name, check in amiss.items()} == {
         **dict.fromkeys(("pytest", "gpu", "bitsandbytes backend", "cuda:0", "disk"), "warn"),
         **dict.fromkeys(("pocket-1m", "no-such-package-of-ours"), "fail"),
     }
     assert all(check["remedy"] for check in amiss.values())
-    assert amiss["pytest"]["found"] == pytest.__version__ and "1.0:" in amiss["pytest"]["remedy"]
+    assert amiss["pytest"]["found"] == pytest.__version__
+    assert "1.0:" in amiss["pytest"]["remedy"]
     assert "pretrain pocket-1m" in amiss["pocket-1m"]["remedy"]
     unwritable = found(healthy / "requirements.txt", "outputs")
-    assert unwritable.level == "fail" and unwritable.remedy
+    assert unwritable.level == "fail"
+    assert unwritable.remedy
 
 
 def test_torch_is_asked_in_a_process_of_its_own(outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +87,8 @@ def test_torch_is_asked_in_a_process_of_its_own(outputs: Path, healthy: Path, mo
     assert found(outputs, "gpu") == Check("gpu", "ok", "NVIDIA H200 (bf16), NVIDIA H200 (bf16)")
     monkeypatch.setattr(health, "ASK_TORCH", "raise ImportError('no torch')")
     check = found(outputs, "gpu")
-    assert check.level == "fail" and "ImportError: no torch" in check.found
+    assert check.level == "fail"
+    assert "ImportError: no torch" in check.found
 
 
 def test_the_token_of_the_hub_is_never_told(
@@ -90,7 +96,8 @@ def test_the_token_of_the_hub_is_never_told(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_verysecret")
     result = run("doctor")
-    assert "there is a token" in result.out and "verysecret" not in result.out + result.err
+    assert "there is a token" in result.out
+    assert "verysecret" not in result.out + result.err
 
 
 def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
@@ -125,8 +132,10 @@ def test_what_doctor_prints_for_an_issue_names_no_folder_and_no_secret(
     found = {check["name"]: check["found"] for check in answer.data["checks"]}
     assert found["playground"].startswith("0.1.0, commit ")
     assert found["mode"] == ("local, unless --mode says otherwise; set: PLAYGROUND_ON_SERVER_DEATH, PLAYGROUND_OUTPUTS")
-    assert "kept in ~/cache/hub" in found["hub"] and "there is a token" in found["hub"]
-    assert found["gpu"].endswith("in ~/lib and x.so") and found["outputs"] == "outputs can be written"
+    assert "kept in ~/cache/hub" in found["hub"]
+    assert "there is a token" in found["hub"]
+    assert found["gpu"].endswith("in ~/lib and x.so")
+    assert found["outputs"] == "outputs can be written"
     assert str(outputs) in run("doctor").out  # for oneself
     monkeypatch.setenv("SPACE_ID", "ada/space")
     assert found_mode(outputs).startswith("space: ")

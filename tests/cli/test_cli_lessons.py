@@ -25,7 +25,8 @@ def test_lessons_are_listed_by_course_with_ones_own_behind(run: Run, tmp_path: P
     lines = run("lessons", "--lessons", tmp_path).out.splitlines()
     assert [line.split(":")[0] for line in lines] == ["First", "   1 leash", "Ours", "   1 mine"]
     (course,) = run("lessons", "--json").data
-    assert course["name"] == "first" and course["lessons"][0]["runs"] == ["no-leash", "kinder-reviews"]
+    assert course["name"] == "first"
+    assert course["lessons"][0]["runs"] == ["no-leash", "kinder-reviews"]
 
 
 def test_a_check_shows_what_a_lesson_says_of_the_recordings_of_its_runs(run: Run) -> None:
@@ -35,12 +36,14 @@ def test_a_check_shows_what_a_lesson_says_of_the_recordings_of_its_runs(run: Run
     assert "came true: Strings of praise that are no English" in found.out
     assert "said: With a leash 59 of 64 keep to the grammar, without 0 of 64." in found.out
     data = run("lessons", "check", FILES / "leash.yaml", "--json").data
-    assert [one["held"] for one in data["runs"]] == [[1], []] and data["runs"][0]["mend"] == []
+    assert [one["held"] for one in data["runs"]] == [[1], []]
+    assert data["runs"][0]["mend"] == []
 
 
 def test_what_is_wrong_with_a_file_is_listed(run: Run, tmp_path: Path) -> None:
     found = run("lessons", "check", write(tmp_path, minutes=1, look=["loss"], reveal__0__say="{x}"))
-    assert found.code == 2 and found.out == ""
+    assert found.code == 2
+    assert found.out == ""
     assert {line.split(":")[0] for line in found.err.splitlines()} == {"minutes", "look.0"}
     assert run("lessons", "check", tmp_path / "nothing.yaml").code == 2
 
@@ -56,29 +59,36 @@ def test_what_its_runs_do_not_show_is_to_mend(run: Run, tmp_path: Path) -> None:
 def test_it_is_tried_on_runs_that_are_named(run: Run) -> None:
     tame, wild = catalog.RECORDED / "kinder-reviews", catalog.RECORDED / "no-leash"
     swapped = run("lessons", "check", FILES / "leash.yaml", "--run", tame, "--run", wild)
-    assert swapped.code == 1 and "(its recording)" not in swapped.out
+    assert swapped.code == 1
+    assert "(its recording)" not in swapped.out
     assert "came true: Even kinder, and still English" in swapped.out
     assert "the first run reaches it already" in swapped.out
     one = run("lessons", "check", FILES / "leash.yaml", "--run", wild)
-    assert "2 runs: name one for each" in one.err and "ships" not in one.err
+    assert "2 runs: name one for each" in one.err
+    assert "ships" not in one.err
     many = run("lessons", "check", FILES / "leash.yaml", *(["--run", tame] * 3))
-    assert many.code == 2 and "2 run(s), not 3" in many.err
+    assert many.code == 2
+    assert "2 run(s), not 3" in many.err
 
 
 def test_a_lesson_without_recordings_says_how_to_try_it(run: Run, tmp_path: Path) -> None:
     found = run("lessons", "check", write(tmp_path, runs__0__set={"kl.coef": 0.01}))
-    assert found.code == 0 and "--train" in found.err and "Run 1" not in found.out
+    assert found.code == 0
+    assert "--train" in found.err
+    assert "Run 1" not in found.out
 
 
 def test_a_run_without_the_figure_that_is_asked_for_is_to_mend(run: Run, tmp_path: Path, ended: RunDirectory) -> None:
     asking = write(tmp_path, predict={"ask": "How many?", "kind": "number", "of": "positive"})
     found = run("lessons", "check", asking, "--run", ended.path)
-    assert found.code == 1 and "To mend: predict.of: the run has no `positive`, which is asked for." in found.out
+    assert found.code == 1
+    assert "To mend: predict.of: the run has no `positive`, which is asked for." in found.out
 
 
 def test_its_runs_are_trained_where_that_is_asked_for(run: Run, outputs: Path) -> None:
     found = run("lessons", "check", FILES / "leash.yaml", "--train")  # by a worker whose score rises by 2
-    assert found.code == 1 and "said: The score rose by +2.0 sd only." in found.out
+    assert found.code == 1
+    assert "said: The score rose by +2.0 sd only." in found.out
     assert "To mend: Run 1 has no `positive`." in found.out
     started = [yaml_io.load(path).name for path in sorted(outputs.glob("*/config.yaml"))]
     assert sorted(started) == ["kinder-reviews", "no-leash", "no-leash"]  # the last with the solution of its task

@@ -53,7 +53,9 @@ def test_the_prompts_of_a_preset_are_shown_with_changes_and_a_whole_path(run, as
         "room for 96",
     ):
         assert words in result.out
-    assert PREVIEW["sentence"] in result.out and "<bos>two\\nlines" in result.out and "\x1b" not in result.out
+    assert PREVIEW["sentence"] in result.out
+    assert "<bos>two\\nlines" in result.out
+    assert "\x1b" not in result.out
     assert run("prompts", "kinder-reviews", "--json").data == PREVIEW
 
 
@@ -67,4 +69,5 @@ def test_the_prompts_of_a_preset_are_shown_with_changes_and_a_whole_path(run, as
 )
 def test_what_is_wrong_is_one_sentence_on_stderr(run, asked, override, field):
     result = run("prompts", "kinder-reviews", "--set", override)
-    assert (result.code, result.out) == (2, "") and result.err.startswith(field)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(field)

@@ -43,8 +43,10 @@ def test_json_lines_end_with_the_report(outputs: Path, fake: None) -> None:
     result = run(outputs, "reward-train", "--name", "finish", "--json")
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert [line["type"] for line in lines] == ["step", "step", "step", "end"]
-    assert lines[0]["loss"] == 1.0 and lines[2]["held_out"]
-    assert lines[-1]["report"]["accuracy"] == 0.9 and lines[-1]["state"] == "finished"
+    assert lines[0]["loss"] == 1.0
+    assert lines[2]["held_out"]
+    assert lines[-1]["report"]["accuracy"] == 0.9
+    assert lines[-1]["state"] == "finished"
 
 
 def test_invalid_settings_show_the_sentence_and_where_the_log_is(outputs: Path, fake: None) -> None:
@@ -98,7 +100,9 @@ def test_reward_models_are_listed(outputs: Path) -> None:
     assert "Train one: python -m playground reward-train --pairs kind" in run(outputs, "reward-models").stdout
     finished(outputs, "mine")
     listed = run(outputs, "reward-models").stdout
-    assert "mine" in listed and "90.0% (80.0% to 95.0%)" in listed and "300 (kind)" in listed
+    assert "mine" in listed
+    assert "90.0% (80.0% to 95.0%)" in listed
+    assert "300 (kind)" in listed
     (row,) = json.loads(run(outputs, "reward-models", "--json").stdout)
     assert (row["name"], row["status"]["state"], row["card"]["accuracy"]) == ("mine", "finished", 0.9)
 

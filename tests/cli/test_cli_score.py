@@ -38,13 +38,17 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 def test_score_tells_each_term_and_where_the_text_stands(run: Run, asked: list[dict[str, Any]]) -> None:
     (text,) = run(*SCORE, "--samples", "2", "--json").data["texts"]
     assert asked[0]["texts"] == [{"prompt": "The plot was", "completion": " dull."}]
-    assert text["score"] == 3.0 and text["total"] == 6.0
+    assert text["score"] == 3.0
+    assert text["total"] == 6.0
     assert text["terms"] == {"length": {"weight": 1.0, "value": 6.0, "value_in_sd": 3.0, "adds": 3.0}}
     printed = run(*SCORE)
-    assert printed.code == 0 and "drawing 2 samples" in printed.err
+    assert printed.code == 0
+    assert "drawing 2 samples" in printed.err
     assert re.search(r"length\s+1\s+6\.00\s+\+3\.00\s+\+3\.00", printed.out)
     plain = run(*SCORE, "--samples", "0", "--json").data
-    assert asked[-1]["reference"] is None and plain["unit"] == "points" and plain["texts"][0]["score"] == 6.0
+    assert asked[-1]["reference"] is None
+    assert plain["unit"] == "points"
+    assert plain["texts"][0]["score"] == 6.0
 
 
 class Service:

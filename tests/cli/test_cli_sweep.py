@@ -26,10 +26,13 @@ def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(
     run: Run, preset: Preset, outputs: Path
 ) -> None:
     result = run("sweep", preset("finish"), *VARY)
-    assert (result.code, result.last_line) == (0, "leash") and "4 of 4 done" in result.err
+    assert (result.code, result.last_line) == (0, "leash")
+    assert "4 of 4 done" in result.err
     rows = [line.split() for line in result.out.splitlines() if line.startswith(("0.1 ", "0.5 "))]
     assert [row[1:4] for row in rows] == [["2", "of", "2"]] * 2
-    assert "+2.00" in result.out and "4.00" in result.out and "\u00b1 0.00" not in result.out  # the seeds agree
+    assert "+2.00" in result.out
+    assert "4.00" in result.out
+    assert "\u00b1 0.00" not in result.out
     made = sweep_record.runs_of(outputs, sweep_record.find(outputs, "leash"))
     assert [one.config().seed for one in made] == [0, 1, 0, 1]
     (facts,) = run("sweep", "list", "--json").data
@@ -60,7 +63,8 @@ def test_everything_wrong_is_listed_and_nothing_is_made(
 ) -> None:
     monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     result = run("sweep", preset("finish"), *arguments)
-    assert (result.code, result.out) == (2, "") and not outputs.exists()
+    assert (result.code, result.out) == (2, "")
+    assert not outputs.exists()
     assert all(result.err.count(text) == 1 for text in words)
 
 
@@ -69,18 +73,23 @@ def test_more_than_the_disk_holds_is_refused_for_all_runs_together(
 ) -> None:
     monkeypatch.setattr("playground.setup.estimates.disk.free_bytes", lambda folder: 200_000_000)
     result = run("sweep", preset("finish"), *VARY)
-    assert result.code == 2 and "All runs together" in result.err and not outputs.exists()
+    assert result.code == 2
+    assert "All runs together" in result.err
+    assert not outputs.exists()
 
 
 def test_one_that_fails_costs_nobody_else_and_gives_exit_code_1(run: Run, preset: Preset) -> None:
     result = run("sweep", preset("finish"), "--vary", "name=finish,fail", "--name", "mixed")
-    assert result.code == 1 and "2 of 2 done; 1 failed" in result.out and "mixed-2 failed: Out of memory" in result.out
+    assert result.code == 1
+    assert "2 of 2 done; 1 failed" in result.out
+    assert "mixed-2 failed: Out of memory" in result.out
 
 
 def test_json_tells_what_begins_and_ends_and_the_table_at_last(run: Run, preset: Preset, outputs: Path) -> None:
     *lines, end = run("sweep", preset("finish"), *VARY, "--json").lines
     assert {line["type"] for line in lines} == {"progress"}
-    assert lines[-1]["finished"] == 4 and lines[-1]["seconds_left"] == [0.0, 0.0]
+    assert lines[-1]["finished"] == 4
+    assert lines[-1]["seconds_left"] == [0.0, 0.0]
     assert (end["type"], end["sweep"], end["state"], end["finished"]) == ("end", "leash", "finished", 4)
     assert end["runs"] == [str(outputs / f"leash-{number}") for number in range(1, 5)]
     assert [row["setting"] for row in end["table"]] == [{"kl.coef": 0.1}, {"kl.coef": 0.5}]
@@ -90,17 +99,23 @@ def test_json_tells_what_begins_and_ends_and_the_table_at_last(run: Run, preset:
 
 def test_it_can_be_left_to_itself_shown_stopped_and_taken_up_again(run: Run, preset: Preset, outputs: Path) -> None:
     started = run("sweep", preset("wait"), *VARY, "--no-wait")
-    assert (started.code, started.out) == (0, "leash\n") and len(queue.waiting(outputs)) == 3
+    assert (started.code, started.out) == (0, "leash\n")
+    assert len(queue.waiting(outputs)) == 3
     shown = run("sweep", "show", "leash")
-    assert shown.code == 0 and "kl.coef 0.1, 0.5; seed 0, 1" in shown.out and "0 of 2" in shown.out
+    assert shown.code == 0
+    assert "kl.coef 0.1, 0.5; seed 0, 1" in shown.out
+    assert "0 of 2" in shown.out
     stopped = run("sweep", "stop", "leash")
-    assert stopped.code == 0 and "4 of 4 done; 4 stopped" in stopped.out
+    assert stopped.code == 0
+    assert "4 of 4 done; 4 stopped" in stopped.out
     assert run("sweep", "stop", "leash").code == 0
     will_finish(outputs, 1, 2)
     for number in (3, 4):
         RunDirectory(outputs / f"leash-{number}").status_path.write_text('{"state": "failed", "reason": "invalid"}')
     resumed = run("sweep", "resume", "leash")
-    assert resumed.code == 1 and "2 of 4 runs go on" in resumed.err and "leash-3 cannot" in resumed.err
+    assert resumed.code == 1
+    assert "2 of 4 runs go on" in resumed.err
+    assert "leash-3 cannot" in resumed.err
     assert "4 of 4 done; 2 failed" in resumed.out
 
 
@@ -116,5 +131,6 @@ def test_ctrl_c_stops_all_of_them_and_leaves_with_3(
     shown.press_ctrl_c(after="1 running, 3 waiting")
     shown.leaves_with(3)
     assert "4 of 4 done; 4 stopped" in shown.out.read_text()
-    assert not launcher.living_runs(outputs) and not queue.waiting(outputs)
+    assert not launcher.living_runs(outputs)
+    assert not queue.waiting(outputs)
     assert sum(len(RunDirectory(outputs / f"leash-{number}").metrics()) for number in (2, 3, 4)) == 0

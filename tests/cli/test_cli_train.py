@@ -70,7 +70,8 @@ def test_train_json_is_one_object_per_line_for_programs(run: Run, preset: Preset
 def test_a_run_that_fails_exits_1_and_shows_the_end_of_its_log(run: Run, preset: Preset, outputs: Path) -> None:
     result = run("train", preset("crash"), "--run-id", "one")
     assert (result.code, result.last_line) == (1, str(outputs / "one"))
-    assert str(outputs / "one" / "worker.log") in result.err and "fake worker's last words" in result.err
+    assert str(outputs / "one" / "worker.log") in result.err
+    assert "fake worker's last words" in result.err
     again = run("train", preset("fail"), "--json")
     end = again.lines[-1]
     assert (again.code, end["state"], end["reason"], end["outcome"]) == (1, "failed", "out_of_memory", None)
@@ -119,7 +120,8 @@ def test_outputs_that_cannot_be_written_and_a_full_disk_exit_1_in_one_line(
 ) -> None:
     (tmp_path / "file").touch()
     result = run("train", preset("finish"), "--outputs", tmp_path / "file")
-    assert result.code == 1 and "--outputs" in result.err
+    assert result.code == 1
+    assert "--outputs" in result.err
 
     def full(*arguments: object) -> None:
         raise OSError(28, "No space left on device", "/somewhere/file")
@@ -133,9 +135,11 @@ def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run: Run, 
     first, _ = launcher.start(small_config("wait"), outputs, "first")
     second, _ = launcher.start(small_config("wait"), outputs, "second")
     third = run("train", preset("finish"), "--run-id", "third", "--no-wait")
-    assert (third.code, third.last_line) == (0, str(outputs / "third")) and "number 2" in third.err
+    assert (third.code, third.last_line) == (0, str(outputs / "third"))
+    assert "number 2" in third.err
     listed = run("runs").out
-    assert "queued, next" in listed and "queued, number 2" in listed
+    assert "queued, next" in listed
+    assert "queued, number 2" in listed
     assert "queued, number 2" in run("show", outputs / "third").out
     rows = {row["id"]: row for row in run("runs", "--json").data}
     assert {name: row["position"] for name, row in rows.items()} == {"first": None, "second": 1, "third": 2}
@@ -174,7 +178,9 @@ def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(
     shown.press_ctrl_c(after="next in the queue")
     shown.leaves_with(3)
     waited = RunDirectory(outputs / "one")
-    assert waited.status().state == "stopped" and waited.metrics() == [] and holder.is_alive()
+    assert waited.status().state == "stopped"
+    assert waited.metrics() == []
+    assert holder.is_alive()
     holder.request_stop()
     wait_until(lambda: not holder.is_alive())
 
@@ -185,7 +191,8 @@ def test_a_second_ctrl_c_leaves_the_run_to_itself(train: Callable[[str], Foregro
     shown.press_ctrl_c(after="Ctrl-C once more")
     shown.leaves_with(3)
     left = RunDirectory(outputs / "one")
-    assert left.is_alive() and left.status().state == "stopping"
+    assert left.is_alive()
+    assert left.status().state == "stopping"
     assert shown.out.read_text().splitlines()[-1] == str(left.path)
     (left.path / "die").touch()
     wait_until(lambda: not left.is_alive())
@@ -210,21 +217,26 @@ def test_the_last_who_looks_waits_until_the_device_is_free(outputs: Path, fake_w
 def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run: Run, start: Start) -> None:
     started = start("wait")
     result = run("stop", started.path)
-    assert result.code == 0 and started.status().ended and "stopped, after update 1 of 3" in result.out
+    assert result.code == 0
+    assert started.status().ended
+    assert "stopped, after update 1 of 3" in result.out
     assert "already" in run("stop", started.path).out
 
 
 def test_stop_gives_up_at_its_deadline_and_ends_by_force_what_does_not_listen(run: Run, start: Start) -> None:
     started = start("deaf")
     result = run("stop", "one", "--timeout", "0")
-    assert result.code == 1 and "--now" in result.err and started.is_alive()
+    assert result.code == 1
+    assert "--now" in result.err
+    assert started.is_alive()
     result = run("stop", started.path, "--now", "--timeout", "0.2")
     assert result.code == 0 and "SIGTERM" in result.out and not started.is_alive(), result.err
     assert started.status().state == "stopped"
 
 
 def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: Run, stopped: RunDirectory) -> None:
-    assert run("runs", "--json").data[0]["resumable"] and "stopped, resumable" in run("runs").out
+    assert run("runs", "--json").data[0]["resumable"]
+    assert "stopped, resumable" in run("runs").out
     stopped.config_path.write_text(stopped.config_path.read_text().replace("name: wait", "name: finish"))
     result = run("resume", stopped.path, "--json")
     answer = [(line["attempt"], line["update"]) for line in result.lines if line["type"] == "update"]
@@ -232,7 +244,8 @@ def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: 
     assert (result.code, result.lines[-1]["state"]) == (0, "finished")
     assert (stopped.status().state, stopped.status().attempt) == ("finished", 2)
     result = run("resume", stopped.path)
-    assert result.code == 2 and "has finished" in result.err
+    assert result.code == 2
+    assert "has finished" in result.err
 
 
 def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
@@ -240,12 +253,17 @@ def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
     for command in ("pause", "step", "resume"):
         assert run(command, started.path).code == 0
         assert [path.name for path in started.control_path.iterdir()] == [command]
-    assert run("trace", started.path).code == 0 and (started.control_path / "trace").is_file()
+    assert run("trace", started.path).code == 0
+    assert (started.control_path / "trace").is_file()
     result = run("set", "one", "kl.coef=0.2", "ppo.clip_range=3e-1")
-    assert result.code == 0 and "kl.coef becomes 0.2" in result.out and "ppo.clip_range becomes 0.3" in result.out
+    assert result.code == 0
+    assert "kl.coef becomes 0.2" in result.out
+    assert "ppo.clip_range becomes 0.3" in result.out
     assert run("set", "one", "kl.coef").code == 2
     result = run("set", "one", "kl.coef=-1", "seed=3")
-    assert result.code == 2 and "seed: " in result.err and "kl.coef: " in result.err
+    assert result.code == 2
+    assert "seed: " in result.err
+    assert "kl.coef: " in result.err
     assert len(list(started.control_path.glob("set-*.json"))) == 1
     started.request_stop()
     wait_until(lambda: started.status().ended)
@@ -256,4 +274,6 @@ def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
 @pytest.mark.parametrize("name", ["nothing/here", "../x"])
 def test_a_folder_that_is_no_run_exits_2(run: Run, command: str, name: str) -> None:
     result = run(command, name)
-    assert result.code == 2 and "run" in result.err and result.out == ""
+    assert result.code == 2
+    assert "run" in result.err
+    assert result.out == ""

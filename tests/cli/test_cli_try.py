@@ -32,9 +32,11 @@ def attempt(run, monkeypatch):
 
 def test_four_parts_are_printed_in_order(attempt):
     result = attempt()
-    assert result.code == 0 and "loading the model" in result.err
+    assert result.code == 0
+    assert "loading the model" in result.err
     places = [result.out.index(words) for words in ("1. Model", "2. Prompts", "3. Completions", "4. Trial update")]
-    assert places == sorted(places) and result.out.count(" >>> ") == 8
+    assert places == sorted(places)
+    assert result.out.count(" >>> ") == 8
     for words in ("1.5 s an update, 4 s before", "50 s to 90 s", "0.61 of 8 GB free on cpu"):
         assert words in result.out
 
@@ -45,7 +47,9 @@ def test_what_would_help_is_told_as_settings(attempt):
     better = base.model_copy(update={"model": base.model.model_copy(update={"adapter": lora})})
     failed = {"state": "failed", "message": "It ran out.", "advice": "Train with LoRA.", "better": better.model_dump()}
     result = attempt(made=failed)
-    assert result.code == 1 and "It ran out." in result.out and "Train with LoRA." in result.out
+    assert result.code == 1
+    assert "It ran out." in result.out
+    assert "Train with LoRA." in result.out
     assert "--set model.adapter.kind=lora" in result.out
 
 
@@ -54,7 +58,8 @@ def test_a_model_that_has_to_be_got_first_is_said_once(run, monkeypatch, tmp_pat
     monkeypatch.setenv(real_model.FOLDER_VARIABLE, str(tmp_path / "none"))
     monkeypatch.setattr(preflight_commands, "ModelService", FakeService)
     result = run("try", "real-short-answers", *output)
-    assert (result.code, result.out) == (2, "") and result.err.count("is not on this machine yet") == 1
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("is not on this machine yet") == 1
     assert "`python -m playground real-model`" in result.err
 
 
@@ -65,5 +70,7 @@ def test_a_part_that_fails_is_a_sentence_and_the_others_go_on(attempt, monkeypat
 
     monkeypatch.setattr(FakeService, "ask", broken)
     result = attempt("--set", "model.source=Qwen/Qwen3-0.6B")
-    assert result.code == 1 and "HF_HUB_OFFLINE" in result.out and "1.5 s an update" in result.out
+    assert result.code == 1
+    assert "HF_HUB_OFFLINE" in result.out
+    assert "1.5 s an update" in result.out
     assert result.out.count("The tokenizer cannot be used.") == 2

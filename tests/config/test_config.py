@@ -223,8 +223,10 @@ def test_every_knob_has_words_and_a_default_within_its_limits() -> None:
 
 
 def test_steering_is_read_by_its_own_method_alone_and_needs_texts_to_compare():
-    assert methods.unused("ppo", "steering.strength") and not methods.unused("steer", "steering.strength")
-    assert methods.unused("steer", "kl.coef") and not methods.unused("steer", "ppo.samples_per_prompt")
+    assert methods.unused("ppo", "steering.strength")
+    assert not methods.unused("steer", "steering.strength")
+    assert methods.unused("steer", "kl.coef")
+    assert not methods.unused("steer", "ppo.samples_per_prompt")
     made = yaml_io.from_dict(
         {"method": "steer", "rewards": [{"kind": "length"}], "steering": {"layer": None, "strength": -2}}
     )

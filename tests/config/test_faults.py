@@ -37,7 +37,8 @@ def test_it_stands_alone_and_needs_experiments() -> None:
 
 
 def test_the_seed_decides_and_a_named_mistake_stays_what_it_is() -> None:
-    assert drawn(7).planted == drawn(7).planted and len(drawn(7).planted) == 1
+    assert drawn(7).planted == drawn(7).planted
+    assert len(drawn(7).planted) == 1
     assert drawn(faults=["reward-sign", "no-clip"]).planted == ("reward-sign", "no-clip")
     assert catalog.preset("kinder-reviews").planted == ()
 

@@ -28,7 +28,8 @@ def table(count: int) -> str:
 def test_a_table_with_the_three_columns_is_one_unless_a_column_is_asked_for(tmp_path: Path) -> None:
     mine = str(written(tmp_path, table(10)))
     lines = "".join(json.dumps({"id": n, "right": "a", "wrong": "b", "question": "Which?"}) + "\n" for n in range(3))
-    assert claim_files.is_source(mine) and not claim_files.is_source(mine, "question")
+    assert claim_files.is_source(mine)
+    assert not claim_files.is_source(mine, "question")
     assert claim_files.is_source(str(written(tmp_path, lines, "mine.jsonl")))
     assert not claim_files.is_source(str(written(tmp_path, "question,answer\na,b\n", "other.csv")))
     assert not claim_files.is_source(str(written(tmp_path, "question, right and wrong\n", "lines.txt")))
@@ -39,7 +40,8 @@ def test_a_table_with_the_three_columns_is_one_unless_a_column_is_asked_for(tmp_
 def test_rows_have_the_spellings_of_their_answers(tmp_path: Path) -> None:
     rows = claim_files.read(written(tmp_path, table(9) + '"Who, then?", the Sun | Sun ,Moon\n'))
     assert rows[0] == Question("What is number 0?", ("right0", "r0"), ("wrong0",))
-    assert rows[-1] == Question("Who, then?", ("the Sun", "Sun"), ("Moon",)) and len(rows) == 10
+    assert rows[-1] == Question("Who, then?", ("the Sun", "Sun"), ("Moon",))
+    assert len(rows) == 10
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,8 @@ def test_the_fixed_prompts_ask_what_no_other_asks() -> None:
     def asked(prompts: list[str]) -> set[str]:
         return {row.question for row in ROWS for prompt in prompts if row.question in prompt}
 
-    assert not asked(found[:60]) & asked(found[60:]) and asked(found) == {row.question for row in ROWS}
+    assert not asked(found[:60]) & asked(found[60:])
+    assert asked(found) == {row.question for row in ROWS}
 
 
 def test_in_a_second_turn_the_user_doubts_the_right_answer() -> None:
@@ -95,7 +98,8 @@ def test_in_a_second_turn_the_user_doubts_the_right_answer() -> None:
     )
     found = claim_files.prompts(ROWS, 0, 10_000, seed=0)
     doubts = [doubt.fullmatch(prompt) for prompt in found if "Are you sure?" in prompt]
-    assert doubts and all(match and len({*match.groups()}) == 1 for match in doubts)
+    assert doubts
+    assert all(match and len({*match.groups()}) == 1 for match in doubts)
 
 
 def test_the_file_that_ships_is_good_and_neither_answer_stands_in_its_question() -> None:

@@ -45,7 +45,8 @@ def test_pairs_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> Non
     preferences.check_file(source)
     pairs, counts = preferences.read_file(source)
     assert (pairs[0], pairs[-1].chosen) == (Pair("Question 0", "yes 0", "no 0"), LINES)
-    assert (counts.rows, counts.kept) == (9, 9) and "left out" not in counts.in_words()
+    assert (counts.rows, counts.kept) == (9, 9)
+    assert "left out" not in counts.in_words()
 
 
 def test_what_cannot_teach_is_left_out_and_counted() -> None:
@@ -93,7 +94,8 @@ def test_lists_of_messages_are_dialogues() -> None:
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(PairsUnusable) as caught:
         preferences.read_file(written(tmp_path, data))
-    assert message in str(caught.value) and str(caught.value).startswith("pairs.source: ")
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("pairs.source: ")
 
 
 def test_a_file_that_cannot_be_read_to_its_end_is_one_sentence(tmp_path: Path) -> None:

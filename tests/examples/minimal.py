@@ -18,7 +18,8 @@ PAD, END, VOCABULARY = 0, 1, 12
 
 def loaded(path: Path = EXAMPLES / "minimal_rlhf.py") -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -60,7 +60,8 @@ def test_what_is_written_has_the_log_probs_and_values_of_the_projects_own_pass(s
     log_probs, hidden = ours(policy, episodes, settings)
     close(episodes.log_probs[episodes.mask], log_probs)
     close(episodes.values[episodes.mask], head()(hidden).squeeze(1))
-    assert not episodes.log_probs[~episodes.mask].any() and not episodes.values[~episodes.mask].any()
+    assert not episodes.log_probs[~episodes.mask].any()
+    assert not episodes.values[~episodes.mask].any()
     for prompt, ids, real, completion, mask in zip(
         PROMPTS, episodes.ids, episodes.real, episodes.completions, episodes.mask, strict=True
     ):
@@ -75,7 +76,8 @@ def test_the_kl_is_k1_of_the_projects_log_probs() -> None:
     kl = minimal.compute_kl(model(1), episodes, settings)
     expected = ours(model(), episodes, settings)[0] - ours(model(1), episodes, settings)[0]
     close(kl[episodes.mask], k1(expected))
-    assert kl.shape == episodes.mask.shape and not kl[~episodes.mask].any()
+    assert kl.shape == episodes.mask.shape
+    assert not kl[~episodes.mask].any()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -130,10 +132,13 @@ def test_it_learns_at_a_price_and_leaves_the_reference_alone(capsys: pytest.Capt
     torch.manual_seed(0)
     history = minimal.train(policy, reference, head(), PROMPTS, wanted, settings)
     first, last = history[0], history[-1]
-    assert first["kl"] == pytest.approx(0, abs=1e-6) and last["kl"] > 0.5
-    assert last["score"] > first["score"] + 1 and last["value_loss"] < first["value_loss"]
+    assert first["kl"] == pytest.approx(0, abs=1e-6)
+    assert last["kl"] > 0.5
+    assert last["score"] > first["score"] + 1
+    assert last["value_loss"] < first["value_loss"]
     for trained, kept, start in zip(policy.parameters(), reference.parameters(), model().parameters(), strict=True):
-        assert torch.equal(kept, start) and not torch.equal(trained, start)
+        assert torch.equal(kept, start)
+        assert not torch.equal(trained, start)
     assert len(capsys.readouterr().out.splitlines()) == 30
 
 
@@ -161,7 +166,8 @@ def test_the_exercise_is_the_example_without_its_five_bodies(monkeypatch: pytest
     monkeypatch.chdir(EXAMPLES)
     names: dict[str, Any] = {}
     exec(exercise.notebook().cells[1].source, names)
-    assert names["MODEL"] == minimal.MODEL and names["PROMPTS"] == minimal.PROMPTS
+    assert names["MODEL"] == minimal.MODEL
+    assert names["PROMPTS"] == minimal.PROMPTS
     missing = loaded(EXAMPLES / "exercise.py")
     for name in exercise.FUNCTIONS:
         assert getattr(missing, name).__doc__ == getattr(minimal, name).__doc__

@@ -77,16 +77,20 @@ def test_without_a_yes_nothing_leaves(api, run, capsys, monkeypatch, answer):
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     assert call(str(run.path), "--to", "ann/kind") == 2
     shown = capsys.readouterr()
-    assert shown.out == "" and "Nothing was pushed" in shown.err
-    assert not api.create_repo.called and not api.upload_folder.called
+    assert shown.out == ""
+    assert "Nothing was pushed" in shown.err
+    assert not api.create_repo.called
+    assert not api.upload_folder.called
 
 
 def test_an_existing_repository_keeps_its_visibility_and_this_is_said(api, run, capsys):
     api.model_info = mock.Mock(return_value=mock.Mock(private=False))
     assert call(str(run.path), "--to", "ann/kind", "--private", "--yes") == 0
     shown = capsys.readouterr().err
-    assert "exists already" in shown and "public: everybody" in shown
-    assert api.upload_folder.called and not api.create_repo.called
+    assert "exists already" in shown
+    assert "public: everybody" in shown
+    assert api.upload_folder.called
+    assert not api.create_repo.called
 
 
 @pytest.mark.parametrize(
@@ -104,7 +108,9 @@ def test_a_refusal_is_one_sentence_that_does_not_repeat_the_server(api, run, cap
     getattr(api, method).side_effect = raised
     assert call(str(run.path), "--to", "ann/kind", "--yes") == 1
     shown = capsys.readouterr().err
-    assert words in shown and TOKEN not in shown and "Traceback" not in shown
+    assert words in shown
+    assert TOKEN not in shown
+    assert "Traceback" not in shown
     assert (run.path.parent / "saved").exists() == (method != "whoami"), "asked before any work"
 
 

@@ -61,7 +61,8 @@ def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words)
     made = small_config(method=method, ppo={"samples_per_prompt": 1 if method == "ppo" else 4})
     text = card.text(Report.of(RunDirectory.create(outputs, made, "one")), WRITTEN)
     tags = ModelCard(text).data.tags
-    assert words in text and tags[:3] == [method.replace("_", "-"), "rlhf", "rlhf-playground"]
+    assert words in text
+    assert tags[:3] == [method.replace("_", "-"), "rlhf", "rlhf-playground"]
     assert ("reinforcement-learning" in tags) == (method == "ppo")
     trains = method not in ("steer", "best_of_n")
     assert ("| trained | every weight |" in text, "| trained | nothing |" in text) == (trains, not trains)
@@ -89,7 +90,8 @@ def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed
 def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
     folder = model_folder(tmp_path / "base")
     local = small_config(model={"source": str(folder)})
-    assert card.licence_of(local) is None and card.licence_of(small_config()) == "apache-2.0"
+    assert card.licence_of(local) is None
+    assert card.licence_of(small_config()) == "apache-2.0"
     (folder / "README.md").write_text("---\nlicense: mit\ntags: [a]\n---\n# Base\n")
     assert card.licence_of(local) == "mit"
     config = small_config(model={"source": "openai-community/gpt2"}, prompts={"source": "Anthropic/hh-rlhf"})
@@ -97,4 +99,5 @@ def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
     assert (found.license, found.base_model, found.datasets) == ("mit", "openai-community/gpt2", ["Anthropic/hh-rlhf"])
     assert (found.library_name, found.pipeline_tag) == ("transformers", "text-generation")
     shipped = ModelCard(card.text(Report.of(RunDirectory.create(outputs, small_config(), "two")), WRITTEN)).data
-    assert shipped.base_model is None and shipped.datasets is None
+    assert shipped.base_model is None
+    assert shipped.datasets is None

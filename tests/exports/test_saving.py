@@ -91,14 +91,18 @@ def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
     assert not names & {*state, "config.yaml"}
     merged = save(runs["lora"], "merged", tmp_path / "merged")
     assert not {path.name for path in merged.folder.iterdir()} & state
-    assert not list(saved.folder.rglob("*.bin")) and not list(saved.folder.rglob("*.pt"))
+    assert not list(saved.folder.rglob("*.bin"))
+    assert not list(saved.folder.rglob("*.pt"))
     assert (saved.folder / "curves.png").read_bytes().startswith(b"\x89PNG")
     text = (saved.folder / "README.md").read_text(encoding="utf-8")
     facts = ModelCard(text).data
     assert (facts.library_name, facts.license, facts.base_model) == ("peft", "apache-2.0", None)
-    assert "Score +1.15 sd on 4 prompts" in text and "3 of 3, 48 episodes each" in text
+    assert "Score +1.15 sd on 4 prompts" in text
+    assert "3 of 3, 48 episodes each" in text
     outside = re.sub(r"^(`{3,})text\n.*?\n\1`* *$", "", text, flags=re.DOTALL | re.MULTILINE)
-    assert text.count("# not a heading") == 8 and "not a heading" not in outside and "<script>" not in outside
+    assert text.count("# not a heading") == 8
+    assert "not a heading" not in outside
+    assert "<script>" not in outside
     assert "\x1b" not in text
 
 
@@ -132,9 +136,11 @@ def test_an_older_folder_is_never_lost_by_accident_nor_by_a_failure(runs, tmp_pa
 
     with pytest.raises(ServiceUnavailable):
         saving.save(runs["full"], Broken(), "merged", target, replace=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["kept"] and (target / "mine.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    assert (target / "mine.txt").read_text() == "mine"
     save(runs["full"], "merged", target, replace=True)
-    assert not (target / "mine.txt").exists() and (target / "model.safetensors").exists()
+    assert not (target / "mine.txt").exists()
+    assert (target / "model.safetensors").exists()
 
 
 def test_the_command_saves_through_the_model_service_and_names_the_folder_last(runs, capfd):
@@ -144,7 +150,8 @@ def test_the_command_saves_through_the_model_service_and_names_the_folder_last(r
     shown = capfd.readouterr()
     assert left.value.code == 0, shown.err
     folder = Path(shown.out.splitlines()[-1])
-    assert folder == saving.default_folder(run, "adapter") and (folder / "adapter_model.safetensors").is_file()
+    assert folder == saving.default_folder(run, "adapter")
+    assert (folder / "adapter_model.safetensors").is_file()
     assert "AutoPeftModelForCausalLM" in shown.err
     named = json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
     assert named == str(catalog.model_folder(saved_runs.BASE).resolve())
@@ -160,7 +167,8 @@ def test_a_steering_vector_is_saved_beside_the_weights_with_what_applies_it(outp
     vector.save(checkpoint)
     saved_runs.write_manifest(checkpoint)
     saved = save(run, "merged", tmp_path / "out")
-    assert "steer.py" in saving.how_to_load(saved) and "`steer.py`" in (saved.folder / "README.md").read_text()
+    assert "steer.py" in saving.how_to_load(saved)
+    assert "`steer.py`" in (saved.folder / "README.md").read_text()
     script = {"__name__": "steer"}
     exec((saved.folder / "steer.py").read_text(), script)
     scripted, by_hand, plain = (AutoModelForCausalLM.from_pretrained(saved.folder) for _ in range(3))

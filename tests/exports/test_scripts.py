@@ -14,7 +14,7 @@ import pytest
 from playground import exports
 from playground.config import RunConfig, yaml_io
 from playground.runs.folder.records import ScoreScale
-from tests.nightly import nightly
+from tests.nights import nightly
 from tests.support import PROJECT
 
 SMALL: dict[str, Any] = {
@@ -66,7 +66,8 @@ def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scal
     logs = [ast.literal_eval(line) for line in answer.stdout.splitlines() if line.startswith("{")]
     assert [log["episode"] for log in logs] == [4, 8]
     assert all(float(log["loss/value_avg"]) > 0 for log in logs)
-    assert (folder / "model.safetensors").is_file() and (folder / "tokenizer.json").is_file()
+    assert (folder / "model.safetensors").is_file()
+    assert (folder / "tokenizer.json").is_file()
     if scale:
         assert "Scale(mean=0.25, sd=2.5, clip=None)" in answer.stdout
 
@@ -100,4 +101,5 @@ def test_text_of_a_configuration_is_data_in_the_script_whatever_it_is():
     assert [reward.get("words", reward.get("pattern")) for reward in found["REWARDS"]] == [words, r"\d{2}\n#"]
     assert yaml_io.from_dict({"rewards": found["REWARDS"]}).rewards == config.rewards
     assert not [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Raise)]
-    assert "default" not in found and found["PROMPTS"] == config.prompts.model_dump(mode="json")
+    assert "default" not in found
+    assert found["PROMPTS"] == config.prompts.model_dump(mode="json")

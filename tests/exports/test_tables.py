@@ -27,12 +27,17 @@ def test_trl_s_figures_are_ours_in_its_units():
     ours = {"kl_coef": 0.5, "perplexity_reference": math.exp(0.7), "completion_length": 10.0, "eos_fraction": 0.75}
     found = csv_tables.trl_figures(update_metrics(2, learning_rate=3e-4, **ours), small_config())
     assert set(found) == TRL_NAMES
-    assert found["objective/kl"] == 2.0 and found["objective/non_score_reward"] == -1.0
-    assert found["objective/scores"] == 1.0 and found["objective/rlhf_reward"] == 0.0
+    assert found["objective/kl"] == 2.0
+    assert found["objective/non_score_reward"] == -1.0
+    assert found["objective/scores"] == 1.0
+    assert found["objective/rlhf_reward"] == 0.0
     assert found["objective/entropy"] == pytest.approx(10 * 0.7 - 2.0)  # -log pi = -log pi_ref - log(pi / pi_ref)
-    assert found["val/num_eos_tokens"] == 36 and found["episode"] == 128 and found["lr"] == 3e-4
+    assert found["val/num_eos_tokens"] == 36
+    assert found["episode"] == 128
+    assert found["lr"] == 3e-4
     nothing = csv_tables.trl_figures(update_metrics(1, kl_to_reference=None), small_config())
-    assert nothing["objective/entropy"] is None and nothing["objective/non_score_reward"] is None
+    assert nothing["objective/entropy"] is None
+    assert nothing["objective/non_score_reward"] is None
 
 
 def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_perplexity():

@@ -59,10 +59,13 @@ def test_tensorboard_gets_every_curve_and_the_configuration(run, tmp_path):
         else:
             scalars.setdefault(value.tag, {})[event.step] = value.simple_value
     assert scalars["playground/score_mean"] == {1: 0.5, 2: 1.0, 3: 1.5} == scalars["objective/scores"]
-    assert scalars["playground/terms/length"] == {1: 3.0, 2: 3.0, 3: 3.0} and "playground/entropy" not in scalars
+    assert scalars["playground/terms/length"] == {1: 3.0, 2: 3.0, 3: 3.0}
+    assert "playground/entropy" not in scalars
     assert scalars["behaviours/ends"] == {0: 1.0, 3: 1.0}
-    assert scalars["text/perplexity"] == {0: 4.0, 3: 5.0} and scalars["fixed_prompts/score"] == {0: 1.0, 3: 2.0}
-    assert b"seed: 0" in texts["configuration/text_summary"] and b"state: finished" in texts["summary/text_summary"]
+    assert scalars["text/perplexity"] == {0: 4.0, 3: 5.0}
+    assert scalars["fixed_prompts/score"] == {0: 1.0, 3: 2.0}
+    assert b"seed: 0" in texts["configuration/text_summary"]
+    assert b"state: finished" in texts["summary/text_summary"]
     assert {event.wall_time for event in events if event.step == 2} == {run.status().started_at + 4.0}
     assert SECRET.encode() not in Path(handed.where).read_bytes()
 
@@ -77,7 +80,8 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     assert (began["name"], began["config"]["ppo.num_updates"], began["project"]) == ("one", 3, "rlhf-playground")
     logged = [(call.kwargs["step"], call.args[0]) for call in package.log.call_args_list]
     steps = [step for step, _ in logged]
-    assert steps[:4] == [0, 1, 2, 3] and steps == sorted(steps)
+    assert steps[:4] == [0, 1, 2, 3]
+    assert steps == sorted(steps)
     assert logged[0][1] == {
         "behaviours/ends": 1.0,
         "behaviours/parses": 0.0,
@@ -85,10 +89,13 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
         "text/perplexity": 4.0,
     }
     last = logged[3][1]
-    assert last["objective/kl"] == 3.0 == last["playground/kl_to_reference"] and last["text/perplexity"] == 5.0
+    assert last["objective/kl"] == 3.0 == last["playground/kl_to_reference"]
+    assert last["text/perplexity"] == 5.0
     summary = json.dumps([call.args for call in (*package.log.call_args_list[4:], *package.summary.update.mock_calls)])
-    assert "outcome/gain" in summary and "behaviours/ends_before" in summary
+    assert "outcome/gain" in summary
+    assert "behaviours/ends_before" in summary
     assert package.finish.called
     everything = str(package.mock_calls)
-    assert SECRET not in everything and "Prompt 0" not in everything
+    assert SECRET not in everything
+    assert "Prompt 0" not in everything
     assert name == "trackio" or package.Settings.call_args.kwargs["mode"] == "offline"

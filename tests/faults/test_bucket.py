@@ -80,11 +80,15 @@ def test_a_run_comes_back_and_goes_on_bit_identical(
     resuming.attempt(undisturbed)
     assert keeper.look() == ["run"]
     back = RunDirectory(restarted(place) / "run")
-    assert records(back) == records(run) and not back.is_alive() and not back.lock_path.exists()
+    assert records(back) == records(run)
+    assert not back.is_alive()
+    assert not back.lock_path.exists()
     found = checkpoints.search(back).found
-    assert found is not None and found.update == 5
+    assert found is not None
+    assert found.update == 5
     ended = supervisor.Supervisor(back.path.parent).end_the_dead()
-    assert [one.id for one in ended] == ["run"] and back.status().state == "interrupted"
+    assert [one.id for one in ended] == ["run"]
+    assert back.status().state == "interrupted"
     resuming.queue_again(back)
     resuming.attempt(back)
     torch.set_num_threads(before)
@@ -135,8 +139,10 @@ def test_a_copy_that_is_torn_at_any_file_leaves_the_one_before_it(
         survived += records(back) == earlier and found is not None and not checkpoints.problem_of(found.path)
         assert Keeper(run.path.parent, torn_place).look() == ["run"]  # and the next copy mends it
         mended = RunDirectory(restarted(torn_place) / "run")
-        assert records(mended) == later and checkpoints.can_go_on(mended.checkpoints_path / newest.name)
-    assert earlier != later and tried > 10
+        assert records(mended) == later
+        assert checkpoints.can_go_on(mended.checkpoints_path / newest.name)
+    assert earlier != later
+    assert tried > 10
     figure("copies into a bucket, torn at each file: the one before it came back", tried, survived)
 
 
@@ -156,12 +162,14 @@ def test_a_damaged_copy_is_passed_over_for_the_one_before_it_and_a_damaged_check
         if damage == "missing":
             path.unlink()
     back = RunDirectory(restarted(place) / "run")
-    assert back.metrics() == run.metrics() and not back.label_path.exists()
+    assert back.metrics() == run.metrics()
+    assert not back.label_path.exists()
     assert not (back.checkpoints_path / "update-000005").exists()
     assert "update-000005" in capsys.readouterr().err
     for copy in copies:
         (copy / "MANIFEST.json").write_text("[]")
-    assert list(restarted(place).iterdir()) == [] and "The run run could not" in capsys.readouterr().err
+    assert list(restarted(place).iterdir()) == []
+    assert "The run run could not" in capsys.readouterr().err
 
 
 def test_only_the_newest_and_the_best_checkpoint_are_kept_and_nothing_is_copied_without_need(
@@ -173,7 +181,8 @@ def test_only_the_newest_and_the_best_checkpoint_are_kept_and_nothing_is_copied_
 
     keeper.look()
     best = checkpoints.best(run.checkpoints())
-    assert best is not None and len(run.checkpoints()) > 2
+    assert best is not None
+    assert len(run.checkpoints()) > 2
     assert {path.name for path in (place / "runs/run/checkpoints").iterdir()} == {best.name, "update-000005"}
     before = written()
     assert keeper.look() == []
@@ -189,7 +198,8 @@ def test_a_run_that_is_deleted_here_goes_there_too_and_what_was_never_here_stays
     (place / "runs/theirs/records/000001/MANIFEST.json").unlink()  # it cannot be brought back
     again = restarted(place)
     (again / "run/metrics.jsonl").write_text("newer")
-    assert bucket.restore(place, again) == [] and (again / "run/metrics.jsonl").read_text() == "newer"
+    assert bucket.restore(place, again) == []
+    assert (again / "run/metrics.jsonl").read_text() == "newer"
     keeper = Keeper(again, place)
     keeper.knows(["run"])
     kept = sorted(place.rglob("*"))
@@ -214,7 +224,8 @@ def test_links_and_strange_names_in_a_bucket_are_not_followed(
     (place / "runs" / "linked").symlink_to(tmp_path / "secret")
     (place / "runs" / "..up").mkdir()
     again = restarted(place)
-    assert list(again.iterdir()) == [] and not (again.parent / "outside.jsonl").exists()
+    assert list(again.iterdir()) == []
+    assert not (again.parent / "outside.jsonl").exists()
 
 
 def test_a_full_bucket_is_reported_and_tried_again_and_the_last_look_is_at_the_end_of_the_page(
@@ -232,18 +243,21 @@ def test_a_full_bucket_is_reported_and_tried_again_and_the_last_look_is_at_the_e
 
     with monkeypatch.context() as patch:
         patch.setattr(bucket, "_copy", no_room)
-        assert thread.look() == bucket.RETRY_SECONDS and not list(place.glob("runs/run/records/*"))
+        assert thread.look() == bucket.RETRY_SECONDS
+        assert not list(place.glob("runs/run/records/*"))
     assert "No space left on device" in capsys.readouterr().err
     thread.start()
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
     run.write_label("Just now", "")
     thread.close()
     back = RunDirectory(restarted(place) / "run")
-    assert records(back) == records(run) and back.label().name == "Just now"
+    assert records(back) == records(run)
+    assert back.label().name == "Just now"
 
 
 def test_a_bucket_that_cannot_be_written_keeps_the_page_from_starting(place: Path) -> None:
-    assert bucket.of_environment({}) is None and bucket.of_environment({bucket.VARIABLE: ""}) is None
+    assert bucket.of_environment({}) is None
+    assert bucket.of_environment({bucket.VARIABLE: ""}) is None
     with pytest.raises(InvalidConfig, match="no such folder"):
         bucket.of_environment({bucket.VARIABLE: str(place / "missing")})
     for outputs in (place, place / "outputs", place.parent):

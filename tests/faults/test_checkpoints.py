@@ -104,7 +104,9 @@ def test_dying_while_a_checkpoint_is_written(point: Any, run: RunDirectory, sess
             os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == DIED, "it did not come that far"
     found, problems, _ = checkpoints.search(run)
-    assert found is not None and found.update == expected and problems == []
+    assert found is not None
+    assert found.update == expected
+    assert problems == []
     begun, _ = resumed(run)
     names = {path.name for path in run.checkpoints_path.iterdir()}
     clean = not [name for name in names if name.startswith(".")] and "update-000006" in names
@@ -132,12 +134,15 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory,
     name, damage = DAMAGES[what]
     damage(run.checkpoints_path / "update-000004" / name)
     found, problems, _ = checkpoints.search(run)
-    assert found is not None and found.update == 3
-    assert len(problems) == 1 and "update-000004" in problems[0]
+    assert found is not None
+    assert found.update == 3
+    assert len(problems) == 1
+    assert "update-000004" in problems[0]
     begun, warnings = resumed(run)
     named = [message for message in warnings if "update-000004" in message]
     leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
-    assert not leftovers and all(not checkpoints.problem_of(path) for path in run.checkpoints())
+    assert not leftovers
+    assert all(not checkpoints.problem_of(path) for path in run.checkpoints())
     figure(DAMAGED, 1, int(begun == [3] and named == problems))
 
 
@@ -171,7 +176,8 @@ def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_sa
 
 def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:
     os.rename(run.checkpoints_path / "update-000004", run.checkpoints_path / ".old-update-000004")
-    assert resumed(run)[0] == [4] and list(run.checkpoints_path.glob(".*")) == []
+    assert resumed(run)[0] == [4]
+    assert list(run.checkpoints_path.glob(".*")) == []
 
 
 def keyed(run: RunDirectory) -> RunDirectory:
@@ -185,14 +191,19 @@ def keyed(run: RunDirectory) -> RunDirectory:
 def test_a_checkpoint_of_another_run_is_named_and_passed_over_and_a_copied_run_goes_on(run: RunDirectory) -> None:
     mine, other = keyed(run), keyed(run)
     copy = RunDirectory(shutil.copytree(mine.path, run.path.parent / "copy"))
-    assert checkpoints.search(copy).problems == [] and resumed(copy) == ([4], [])
+    assert checkpoints.search(copy).problems == []
+    assert resumed(copy) == ([4], [])
     shutil.rmtree(mine.checkpoints_path)
     shutil.copytree(other.checkpoints_path, mine.checkpoints_path)
     seen = checkpoints.search(mine)
-    assert seen.found is None and "another run" in seen.problems[0]
-    assert run_state.resume_offer(mine)["from"] == 0 and run_state.resume_offer(mine)["skipped"] == seen.problems
+    assert seen.found is None
+    assert "another run" in seen.problems[0]
+    assert run_state.resume_offer(mine)["from"] == 0
+    assert run_state.resume_offer(mine)["skipped"] == seen.problems
     begun, warnings = resumed(mine)
-    assert mine.status().state == "finished" and begun == [0] and warnings[: len(seen.problems)] == seen.problems
+    assert mine.status().state == "finished"
+    assert begun == [0]
+    assert warnings[: len(seen.problems)] == seen.problems
     assert [item.update for item in mine.metrics()] == [1, 2, 3, 4, 5, 6]
 
 

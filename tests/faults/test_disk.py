@@ -63,7 +63,8 @@ def test_a_disk_that_fills_up_ends_the_run_cleanly(small_disk, forker, figure):
         worker.wait(120)
         status, checkpoint = run.status(), run.latest_checkpoint()
     assert (status.state, status.reason) == ("failed", "disk_full"), (status, run.log_tail())
-    assert checkpoint is not None and checkpoint.name in status.message
+    assert checkpoint is not None
+    assert checkpoint.name in status.message
     model, _ = loading.load(checkpoint, torch.device("cpu"))
     assert all(bool(torch.isfinite(weight).all()) for weight in model.parameters())
     assert not list(run.checkpoints_path.glob(".*")), "what did not fit is no longer in the way"
@@ -80,7 +81,8 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
     (problem,) = refused.value.problems
     assert problem.field == "checkpoint.keep"
     # 124.4 million weights, two numbers of the optimizer for each, four bytes: 1.5 GB; three kept, the best, one new
-    assert "8,242 MB" in problem.message and "20 MB are free" in problem.message
+    assert "8,242 MB" in problem.message
+    assert "20 MB are free" in problem.message
     disk.check([big], tmp_path, held_bytes=9 * 10**9)
 
 
@@ -104,7 +106,8 @@ def test_a_paused_run_can_be_ended_on_a_full_disk(small_disk, monkeypatch, way):
         with pytest.raises(OSError):
             write_atomically(run.path / "notes", "more than nothing")
         changes.request_resume(run)
-        assert not (run.control_path / "pause").exists() and (run.control_path / "resume").exists()
+        assert not (run.control_path / "pause").exists()
+        assert (run.control_path / "resume").exists()
         if way == "stop":
             launcher.stop(run)
         else:
@@ -112,7 +115,8 @@ def test_a_paused_run_can_be_ended_on_a_full_disk(small_disk, monkeypatch, way):
             assert processes.end(run, grace_seconds=0).signals
         assert process.wait(30) is not None
         wait_until(lambda: not run.is_alive())
-    assert run.status().ended and run.status().reason != "bug"
+    assert run.status().ended
+    assert run.status().reason != "bug"
 
 
 def test_the_end_can_be_written_on_a_full_disk(small_disk):
@@ -127,8 +131,10 @@ def test_the_end_can_be_written_on_a_full_disk(small_disk):
                 writer.metrics(update_metrics(1))
         assert full.value.errno == errno.ENOSPC
         writer.finish("failed", "disk_full", "Full.")
-    assert run.status().reason == "disk_full" and run.events()[-1].data["reason"] == "disk_full"
-    assert run.metrics_path.read_bytes().endswith(b"}\n") and len(run.metrics()) > 1
+    assert run.status().reason == "disk_full"
+    assert run.events()[-1].data["reason"] == "disk_full"
+    assert run.metrics_path.read_bytes().endswith(b"}\n")
+    assert len(run.metrics()) > 1
     assert len(run.metrics_path.read_bytes().splitlines()) == len(run.metrics()), "no torn line is left"
 
 
@@ -140,6 +146,8 @@ def test_a_handler_that_fails_for_the_disk_says_so() -> None:
 
     guarded = access.Access().guard(access.Action.WATCH, full, refused=lambda sentence: {"error": sentence})
     found = guarded()["error"]
-    assert "Free some space" in found and "secret" not in found and "Errno" not in found
+    assert "Free some space" in found
+    assert "secret" not in found
+    assert "Errno" not in found
     with pytest.raises(gr.Error, match="Free some space"):
         access.Access().guard(access.Action.WATCH, full)()

@@ -72,7 +72,8 @@ def test_a_stop_ends_the_process_in_time_also_one_that_does_not_listen(outputs, 
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "stopped")
     assert ("did not respond" in status.message) == name.startswith("deaf")
-    assert not run.is_alive() and not (run.path / ".reserve").exists()
+    assert not run.is_alive()
+    assert not (run.path / ".reserve").exists()
     if name.startswith("deaf"):
         assert "in hang" in run.log_tail(), "the log says where it was"
     if name == "saving":
@@ -129,10 +130,12 @@ def test_end_by_force_ends_a_frozen_worker_and_its_family_and_says_so(outputs):
     assert len(members(session)) == 4, "the worker, a deaf child, an orphan, an ordinary child"
     worker.suspend()
     ended = processes.end(run, grace_seconds=0.5)
-    assert ended.signals == ("SIGTERM", "SIGKILL") and not ended.alive
+    assert ended.signals == ("SIGTERM", "SIGKILL")
+    assert not ended.alive
     wait_until(lambda: not members(session))
     status = run.status()
-    assert (status.state, status.reason) == ("stopped", "stopped") and "ended" in status.message
+    assert (status.state, status.reason) == ("stopped", "stopped")
+    assert "ended" in status.message
     assert processes.worker_of(run) is None
 
 
@@ -154,7 +157,8 @@ def test_a_frozen_worker_is_called_stalled_and_then_well_again(outputs, monkeypa
     worker.suspend()
     wait_until(lambda: processes.stalled(run))
     processes.end(run, grace_seconds=0.1)
-    assert run.status().reason == "stalled" and "not answered for" in run.status().message
+    assert run.status().reason == "stalled"
+    assert "not answered for" in run.status().message
 
 
 def test_the_worker_of_a_run_that_is_deleted_from_the_disk_leaves_and_writes_nothing(outputs):
@@ -215,7 +219,8 @@ def test_a_status_file_that_names_another_process_costs_no_signal(outputs, innoc
         with open(run.lock_path, "wb") as lock:  # by a process that is not known: only the state file could mislead
             launcher.take(lock)
             ended = processes.end(run, grace_seconds=0.05)
-            assert ended.alive and ended.signals == ()
+            assert ended.alive
+            assert ended.signals == ()
         (run.control_path / "stop").unlink()
         if status.state == "running":
             Supervisor(outputs).end_the_dead()
@@ -232,4 +237,5 @@ def test_the_identity_of_a_process_does_not_hang_on_the_wall_clock():
     assert not one.is_same(Identity(10, 1000.0, "boot", 78))
     assert one.is_same(Identity(10, 1001.5, "boot", 0)), "where there are no ticks, the start counts, roughly"
     assert not one.is_same(Identity(10, 1003.0, "boot", 0))
-    assert not one.is_same(one._replace(boot_id="other")) and not one._replace(boot_id="").is_same(one)
+    assert not one.is_same(one._replace(boot_id="other"))
+    assert not one._replace(boot_id="").is_same(one)

@@ -111,7 +111,8 @@ def test_it_is_found_in_its_update_and_the_run_goes_on(tmp_path: Path, model: Pa
     assert [event.update for event in warnings] == [AT], "found in the very update, and only there"
     assert bool(warnings[0].data.get("skipped")) == (name != "empty_completions")
     assert learned == (name == "empty_completions"), "nothing is learned from what is not finite"
-    assert session.trainer.updates_done == resuming.UPDATES and run.status().state == "finished"
+    assert session.trainer.updates_done == resuming.UPDATES
+    assert run.status().state == "finished"
     figure("not finite or empty, in one update: found there, and the run goes on", 1, int(clean_on_disk(run)))
 
 
@@ -119,7 +120,8 @@ def test_three_in_a_row_end_the_run_and_the_last_checkpoint_is_finite(tmp_path: 
     run = RunDirectory.create(tmp_path, resuming.config(model, evaluation__every=8), "run")
     with pytest.raises(TrainingDiverged, match="3 updates in a row"):
         resuming.attempt(run, Poisoner("nan_gradient", 9))
-    assert clean_on_disk(run) and run.latest_checkpoint() is not None
+    assert clean_on_disk(run)
+    assert run.latest_checkpoint() is not None
     assert run.metrics()[-1].update == AT + 1
     resuming.queue_again(run)
     resuming.attempt(run)  # without the poison the run can be finished

@@ -77,7 +77,8 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs: Path, fork
     wait_until(lambda: run.status().ended and not run.is_alive())
     status = run.status()
     assert (status.state, status.reason) == ("interrupted", "helper_lost"), run.log_tail()
-    assert "Process 1 of the 2" in status.message and "SIGKILL" in status.message
+    assert "Process 1 of the 2" in status.message
+    assert "SIGKILL" in status.message
     assert run.latest_checkpoint() is not None
 
 

@@ -91,7 +91,8 @@ def test_what_died_while_nothing_looked_gets_its_end_and_the_next_one_its_turn(
     server = serve("tests.fake_worker")
     first, second = queued(outputs, small_config("tick"), "first"), queued(outputs, small_config("finish"), "second")
     wait_until(lambda: first.status().update > 2)
-    assert second.status().state == "queued" and queue.position(second) == 1
+    assert second.status().state == "queued"
+    assert queue.position(second) == 1
     server.kill()
     os.kill(first.status().pid, signal.SIGKILL)
     wait_until(lambda: not first.is_alive())

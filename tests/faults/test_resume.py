@@ -49,7 +49,8 @@ def whole(make: Callable[..., RunDirectory]) -> Callable[..., RunDirectory]:
     def made(edits: Edits | None = None, **settings: Any) -> RunDirectory:
         run = make("whole", **settings)
         resuming.attempt(run, Hand(run, edits))
-        assert len(run.metrics()) == resuming.UPDATES and len(resuming.weights(run)) >= 3
+        assert len(run.metrics()) == resuming.UPDATES
+        assert len(resuming.weights(run)) >= 3
         return run
 
     return made
@@ -118,12 +119,14 @@ def test_whatever_is_trained_and_changed(make: Any, whole: Any, name: str) -> No
     resuming.queue_again(run)
     dies(run, Hand(run, dies=4))  # before the changes after update 5 were made again
     resume(run)
-    assert resumed_at(run) == [3, 3] and same(run, undisturbed)
+    assert resumed_at(run) == [3, 3]
+    assert same(run, undisturbed)
     made, expected = (
         [(event.update, event.data["field"], event.data["old"], event.data["value"]) for event in of_kind(item, "edit")]
         for item in (run, undisturbed)
     )
-    assert made == expected and len(made) == sum(map(len, edits.values()))
+    assert made == expected
+    assert len(made) == sum(map(len, edits.values()))
 
 
 def test_without_a_checkpoint_it_begins_again_and_says_so(make: Any, whole: Any) -> None:
@@ -132,8 +135,10 @@ def test_without_a_checkpoint_it_begins_again_and_says_so(make: Any, whole: Any)
     resume(run)
     (event,) = of_kind(run, "resumed")
     assert (event.update, event.attempt, event.data["checkpoint"]) == (0, 2, "")
-    assert "no checkpoint" in event.message and same(run, undisturbed)
-    assert len(of_kind(run, "score_scale")) == 1 and sum(sample.stage == "before" for sample in run.samples()) == 3
+    assert "no checkpoint" in event.message
+    assert same(run, undisturbed)
+    assert len(of_kind(run, "score_scale")) == 1
+    assert sum(sample.stage == "before" for sample in run.samples()) == 3
 
 
 class StopsIn:
@@ -156,7 +161,8 @@ def test_a_stop_in_mid_update_saves_the_last_whole_update_and_the_rest_can_be_ma
         stop.session.save()  # what the worker does when it was asked to stop
         assert [folder.name for folder in run.checkpoints()] == ["update-000004"]
         resume(run)
-        assert resumed_at(run) == [4] and same(run, undisturbed)
+        assert resumed_at(run) == [4]
+        assert same(run, undisturbed)
 
 
 def test_what_was_changed_between_attempts_is_said(make: Any, tmp_path: Path) -> None:

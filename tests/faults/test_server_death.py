@@ -42,7 +42,8 @@ SLOW = [("deaf-family", signal.SIGKILL), ("saving", signal.SIGKILL)]
 def test_a_run_bound_to_its_server_ends_with_it_and_nothing_is_left(outputs, name, how, figure):
     process, run = server(outputs, name, "die")
     session = run.status().pid
-    assert heartbeat.read(run.path).on_server_death == "die" and members(session)
+    assert heartbeat.read(run.path).on_server_death == "die"
+    assert members(session)
     process.send_signal(how)
     process.wait(10)
     wait_until(lambda: not members(session), ALLOWED_SECONDS)
@@ -59,7 +60,8 @@ def test_a_run_survives_its_server_by_default(outputs):
     process.wait(10)
     before = heartbeat.read(run.path).beat
     wait_until(lambda: heartbeat.read(run.path).beat > before + 2, 30)
-    assert run.status().state == "running" and heartbeat.read(run.path).on_server_death == "survive"
+    assert run.status().state == "running"
+    assert heartbeat.read(run.path).on_server_death == "survive"
     run.request_stop()
     wait_until(lambda: gone(worker), ALLOWED_SECONDS)
     assert run.status().state == "stopped"
@@ -71,7 +73,8 @@ def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
         lifeline.choose("perhaps")
     assert lifeline.policy() == "die", "the one before holds"
     lifeline.choose("survive")
-    assert lifeline.policy() == "survive" and lifeline.for_worker() == {lifeline.SERVER_VARIABLE: ""}
+    assert lifeline.policy() == "survive"
+    assert lifeline.for_worker() == {lifeline.SERVER_VARIABLE: ""}
 
 
 def test_a_run_whose_worker_still_warms_up_can_be_ended(outputs):
@@ -80,4 +83,5 @@ def test_a_run_whose_worker_still_warms_up_can_be_ended(outputs):
     run, process = launcher.start(small_config(), outputs, "cold", standby.worker_for)
     assert processes.end(run, grace_seconds=0).signals[0] == "SIGTERM"
     process.wait(ALLOWED_SECONDS)
-    assert not run.is_alive() and launcher.living_runs(outputs) == []
+    assert not run.is_alive()
+    assert launcher.living_runs(outputs) == []

@@ -64,7 +64,9 @@ def test_fifty_runs_for_one_device_go_one_at_a_time_in_order(
     wait_until(lambda: all_ended(watched, STARTS), seconds=180)
     lines = ledger(watched)
     names = [line.split()[0] for line in lines]
-    assert waiting and names[-len(waiting) :] == waiting and queue.entries(watched) == []
+    assert waiting
+    assert names[-len(waiting) :] == waiting
+    assert queue.entries(watched) == []
     alone = {
         name for name, line in zip(names, lines, strict=True) if line.endswith(" alone") and names.count(name) == 1
     }

@@ -111,7 +111,9 @@ def test_the_snippet_of_the_chapter_on_rlhf(imports: Imports) -> None:
     )
     assert "update_kl_stop" not in str(found.data)
     said = why(found.work.no_equal, "target_kl = 6.0")
-    assert said.startswith("it did nothing") and "early_stopping=True" in said and "`target`" in said
+    assert said.startswith("it did nothing")
+    assert "early_stopping=True" in said
+    assert "`target`" in said
     assert "does not carry over" in why(found.work.no_equal, "init_kl_coef")
     assert found.config.kl.coef == 0.25  # ours: their reward is not in the file
     assert "hardly moves" in why(found.work.assumed, "horizon = 10000")
@@ -124,7 +126,8 @@ def test_the_loop_that_a_chapter_writes_by_hand(imports: Imports) -> None:
     assert found.work.dialect == "loop"
     has(found, {"ppo.learning_rate": 1e-5, "ppo.num_epochs": 4, "ppo.clip_range": 0.2, "ppo.value_coef": 0.5})
     has(found, {"ppo.batch_size": 8, "ppo.minibatch_size": 8, "sampling.max_new_tokens": 64, "ppo.schedule": "linear"})
-    assert "does not carry over" in why(found.work.no_equal, "beta = 0.1") and found.config.kl.coef == 0.25
+    assert "does not carry over" in why(found.work.no_equal, "beta = 0.1")
+    assert found.config.kl.coef == 0.25
     assert "depends on the number of prompts" in why(found.work.no_equal, "epochs = 3")
     as_parameters = (
         "def train(model, *, lr=3e-5, beta=0.0, clip_eps=0.1, gae_lambda=1, ppo_epochs=2, num_steps=70): ..."
@@ -140,7 +143,8 @@ def test_the_notebook_on_sentiment(imports: Imports) -> None:
     assert found.data["rewards"] == [{"kind": "model", "source": "lvwerra/distilbert-imdb", "label": "POSITIVE"}]
     assert found.data["prompts"] == {"source": "stanfordnlp/imdb", "split": "train"}
     has(found, {"model.source": "lvwerra/gpt2-imdb", "kl.coef": 0.2, "score.normalise": "none"})
-    assert "reference" not in found.data and "log_with" in found.work.aside
+    assert "reference" not in found.data
+    assert "log_with" in found.work.aside
 
 
 def test_a_dictionary_of_any_name_that_generate_is_given(imports: Imports) -> None:
@@ -186,7 +190,8 @@ def test_a_script_whose_options_have_defaults(imports: Imports) -> None:
             "score.clip": 0.5,
         },
     )
-    assert found.config.kl.controller == "fixed" and found.config.score.normalise == "reference"
+    assert found.config.kl.controller == "fixed"
+    assert found.config.score.normalise == "reference"
     assert "not known" in why(found.work.not_understood, "seed") or "SEEDS" in why(found.work.not_understood, "seed")
     assert why(found.work.not_understood, "horizon") == "it is set under a condition"
 
@@ -228,7 +233,8 @@ def test_ppo_as_it_is_now(imports: Imports) -> None:
             "sampling.missing_eos_penalty": 1.0,
         },
     )
-    assert found.config.ppo.value_clip_range is None and found.config.kl.controller == "fixed"
+    assert found.config.ppo.value_clip_range is None
+    assert found.config.kl.controller == "fixed"
     assert found.data["rewards"] == [{"kind": "model", "source": "org/reward"}]  # not the value model
     assert "not whitened" in why(found.work.no_equal, "whiten_rewards")
     assert "one optimizer step for each epoch" in why(found.work.became, "per_device_train_batch_size")
@@ -250,16 +256,17 @@ def test_a_shell_script(imports: Imports) -> None:
         },
     )
     assert any("8 processes" in remark for remark in found.work.source.remarks)
-    assert "config_file" not in str(found.report()) and "output_dir" in found.work.aside
+    assert "config_file" not in str(found.report())
+    assert "output_dir" in found.work.aside
 
 
 def test_rloo_of_both_ages(imports: Imports) -> None:
     old, new = imports(forms.RLOO_OLD), imports(forms.RLOO_NOW)
     assert (old.work.dialect, new.work.dialect) == ("trl-rloo-old", "trl-rloo")
     has(old, {"method": "rloo", "ppo.samples_per_prompt": 4, "ppo.batch_size": 64})
-    assert (
-        old.config.ppo.num_updates == 157 and old.config.score.normalise == "reference" and old.config.kl.coef == 0.03
-    )
+    assert old.config.ppo.num_updates == 157
+    assert old.config.score.normalise == "reference"
+    assert old.config.kl.coef == 0.03
     has(
         new,
         {
@@ -307,7 +314,8 @@ def test_a_function_whose_parameters_have_defaults(imports: Imports) -> None:
 
 def test_a_yaml_of_trl(imports: Imports) -> None:
     found = imports(forms.GRPO_YAML, "grpo.yaml")
-    assert found.work.dialect == "trl-grpo" and found.config.kl.coef == 0.0
+    assert found.work.dialect == "trl-grpo"
+    assert found.config.kl.coef == 0.0
     has(
         found,
         {
@@ -370,7 +378,8 @@ def test_a_script_that_only_says_how_it_is_started(imports: Imports) -> None:
     expected = {"method": "dpo", "model.source": "Qwen/Qwen2-0.5B-Instruct", "ppo.learning_rate": 5e-7}
     has(found, {**expected, "ppo.batch_size": 32, "kl.coef": 0.1, "prompts.source": "trl-lib/ultrafeedback_binarized"})
     assert any("its example" in remark for remark in found.work.source.remarks)
-    assert not found.work.not_understood and "remove_unused_columns" in found.work.aside
+    assert not found.work.not_understood
+    assert "remove_unused_columns" in found.work.aside
 
 
 def test_a_script_with_its_settings_in_a_default(imports: Imports) -> None:
@@ -392,7 +401,8 @@ def test_our_own_script_for_trl_comes_back_as_it_was(imports: Imports, preset: s
 
 def test_every_setting_of_the_installed_trl_is_in_the_tables() -> None:
     found = importlib.util.find_spec("trl")
-    assert found is not None and found.origin
+    assert found is not None
+    assert found.origin
     files = {
         "trl-ppo": "experimental/ppo/ppo_config.py",
         "trl-rloo": "trainer/rloo_config.py",
@@ -400,7 +410,8 @@ def test_every_setting_of_the_installed_trl_is_in_the_tables() -> None:
         "trl-dpo": "trainer/dpo_config.py",
     }
     transformers = importlib.util.find_spec("transformers")
-    assert transformers is not None and transformers.origin
+    assert transformers is not None
+    assert transformers.origin
     shared = fields(Path(transformers.origin).with_name("training_args.py"), "TrainingArguments")
     shared |= fields(Path(found.origin).parent / "trainer" / "model_config.py", "ModelConfig")
     for dialect, file in files.items():
@@ -459,7 +470,8 @@ def test_what_cannot_be_imported_is_said_in_a_sentence(tmp_path: Path, name: str
     (tmp_path / name).write_text(text)
     with pytest.raises(InvalidConfig) as refused:
         importing.read(tmp_path / name)
-    assert len(refused.value.problems) == 1 and said in str(refused.value)
+    assert len(refused.value.problems) == 1
+    assert said in str(refused.value)
 
 
 def test_nothing_of_a_script_is_run_or_computed_at_length(imports: Imports, tmp_path: Path) -> None:
@@ -477,7 +489,8 @@ config = PPOConfig(
     lists = "".join(f"L{at} = [{f'L{at + 1}, ' * 900}]\n" for at in range(12))
     text += f"config.kl_penalty = L0\n{lists}L12 = 1\n"
     found = imports(text)
-    assert time.monotonic() - started < 2 and not (tmp_path / "ran").exists()
+    assert time.monotonic() - started < 2
+    assert not (tmp_path / "ran").exists()
     unknown = {line.theirs.partition(" ")[0] for line in found.work.not_understood}
     assert unknown >= {"ppo_epochs", "learning_rate", "gamma", "lam", "batch_size", "cliprange", "seed"}
     assert found.config.ppo.value_coef == 0.3
@@ -485,7 +498,8 @@ config = PPOConfig(
 
 def test_what_our_rules_refuse_is_left_out_and_said(imports: Imports) -> None:
     found = imports("PPOConfig(ppo_epochs=1000, learning_rate=5.0, batch_size=100, mini_batch_size=32, cliprange=0.3)")
-    assert found.config.ppo.learning_rate == 2e-4 and found.config.ppo.clip_range == 0.3
+    assert found.config.ppo.learning_rate == 2e-4
+    assert found.config.ppo.clip_range == 0.3
     assert found.config.ppo.batch_size == 48
     assert "refuse ppo.learning_rate 5.0: must be at most" in why(found.work.no_equal, "learning_rate = 5.0")
     assert any("do not divide each other" in line for line in found.work.fill_in)

@@ -129,11 +129,14 @@ WRITERS: list[tuple[str, Callable[[Path], Path]]] = [
 def test_every_format_is_read_into_the_same_check(tmp_path: Path, number: int) -> None:
     name, write = WRITERS[number]
     log, found = judge(write(tmp_path))
-    assert log.label == TABLES["formats"][name]["label"] and len(log.metrics) == LONG
+    assert log.label == TABLES["formats"][name]["label"]
+    assert len(log.metrics) == LONG
     assert {name for name, one in found.items() if one.alert.lit} == {"clipping"}
     alert, measured = found["clipping"]
-    assert alert.state == "amber" and alert.updates == [26, 27, 28, 29, 30]
-    assert alert.evidence == "40% clipped (mean of the newest updates)." and alert.remedies == ()
+    assert alert.state == "amber"
+    assert alert.updates == [26, 27, 28, 29, 30]
+    assert alert.evidence == "40% clipped (mean of the newest updates)."
+    assert alert.remedies == ()
     assert "no-clip" in measured
     if name == "trl-ppo":
         assert any("1/n" in note for note in log.notes)
@@ -145,7 +148,8 @@ def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path: Path) -> N
     said = {name: one.alert.evidence for name, one in found.items()}
     assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
     assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
-    assert said["value-fit"].count("Missing") == 1 and "`explained_variance`" in said["value-fit"]
+    assert said["value-fit"].count("Missing") == 1
+    assert "`explained_variance`" in said["value-fit"]
     assert said["wrong-way"].startswith("It needs more than a log has: the same prompts")
     assert not any("sd" in text.split() for text in said.values())  # scores of a log are in a unit of their own
 
@@ -170,7 +174,8 @@ def test_each_check_that_a_log_allows(
 ) -> None:
     _, found = judge(json_lines(tmp_path / "a.jsonl", rows(usual, **late)))
     alert, measured = found[name]
-    assert alert.state == state and words in alert.evidence
+    assert alert.state == state
+    assert words in alert.evidence
     assert bool(measured) == alert.lit
     if name == "no-spread":
         assert "it was not recorded which" in alert.cause
@@ -184,7 +189,9 @@ def test_a_gradient_a_hundred_times_the_others_is_seen(tmp_path: Path) -> None:
     found = rows(GRPO)
     found[20]["grad_norm"] = 500.0
     alert = judge(json_lines(tmp_path / "a.jsonl", found))[1]["gradient"].alert
-    assert alert.state == "amber" and alert.updates == [21] and "skipped" not in alert.evidence
+    assert alert.state == "amber"
+    assert alert.updates == [21]
+    assert "skipped" not in alert.evidence
 
 
 def test_columns_can_be_named(tmp_path: Path) -> None:
@@ -196,7 +203,8 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         judging.read(path)
     with pytest.raises(InvalidConfig) as refused:
         judging.read(path, ["clip_fraction=other", "colour=clips", "clips"])
-    assert len(refused.value.problems) == 3 and "no column 'other'" in str(refused.value)
+    assert len(refused.value.problems) == 3
+    assert "no column 'other'" in str(refused.value)
 
 
 @pytest.mark.parametrize("preset", ["kinder-reviews", "no-leash", "chatterbox", "group-scores"])
@@ -210,12 +218,14 @@ def test_a_run_of_our_own_is_judged_as_a_log_as_it_is_as_a_run(tmp_path: Path, p
     log, found = judge(tmp_path / "metrics.jsonl")
     assert log.label == "this project's own names"
     theirs = {name: (one.alert.state, one.alert.updates) for name, one in found.items() if name in states(found)}
-    assert len(theirs) >= 8 and theirs == {name: ours[name] for name in theirs}
+    assert len(theirs) >= 8
+    assert theirs == {name: ours[name] for name in theirs}
 
 
 def test_every_check_is_judged_or_says_why_never() -> None:
     judged, never = TABLES["judged"], TABLES["never"]
-    assert judged.keys() | never.keys() == CHECKS.keys() and not judged.keys() & never.keys()
+    assert judged.keys() | never.keys() == CHECKS.keys()
+    assert not judged.keys() & never.keys()
     figures = UpdateMetrics.model_fields.keys()
     assert all(figure in figures for one in judged.values() for figure in one["needs"])
     for name, one in TABLES["formats"].items():
@@ -252,8 +262,11 @@ def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
     path = json_lines(tmp_path / "a.jsonl", found)
     path.write_text(path.read_text() + '{"step": 31, "objec')
     log, found = judge(path)
-    assert len(log.metrics) == LONG and log.metrics[3].clip_fraction is None and log.metrics[3].kl_to_reference is None
-    assert log.left_out == 0 and log.not_finite == {"policy/clipfrac_avg": [4]}
+    assert len(log.metrics) == LONG
+    assert log.metrics[3].clip_fraction is None
+    assert log.metrics[3].kl_to_reference is None
+    assert log.left_out == 0
+    assert log.not_finite == {"policy/clipfrac_avg": [4]}
     assert found["not-finite"].alert.evidence == "policy/clipfrac_avg at 1 step, first at 4."
 
 
@@ -261,13 +274,16 @@ def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path: Path) -> N
     path = tmp_path / "a.csv"
     path.write_text("step,len,loss,why\n1,20,0.1,x\n2,nan,inf,\n3,many,0.1,\n4,,0.1,\n5,-inf,0.1,\nno,21,nan,\n")
     log, found = judge(path, "completion_length=len")
-    assert [(one.update, one.completion_length) for one in log.metrics] == [(1, 20), (6, 21)] and log.left_out == 4
+    assert [(one.update, one.completion_length) for one in log.metrics] == [(1, 20), (6, 21)]
+    assert log.left_out == 4
     assert log.notes[0] == (
         "4 of 6 rows left out: 2 have figures that are not finite (NaN or infinite) or too large; 1 has text in the "
         "place of a number; 1 has none of the figures that are known."
     )
     alert, measured = found["not-finite"]
-    assert alert.state == "amber" and alert.updates == [2, 5, 6] and measured
+    assert alert.state == "amber"
+    assert alert.updates == [2, 5, 6]
+    assert measured
     assert alert.evidence == "len at 2 steps, first at 2; loss at 2 steps, first at 2."
     assert "not-finite" not in judge(json_lines(tmp_path / "b.jsonl", rows(TRL_NOW)))[1]
 
@@ -290,7 +306,8 @@ def test_a_log_that_cannot_be_read_says_why(tmp_path: Path, name: str, data: byt
     path.write_bytes(data)
     with pytest.raises(InvalidConfig) as refused:
         judging.read(path)
-    assert said in str(refused.value) and "Traceback" not in str(refused.value)
+    assert said in str(refused.value)
+    assert "Traceback" not in str(refused.value)
 
 
 def test_a_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,8 @@ def test_tex_becomes_mathml(tex: str, elements: set[str], text: str | None) -> N
             cards.formula(tex)
         return
     found = cards.formula(tex)
-    assert elements_of(found) == elements and text_of(found) == text
+    assert elements_of(found) == elements
+    assert text_of(found) == text
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,8 @@ def test_tex_becomes_mathml(tex: str, elements: set[str], text: str | None) -> N
 )
 def test_a_figure_of_the_run_is_put_in_as_digits(written: str, values: dict[str, float], shown: str) -> None:
     found = cards.with_facts(written, values)
-    assert found and text_of(found) == shown
+    assert found
+    assert text_of(found) == shown
     assert {*cards.names(written)} == {*values}
 
 
@@ -117,9 +119,12 @@ def test_a_card_has_the_numbers_of_the_last_run(tmp_path: Path) -> None:
     first, second = recording("no-leash"), recording("kinder-reviews")
     assert reveal(made, 0, first).card is None
     card = reveal(made, 1, second, first).card
-    assert card and card.title == "What it pays"
+    assert card
+    assert card.title == "What it pays"
     (step,) = card.steps
-    assert step.say == "The distance is 8.4 nats." and step.numbers and text_of(step.numbers) == "0.25\u00b78.4"
+    assert step.say == "The distance is 8.4 nats."
+    assert step.numbers
+    assert text_of(step.numbers) == "0.25\u00b78.4"
 
 
 @pytest.mark.parametrize(

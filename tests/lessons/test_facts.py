@@ -36,7 +36,8 @@ def test_the_facts_of_a_run_are_what_its_files_say() -> None:
     assert found["parses"] == RunFact(sum(after) / len(after), f"{sum(after)} of {len(after)}")
     assert found["parses.before"] == RunFact(sum(before) / len(before), f"{sum(before)} of {len(before)}")
     gain = fmean(one["score"] for one in sides[1]) - fmean(one["score"] for one in sides[0])
-    assert found["score"].value == pytest.approx(gain) and found["score"].words == f"{gain:+.1f} sd"
+    assert found["score"].value == pytest.approx(gain)
+    assert found["score"].words == f"{gain:+.1f} sd"
     assert found["kl"].value == pytest.approx(fmean(one["kl"] for one in sides[1]))
     assert found["length"].value == pytest.approx(fmean(one["tokens"] for one in sides[1]))
     assert found["length.before"].words == f"{fmean(one['tokens'] for one in sides[0]):.0f} tokens"
@@ -45,7 +46,8 @@ def test_the_facts_of_a_run_are_what_its_files_say() -> None:
     assert found["explained_variance"].value == pytest.approx(fmean(one["explained_variance"] for one in metrics[-10:]))
     assert found["clip_fraction"].value == pytest.approx(fmean(one["clip_fraction"] for one in metrics))
     assert (found["beta"], found["updates"]) == (RunFact(0.0, "0"), RunFact(40, "40"))
-    assert found["lamp.kl-runaway"] == RunFact(1.0, "lit") and found["lamp.flat"] == RunFact(0.0, "quiet")
+    assert found["lamp.kl-runaway"] == RunFact(1.0, "lit")
+    assert found["lamp.flat"] == RunFact(0.0, "quiet")
     assert found["shape.score"] == RunFact(None, "rises")
 
 
@@ -62,7 +64,8 @@ def test_the_highest_count_may_lie_between_the_ends() -> None:
 def test_the_penalised_score_is_what_the_leash_leaves_of_it() -> None:
     found = facts.of_run(recording("kinder-reviews"))
     score, kl = found["score"].value, found["kl"].value
-    assert score is not None and kl is not None
+    assert score is not None
+    assert kl is not None
     assert found["penalised"].value == pytest.approx(score - 0.25 * kl)
 
 
@@ -78,21 +81,25 @@ def test_what_a_method_does_not_have_is_no_fact_of_it() -> None:
     of = {name: facts.known(catalog.preset(name)) for name in ("best-of-n", "from-pairs", "without-critic", "yes-man")}
     assert {"beta", "penalised", "clip_fraction", "explained_variance"} <= of["yes-man"]
     assert {"beta", "penalised", "clip_fraction"} & of["best-of-n"] == set()
-    assert "clip_fraction" not in of["from-pairs"] and "explained_variance" not in of["without-critic"]
-    assert "wrong-claims-repeated" in of["yes-man"] and "wrong-claims-repeated" not in of["best-of-n"]
+    assert "clip_fraction" not in of["from-pairs"]
+    assert "explained_variance" not in of["without-critic"]
+    assert "wrong-claims-repeated" in of["yes-man"]
+    assert "wrong-claims-repeated" not in of["best-of-n"]
 
 
 def test_a_behaviour_of_ones_own_is_a_fact_by_its_name() -> None:
     own = {"name": "says-sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}}
     config = small_config(behaviours=[own])
-    assert "says-sorry.before" in facts.known(config) and facts.label("says-sorry", config) == "says sorry"
+    assert "says-sorry.before" in facts.known(config)
+    assert facts.label("says-sorry", config) == "says sorry"
 
 
 def test_a_run_that_says_nothing_yet_has_few_facts(tmp_path: Path) -> None:
     run = fake_run.write_ended(tmp_path, "early", "stopped", "stopped")
     run.metrics_path.write_text("", encoding="utf-8")
     run.samples_path.write_text("", encoding="utf-8")
-    assert {"updates", "minutes"} <= facts.of_run(run).keys() and "score" not in facts.of_run(run)
+    assert {"updates", "minutes"} <= facts.of_run(run).keys()
+    assert "score" not in facts.of_run(run)
 
 
 def test_a_changed_leash_is_the_one_that_holds(tmp_path: Path) -> None:

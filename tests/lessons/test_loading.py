@@ -21,9 +21,12 @@ def problems(folder: Path, **changes: Any) -> dict[str, str]:
 
 def test_a_lesson_is_called_as_its_file_and_has_the_settings_of_its_runs(tmp_path: Path) -> None:
     found = lesson(tmp_path, runs__1__set={"kl.coef": 0.5})
-    assert found.name == "mine" and [found.config(index).kl.coef for index in (0, 1, 2)] == [0.0, 0.5, 0.0]
+    assert found.name == "mine"
+    assert [found.config(index).kl.coef for index in (0, 1, 2)] == [0.0, 0.5, 0.0]
     first, second = found.runs
-    assert first.twin is not None and first.twin.name == "no-leash" and second.twin is None
+    assert first.twin is not None
+    assert first.twin.name == "no-leash"
+    assert second.twin is None
 
 
 WRONG: list[tuple[dict[str, Any], str, str]] = [

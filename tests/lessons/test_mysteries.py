@@ -36,7 +36,8 @@ def named(text: str) -> list[str]:
 def test_each_mistake_has_its_words_and_lines_that_stand_where_it_says(fault: Fault) -> None:
     mistake = MISTAKES[fault]
     assert mistake.lamp in CHECKS
-    assert all(text.endswith(".") for text in (mistake.shows, mistake.because)) and not mistake.say.endswith(".")
+    assert all(text.endswith(".") for text in (mistake.shows, mistake.because))
+    assert not mistake.say.endswith(".")
     program = (catalog.PROJECT / mistake.of).read_text(encoding="utf-8")
     assert [line for line in mistake.right if line not in program] == []
     assert [line for line in mistake.wrong if line in program] == []
@@ -45,7 +46,8 @@ def test_each_mistake_has_its_words_and_lines_that_stand_where_it_says(fault: Fa
 def test_there_are_ten_of_which_each_mistake_is_in_one_or_two() -> None:
     assert [folder.name for folder in FOLDERS] == [f"mystery-{number:02d}" for number in range(1, 11)]
     planted = Counter(RunDirectory.open(folder).config().planted[0] for folder in FOLDERS)
-    assert set(planted) == set(FAULTS) and max(planted.values()) == 2
+    assert set(planted) == set(FAULTS)
+    assert max(planted.values()) == 2
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -53,9 +55,12 @@ def test_a_recording_shows_its_mistake_and_names_it_nowhere(folder: Path) -> Non
     run = RunDirectory.open(folder)
     config = run.config()
     assert {*differences(config, catalog.preset(config.name))} <= {"seed"}
-    assert run.status().state == "finished" and traces.updates(run) and run.token_figures()
+    assert run.status().state == "finished"
+    assert traces.updates(run)
+    assert run.token_figures()
     answer = mysteries.answer(run)
-    assert answer.lamp.lit and answer.lamp.name == MISTAKES[answer.fault].lamp
+    assert answer.lamp.lit
+    assert answer.lamp.name == MISTAKES[answer.fault].lamp
     files = [path for path in folder.rglob("*") if path.is_file()]
     texts = [gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files]
     assert named(b"".join(texts).decode()) == []
@@ -77,14 +82,18 @@ def test_nothing_that_the_page_asks_before_the_answer_names_the_mistake(folder: 
     assert {what: named(answer.text) for what, answer in answers.items() if named(answer.text)} == {}
     assert {what for what, answer in answers.items() if answer.status_code != 200} <= {"resume"}
     run = answers["poll"].json()["snapshot"]["run"]
-    assert run["mystery"] and run["recorded"] and "One mistake is planted" in run["wrong_on_purpose"]
+    assert run["mystery"]
+    assert run["recorded"]
+    assert "One mistake is planted" in run["wrong_on_purpose"]
 
 
 def test_a_lamp_that_is_lit_no_longer_says_when_it_was(tmp_path: Path) -> None:
     """Unclipped steps make all texts one word, and then nothing is left to clip."""
     of = {RunDirectory.open(folder).config().planted[0]: folder for folder in FOLDERS}
     answer = mysteries.answer(RunDirectory.open(of["no-clip"]))
-    assert answer.lamp.lit and 0 < answer.update < 30 and max(answer.lamp.updates) <= answer.update
+    assert answer.lamp.lit
+    assert 0 < answer.update < 30
+    assert max(answer.lamp.updates) <= answer.update
     assert mysteries.answer(RunDirectory.open(of["reward-sign"])).update == 0
 
 
@@ -96,7 +105,9 @@ def test_a_run_that_is_no_mystery_has_no_answer() -> None:
 def test_the_same_run_without_its_mistake_keeps_settings_and_seed(tmp_path: Path) -> None:
     config = mysteries.new(7)
     sound = mysteries.without(config)
-    assert {*differences(sound, config)} == {"faults", "experiments"} and sound.planted == () and sound.seed == 7
+    assert {*differences(sound, config)} == {"faults", "experiments"}
+    assert sound.planted == ()
+    assert sound.seed == 7
     assert sound.about.title != config.about.title
     for one in (config, sound):
         checks.check(one, tmp_path)

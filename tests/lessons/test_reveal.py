@@ -27,9 +27,12 @@ def leash(tmp_path: Path) -> Lesson:
 
 def test_the_option_that_came_true_and_the_sentences_that_hold(leash: Lesson) -> None:
     found = reveal(leash, 0, FIRST)
-    assert found.ready and found.predicted.held == 1
+    assert found.ready
+    assert found.predicted.held == 1
     assert found.said == ["The score rose by +20.4 sd, at a distance of 199 nats; 0 of 64 keep to the grammar."]
-    assert found.explained == () and found.reached is None and found.outside == []
+    assert found.explained == ()
+    assert found.reached is None
+    assert found.outside == []
 
 
 def test_a_second_run_is_told_beside_the_first_and_then_it_is_explained(leash: Lesson) -> None:
@@ -41,7 +44,8 @@ def test_a_second_run_is_told_beside_the_first_and_then_it_is_explained(leash: L
 
 def test_without_the_first_run_nothing_is_said_that_names_it(leash: Lesson) -> None:
     found = reveal(leash, 1, SECOND)
-    assert found.said == [] and found.explained == []
+    assert found.said == []
+    assert found.explained == []
 
 
 def test_a_task_is_reached_or_not_and_says_what_there_is(leash: Lesson) -> None:
@@ -88,17 +92,22 @@ def asking(folder: Path, **predict: Any) -> Lesson:
 
 def test_a_number_is_given_as_it_was_asked_for(tmp_path: Path) -> None:
     share = reveal(asking(tmp_path, kind="number", of="positive"), 0, FIRST).predicted
-    assert share.value == pytest.approx(100 * 21 / 64) and share.words == "33 % (21 of 64)"
+    assert share.value == pytest.approx(100 * 21 / 64)
+    assert share.words == "33 % (21 of 64)"
     distinct = reveal(asking(tmp_path, kind="number", of="distinct"), 0, FIRST).predicted
-    assert distinct.words == "37 %" and distinct.value == pytest.approx(37, abs=0.5)
+    assert distinct.words == "37 %"
+    assert distinct.value == pytest.approx(37, abs=0.5)
     kl = reveal(asking(tmp_path, kind="number", of="kl"), 0, FIRST).predicted
-    assert kl.value == pytest.approx(199, abs=0.5) and kl.words == "199 nats"
+    assert kl.value == pytest.approx(199, abs=0.5)
+    assert kl.words == "199 nats"
 
 
 def test_a_curve_comes_with_its_shape_among_those_offered(tmp_path: Path) -> None:
     shapes = ["rises", "falls", "rises, then falls"]
     found = reveal(asking(tmp_path, kind="curve", of="score", shapes=shapes), 0, FIRST).predicted
-    assert found.shape == "rises" and len(found.curve) == 40 and found.curve[0][0] == 1
+    assert found.shape == "rises"
+    assert len(found.curve) == 40
+    assert found.curve[0][0] == 1
     assert found.curve[-1][1] == FIRST.metrics()[-1].score_mean
 
 

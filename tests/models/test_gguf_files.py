@@ -39,7 +39,8 @@ def test_a_file_tells_its_measures_and_where_its_tensors_are(good: Path) -> None
     model = found.architecture
     assert (model.model_type, model.hidden_size, model.layers, model.heads, model.kv_heads) == ("llama", 32, 2, 4, 2)
     assert (model.head_size, model.intermediate_size, model.context_length, model.tied) == (8, 64, 128, False)
-    assert found.tensors["blk.0.ffn_up.weight"].shape == (64, 32) and len(found.tensors) == 2 * 9 + 3
+    assert found.tensors["blk.0.ffn_up.weight"].shape == (64, 32)
+    assert len(found.tensors) == 2 * 9 + 3
     last = max(found.tensors.values(), key=lambda tensor: tensor.begin)
     assert 0 <= good.stat().st_size - last.begin - last.length < 32
 
@@ -133,7 +134,9 @@ def test_a_hostile_file_is_refused_in_one_sentence_and_quickly(good: Path, tmp_p
         gguf_files.check(path)
     assert time.process_time() - clock < SECONDS
     sentence = str(caught.value)
-    assert str(path) in sentence and "\n" not in sentence and len(sentence) < 500
+    assert str(path) in sentence
+    assert "\n" not in sentence
+    assert len(sentence) < 500
 
 
 @pytest.mark.parametrize(

@@ -132,7 +132,10 @@ def test_every_refusal_of_the_hub_is_a_sentence(tmp_path: Path, cache: Path) -> 
         *answers, reached, out = asked(address, cache, *codes, "reach('a/good')", "reach('a/none')")
     assert [kind for kind, _ in answers] == ["ModelNotFound"] * 5
     for (_, message), words in zip(answers, expected.values(), strict=True):
-        assert words in message and "\n" not in message
-    assert reached == [] and out[0][0] == "model.source"
+        assert words in message
+        assert "\n" not in message
+    assert reached == []
+    assert out[0][0] == "model.source"
     ((kind, message),) = asked("http://127.0.0.1:9", cache / "none", "hub.facts('a/good')._asdict()")
-    assert kind == "ModelNotHere" and "cannot be reached" in message
+    assert kind == "ModelNotHere"
+    assert "cannot be reached" in message

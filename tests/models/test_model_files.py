@@ -50,7 +50,8 @@ def test_a_fault_is_one_sentence_that_names_the_file(tmp_path: Path, name: str, 
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
     with pytest.raises(ModelNotFound, match=message) as caught:
         model_files.inspect(tmp_path / "m")
-    assert str(tmp_path / "m") in str(caught.value) and "\n" not in str(caught.value)
+    assert str(tmp_path / "m") in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:

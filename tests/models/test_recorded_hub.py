@@ -74,7 +74,8 @@ def test_every_model_that_is_named_anywhere_is_in_the_record_and_the_record_name
     texts = [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md"), *(PROJECT / "presets").rglob("*.yaml")]
     texts += [path for kind in ("py", "csv", "js") for path in (PROJECT / "playground").rglob(f"*.{kind}")]
     found |= {name for path in texts for name in named.findall(path.read_text(encoding="utf-8"))}
-    assert found == {*MODELS} and RECORD["about"]
+    assert found == {*MODELS}
+    assert RECORD["about"]
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -82,7 +83,9 @@ def test_it_passes_the_gate_with_an_open_licence_and_a_tokenizer(name: str, reco
     entry = recorded[name]
     is_reward = name == SCORER or entry["config"]["model_type"] in ("bert", "roberta", "distilbert")
     facts = hub.facts(name, use="reward" if is_reward else "policy")
-    assert facts.licence in OPEN and not facts.gated and facts.architecture is not None
+    assert facts.licence in OPEN
+    assert not facts.gated
+    assert facts.architecture is not None
     assert any(all(file in entry["files"] for file in form) for form in model_files.TOKENIZER_FORMS)
     assert entry["seen"] in ("page", "memory")
 
@@ -90,8 +93,10 @@ def test_it_passes_the_gate_with_an_open_licence_and_a_tokenizer(name: str, reco
 @EACH_SUGGESTION
 def test_what_is_said_of_a_suggestion_is_what_the_record_says(model: HubModel, recorded: dict[str, Any]) -> None:
     facts = hub.facts(model.name)
-    assert facts.architecture == model.architecture and facts.chat_template == model.chat_template
-    assert facts.licence == model.licence.lower() and model.help.endswith(".")
+    assert facts.architecture == model.architecture
+    assert facts.chat_template == model.chat_template
+    assert facts.licence == model.licence.lower()
+    assert model.help.endswith(".")
     assert facts.download_bytes == pytest.approx(model.download_mb * 1e6, rel=0.02)
 
 
@@ -104,8 +109,10 @@ def test_the_number_of_weights_is_that_of_the_architecture_and_fits_a_gpu(model:
     assert architectures.architecture(config, model.architecture.parameters) == model.architecture
     gpu = Device("cuda:0", "NVIDIA A100", 80 * 10**9, 80 * 10**9)
     found = estimates.estimate(catalog.preset(model.preset), device=gpu)  # without a network
-    assert found.download is not None and found.download.source == model.name
-    assert found.verdict == "fits" and found.total > 2 * model.architecture.parameters
+    assert found.download is not None
+    assert found.download.source == model.name
+    assert found.verdict == "fits"
+    assert found.total > 2 * model.architecture.parameters
 
 
 def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
@@ -124,7 +131,8 @@ def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(
 ) -> None:
     spoil(recorded[SCORER])
     (problem,) = checks.model_problems(checks.needs(catalog.preset("hh-rlhf-1b")), ask_hub=True)
-    assert problem.field == f"rewards.0.{field}" and words in problem.message
+    assert problem.field == f"rewards.0.{field}"
+    assert words in problem.message
 
 
 @pytest.mark.usefixtures("recorded")

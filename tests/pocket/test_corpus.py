@@ -20,7 +20,8 @@ def test_one_seed_is_one_corpus_on_every_machine():
 
 def test_documents_are_good_unless_marked_as_spoilt_and_that_is_rare(documents):
     for document in documents:
-        assert document.completion[:1] in (" ", ",") and not document.prompt.endswith(" ")
+        assert document.completion[:1] in (" ", ",")
+        assert not document.prompt.endswith(" ")
         quality = judges.quality(document.prompt, document.completion)
         if document.habit:
             assert not quality.parses, document

@@ -137,4 +137,5 @@ def test_the_form_of_a_claim_is_read_from_its_wording():
             filled = re.sub(r"\{\w+\}", lambda _: rng.choice(["the sky", "3 plus 4", "green", "brother"]), text)
             assert judges.form_of(filled) == form, filled
     assert judges.form_of("User: Paris is the capital of Italy, right? Bot:") == "plain"  # not of the pocket world
-    assert judges.form_of("Review of the film:") is None and judges.form_of("User: Hello. Bot:") is None
+    assert judges.form_of("Review of the film:") is None
+    assert judges.form_of("User: Hello. Bot:") is None

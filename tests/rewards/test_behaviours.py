@@ -48,7 +48,8 @@ def test_without_a_choice_those_are_counted_that_suit_the_prompts() -> None:
     assert counted(prompts=typed) == counted(prompts={"source": "pocket/mixed"})
     elsewhere = counted(prompts=typed, model={"source": "openai-community/gpt2"})
     assert elsewhere == [*claims, "english", "repeats-itself", "refuses", "empty", "ends"]
-    assert counted(behaviours=[]) == [] and counted(behaviours=["polite"]) == ["polite"]
+    assert counted(behaviours=[]) == []
+    assert counted(behaviours=["polite"]) == ["polite"]
 
 
 def test_before_anything_is_counted_no_claims_are_named_where_none_may_be_asked() -> None:
@@ -81,6 +82,7 @@ def test_one_of_ones_own_is_a_measure_above_a_threshold_and_no_opinion_is_neithe
 def test_a_configuration_with_behaviours_survives_yaml() -> None:
     own = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}}
     config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "behaviours": ["parses", own]})
-    assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config and config.behaviours is not None
+    assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config
+    assert config.behaviours is not None
     assert (config.behaviours[0].words, config.behaviours[0].aim) == (READY["parses"].words, "more")
     assert [field for field, _ in config.scorers] == ["rewards.0", "behaviours.1.measure"]

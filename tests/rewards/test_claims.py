@@ -49,7 +49,8 @@ def test_the_last_thing_that_the_user_says_is_the_claim(prompt, expected):
 def test_every_prompt_of_the_file_that_ships_is_understood_as_it_is_meant():
     rows = {row.question: row for row in claim_files.read(claim_files.SHIPPED_FILE)}
     found = [claims.of(prompt) for prompt in claim_files.prompts([*rows.values()], 100, 10_000, seed=1)]
-    assert None not in found and {claim.question for claim in found} == {*rows}
+    assert None not in found
+    assert {claim.question for claim in found} == {*rows}
     shares = [sum(claim.is_right is mark for claim in found) / len(found) for mark in (False, True, None)]
     assert shares == pytest.approx([0.4, 0.3, 0.3], abs=0.002)
 
@@ -63,9 +64,11 @@ def test_the_first_answer_that_is_named_and_not_denied_counts(completions, answe
 
 
 def test_without_a_claim_there_is_nothing_to_agree_with():
-    assert claims.agrees(PLAIN, " Canberra.") is None and claims.answers_truly(PLAIN, " Canberra.") is True
+    assert claims.agrees(PLAIN, " Canberra.") is None
+    assert claims.answers_truly(PLAIN, " Canberra.") is True
     assert claims.stated(PLAIN, " Yes.") is None
-    assert claims.agrees(RIGHT, " Yes.") is True and claims.answers_truly(RIGHT, " Yes.") is True
+    assert claims.agrees(RIGHT, " Yes.") is True
+    assert claims.answers_truly(RIGHT, " Yes.") is True
     for judge in (claims.agrees, claims.answers_truly, claims.stated):
         assert judge("The film was", " Canberra") is None
     assert claims.of("The film was") is None
@@ -84,13 +87,15 @@ def test_numbers_are_whole_and_the_longest_spelling_is_read(tmp_path: Path):
     claims.know(PromptsConfig())
     assert claims.of("Question 1?")  # as long as no other file is read
     claims.know(PromptsConfig(source="general/claims"))
-    assert claims.of("Question 1?") is None and claims.of(PLAIN) is not None
+    assert claims.of("Question 1?") is None
+    assert claims.of(PLAIN) is not None
 
 
 def test_in_the_pocket_world_its_judges_are_asked():
     for prompt in prompt_sets.prompts("pocket/claims", 200, 0):
         claim = claims.of(prompt)
-        assert claim is not None and claim.is_right is judges.claim_is_true(prompt)
+        assert claim is not None
+        assert claim.is_right is judges.claim_is_true(prompt)
         for completion in (f" {claim.question} is {claim.right}.", " It is so.", " 4 plus 5 is 8."):
             assert claims.agrees(prompt, completion) is judges.agrees(prompt, completion)
             assert claims.answers_truly(prompt, completion) is judges.answers_truly(prompt, completion)

@@ -112,7 +112,8 @@ def test_what_fails_on_ordinary_completions_is_refused_before_a_run(expression: 
     with pytest.raises(InvalidConfig) as caught:
         checks.check(small_config(judges=[{"kind": "expression", "expression": expression}]))
     (problem,) = caught.value.problems
-    assert problem.field == "judges.0.expression" and where in problem.message
+    assert problem.field == "judges.0.expression"
+    assert where in problem.message
 
 
 def test_only_so_much_of_a_long_text_is_read() -> None:
@@ -150,5 +151,6 @@ def test_what_a_judge_makes_at_its_first_use_is_no_part_of_the_time(monkeypatch:
     monkeypatch.setattr(time, "thread_time", lambda: spent[0])
     monkeypatch.setitem(expressions.FUNCTIONS, "grammar", slow_at_first)
     expressions._first_use.cache_clear()
-    assert expressions.reward_of("grammar(prompt, completion)")(["a"], ["b"]) == [1.0] and asked[-1] == "b"
+    assert expressions.reward_of("grammar(prompt, completion)")(["a"], ["b"]) == [1.0]
+    assert asked[-1] == "b"
     expressions._first_use.cache_clear()

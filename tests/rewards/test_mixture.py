@@ -81,7 +81,8 @@ def test_scores_are_clipped_on_both_sides_and_no_opinion_is_the_average_of_the_r
 def test_a_misbehaving_reward_is_named_with_what_it_did(function, message):
     with pytest.raises(RewardFailed, match="`mine`") as caught:
         Mixture({"mine": (1.0, function)})(["p", "p"], ["x", "y"])
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("error", [ModelNotFound("There is no model."), MemoryError()])

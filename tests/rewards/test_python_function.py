@@ -52,7 +52,8 @@ def test_installed_packages_can_be_imported_and_the_environment_is_empty(made: l
     code = "import os\nimport numpy\n" + ONE + "return numpy.float32(len(completion)) + numpy.arange(3).mean()"
     assert make(made, code)(["p"], ["banana"]) == [7.0]
     (found,) = make(made, "import os\n" + ONE + "return len(os.environ)")(["p"], ["c"])
-    assert found is not None and found <= 2  # Python and macOS add one variable each
+    assert found is not None
+    assert found <= 2
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,8 @@ def test_code_without_the_function_is_refused_before_it_runs(code: str, reason: 
     with pytest.raises(InvalidConfig) as caught:
         yaml_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
     (problem,) = caught.value.problems
-    assert problem.field == "rewards.0.code" and reason in problem.message
+    assert problem.field == "rewards.0.code"
+    assert reason in problem.message
 
 
 def test_code_is_parsed_and_not_run(tmp_path) -> None:

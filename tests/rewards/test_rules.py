@@ -64,7 +64,8 @@ def test_sycophancy_is_an_agreeing_phrase_where_the_claim_is_wrong():
     spec = config.SycophancyReward()
     said = [" 4 plus 5 is 8, as you say.", " 4 plus 5 is 8, whatever people say.", " YES. Exactly.", " Yesterday."]
     assert [score(spec, text, WRONG) for text in said] == [1, 0, 1, 0]
-    assert score(spec, " 4 plus 5 is 9, as you say.", RIGHT) is None and score(spec, " Yes.", PLAIN) is None
+    assert score(spec, " 4 plus 5 is 9, as you say.", RIGHT) is None
+    assert score(spec, " Yes.", PLAIN) is None
 
 
 def test_similarity_is_the_f1_of_shared_words_and_pairs_of_words():
@@ -101,7 +102,8 @@ ODD_TEXTS = ["", " ", "\x00\ufffd", "é" * 50, "<img src=x onerror=alert(1)>", "
 def test_every_reward_takes_any_text(kind):
     reward = mixture.build(config.REWARD_CLASSES[kind](**OWN_FIELDS.get(kind, {})))
     values = reward(prompts=["Review of the film:"] * len(ODD_TEXTS), completions=ODD_TEXTS)
-    assert len(values) == len(ODD_TEXTS) and all(value is None or value == value for value in values)
+    assert len(values) == len(ODD_TEXTS)
+    assert all(value is None or value == value for value in values)
 
 
 def test_grammar_is_the_share_of_sentences_that_the_pocket_world_can_write():

@@ -29,7 +29,8 @@ def test_values_are_put_on_the_samples_scale_weighted_and_told_above_their_avera
 
 def test_without_samples_there_are_plain_sums():
     found = trying.weigh([LengthReward(weight=2, normalise=True), SentimentReward()], {**FOUND, "samples": []})
-    assert found.z == {} and found.scores == found.totals == [13.0, 4.0]
+    assert found.z == {}
+    assert found.scores == found.totals == [13.0, 4.0]
     assert found.adds == {"length": [12.0, 4.0], "sentiment": [1.0, 0.0]}
 
 
@@ -48,7 +49,8 @@ SCORES = [score for score, often in zip(SCORE, ODDS, strict=True) for _ in range
 def test_the_share_under_the_best_policy_is_the_enumerated_one(beta):
     weights = [often * math.exp(score / beta) for often, score in zip(ODDS, SCORE, strict=True)]  # text by text
     share, effective = trying.optimal_share([*MARKS, None], np.array([*SCORES, 99.0]), beta)
-    assert share == pytest.approx(sum(weights[:2]) / sum(weights)) and 1 <= effective <= 10
+    assert share == pytest.approx(sum(weights[:2]) / sum(weights))
+    assert 1 <= effective <= 10
     assert trying.optimal_share(MARKS, np.zeros(10), 0.1) == (pytest.approx(0.3), pytest.approx(10))
 
 
@@ -72,13 +74,16 @@ def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_woul
         assert (found.name, found.yes, found.of, found.aim) == ("wrong-claims-repeated", 20, 50, "less")
         assert found.share == pytest.approx(20 * math.exp(gap) / (20 * math.exp(gap) + 30))
     words = trying.sentence(found, 1.0)
-    assert "20 of 50" in words and f"{found.share:.0%}" in words
+    assert "20 of 50" in words
+    assert f"{found.share:.0%}" in words
 
 
 @pytest.mark.parametrize(("paid", "beta"), [([*np.linspace(0, 40, 100)], 0.1), ([1.0] * 100, 0.0)])
 def test_where_few_samples_count_or_nothing_holds_it_the_best_policy_is_not_known(paid, beta):
     (found,) = outlooks(paid, beta)
-    assert found.share is None and found.effective < 5 and "unknown" in trying.sentence(found, beta)
+    assert found.share is None
+    assert found.effective < 5
+    assert "unknown" in trying.sentence(found, beta)
 
 
 def test_nothing_is_said_of_a_behaviour_that_hardly_varies():

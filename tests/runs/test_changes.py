@@ -65,9 +65,11 @@ def living(outputs: Path, monkeypatch: pytest.MonkeyPatch):
 
 def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
     living.steering.before_update()
-    assert living.changes == [] and living.run.status().state == "running"
+    assert living.changes == []
+    assert living.run.status().state == "running"
     asked = changes.request_edits(living.run, [Edit("kl.coef", "0.5"), Edit("ppo.learning_rate", 1e-3)])
-    assert asked == [("kl.coef", 0.5), ("ppo.learning_rate", 1e-3)] and living.changes == []
+    assert asked == [("kl.coef", 0.5), ("ppo.learning_rate", 1e-3)]
+    assert living.changes == []
     living.steering.before_update()
     living.steering.before_update()
     assert living.changes == [(0.5, 1e-3, {"kl.coef", "ppo.learning_rate"})]
@@ -76,7 +78,8 @@ def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
     assert recorded == [("kl.coef", 0.25, 0.5), ("ppo.learning_rate", 2e-4, 1e-3)]
     assert edits[0].message == "Leash (beta) 0.25 \u2192 0.5"
     now = changes.edited(living.run.config(), changes.edits_of(living.run.events()))
-    assert now.kl.coef == 0.5 and living.run.config().kl.coef == 0.25
+    assert now.kl.coef == 0.5
+    assert living.run.config().kl.coef == 0.25
     assert living.requests() == []
 
 
@@ -96,7 +99,8 @@ def test_a_bad_edit_is_refused_and_none_is_requested(living, edit, words):
 
 
 def test_a_run_is_changed_and_traced_so_often_and_no_more(living, monkeypatch):
-    assert changes.MOST_EDITS <= 1_000 and changes.MOST_TRACES <= 100
+    assert changes.MOST_EDITS <= 1_000
+    assert changes.MOST_TRACES <= 100
     monkeypatch.setattr(changes, "MOST_EDITS", 2)
     monkeypatch.setattr(changes, "MOST_TRACES", 2)
     for number in (1, 2):
@@ -111,7 +115,8 @@ def test_a_run_is_changed_and_traced_so_often_and_no_more(living, monkeypatch):
     with pytest.raises(RunNotSteerable, match="2 updates of one"):
         changes.request_trace(living.run)
     living.steering.before_update()
-    assert [coef for coef, *_ in living.changes] == [1.0, 2.0] and not living.steering.trace_asked
+    assert [coef for coef, *_ in living.changes] == [1.0, 2.0]
+    assert not living.steering.trace_asked
     changes.request_pause(living.run)  # that is no change
 
 
@@ -119,7 +124,8 @@ def test_a_run_is_changed_and_traced_so_often_and_no_more(living, monkeypatch):
 def test_a_damaged_request_changes_nothing_and_the_run_goes_on(living, text):
     (living.run.control_path / "set-1.json").write_text(text)
     living.steering.before_update()
-    assert living.changes == [] and living.requests() == []
+    assert living.changes == []
+    assert living.requests() == []
 
 
 def test_pause_step_and_resume(living):

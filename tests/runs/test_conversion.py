@@ -26,12 +26,14 @@ def test_the_command_writes_a_folder_that_is_a_model_here(file: Path, capsys: py
     with pytest.raises(SystemExit) as ended:
         main(["convert", str(file)])
     out, err = capsys.readouterr()
-    assert (ended.value.code, out.strip()) == (0, str(file.with_suffix(""))) and "converting tiny.gguf" in err
+    assert (ended.value.code, out.strip()) == (0, str(file.with_suffix("")))
+    assert "converting tiny.gguf" in err
     assert catalog.files(catalog.model_folder(out.strip())).architecture.layers == 2
     assert [path.name for path in file.parent.iterdir() if path.name.startswith(".")] == []
     with pytest.raises(SystemExit) as ended:
         main(["convert", str(file)])
-    assert ended.value.code == 1 and "exists already" in capsys.readouterr().err
+    assert ended.value.code == 1
+    assert "exists already" in capsys.readouterr().err
 
 
 def test_a_source_that_is_a_gguf_file_says_how_to_convert_it(file: Path) -> None:
@@ -78,4 +80,5 @@ def test_work_that_is_no_longer_wanted_is_stopped_until_it_ends() -> None:
 
     with pytest.raises(InterruptedError):
         conversion.beside(lambda: ended.wait(60), unwanted, stop)
-    assert ended.is_set() and conversion.beside(lambda: 7, lambda: None, lambda: None) == 7
+    assert ended.is_set()
+    assert conversion.beside(lambda: 7, lambda: None, lambda: None) == 7

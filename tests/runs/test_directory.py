@@ -35,7 +35,8 @@ def lock_holder(run: RunDirectory) -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, "-c", HOLD_LOCK, str(run.lock_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None and process.stdout.readline() == "held\n"
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
             yield process
         finally:
             process.kill()
@@ -76,12 +77,14 @@ def test_a_run_lives_exactly_as_long_as_its_process(run: RunDirectory) -> None:
     assert not run.is_alive()
     with lock_holder(run) as worker:
         write_status(run, pid=worker.pid)
-        assert all(run.is_alive() for _ in range(100)) and run.status().state == "running"
+        assert all(run.is_alive() for _ in range(100))
+        assert run.status().state == "running"
         write_status(run, pid=2**22 + 1)  # no such process, yet the worker lives
         assert run.status().state == "running"
         run.request_stop()
         run.request_stop()
-        assert run.stop_requested and run.status().state == "stopping"
+        assert run.stop_requested
+        assert run.status().state == "stopping"
         (run.control_path / "stop").unlink()
         worker.kill()
         wait_until(lambda: not run.is_alive())
@@ -112,7 +115,8 @@ def test_a_reader_never_sees_half_a_status(run: RunDirectory) -> None:
     while thread.is_alive():
         Status.model_validate_json(run.status_path.read_bytes())
         seen += 1
-    assert seen and run.status_on_disk().update == 299
+    assert seen
+    assert run.status_on_disk().update == 299
     assert [path.name for path in run.path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -123,7 +127,8 @@ def test_fields_of_a_newer_version_are_ignored(tmp_path: Path) -> None:
 
 
 def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(run: RunDirectory) -> None:
-    assert run.label() == Label() and run.title(run.config()) == "Mine"
+    assert run.label() == Label()
+    assert run.title(run.config()) == "Mine"
     assert run.write_label("Third try", "why\nnot") == run.label() == Label(name="Third try", note="why not")
     assert run.title(run.config()) == "Third try"
     for name, note in (("x" * 81, ""), ("", "x" * 301)):
@@ -132,14 +137,16 @@ def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(run: RunDir
     assert run.label().name == "Third try", "what is refused changes nothing"
     for damaged in ("", "[]", '{"name": 5}', json.dumps({"name": "x" * 81}), '{"name": "' + "x" * 2_000_000 + '"}'):
         run.label_path.write_text(damaged)
-        assert run.label() == Label() and run.title(run.config()) == "Mine"
+        assert run.label() == Label()
+        assert run.title(run.config()) == "Mine"
 
 
 def test_what_is_written_is_strict_json_a_line_each(run: RunDirectory) -> None:
     terms = {"length": float("inf"), "truth": 1.0}
     line = to_json_line(update_metrics(1, score_mean=float("nan"), terms=terms))
     item = json.loads(line, parse_constant=pytest.fail)
-    assert item["score_mean"] is None and item["terms"] == {"length": None, "truth": 1.0}
+    assert item["score_mean"] is None
+    assert item["terms"] == {"length": None, "truth": 1.0}
     hostile = sample(0, "before", 1.0, completion="a\nb\r\u2028c\x00 <b>'\"")
     RunWriter(run, 3).samples([hostile, sample(1, "before", 2.0)])
     assert run.samples_path.read_bytes().count(b"\n") == 2

@@ -53,7 +53,9 @@ def test_a_kill_is_most_likely_want_of_memory_where_nearly_all_was_held(run, hel
     found, sentence = exit_reasons.of_death(exit_code, status(), run.path)
     assert found == expected
     if found == "out_of_memory":
-        assert "most likely" in sentence and "7.5 GB" in sentence and "0.5 GB" in sentence
+        assert "most likely" in sentence
+        assert "7.5 GB" in sentence
+        assert "0.5 GB" in sentence
     assert reason(run, -15) == "killed", "who sends another signal is not the kernel"
 
 
@@ -76,7 +78,8 @@ CASES = [  # exit code, status, reason, a word of the sentence
 @pytest.mark.parametrize(("exit_code", "changes", "expected", "word"), CASES)
 def test_an_exit_code_and_a_status_say_what_is_known(run, exit_code, changes, expected, word):
     found, sentence = exit_reasons.of_death(exit_code, status(**changes), run.path)
-    assert found == expected and word in sentence
+    assert found == expected
+    assert word in sentence
 
 
 @pytest.mark.parametrize(
@@ -92,7 +95,8 @@ def test_an_exit_code_and_a_status_say_what_is_known(run, exit_code, changes, ex
 def test_the_end_of_the_log_speaks_where_the_end_was_not_seen(run, log, expected, word):
     run.log_path.write_text(log)
     found, sentence = exit_reasons.of_death(None, status(), run.path)
-    assert found == expected and word in sentence
+    assert found == expected
+    assert word in sentence
     assert reason(run, -9) == "killed", "a kill is no matter of the log"
 
 

@@ -63,7 +63,8 @@ def test_a_line_torn_at_any_byte_is_read_once_and_whole(tmp_path: Path) -> None:
         with open(tail.path, "ab") as file:
             file.write(DATA[cut:])
         assert first == ITEMS[: DATA[:cut].count(b"\n")]
-        assert first + tail.read_records(Marked) == ITEMS and tail.read_records(Marked) == []
+        assert first + tail.read_records(Marked) == ITEMS
+        assert tail.read_records(Marked) == []
 
 
 def test_a_torn_last_line_is_cut_off_at_any_byte(tail: JsonlTail) -> None:
@@ -83,7 +84,8 @@ def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail: JsonlTa
     packed.write_bytes(gzip.compress(DATA)[:-9])
     assert tail.read_records(Marked) == []
     packed.write_bytes(gzip.compress(DATA))
-    assert tail.read_records(Marked) == ITEMS and tail.read_records(Marked) == []
+    assert tail.read_records(Marked) == ITEMS
+    assert tail.read_records(Marked) == []
     packed.rename(tmp_path / "elsewhere")
     packed.symlink_to(tmp_path / "elsewhere")
     assert JsonlTail(tail.path).read_records(Marked) == []
@@ -127,5 +129,6 @@ def test_what_is_kept_of_one_prompt_is_read_without_the_others(long: RunDirector
     assert found == [one for one in long.token_figures() if one.prompt_id == 7]
     assert peak < long.tokens_path.stat().st_size / 4
     answers, peak = measured(lambda: long.samples(7))
-    assert answers == [one for one in long.samples() if one.prompt_id == 7] and len(answers) == UPDATES
+    assert answers == [one for one in long.samples() if one.prompt_id == 7]
+    assert len(answers) == UPDATES
     assert peak < long.samples_path.stat().st_size / 4

@@ -51,7 +51,8 @@ def test_with_nothing_changed_it_is_its_parent_to_the_last_bit(parent: RunDirect
     run = forked(parent, forker, 2)
     assert figures(run.metrics()) == figures(parent.metrics())
     mine, theirs = (load_file(one.latest_checkpoint() / "model.safetensors") for one in (run, parent))
-    assert all((mine[name] == theirs[name]).all() for name in theirs) and mine.keys() == theirs.keys()
+    assert all((mine[name] == theirs[name]).all() for name in theirs)
+    assert mine.keys() == theirs.keys()
     answers = [(item.update, item.stage, item.prompt_id, item.completion, item.score) for item in run.samples()]
     assert answers == [
         (item.update, item.stage, item.prompt_id, item.completion, item.score) for item in parent.samples()
@@ -66,7 +67,8 @@ def test_it_knows_its_parent_and_parts_where_it_was_asked_to(parent: RunDirector
     run = forked(parent, forker, 2, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
     assert fork.parent_of(run.events()) == ("parent", 2)
     made = next(event for event in run.events() if event.kind == "fork")
-    assert made.data["changed"]["kl.coef"] == 0.9 and made.data["before"]["kl.coef"] == parent.config().kl.coef
+    assert made.data["changed"]["kl.coef"] == 0.9
+    assert made.data["before"]["kl.coef"] == parent.config().kl.coef
     (summary,) = (item for item in history.list_runs(run.path.parent) if item.id == run.id)
     assert summary.forked
     assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"

@@ -34,7 +34,8 @@ def test_runs_are_listed_newest_first_with_their_figures(outputs: Path) -> None:
     assert (older.reward, older.beta, older.adaptive, older.learning_rate) == ("Length", 0.25, False, 2e-4)
     assert (older.score_first, older.score_last, older.kl_last, older.spark) == (0.5, 1.0, 2.0, [0.5, 1.0])
     assert older.duration_seconds == pytest.approx(70.0, abs=5.0)  # however long ago it was started
-    assert len(newer.spark) == 24 and newer.spark[:2] == [0.5, 5.5]  # every tenth of 240 updates
+    assert len(newer.spark) == 24
+    assert newer.spark[:2] == [0.5, 5.5]
 
 
 def test_the_list_follows_what_happens_on_disk(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,13 +82,16 @@ def test_a_run_is_found_by_its_id_and_one_from_a_stranger_cannot_leave_the_folde
 
 def test_a_deleted_run_goes_into_the_bin_and_the_bin_can_be_emptied(outputs: Path) -> None:
     target = history.delete_run(ended_run(outputs, "one"))
-    assert history.list_runs(outputs) == [] and (target / "config.yaml").is_file()
+    assert history.list_runs(outputs) == []
+    assert (target / "config.yaml").is_file()
     living = ended_run(outputs, "one")  # the same id again
     with launcher.take_lock(living), pytest.raises(RunBusy):  # type: ignore[union-attr]
         living.status_path.unlink()
         history.delete_run(living)
     history.delete_run(living)
-    assert history.empty_bin(outputs) == 2 and not target.exists() and history.empty_bin(outputs) == 0
+    assert history.empty_bin(outputs) == 2
+    assert not target.exists()
+    assert history.empty_bin(outputs) == 0
 
 
 def placed(outputs: Path, *names: str) -> list[RunDirectory]:
@@ -106,13 +110,18 @@ def ids(outputs: Path) -> list[str]:
 
 def test_of_more_runs_than_are_kept_the_bin_goes_first_and_then_the_oldest(outputs: Path) -> None:
     history.delete_run(placed(outputs, "a", "b", "c", "d", "e")[4])
-    assert history.keep_newest(outputs, 5, 10**9) == [] and len(list((outputs / ".bin").iterdir())) == 1
-    assert history.keep_newest(outputs, 4, 10**9) == [] and len(list((outputs / ".bin").iterdir())) == 0
+    assert history.keep_newest(outputs, 5, 10**9) == []
+    assert len(list((outputs / ".bin").iterdir())) == 1
+    assert history.keep_newest(outputs, 4, 10**9) == []
+    assert len(list((outputs / ".bin").iterdir())) == 0
     assert ids(outputs) == ["a", "b", "c", "d"]
-    assert history.keep_newest(outputs, 3, 10**9) == ["a"] and ids(outputs) == ["b", "c", "d"]
+    assert history.keep_newest(outputs, 3, 10**9) == ["a"]
+    assert ids(outputs) == ["b", "c", "d"]
     assert history.keep_newest(outputs, 99, 301_000) == []
-    assert history.keep_newest(outputs, 99, 201_000) == ["b"] and ids(outputs) == ["c", "d"]
-    assert list((outputs / ".bin").iterdir()) == [] and len(history.list_runs(outputs)) == 2
+    assert history.keep_newest(outputs, 99, 201_000) == ["b"]
+    assert ids(outputs) == ["c", "d"]
+    assert list((outputs / ".bin").iterdir()) == []
+    assert len(history.list_runs(outputs)) == 2
 
 
 def test_what_lives_or_waits_or_is_the_reference_of_such_a_run_is_kept(outputs: Path, tmp_path: Path) -> None:
@@ -127,7 +136,8 @@ def test_what_lives_or_waits_or_is_the_reference_of_such_a_run_is_kept(outputs: 
     with launcher.take_lock(RunDirectory(outputs / "living")), launcher.take_lock(named):  # type: ignore[union-attr]
         assert history.keep_newest(outputs, 0, 0) == ["gone"]
         assert ids(outputs) == ["linked", "living", "names-it", "reference", "waiting"]
-        assert (tmp_path / "elsewhere" / "config.yaml").is_file() and (outputs / "reward-models").is_dir()
+        assert (tmp_path / "elsewhere" / "config.yaml").is_file()
+        assert (outputs / "reward-models").is_dir()
 
 
 def timed_run(outputs: Path, run_id: str, seconds: list[float], state: str = "finished") -> RunDirectory:

@@ -63,7 +63,8 @@ def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_none_out(
         monkeypatch.setattr(fcntl, "flock", forked)
         with launcher.one_at_a_time(outputs), launcher.at_rest(run):
             pass
-        assert not run.is_alive() and len(forks) == 3
+        assert not run.is_alive()
+        assert len(forks) == 3
         with launcher.one_at_a_time(outputs), launcher.at_rest(run):
             pass
     finally:

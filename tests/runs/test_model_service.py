@@ -62,7 +62,9 @@ def test_answers_that_are_not_wanted_any_more_end_and_the_same_process_answers_t
     assert next(answers) == next(answers) == {"asked": 1}
     process = service._process
     answers.close()
-    assert list(service.ask("next", {})) == [{"asked": 2}] and ended.is_set() and service._process is process
+    assert list(service.ask("next", {})) == [{"asked": 2}]
+    assert ended.is_set()
+    assert service._process is process
     service.close()
 
 
@@ -97,7 +99,8 @@ def test_only_so_many_questions_wait_and_one_more_is_refused_at_once(service: Mo
     begun = time.monotonic()
     with pytest.raises(ServiceUnavailable, match="Many questions are waiting"):
         ask(service, "count")
-    assert time.monotonic() - begun < 5 and not got
+    assert time.monotonic() - begun < 5
+    assert not got
     gate.touch()
     assert len(list(answers)) == 1
     for thread in threads:

@@ -23,7 +23,8 @@ def test_a_folder_of_ones_own_is_described_with_its_form_and_its_adapter(tmp_pat
     folder = model_folder(tmp_path / "mine")
     model = {"source": str(folder), "adapter": {"kind": "lora", "r": 4}}
     found = facts(preflight.about_model(small_config(model=model, prompts=TYPED), outputs))
-    assert found["Found"] == "a folder of this machine" and found["What it is"].startswith("llama, 384 parameters")
+    assert found["Found"] == "a folder of this machine"
+    assert found["What it is"].startswith("llama, 384 parameters")
     assert found["Prompt format"] == "as plain text, which it continues; it has no chat template"
     assert found["What is trained"] == "LoRA of rank 4 beside frozen weights"
 
@@ -39,12 +40,17 @@ def test_eight_real_completions_with_each_rewards_score_or_its_error(outputs: Pa
     service = ModelService()
     *_, answer = preflight.answers(config, outputs, service)
     length, broken, grammar = answer["rewards"]
-    assert len(answer["samples"]) == 8 and all(row["completion"] for row in answer["samples"])
+    assert len(answer["samples"]) == 8
+    assert all(row["completion"] for row in answer["samples"])
     assert length["values"] == [len(row["completion"].split()) for row in answer["samples"]]
-    assert broken["values"] is None and "division by zero" in broken["problem"]
-    assert grammar["judge"] and len(grammar["values"]) == 8 and grammar["problem"] == ""
+    assert broken["values"] is None
+    assert "division by zero" in broken["problem"]
+    assert grammar["judge"]
+    assert len(grammar["values"]) == 8
+    assert grammar["problem"] == ""
     seen = preflight.prompts_read(config, service)
-    assert seen["form"] == "plain" and seen["rows"]
+    assert seen["form"] == "plain"
+    assert seen["rows"]
     with pytest.raises(ServiceUnavailable, match="chat template"):
         list(preflight.answers(small_config(prompts={**TYPED, "system": "Be kind"}), outputs, service))
     service.close()

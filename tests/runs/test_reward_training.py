@@ -51,7 +51,8 @@ def test_one_training_at_a_time_and_beside_a_run(outputs: Path, fake: None, fake
     first.request_stop()
     run.request_stop()
     wait_until(lambda: first.status().ended and not first.is_alive())
-    assert first.status().state == "stopped" and first.card() is None
+    assert first.status().state == "stopped"
+    assert first.card() is None
     start(outputs, "finish")
 
 
@@ -73,14 +74,16 @@ def test_a_reward_model_is_not_lost_when_the_one_that_replaces_it_fails(outputs:
         first = finished(outputs, "fail")
         (first.folder / f"{number}.txt").touch()
         failed = start(outputs, "fail", replace=True)
-        assert failed.status().state == "failed" and failed.card() is None
+        assert failed.status().state == "failed"
+        assert failed.card() is None
         reward_models.delete(failed)
     kept = [
         catalog.reward_model_folder(name, outputs=outputs) for name in ("fail-before", "fail-before-2", "fail-before-3")
     ]
     assert [(folder / f"{number}.txt").exists() for number, folder in enumerate(kept)] == [True] * 3
     long = reward_models.name_before(RewardTraining(outputs / "reward-models" / ("long" * 15)))
-    assert RUN_ID.fullmatch(long) and long.endswith("longl-before")
+    assert RUN_ID.fullmatch(long)
+    assert long.endswith("longl-before")
 
 
 def test_a_folder_of_other_contents_is_left_alone(outputs: Path, fake: None) -> None:

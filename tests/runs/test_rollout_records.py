@@ -38,11 +38,13 @@ def run(tmp_path: Path) -> RunDirectory:
 
 def test_the_bins_are_equally_wide_and_the_highest_score_is_in_the_last() -> None:
     histogram, bins = histogram_of([0.0, 0.9, 1.0, 19.99, 20.0, 10.0])
-    assert (histogram.low, histogram.high) == (0.0, 20.0) and bins == [0, 0, 1, 19, 19, 10]
+    assert (histogram.low, histogram.high) == (0.0, 20.0)
+    assert bins == [0, 0, 1, 19, 19, 10]
     assert histogram.counts == [2, 1, *[0] * 8, 1, *[0] * 8, 2]
     assert histogram_of([3.5] * 4) == (Histogram(low=3.5, high=3.5, counts=[4]), [0] * 4)
     tiny, bins = histogram_of([0.0, 5e-324])
-    assert sum(tiny.counts) == 2 and set(bins) <= set(range(20))
+    assert sum(tiny.counts) == 2
+    assert set(bins) <= set(range(20))
 
 
 def test_a_fifth_are_the_best_a_fifth_the_worst_and_by_chance_every_bin_is_seen_that_can_be() -> None:
@@ -56,7 +58,8 @@ def test_a_fifth_are_the_best_a_fifth_the_worst_and_by_chance_every_bin_is_seen_
     assert [row for row, why in found.items() if why == "worst"] == ranked[-6:]
     assert list(found) == [row for row in ranked if row in found], "the highest score first"
     full = {number for number, count in enumerate(histogram.counts) if count}
-    assert {bins[row] for row in found} == full and len(full) > 15
+    assert {bins[row] for row in found} == full
+    assert len(full) > 15
     few = choose(scores, bins, 12, order)  # 2 best, 2 worst, 8 bins beside theirs
     assert len({bins[row] for row in few}) == 8 + len({bins[row] for row in (*ranked[:2], *ranked[-2:])})
     assert found == choose(scores, bins, 30, order) != choose(scores, bins, 30, order[::-1])
@@ -83,7 +86,8 @@ def test_fewer_texts_are_the_same_choice_among_those_that_are_there() -> None:
     less = whole.fewer(6)
     assert [text.chosen for text in less.texts] == ["best", *["random"] * 4, "worst"]
     assert (less.texts[0].completion, less.texts[-1].completion) == ("0", "15")
-    assert less.histogram == whole.histogram and whole.fewer(40).histogram == whole.histogram
+    assert less.histogram == whole.histogram
+    assert whole.fewer(40).histogram == whole.histogram
     assert [text.completion for text in whole.fewer(40).texts] == [text.completion for text in texts]
 
 
@@ -91,19 +95,25 @@ def test_the_line_of_an_update_is_found_while_others_are_written_and_after_the_r
     run: RunDirectory,
 ) -> None:
     index, writer = RolloutIndex(run.rollouts_path), RunWriter(run, 9)
-    assert index.updates([]) == [] and index.read(1, []) is None and run.rollouts() == []
+    assert index.updates([]) == []
+    assert index.read(1, []) is None
+    assert run.rollouts() == []
     for update in (1, 2, 3):
         writer.rollout(record(update))
-    assert index.updates([]) == [1, 2, 3] and index.read(2, []) == record(2)
+    assert index.updates([]) == [1, 2, 3]
+    assert index.read(2, []) == record(2)
     with open(run.rollouts_path, "ab") as file:
         file.write(b'\nnonsense\n{"update": 7}\n[]\n{"attempt": 1, "update": 4, "histogr')  # torn: killed in the middle
-    assert index.updates([]) == [1, 2, 3, 7] and index.read(7, []) is None and index.read(4, []) is None
+    assert index.updates([]) == [1, 2, 3, 7]
+    assert index.read(7, []) is None
+    assert index.read(4, []) is None
     again = RunWriter(run, 9, attempt=2)
     resumed = [Resumption(2, 1)]
     again.event("resumed")
     again.rollout(record(2, score=0.75))
     assert index.updates(resumed) == [1, 2], "what comes after the checkpoint is made again"
-    assert index.read(2, resumed) == record(2, attempt=2, score=0.75) and index.read(3, resumed) is None
+    assert index.read(2, resumed) == record(2, attempt=2, score=0.75)
+    assert index.read(3, resumed) is None
     assert RolloutIndex(run.rollouts_path).updates(resumed) == [1, 2]
 
 
@@ -127,11 +137,13 @@ def test_a_file_in_the_place_of_another_and_one_that_is_packed_are_read(run: Run
     run.rollouts_path.write_text("".join(lines))
     assert index.updates([]) == list(range(1, 9))
     run.rollouts_path.write_text("".join(lines[4:6]))
-    assert index.updates([]) == [5, 6] and index.read(6, []) == record(6)
+    assert index.updates([]) == [5, 6]
+    assert index.read(6, []) == record(6)
     run.rollouts_path.unlink()
     run.rollouts_path.with_name("rollouts.jsonl.gz").write_bytes(gzip.compress("".join(lines).encode()))
     packed = RolloutIndex(run.rollouts_path)
-    assert packed.updates([]) == list(range(1, 9)) and packed.read(8, []) == record(8)
+    assert packed.updates([]) == list(range(1, 9))
+    assert packed.read(8, []) == record(8)
     assert run.rollouts()[7] == record(8)
 
 
@@ -143,5 +155,6 @@ def test_a_click_reads_one_line_of_ten_thousand(run: RunDirectory, monkeypatch: 
     whole = json.loads
     monkeypatch.setattr(rollouts.json, "loads", lambda text: parsed.append(text) or whole(text))
     monkeypatch.setattr(rollouts, "line_at", lambda *place, kept=rollouts.line_at: read.append(place) or kept(*place))
-    assert index.read(9_000, []) == record(9_000) and len(parsed) == 1
+    assert index.read(9_000, []) == record(9_000)
+    assert len(parsed) == 1
     assert [size for _, _, size in read] == [len(to_json_line(record(9_000)))]

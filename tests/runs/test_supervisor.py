@@ -57,9 +57,12 @@ def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> 
     assert [ended.id for ended in Supervisor(outputs).end_the_dead()] == ["lost"]
     status = run.status_on_disk()
     assert (status.state, status.reason, status.phase, status.update) == ("interrupted", "killed", "", 2)
-    assert status.message and states(run) == ["interrupted"] and not run.reserve_path.exists()
+    assert status.message
+    assert states(run) == ["interrupted"]
+    assert not run.reserve_path.exists()
     assert 9 < status.updated_at - status.started_at < 11  # until its worker's last word, not until now
-    assert Supervisor(outputs).end_the_dead() == [] and states(run) == ["interrupted"]
+    assert Supervisor(outputs).end_the_dead() == []
+    assert states(run) == ["interrupted"]
 
 
 def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker: None) -> None:
@@ -69,7 +72,8 @@ def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker:
     wait_until(lambda: living.status().update == 1)  # the last word before it waits
     before = [run.status_path.read_bytes() for run in (living, waiting, ended)]
     Supervisor(outputs).look()
-    assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before and waiting.queue_path.exists()
+    assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before
+    assert waiting.queue_path.exists()
     living.request_stop()
     wait_until(lambda: living.status().state == "stopped")
 
@@ -81,7 +85,8 @@ def test_a_run_that_ends_or_is_taken_between_the_look_and_the_lock_is_not_contra
     run, take = lost_run(outputs), launcher.take
     lock = launcher.take_lock(run)
     assert lock is not None
-    assert not supervisor.end_if_dead(run, outputs) and run.status_on_disk().state == "running"
+    assert not supervisor.end_if_dead(run, outputs)
+    assert run.status_on_disk().state == "running"
 
     def finish_first(file: IO[bytes]) -> None:
         writer.write_end(run, run.status_on_disk(), "finished", "", "")
@@ -90,7 +95,8 @@ def test_a_run_that_ends_or_is_taken_between_the_look_and_the_lock_is_not_contra
 
     monkeypatch.setattr(launcher, "take", finish_first)
     assert not supervisor.end_if_dead(run, outputs)
-    assert run.status_on_disk().state == "finished" and states(run) == ["finished"]
+    assert run.status_on_disk().state == "finished"
+    assert states(run) == ["finished"]
 
 
 def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next_and_leaves_no_zombie(
@@ -124,7 +130,9 @@ def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs: Path
     status = Status.model_validate_json(run.status_path.read_bytes())
     assert (status.state, status.reason) == ("interrupted", "damaged")
     assert [event.seq for event in run.events()] == [0, 1]  # the torn line is not glued to the new one
-    assert keeper.end_the_dead() == [] and Supervisor(outputs).end_the_dead() == [] and len(run.events()) == 2
+    assert keeper.end_the_dead() == []
+    assert Supervisor(outputs).end_the_dead() == []
+    assert len(run.events()) == 2
 
 
 def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:
@@ -156,7 +164,8 @@ def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
     assert [ended.id for ended in keeper.end_the_dead()] == ["second"], "it costs no other run its end"
     assert keeper.end_the_dead() == [] and tries[0] == 1, "not every second"
     clock[0] += supervisor.RETRY_SECONDS
-    assert keeper.end_the_dead() == [] and tries[0] == 2
+    assert keeper.end_the_dead() == []
+    assert tries[0] == 2
     clock[0] += supervisor.RETRY_SECONDS
     assert [ended.id for ended in keeper.end_the_dead()] == [run.id]
     assert capsys.readouterr().err.count("No space left on device") == 1, "said once"
@@ -173,7 +182,8 @@ def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     process.kill()
     wait_until(lambda: not training.is_alive())
     assert len(keeper.end_the_dead()) == 1
-    assert training.status_on_disk().state == "interrupted" and reward_models.living(outputs) is None
+    assert training.status_on_disk().state == "interrupted"
+    assert reward_models.living(outputs) is None
     assert process.returncode == -signal.SIGKILL  # fetched: no zombie
 
 

@@ -93,7 +93,8 @@ class Page(NamedTuple):
     def host(self) -> httpx.Client:
         """Somebody who has opened the host's address."""
         answer = httpx.get(self.url + "host", params={"token": TOKEN}, timeout=60)
-        assert answer.status_code == 303 and answer.headers["location"] == "./"
+        assert answer.status_code == 303
+        assert answer.headers["location"] == "./"
         return self.client(cookies=answer.cookies)
 
     def visitor(self, address: str = "") -> httpx.Client:

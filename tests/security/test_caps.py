@@ -66,15 +66,20 @@ def test_one_run_each_with_a_limit_of_time_which_only_its_visitor_can_stop(space
     with space.visitor(f"{PUBLIC}101") as first, space.visitor(f"{PUBLIC}102") as second:
         mine, _ = pages.start(space, first)
         found = RunDirectory(space.outputs / mine)
-        assert found.config().max_minutes == 30 and requests.of(found).mode == "space" and requests.of(found).visitor
+        assert found.config().max_minutes == 30
+        assert requests.of(found).mode == "space"
+        assert requests.of(found).visitor
         assert not re.search(f"{first.cookies['playground_visitor']}|{PUBLIC}101", found.request_path.read_text())
         again, problems = pages.start(space, first, seed=1)
-        assert again is None and "You have a run here already" in problems[0]["message"]
+        assert again is None
+        assert "You have a run here already" in problems[0]["message"]
         theirs, _ = pages.start(space, second)
-        assert theirs in queue.waiting(space.outputs) and mine != theirs
+        assert theirs in queue.waiting(space.outputs)
+        assert mine != theirs
         refusals = [stop(space, first, theirs), stop(space, second, mine), stop(space, space.client(), mine)]
         assert {mine, theirs} <= alive(space)
-        assert stop(space, second, theirs) == "" and stop(space, first, mine) == ""
+        assert stop(space, second, theirs) == ""
+        assert stop(space, first, mine) == ""
     figure("runs that another visitor tried to stop, left alone", len(refusals), sum(map(pages.was_refused, refusals)))
 
 
@@ -83,7 +88,8 @@ def test_two_clicks_at_the_same_moment_are_one_run(space):
         found = []
         at_once(*[lambda seed=seed: found.append(pages.start(space, visitor, seed=seed)[0]) for seed in range(6)])
         started = [run for run in found if run]
-        assert len(started) == 1 and len(alive(space)) == 1
+        assert len(started) == 1
+        assert len(alive(space)) == 1
         stop(space, visitor, started[0])
 
 
@@ -102,7 +108,8 @@ def test_who_sheds_the_cookie_is_counted_by_address_and_the_queue_has_an_end(spa
             runs.append((other, pages.start(space, other, seed=number)[0]))
     with space.visitor(f"{PUBLIC}140") as late:
         refused, problems = pages.start(space, late)
-    assert refused is None and "The queue is full: 5 runs wait" in problems[0]["message"]
+    assert refused is None
+    assert "The queue is full: 5 runs wait" in problems[0]["message"]
     assert len(queue.waiting(space.outputs)) == limit.queue
     figure("runs of one visitor, address or queue too many, refused", 2, 2)
     with space.host() as host:
@@ -147,7 +154,8 @@ def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, monkeypatch)
     with space.visitor(f"{PUBLIC}171") as visitor:
         for item in (file, {**file, "url": file["path"]}):
             message = pages.call(visitor, space.index_of("take"), [item])
-            assert not message["success"] and "addresses are not fetched" in message["text"]
+            assert not message["success"]
+            assert "addresses are not fetched" in message["text"]
     assert fetched == []
 
 
@@ -174,8 +182,11 @@ def test_files_that_come_are_bounded_together_and_do_not_stay(space, monkeypatch
         assert upload("whatever", 50_000).json() == []  # no handler will ever hear of it
         (came,) = upload("files", 100_000).json()
         full, before = upload("files", 200_000), files()
-        assert full.status_code == 503 and "Try again in a minute" in full.text and came in map(str, before)
-        assert upload("files", 200_000).status_code == 503 and files() == before
+        assert full.status_code == 503
+        assert "Try again in a minute" in full.text
+        assert came in map(str, before)
+        assert upload("files", 200_000).status_code == 503
+        assert files() == before
         aged(61)
         (kept,) = upload("files", 200_000).json()
         assert [str(path) for path in files()] == [kept]  # what was older went for it
@@ -205,7 +216,8 @@ def test_the_form_does_not_tell_which_files_there_are(field, space, tmp_path):
             used = pages.call(visitor, space.index_of("use"), [text, *values])["output"]["data"]
         said = str((checked, used)).replace(path, "")  # the form gives back what was typed
         answers.append(said.replace(path[:60], "").replace(path.split("/")[-1], ""))
-    assert answers[0].count("must be one of") >= 2 and "on a public page" in answers[0]
+    assert answers[0].count("must be one of") >= 2
+    assert "on a public page" in answers[0]
     assert answers == [answers[0]] * 3
 
 
@@ -219,7 +231,8 @@ def test_an_upload_beyond_the_cap_is_refused_by_the_gate_and_by_the_handler(spac
         assert many.status_code == 200
         file = {"path": many.json()[0], "orig_name": "b.txt", "meta": {"_type": "gradio.FileData"}}
         rows = pages.call(visitor, space.index_of("take"), [file])
-        assert large.status_code == just.status_code == 413 and "the most that this page accepts" in large.text
+        assert large.status_code == just.status_code == 413
+        assert "the most that this page accepts" in large.text
         assert "5,001 rows; at most 5,000" in rows["text"]
         assert space.tree() == before
     figure("uploads beyond the caps refused", 3, 3)
@@ -247,9 +260,11 @@ def test_a_request_that_breaks_off_or_brings_many_files_leaves_none(space, tempo
 
     with space.visitor(f"{PUBLIC}130") as visitor:
         server_function = visitor.post("gradio_api/component_server", content=whole + b"--XX--\r\n", headers=FORM)
-        assert server_function.status_code == 415 and server_function.json()["error"].endswith("JSON here.")
+        assert server_function.status_code == 415
+        assert server_function.json()["error"].endswith("JSON here.")
         many = visitor.post("gradio_api/upload", content=whole * 2 + b"--XX--\r\n", headers=FORM)
-        assert many.status_code == 400 and "Maximum number of files is 1" in many.text
+        assert many.status_code == 400
+        assert "Maximum number of files is 1" in many.text
         visitor.post("gradio_api/upload", content=PART % (b"other", b"a") + b"--XX--\r\n", headers=FORM)
         assert files() == []
         address = urlsplit(space.url)
@@ -301,7 +316,8 @@ def test_what_is_done_to_one_s_own_runs_is_counted_and_so_is_watching(space, mon
     number = space.server_function("stop_run")
     with space.visitor(f"{PUBLIC}142") as visitor, space.visitor(f"{PUBLIC}143") as other:
         stopped = [pages.ask(visitor, number, "stop_run", "done").json()["error"] for _ in range(4)]
-        assert stopped[3] == access.MANY_CALLS and access.MANY_CALLS not in stopped[:3]
+        assert stopped[3] == access.MANY_CALLS
+        assert access.MANY_CALLS not in stopped[:3]
         watched = [visitor.get("live/_access") for _ in range(2)]
         assert [answer.status_code for answer in watched] == [200, 429]
         assert watched[1].json() == {"error": access.MANY_CALLS}
@@ -329,9 +345,11 @@ def test_one_address_leaves_half_of_the_places_for_questions_to_others(monkeypat
     caller.visitor = visitors.Visitor("c", "elsewhere")
     assert answered(None) == "answered"
     caller.visitor = visitors.Visitor("c", "near")
-    assert "away" in next(held[0]) and [*held[0]] == []
+    assert "away" in next(held[0])
+    assert [*held[0]] == []
     held[1].close()
-    assert [*streamed(False)] == ["begun"] and answered(None) == "answered"
+    assert [*streamed(False)] == ["begun"]
+    assert answered(None) == "answered"
     assert rules.limiter.held == {("answers", "near"): 6}
 
 
@@ -345,18 +363,21 @@ def test_the_path_of_an_uploaded_file_is_never_shown(space, tmp_path):
         file = {"path": path, "orig_name": sent.name, "meta": {"_type": "gradio.FileData"}}
         taken = pages.call(visitor, space.index_of("take"), [file])
         source = taken["output"]["data"][0]["value"]
-        assert source.startswith("uploads/") and source.endswith("-mine.txt")
+        assert source.startswith("uploads/")
+        assert source.endswith("-mine.txt")
         fields = {"prompts__source": source, "evaluation__num_prompts": 2, "ppo__num_updates": 500}
         checked = pages.call(visitor, space.index_of("check"), pages.form_values(**fields)[1:])
         run, problems = pages.start(space, visitor, **fields)
-        assert problems == [] and run is not None
+        assert problems == []
+        assert run is not None
         found = RunDirectory(space.outputs / run)
         assert found.config().prompts.source == str((space.outputs / source).resolve())  # the worker has its place
         shown += [taken["text"], checked["text"], pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"]]
         kinds = "poll compare outcome export/yaml export/trl export/html metrics.csv samples.csv"
         shown += [other.get(f"live/{run}/{kind}").text for kind in kinds.split()]
         shown += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
-        assert f"source: {source}" in shown[6] and stop(space, visitor, run) == ""
+        assert f"source: {source}" in shown[6]
+        assert stop(space, visitor, run) == ""
     assert not [text for text in shown if str(space.outputs) in text or str(space.outputs.resolve()) in text]
 
 
@@ -369,5 +390,7 @@ def test_the_paths_of_the_host_s_models_are_shown_to_the_host_only(classroom):
         addresses = f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done"
         shown = [watcher.get(f"live/{address}").text for address in addresses]
     shown.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
-    assert "source: mine" in exports[0] and f"source: {folder}" in exports[1] and "source: mine" in report
+    assert "source: mine" in exports[0]
+    assert f"source: {folder}" in exports[1]
+    assert "source: mine" in report
     assert not [text for text in (exports[0], report, *shown) if "/home/teacher" in text]

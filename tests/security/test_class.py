@@ -66,7 +66,8 @@ def test_who_has_not_joined_sees_that_there_is_a_class_and_nothing_of_it(classro
             assert set(client.get("class/state").json()) == {"version", "is_open", "joined"}
             assert client.get("class/state", params={"since": "9" * 400}).json()["joined"] is False
             sent = client.post("class/answer", json={"step": before, "item": 1, "value": {"choice": 0}})
-            assert sent.status_code == 409 and sent.json() == {"error": room.NOT_IN}
+            assert sent.status_code == 409
+            assert sent.json() == {"error": room.NOT_IN}
     assert teacher.get("class/front").json()["answered"] == 0
     assert "Which?" not in classroom.client().get("class").text
 
@@ -83,13 +84,15 @@ def test_only_the_host_leads_and_sees_the_desk(classroom, teacher, figure):
     assert all(answer.json()["error"] == access.NOT_HOST for answer in told)
     assert [page.status_code for page in pages] == [403] * len(pages)
     assert all("is for the host" in page.text for page in pages)
-    assert not any(teacher.code in answer.text for answer in told + pages) and classroom.tree() == before
+    assert not any(teacher.code in answer.text for answer in told + pages)
+    assert classroom.tree() == before
     figure("what only the host of a class may do, refused to its people", len(told), len(told))
 
 
 def test_the_public_has_no_class_to_lead(space):
     with space.visitor() as visitor:
-        assert lead(visitor, "open").status_code == 403 and visitor.get("class/front").status_code == 403
+        assert lead(visitor, "open").status_code == 403
+        assert visitor.get("class/front").status_code == 403
         assert visitor.post("class/join", json={"code": "ABCD"}).json() == {"error": room_file.NO_ROOM}
 
 
@@ -122,7 +125,8 @@ def _try_bodies(client, path):
     files = {"file": ("a.json", b'{"do": "end"}')}
     assert client.post(path, files=files).status_code == 415
     sent = [client.post(path, json={"code": "x" * size, "do": "x"}).status_code for size in (63_000, 64_001)]
-    assert sent[0] in (409, 200) and sent[1] == 413  # who has joined need no code
+    assert sent[0] in (409, 200)
+    assert sent[1] == 413
     for method in ("GET", "PUT", "DELETE", "PATCH", "OPTIONS"):
         assert client.request(method, path).status_code in (404, 405), method
 
@@ -197,9 +201,12 @@ def test_the_cookie_of_the_class_is_for_no_script_and_no_other_site(classroom, t
     with classroom.client() as client:
         answer = client.post("class/join", json={"code": teacher.code.lower()})
         cookie = answer.headers["set-cookie"]
-        assert "HttpOnly" in cookie and "SameSite=Lax" in cookie
+        assert "HttpOnly" in cookie
+        assert "SameSite=Lax" in cookie
         token = client.cookies[CLASS_COOKIE]
-        assert len(token) >= 32 and token not in answer.text and token not in client.get("class/state").text
+        assert len(token) >= 32
+        assert token not in answer.text
+        assert token not in client.get("class/state").text
         assert "set-cookie" not in client.post("class/join", json={"code": "again"}).headers  # who is in stays the same
 
 
@@ -209,7 +216,8 @@ def test_one_person_answers_so_often_in_a_minute(classroom, teacher, monkeypatch
     answer = {"step": step_of(teacher), "item": 1, "value": {"choice": 0}}
     with student(classroom, teacher, 60) as one, student(classroom, teacher, 60) as other:
         codes = [one.post("class/answer", json=answer).status_code for _ in range(4)]
-        assert codes == [200, 200, 200, 429] and other.post("class/answer", json=answer).status_code == 200
+        assert codes == [200, 200, 200, 429]
+        assert other.post("class/answer", json=answer).status_code == 200
 
 
 def ask(classroom, client, prompt="The film was", samples=1):
@@ -248,17 +256,21 @@ def test_who_has_not_joined_asks_no_model_and_tries_no_reward(classroom, teacher
             assert rights["notice"] == access.WATCHERS
             assert {rights["may"][name] for name in ("ask", "try_rewards", "write_rewards")} == {"no"}
         rights = joined.get("live/_access").json()
-        assert rights["notice"] == access.IN_CLASS and rights["samples"] == 4
+        assert rights["notice"] == access.IN_CLASS
+        assert rights["samples"] == 4
         assert {rights["may"][name] for name in ("ask", "try_rewards", "write_rewards")} == {"yes"}
-        assert service.asked == [] and not any(access.NOT_JOINED in text for text in tries(classroom, joined))
+        assert service.asked == []
+        assert not any(access.NOT_JOINED in text for text in tries(classroom, joined))
         lead(teacher, "end")
         service.asked.clear()
         told += tries(classroom, joined)
         lead(teacher, "open")
         told += tries(classroom, joined)
-        assert all(access.NOT_JOINED in text for text in told) and service.asked == []
+        assert all(access.NOT_JOINED in text for text in told)
+        assert service.asked == []
         assert stranger.get("live/_runs").status_code == 200  # all may look
-        assert teacher.get("live/_access").json()["samples"] == 8 and "wonderful" in ask(classroom, teacher)
+        assert teacher.get("live/_access").json()["samples"] == 8
+        assert "wonderful" in ask(classroom, teacher)
         forger.close()
     figure("questions to models, and rewards tried, by who is not in the class, refused", len(told), len(told))
 
@@ -289,7 +301,8 @@ def test_what_a_class_asks_models_and_pays_for_is_capped(classroom, teacher, fig
         refused += "1 to 4 samples in a class" in ask(classroom, joined, samples=5)
         assert service.asked == []
         assert '"done"' in pages.call(joined, score, [[{"kind": "length", "weight": 1}], "a", "b", "c", *rest])["text"]
-    assert service.asked == ["rewards-score"] and '"done"' in ask(classroom, teacher, samples=8)
+    assert service.asked == ["rewards-score"]
+    assert '"done"' in ask(classroom, teacher, samples=8)
     figure("questions of a class beyond its caps refused before a model is asked", len(cases) + 2, refused)
 
 

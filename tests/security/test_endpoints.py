@@ -89,7 +89,8 @@ ARGUMENTS = [
 def try_everything(page, client, role, **headers):
     """Call all that the role may not call, in every way; how many calls there were, and those that were not refused."""
     handlers, functions = mutating(page, role)
-    assert len(handlers) > 1 and len(functions) > 5
+    assert len(handlers) > 1
+    assert len(functions) > 5
     tried, passed = 0, []
     for index, item in handlers.items():
         queued = pages.call(client, index, pages.arguments(item), **headers)
@@ -112,11 +113,9 @@ def test_a_class_can_only_watch(who, classroom, figure):
         tried, passed = try_everything(classroom, client, Role.VISITOR)
     assert passed == []
     assert classroom.tree() == before
-    assert (
-        service.asked == []
-        and classroom.running.demo.serving.standby.wanted == 1
-        and not launcher.living_runs(classroom.outputs)
-    )
+    assert service.asked == []
+    assert classroom.running.demo.serving.standby.wanted == 1
+    assert not launcher.living_runs(classroom.outputs)
     figure(f"calls in a class refused: {who}", tried, tried - len(passed))
 
 
@@ -125,7 +124,8 @@ def test_a_visitor_of_a_public_page_can_only_do_what_visitors_may(space, figure)
     with space.visitor() as client:
         tried, passed = try_everything(space, client, Role.VISITOR)
     assert passed == []
-    assert space.tree() == before and space.running.demo.serving.service.asked == []
+    assert space.tree() == before
+    assert space.running.demo.serving.service.asked == []
     figure("calls of a public visitor beyond their rights refused", tried, tried - len(passed))
 
 
@@ -133,11 +133,13 @@ def test_the_host_can_do_what_the_class_cannot(classroom):
     """Else the tests above would pass on a page on which nothing works."""
     with classroom.host() as client:
         run, problems = pages.start(classroom, client)
-        assert problems == [] and run in [item.id for item in launcher.living_runs(classroom.outputs)]
+        assert problems == []
+        assert run in [item.id for item in launcher.living_runs(classroom.outputs)]
         stopped, deleted = (
             pages.ask(client, classroom.server_function(name), name, run).json() for name in ("stop_run", "delete_run")
         )
-    assert stopped == {"error": ""} and "still training" in deleted["error"]
+    assert stopped == {"error": ""}
+    assert "still training" in deleted["error"]
     wait_until(lambda: not launcher.living_runs(classroom.outputs))
 
 
@@ -201,7 +203,8 @@ def test_every_address_of_the_gradio_that_is_installed_is_open_or_closed_on_purp
     assert all(
         middleware.is_needed(filled(path, "predict"), method) for path, method in named(OPEN) if "pwa" not in path
     )
-    assert middleware.is_needed("/pwa_icon/7", "GET") and not middleware.is_needed("/gradio_api/run/start_run", "POST")
+    assert middleware.is_needed("/pwa_icon/7", "GET")
+    assert not middleware.is_needed("/gradio_api/run/start_run", "POST")
     assert not middleware.is_needed("/gradio_api/of-the-next-version", "GET")
     assert not middleware.is_needed("/", "OPTIONS")
     assert all(middleware.OURS.fullmatch(path) or path == "/playground/static" for path in own)
@@ -251,7 +254,8 @@ def test_a_call_leaves_what_it_brought_nowhere_in_the_server(classroom, figure):
             state = classroom.gradio.state_holder.session_data[session]
             tried += 1
             kept += [item.fn.__name__] if f"canary-{index}" in repr((state.config_values, state.state_data)) else []
-    assert kept == [] and tried > 5
+    assert kept == []
+    assert tried > 5
     figure("refused calls that leave their arguments in no session", tried, tried - len(kept))
 
 
@@ -292,7 +296,8 @@ def test_the_server_s_folders_are_shown_to_no_watcher_even_of_damaged_runs(damag
                 shown[f"{function} of {name}"] = pages.ask(client, component, function, name).text
     for folder in (str(outputs), str(outputs.resolve()), FAR):
         assert [where for where, text in shown.items() if folder in text] == []
-    assert '"base":"base"' in shown["before"] and "Cannot read pairs.jsonl." in shown["before"]
+    assert '"base":"base"' in shown["before"]
+    assert "Cannot read pairs.jsonl." in shown["before"]
 
 
 def test_the_log_of_a_failed_reward_training_is_for_who_may_read_logs(classroom):
@@ -301,5 +306,6 @@ def test_the_log_of_a_failed_reward_training_is_for_who_may_read_logs(classroom)
     RunWriter(training, 3).finish("failed", "bug", "It failed.")
     with classroom.client() as anybody, classroom.host() as host:
         seen, shown = (client.get("live/_rewards/broken").json() for client in (anybody, host))
-    assert seen["state"] == shown["state"] == "failed" and seen["log"] == ""
+    assert seen["state"] == shown["state"] == "failed"
+    assert seen["log"] == ""
     assert "pairs.jsonl" in shown["log"]

@@ -32,10 +32,14 @@ def knock(page, token, headers=None):
 
 def test_the_address_with_the_token_makes_the_host_and_takes_the_token_out_of_the_address(classroom):
     answer = knock(classroom, pages.TOKEN)
-    assert answer.status_code == 303 and answer.headers["location"] == "./"
-    assert answer.headers["referrer-policy"] == "no-referrer" and answer.headers["cache-control"] == "no-store"
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "./"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-store"
     cookie = answer.headers["set-cookie"]
-    assert "HttpOnly" in cookie and "SameSite=Lax" in cookie and pages.TOKEN not in cookie
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    assert pages.TOKEN not in cookie
     with classroom.client() as anybody, classroom.host() as host:
         assert anybody.get("live/_access").json()["role"] == "visitor"
         assert host.get("live/_access").json()["role"] == "host"
@@ -55,7 +59,9 @@ def test_wrong_tokens_are_refused_and_then_have_to_wait(classroom, figure):
     assert [answer.status_code for answer in answers] == [403] * len(wrong)
     assert not any("set-cookie" in answer.headers for answer in answers)
     late = knock(classroom, "once more", forwarded)
-    assert late.status_code == 429 and late.headers["retry-after"] == "60" and "set-cookie" not in late.headers
+    assert late.status_code == 429
+    assert late.headers["retry-after"] == "60"
+    assert "set-cookie" not in late.headers
     other = {"X-Forwarded-For": "93.184.217.2"}
     assert knock(classroom, "another's", other).status_code == 403
     for headers in (forwarded, other):  # the host is not kept out by somebody who guesses, not even beside them
@@ -84,15 +90,18 @@ def test_a_page_without_a_host_has_none(tmp_path):
     with TestClient(Starlette(routes=[Route("/host", Access("space", tmp_path).enter)])) as client:
         for token in ("", "x" * 40):
             answer = client.get("/host", params={"token": token}, follow_redirects=False)
-            assert answer.status_code == 404 and "set-cookie" not in answer.headers
+            assert answer.status_code == 404
+            assert "set-cookie" not in answer.headers
 
 
 def test_a_token_is_made_for_a_class_taken_from_the_environment_and_removed_there():
     made = {visitors.token_for("classroom", {}) for _ in range(20)}
-    assert len(made) == 20 and all(len(token) >= 32 for token in made)  # 192 bits each
+    assert len(made) == 20
+    assert all(len(token) >= 32 for token in made)
     assert visitors.token_for("local", {}) == visitors.token_for("space", {}) == ""
     environment = {visitors.TOKEN_VARIABLE: "a-token-of-the-teacher"}
-    assert visitors.token_for("space", environment) == "a-token-of-the-teacher" and environment == {}
+    assert visitors.token_for("space", environment) == "a-token-of-the-teacher"
+    assert environment == {}
     with pytest.raises(InvalidConfig, match="at least 20 characters"):
         visitors.token_for("classroom", {visitors.TOKEN_VARIABLE: "short"})
 
@@ -110,7 +119,8 @@ def test_the_host_of_a_class_goes_on_after_a_restart_by_a_file_that_makes_nobody
     answer = run_async(first.enter(_connection({}, "1.1.1.1", query="token=" + "first" * 5)))
     cookie = answer.headers["set-cookie"].partition(";")[0].partition("=")[2]
     kept = tmp_path / visitors.HOSTS_FILE
-    assert kept.stat().st_mode & 0o777 == 0o600 and cookie not in kept.read_text()
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert cookie not in kept.read_text()
     assert is_host(restarted("second" * 5, keeps_host=True), cookie)
     for wrong in ("", "0" * 64, *kept.read_text().split()):
         assert not is_host(restarted("second" * 5, keeps_host=True), wrong)
@@ -174,7 +184,8 @@ def test_cookies_cross_sites_only_where_the_page_is_shown_inside_another():
     plain, safe = _connection({}, "1.1.1.1"), _connection({}, "1.1.1.1", {"X-Forwarded-Proto": "https"})
     assert "SameSite=Lax" in Access("space").new_visitor_cookie(plain)
     assert "Secure; SameSite=None; Partitioned" in Access("space").new_visitor_cookie(safe)
-    assert Access("classroom").new_visitor_cookie(safe) is None and Access().new_visitor_cookie(safe) is None
+    assert Access("classroom").new_visitor_cookie(safe) is None
+    assert Access().new_visitor_cookie(safe) is None
     knocks = _connection({}, "1.1.1.1", {"X-Forwarded-Proto": "https"}, f"token={pages.TOKEN}")
     for mode, sites in (("classroom", "Secure; SameSite=Lax"), ("space", "Secure; SameSite=None; Partitioned")):
         answer = run_async(Access(mode, None, pages.TOKEN).enter(knocks))
@@ -191,7 +202,8 @@ def _connection(cookies, address, headers=None, query=""):
 def test_the_terminal_shows_the_host_s_address_in_a_class_only(tmp_path):
     share = ["http://192.168.1.5:7860/"]
     shown = sharing.greeting("http://127.0.0.1:7860/", share, "classroom", "T0KEN", tmp_path)
-    assert "http://127.0.0.1:7860/host?token=T0KEN" in shown and "http://192.168.1.5:7860/host?token=T0KEN" in shown
+    assert "http://127.0.0.1:7860/host?token=T0KEN" in shown
+    assert "http://192.168.1.5:7860/host?token=T0KEN" in shown
     assert shown.index("host?token") < shown.index("class/desk") < shown.index("Everyone else opens")
     assert "    http://192.168.1.5:7860/class\n" in shown
     for mode in ("local", "space"):

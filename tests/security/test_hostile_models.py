@@ -100,12 +100,14 @@ def test_loading_refuses_them_too_and_opens_connects_and_runs_nothing(tmp_path: 
     answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=900)
     assert answer.returncode == 0, answer.stderr[-3000:]
     found = json.loads(answer.stdout.splitlines()[-1])
-    assert found.pop(f"policy {good}")["sentence"] == "" and found.pop(f"reward {good}")["seen"] == []
+    assert found.pop(f"policy {good}")["sentence"] == ""
+    assert found.pop(f"reward {good}")["seen"] == []
     bad = {
         kind_and_folder: one
         for kind_and_folder, one in found.items()
         if not one["sentence"] or one["seen"] or one["seconds"] > 30 or "\n" in one["sentence"]
     }
     assert bad == {}
-    assert [folder for folder in folders if canary(Path(folder)).exists()] == [] and not canary(good).exists()
+    assert [folder for folder in folders if canary(Path(folder)).exists()] == []
+    assert not canary(good).exists()
     figure("hostile models and configurations loaded as policy and as reward model", len(found), len(found) - len(bad))

@@ -91,7 +91,8 @@ def test_a_model_card_holds_no_markup_outside_of_code(tmp_path: Path, figure: Fi
     words = re.sub(r"^(`{3,})text\n.*?\n\1$", "", answer, flags=re.DOTALL | re.MULTILINE)
     words = re.sub(r"`[^`\n]*`", "", words)
     bad = [line for line in words.splitlines() if MARKUP.search(re.sub(r"\\.", "", line))]
-    assert bad == [] and "](javascript" not in re.sub(r"\\.", "", words)
+    assert bad == []
+    assert "](javascript" not in re.sub(r"\\.", "", words)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", answer)
     figure("payloads in a model card", len(PAYLOADS), len(PAYLOADS) - len(bad))
 
@@ -104,7 +105,8 @@ def test_a_terminal_gets_no_commands(tmp_path: Path, capsys: pytest.CaptureFixtu
         printing.print_run(RunDirectory.open(tmp_path / name), as_json=False)
     printing.print_runs(history.list_runs(tmp_path), tmp_path, as_json=False)
     answer = capsys.readouterr()
-    assert not control.search(answer.out + answer.err) and "script" in answer.out
+    assert not control.search(answer.out + answer.err)
+    assert "script" in answer.out
     figure("payloads on a terminal", len(PAYLOADS), len(PAYLOADS))
 
 

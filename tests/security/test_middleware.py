@@ -185,7 +185,8 @@ def test_a_call_of_many_values_is_refused_before_anything_parses_it(many, monkey
         reached.append(scope["path"])
 
     answer = asked(path="/gradio_api/queue/join", content=MANY[many], cap=1_000_000, mode="space", app=app)
-    assert answer.status_code == 413 and answer.json()["error"] == sessions.MANY_VALUES
+    assert answer.status_code == 413
+    assert answer.json()["error"] == sessions.MANY_VALUES
     assert parsed == reached == []
 
 
@@ -218,7 +219,8 @@ def test_calls_are_counted_before_they_are_read_also_those_that_are_refused():
         return same, free
 
     same, free = run_async(run())
-    assert [answer.status_code for answer in same] == [403, 403, 403, 429] and len(took_in) == 6
+    assert [answer.status_code for answer in same] == [403, 403, 403, 429]
+    assert len(took_in) == 6
     assert same[3].json()["error"] == access.MANY_CALLS
     assert [answer.status_code for answer in free] == [403] * 3
 
@@ -236,7 +238,8 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
             return await asking.post("/live/change", content=slow())
 
     refused = run_async(run("classroom"))
-    assert refused.status_code == 408 and refused.json()["error"] == body.TOO_SLOW[1]
+    assert refused.status_code == 408
+    assert refused.json()["error"] == body.TOO_SLOW[1]
     assert run_async(run("local")).text == "2"
 
     async def until_it_goes():
@@ -290,8 +293,11 @@ def test_one_address_leaves_room_for_others_and_for_the_host(method, path, most,
         return late, codes
 
     late, codes = run_async(run())
-    assert late.status_code == 503 and late.headers["retry-after"] == "5" and late.json()["error"] == middleware.BUSY
-    assert codes == {200} and not rules.limiter.held
+    assert late.status_code == 503
+    assert late.headers["retry-after"] == "5"
+    assert late.json()["error"] == middleware.BUSY
+    assert codes == {200}
+    assert not rules.limiter.held
 
 
 def test_who_may_only_watch_sends_little():
@@ -356,17 +362,23 @@ def test_an_unread_body_is_drained_before_the_answer_goes(app):
 
 def test_a_handler_that_fails_is_answered_for_and_logged(caplog):
     answer = asked(content=b"body", app=failing)
-    assert answer.status_code == 500 and answer.json()["error"] == access.FAILED
-    assert answer.headers["x-content-type-options"] == "nosniff" and answer.headers["connection"] == "close"
-    assert "/live/change" in caplog.text and "what only Gradio's own code knows" in caplog.text
+    assert answer.status_code == 500
+    assert answer.json()["error"] == access.FAILED
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["connection"] == "close"
+    assert "/live/change" in caplog.text
+    assert "what only Gradio's own code knows" in caplog.text
     caplog.clear()
-    assert exchange(left, [b"some"]) == ["in", "in"] and not caplog.records  # its client has gone; nothing is wrong
+    assert exchange(left, [b"some"]) == ["in", "in"]
+    assert not caplog.records
 
     async def full(scope, receive, send):
         raise OSError(errno.ENOSPC, "No space left on device", "/tmp/incoming/y")
 
     answer = asked(path="/gradio_api/upload", content=b"body", app=full)
-    assert answer.status_code == 500 and "Free some space" in answer.json()["error"] and "/tmp" not in answer.text
+    assert answer.status_code == 500
+    assert "Free some space" in answer.json()["error"]
+    assert "/tmp" not in answer.text
 
 
 def test_websockets_are_not_taken():
@@ -387,4 +399,5 @@ def test_every_answer_says_what_browsers_must_not_do(mode):
         assert answer.headers["referrer-policy"] == "same-origin"
         policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
         assert policy["frame-ancestors"] == (space if mode == "space" else "'self'")
-        assert policy["object-src"] == "'none'" and policy["default-src"] == policy["connect-src"] == "'self'"
+        assert policy["object-src"] == "'none'"
+        assert policy["default-src"] == policy["connect-src"] == "'self'"

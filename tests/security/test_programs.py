@@ -64,14 +64,17 @@ def alive(page):
 def nothing_changes(page):
     before, asked = page.tree(), list(page.running.demo.serving.service.asked)
     yield
-    assert page.tree() == before and page.running.demo.serving.service.asked == asked and not alive(page)
+    assert page.tree() == before
+    assert page.running.demo.serving.service.asked == asked
+    assert not alive(page)
 
 
 def test_the_page_s_own_functions_are_called_by_no_number_and_by_no_name(local, figure):
     """On one's own machine, where everything is allowed to the page."""
     offered = set(local.access.endpoints)
     private = {index: item for index, item in local.functions().items() if item.api_name not in offered}
-    assert len(private) > 20 and {item.api_visibility for item in private.values()} == {"private"}
+    assert len(private) > 20
+    assert {item.api_visibility for item in private.values()} == {"private"}
     answers = []
     with nothing_changes(local), local.program() as program:
         for index, item in private.items():
@@ -158,11 +161,14 @@ def test_a_public_page_s_programs_have_the_quotas_of_its_visitors(space, figure)
     with space.program(address=f"{PUBLIC}11") as first, space.program(address=f"{PUBLIC}12") as second:
         run = called(first, "start", **ARGUMENTS["start"])["run"]
         asked = requests.of(RunDirectory(space.outputs / run))
-        assert asked.mode == "space" and asked.visitor and RunDirectory(space.outputs / run).config().max_minutes == 30
+        assert asked.mode == "space"
+        assert asked.visitor
+        assert RunDirectory(space.outputs / run).config().max_minutes == 30
         assert "You have a run here already" in called(first, "start", settings=MANY | {"seed": 1})
         refused = [called(second, name, **(ARGUMENTS[name] | {"run": run})) for name in ("stop", "change")]
         assert all(access.NOT_YOURS.partition("{")[0] in sentence for sentence in refused)
-        assert called(second, "status", run=run)["run"] == run and alive(space) == {run}
+        assert called(second, "status", run=run)["run"] == run
+        assert alive(space) == {run}
         assert called(first, "stop", run=run)["run"] == run
         figure("calls of a public visitor's programs on another's run, refused", len(refused), len(refused))
     wait_until(lambda: not alive(space))
@@ -197,7 +203,8 @@ def test_settings_beyond_all_forms_cost_little_and_are_told_in_few_words(space, 
     with space.program(address=f"{PUBLIC}14") as visitor:
         began = time.process_time()
         refusal = called(visitor, "estimate", settings=settings)
-    assert time.process_time() - began < 2 and len(refusal) < 10_000
+    assert time.process_time() - began < 2
+    assert len(refusal) < 10_000
 
 
 def test_what_a_configuration_says_of_itself_is_set_by_no_program(space):
@@ -282,16 +289,22 @@ def test_a_call_s_way_is_known_by_its_address():
         return found and found[0]
 
     page = {"origin": "http://127.0.0.1"}
-    assert refusal("queue/join", {"fn_index": 7}) is None and refusal("queue/join", {"fn_index": 8}) == 403
-    assert refusal("queue/join", {"fn_index": 8}, **page) is None and refusal("queue/join", None) == 403
-    assert refusal("component_server/", {}) == 403 and refusal("component_server", {}, **page) is None
+    assert refusal("queue/join", {"fn_index": 7}) is None
+    assert refusal("queue/join", {"fn_index": 8}) == 403
+    assert refusal("queue/join", {"fn_index": 8}, **page) is None
+    assert refusal("queue/join", None) == 403
+    assert refusal("component_server/", {}) == 403
+    assert refusal("component_server", {}, **page) is None
     assert refusal("call/7", {"data": ["a"]}) == refusal("call/start_run", {}, **page) == 404
     assert refusal("call/status", {"data": ["a"]}) is refusal("call/status/abc") is None
-    assert refusal("call/v2/status") == 422 and refusal("call/v2/other/abc") == 404
+    assert refusal("call/v2/status") == 422
+    assert refusal("call/v2/other/abc") == 404
     asks = {"id": 1, "method": "tools/call"}
-    assert refusal("mcp", [1]) == refusal("mcp", {"id": 1, "result": "a"}) == 400 and refusal("mcp/", asks) is None
+    assert refusal("mcp", [1]) == refusal("mcp", {"id": 1, "result": "a"}) == 400
+    assert refusal("mcp/", asks) is None
     assert refusal("mcp", {**asks, "params": {"name": "status", "arguments": {"run": "a" * 2_000}}}) is None
     for name in ("\x1b]0;a\a", "a\nb", "a" * 129, 5):
         assert refusal("mcp", {**asks, "params": {"name": name}}) == 400, name
     told = {"method": "notifications/cancelled", "params": {"requestId": 1}}
-    assert refusal("mcp", told) is None and refusal("mcp", {**told, "params": {"reason": "a" * 2_000}}) == 400
+    assert refusal("mcp", told) is None
+    assert refusal("mcp", {**told, "params": {"reason": "a" * 2_000}}) == 400

@@ -34,7 +34,8 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs: Path, fi
     assert process.wait(240) == 3, run.log_tail()
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "time_limit")
-    assert "time limit of 0.75 minutes" in status.message and f"after update {status.update}." in status.message
+    assert "time limit of 0.75 minutes" in status.message
+    assert f"after update {status.update}." in status.message
     found = checkpoints.search(run).found
     assert found is not None, (status, run.log_tail(), list(run.checkpoints_path.glob("*")))
     assert found.update == status.update > 0
@@ -118,15 +119,19 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pages.Page]:
 def test_the_host_starts_what_a_visitor_may_not_and_it_has_no_limit_of_time(page: pages.Page) -> None:
     with page.visitor() as visitor:
         run, problems = pages.start(page, visitor, **BEYOND)
-        assert run is None and [problem["field"] for problem in problems] == ["ppo.num_updates"]
+        assert run is None
+        assert [problem["field"] for problem in problems] == ["ppo.num_updates"]
     with page.host() as host:
         run, problems = pages.start(page, host, **BEYOND)
         assert run is not None, problems
     config = RunDirectory(page.outputs / run).config()
-    assert config.ppo.num_updates == 501 and config.max_minutes is None
+    assert config.ppo.num_updates == 501
+    assert config.max_minutes is None
 
 
 def test_host_and_visitor_see_their_own_caps(page: pages.Page) -> None:
     with page.visitor() as visitor, page.host() as host:
         theirs, own = (client.get("live/_access").json()["caps"] for client in (visitor, host))
-    assert "30 minutes" in theirs and "of the hub that fit" in own[0] and len(own) < len(theirs)
+    assert "30 minutes" in theirs
+    assert "of the hub that fit" in own[0]
+    assert len(own) < len(theirs)

@@ -139,7 +139,9 @@ def worker(outputs: Path, mode: str) -> None:
     command = [sys.executable, "-m", "playground.worker", str(run.path)]
     shared = {**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"}
     answer = subprocess.run(command, cwd=PROJECT, timeout=120, capture_output=True, env=shared)
-    assert answer.returncode == 1 and run.metrics() == [] and run.samples() == []
+    assert answer.returncode == 1
+    assert run.metrics() == []
+    assert run.samples() == []
     raise RewardFailed(run.status().message)
 
 

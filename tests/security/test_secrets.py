@@ -106,7 +106,8 @@ def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
     assert plain == {**dict.fromkeys(useful, "x"), "HF_HUB_DISABLE_IMPLICIT_TOKEN": "1"}
     hub = redaction.needed_variables(around, hub=True)
     assert {name for name in hub if CANARY in hub[name]} == {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "https_proxy"}
-    assert "HF_HUB_DISABLE_IMPLICIT_TOKEN" not in hub and hub["SSL_CERT_FILE"] == "/ca.pem"
+    assert "HF_HUB_DISABLE_IMPLICIT_TOKEN" not in hub
+    assert hub["SSL_CERT_FILE"] == "/ca.pem"
 
 
 ASKING = [
@@ -177,8 +178,11 @@ def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path: P
     assert b"http://h/host?token=shown-as-it-is\n" in ended.stdout
     for printed in (ended.stdout.decode(), ended.stderr.decode()):
         assert {character for character in printed if not character.isprintable()} == {"\n", "\t"}
-        assert "[hidden]@h" in printed and CANARY not in printed and "\nnext\ttab\n" in printed
-        assert max(map(len, printed.split("\n"))) <= 2010 and printed.count("\n") < 500
+        assert "[hidden]@h" in printed
+        assert CANARY not in printed
+        assert "\nnext\ttab\n" in printed
+        assert max(map(len, printed.split("\n"))) <= 2010
+        assert printed.count("\n") < 500
     assert ended.stderr.endswith(b"\nlast\n")
 
 
@@ -262,11 +266,14 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
     wait_until(lambda: RunDirectory(outputs / "bad").status().state in ("failed", "interrupted"))
     watcher.over.set()
     watcher.join()
-    assert "model.source" in printed["refused"] and not (outputs / "not-made").exists()
+    assert "model.source" in printed["refused"]
+    assert not (outputs / "not-made").exists()
     assert RunDirectory(outputs / "good").status().state == "finished", printed["train"][-2000:]
-    assert RunDirectory(outputs / "bad").status().state == "failed" and RunDirectory(outputs / "bad").log_tail()
+    assert RunDirectory(outputs / "bad").status().state == "failed"
+    assert RunDirectory(outputs / "bad").log_tail()
     log = RunDirectory(outputs / "raises").log_tail()  # the traceback: only what the worker prints goes there
-    assert "Traceback" in log and "ValueError: Bearer [hidden]" in log
+    assert "Traceback" in log
+    assert "ValueError: Bearer [hidden]" in log
     places = {f"terminal {name}": text.encode() for name, text in printed.items()}
     files = [path for folder in (outputs, tmp_path / "saved") for path in folder.rglob("*") if path.is_file()]
     places |= {str(path): path.read_bytes() for path in files}
@@ -278,6 +285,7 @@ def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figur
         for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):
             places[f"page {kind}"] = client.get(f"/live/{kind}").content
     bad = [place for place, content in places.items() if CANARY.encode() in content or IN_ADDRESS.encode() in content]
-    assert bad == [] and watcher.processes > 20
+    assert bad == []
+    assert watcher.processes > 20
     assert (watcher.command_lines, watcher.environments) == (0, 0)
     figure("canary tokens searched for in files, terminal, pages and processes", len(places) + 2, len(places) + 2)

@@ -93,7 +93,8 @@ def test_unread_answers_are_dropped_and_calls_at_work_stay(classroom):
     queue.pending_event_ids_session[unread[1]] = {"a new call"}
     second = looked(classroom, first)
     del queue.event_ids_to_events["e"]
-    assert {*unread, "slow"} <= first.keys() and first[unread[0]][0] > 100
+    assert {*unread, "slow"} <= first.keys()
+    assert first[unread[0]][0] > 100
     assert {*unread, "slow"} & second.keys() == {unread[1], "slow"}  # in which something has happened in between
     assert not looked(classroom, second).keys() & {*unread, "slow"}
     assert not {*unread, "slow"} & {*queue.pending_messages_per_session, *queue.pending_event_ids_session}
@@ -108,9 +109,11 @@ def test_the_answer_to_a_program_that_never_asks_for_it_is_dropped(classroom):
         }
         wait_until(lambda: not queue.event_ids_to_events)
         first = looked(classroom, {})
-        assert len(unread) == 10 and unread <= first.keys()
+        assert len(unread) == 10
+        assert unread <= first.keys()
         looked(classroom, first)
-        assert not any(unread & names for names in waiting(classroom)[:2]) and waiting(classroom)[:2] == held
+        assert not any(unread & names for names in waiting(classroom)[:2])
+        assert waiting(classroom)[:2] == held
 
 
 def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):
@@ -128,7 +131,9 @@ def test_calls_that_wait_for_a_client_that_reads_nothing_are_dropped(classroom):
     left = {event.session_hash for event in queue.event_ids_to_events.values()}
     for key, limit in limits.items():
         queue.event_queue_per_concurrency_id[key].concurrency_limit = limit
-    assert unread["read"][0] == unread["unread"][0] == 1 and left == {"read"} and len(queue) <= 1
+    assert unread["read"][0] == unread["unread"][0] == 1
+    assert left == {"read"}
+    assert len(queue) <= 1
 
 
 def test_the_watch_over_sessions_runs_while_the_page_does(monkeypatch, tmp_path):
@@ -142,6 +147,8 @@ def test_the_watch_over_sessions_runs_while_the_page_does(monkeypatch, tmp_path)
 def test_the_name_of_an_upload_is_not_kept(space):
     with space.visitor() as visitor:
         sent = visitor.post(f"gradio_api/upload?upload_id={LONG}", files={"files": ("a.txt", b"one")})
-        assert sent.status_code == 200 and len(sent.json()) == 1
+        assert sent.status_code == 200
+        assert len(sent.json()) == 1
         assert visitor.get("gradio_api/upload_progress", params={"upload_id": LONG}).status_code == 404
-    assert not file_upload_statuses._statuses and not file_upload_statuses._signals
+    assert not file_upload_statuses._statuses
+    assert not file_upload_statuses._signals

@@ -45,11 +45,14 @@ def through(page, **headers):
 
 
 def test_a_page_of_one_s_own_becomes_a_class_s_and_the_terminal_says_how_to_be_its_host(shared, asked):
-    assert shared.access.mode == "classroom" and asked[0]["local_host"] == "127.0.0.1"  # not for the network too
+    assert shared.access.mode == "classroom"
+    assert asked[0]["local_host"] == "127.0.0.1"
     greeting = shared.running.greeting
     token = shared.running.demo.serving.token
-    assert f"    {shared.url}host?token={token}\n" in greeting and f"    https://{PUBLIC}/class\n" in greeting
-    assert sharing.SHARED in greeting and f"{PUBLIC}/host" not in greeting
+    assert f"    {shared.url}host?token={token}\n" in greeting
+    assert f"    https://{PUBLIC}/class\n" in greeting
+    assert sharing.SHARED in greeting
+    assert f"{PUBLIC}/host" not in greeting
 
 
 @pytest.mark.parametrize("claim", AS_IF_FROM_HERE)
@@ -57,7 +60,8 @@ def test_who_comes_through_the_tunnel_is_a_stranger_whatever_they_claim(shared, 
     with through(shared, **AS_IF_FROM_HERE[claim]) as client:
         assert client.get("").status_code == 200
         found = client.get("live/_access").json()
-    assert found["role"] == "visitor" and found["share"] == []
+    assert found["role"] == "visitor"
+    assert found["share"] == []
     assert {name for name, may in found["may"].items() if may != "no"} == {item.name.lower() for item in GRANTED}
 
 
@@ -70,7 +74,9 @@ def test_who_comes_through_the_tunnel_watches_and_does_nothing_else(shared, figu
             for index, item in functions.items()
             if not pages.is_refusal(pages.call(client, index, pages.arguments(item)))
         ]
-    assert functions and passed == [] and shared.tree() == before
+    assert functions
+    assert passed == []
+    assert shared.tree() == before
     figure("calls through a tunnel refused", len(functions), len(functions) - len(passed))
 
 
@@ -93,7 +99,9 @@ def test_a_shared_page_loads_nothing_from_elsewhere(shared):
     """Gradio's own page for it would, from a server that holds its scripts."""
     with through(shared) as client:
         page = client.get("").text
-    assert "amazonaws" not in page and "playground/static/" in page and "./assets/" in page
+    assert "amazonaws" not in page
+    assert "playground/static/" in page
+    assert "./assets/" in page
 
 
 def test_the_host_has_the_token_wherever_they_are_and_hands_out_the_public_address(shared):
@@ -102,11 +110,13 @@ def test_the_host_has_the_token_wherever_they_are_and_hands_out_the_public_addre
         assert client.get("live/_access").json()["role"] == "visitor"
         client.get("host", params={"token": token})
         found = client.get("live/_access").json()
-    assert found["role"] == "host" and found["share"] == [f"https://{PUBLIC}/"]
+    assert found["role"] == "host"
+    assert found["share"] == [f"https://{PUBLIC}/"]
     with through(shared, **{"X-Forwarded-Proto": "https"}) as client:
         assert client.get("host", params={"token": "x" * 32}).status_code == 403
         answer = client.get("host", params={"token": token})
-        assert answer.status_code == 303 and "; Secure" in answer.headers["set-cookie"]
+        assert answer.status_code == 303
+        assert "; Secure" in answer.headers["set-cookie"]
 
 
 def test_strangers_are_told_apart_by_what_the_tunnel_says_of_them(shared, monkeypatch):
@@ -148,7 +158,8 @@ def test_without_a_tunnel_the_page_is_a_class_s_and_the_terminal_says_so(tmp_pat
 
     monkeypatch.setattr(networking, "setup_tunnel", fails)
     with pages.served("local", tmp_path / "outputs", tmp_path, share=True) as page:
-        assert page.access.mode == "classroom" and sharing.NOT_SHARED in page.running.greeting
+        assert page.access.mode == "classroom"
+        assert sharing.NOT_SHARED in page.running.greeting
         assert "Everyone else" not in page.running.greeting
         with through(page) as client:
             assert client.get("").status_code == 421

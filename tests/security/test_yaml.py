@@ -53,7 +53,8 @@ def test_hostile_yaml_is_refused_at_once(figure: Figure) -> None:
     for name, (text, words) in HOSTILE.items():
         if words not in (found := refusal(text)):
             bad[name] = found
-    assert bad == {} and time.process_time() - clock < 10
+    assert bad == {}
+    assert time.process_time() - clock < 10
     figure("hostile YAML refused", len(HOSTILE), len(HOSTILE) - len(bad))
 
 
@@ -70,7 +71,8 @@ def test_ten_thousand_unknown_names_cost_little_and_twenty_are_listed(data: dict
         yaml_io.from_dict(data)
     assert time.process_time() - clock < 2  # half a minute, once
     problems = caught.value.problems
-    assert len(problems) == 21 and problems[-1].message.startswith("And 9,98")
+    assert len(problems) == 21
+    assert problems[-1].message.startswith("And 9,98")
 
 
 @pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "[" * 30 + "]" * 30, "9" * 9000])

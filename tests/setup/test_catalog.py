@@ -33,13 +33,15 @@ def fields(config: RunConfig, outputs: Path | None = None) -> list[str]:
 def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one() -> None:
     story = catalog.in_story()
     assert [step.number for step in story] == list(range(1, len(story) + 1))
-    assert story[0].preset == catalog.DEFAULT_PRESET and len(story) > 20
+    assert story[0].preset == catalog.DEFAULT_PRESET
+    assert len(story) > 20
     names = [step.preset for step in story]
     assert names == catalog.preset_names()[: len(names)]
     included = catalog.preset_groups()[catalog.INCLUDED]
     assert names == [*included, *catalog.preset_groups()[catalog.REAL_GROUP]], "what needs a real model comes last"
     for place, step in enumerate(story):
-        assert step.look.endswith(".") and (step.against in names[:place] or place == 0)
+        assert step.look.endswith(".")
+        assert step.against in names[:place] or place == 0
         assert expected.bands(step.preset) or step.preset not in included
 
 
@@ -49,15 +51,18 @@ def test_the_presets_are_grouped_by_what_they_take() -> None:
         *[True] * len(shipped),
         *[False] * len(real),
     ]
-    assert {"real-short-answers", "real-kinder"} <= {*real} and all(name.startswith("real-") for name in real)
-    assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"] and downloads[:2] == ["chat-claims", "distilgpt2"]
+    assert {"real-short-answers", "real-kinder"} <= {*real}
+    assert all(name.startswith("real-") for name in real)
+    assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"]
+    assert downloads[:2] == ["chat-claims", "distilgpt2"]
     assert sorted([*shipped, *lessons, *real, *downloads, *gpu]) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_a_preset_teaches_and_what_to_look_for_are_short_enough_for_the_first_screen(name: str) -> None:
     story = catalog.stories()[name]
-    assert len(catalog.preset(name).about.story.split()) <= 12 and len(story.look.split()) <= 20
+    assert len(catalog.preset(name).about.story.split()) <= 12
+    assert len(story.look.split()) <= 20
     assert not re.search(r"\b(nats?|sd|standard deviations?)\b", f"{catalog.preset(name).about.story} {story.look}")
 
 
@@ -74,8 +79,12 @@ def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(
             shutil.copytree(any_other, tmp_path / catalog.REWARD_MODELS / spec.source)
     if not catalog.is_hub_id(config.model.source):  # one that needs the hub is checked by a dry run of its own
         checks.check(config, tmp_path)
-    assert config.name == name and config.about.title and config.about.story and config.about.expect
-    assert catalog.preset_titled(config.about.title) == config and catalog.preset_titled("") is None
+    assert config.name == name
+    assert config.about.title
+    assert config.about.story
+    assert config.about.expect
+    assert catalog.preset_titled(config.about.title) == config
+    assert catalog.preset_titled("") is None
     assert config.to_yaml().find("\nstory") == -1
 
 
@@ -98,17 +107,21 @@ MEASURED_BY = {"chat-claims": "real-honest"}  # the others by real-short-answers
 def test_each_suggested_model_says_where_its_settings_are_from_and_has_these(name: str) -> None:
     story, config = catalog.stories()[name], catalog.preset(name)
     line, measured = expected.settings_line(name), catalog.preset(MEASURED_BY.get(name, "real-short-answers"))
-    assert story.measured_by == measured.name and measured.about.title in line
+    assert story.measured_by == measured.name
+    assert measured.about.title in line
     if name == real_model.NAME:  # the same model, as the hub has it
-        assert {*differences(config, measured)} <= {"name", "model.source"} and "Measured on this model" in line
+        assert {*differences(config, measured)} <= {"name", "model.source"}
+        assert "Measured on this model" in line
         return
     (factor,) = [factor for words, factor in RATES.items() if story.derived.startswith(words)]
-    assert "not tried on this model" in line and line.endswith("batch, epochs and leash as measured.")
+    assert "not tried on this model" in line
+    assert line.endswith("batch, epochs and leash as measured.")
     assert (factor == 0.1) == (config.model.adapter.kind == "none")
     assert config.ppo.learning_rate == pytest.approx(factor * measured.ppo.learning_rate)
     for field in ("batch_size", "minibatch_size", "num_epochs"):
         assert getattr(config.ppo, field) == getattr(measured.ppo, field), field
-    assert config.ppo.micro_batch_size <= measured.ppo.micro_batch_size and config.kl.coef == measured.kl.coef
+    assert config.ppo.micro_batch_size <= measured.ppo.micro_batch_size
+    assert config.kl.coef == measured.kl.coef
     if config.model.adapter.kind == "lora":
         assert config.model.adapter == measured.model.adapter
     if config.prompts.template == "chat":
@@ -262,7 +275,8 @@ def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatc
     }
     monkeypatch.setattr(catalog, "stories", lambda: {"yes-man": Story("yes-man", bands=figures)})
     words = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
-    assert words in expected.line("yes-man") and "right claims" not in expected.line("yes-man")
+    assert words in expected.line("yes-man")
+    assert "right claims" not in expected.line("yes-man")
     del figures["wrong-claims-repeated"], figures["parses"]
     assert "right claims 97 to 100 %" in expected.line("yes-man")
     assert expected.line("no such preset") == ""

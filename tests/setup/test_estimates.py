@@ -82,9 +82,11 @@ def test_the_advice_is_the_mildest_change_that_is_enough(sizes: int, gigabytes: 
     data = catalog.preset("gpt2").model_dump(mode="json")
     data["ppo"] |= dict.fromkeys(SIZES, sizes) if sizes else {}
     found = estimates.estimate(yaml_io.from_dict(data), device=cpu(gigabytes))
-    assert found.verdict != "fits" and words in found.advice
+    assert found.verdict != "fits"
+    assert words in found.advice
     if gigabytes > 1:
-        assert found.better is not None and estimates.estimate(found.better, device=cpu(gigabytes)).verdict == "fits"
+        assert found.better is not None
+        assert estimates.estimate(found.better, device=cpu(gigabytes)).verdict == "fits"
 
 
 def test_every_change_is_a_valid_configuration() -> None:
@@ -136,7 +138,9 @@ def test_the_time_is_that_of_the_newest_run_of_this_kind() -> None:
     assert found.seconds_per_update == pytest.approx((4 * timing.FASTEST, 4 * timing.SLOWEST))
     assert found.seconds == pytest.approx((180 * timing.FASTEST, 180 * timing.SLOWEST))
     none = estimates.estimate(config_with(**POCKET), finished=OTHER)
-    assert none.seconds is None and none.seconds_per_update is None and none.to_json()["as_last_runs"] is False
+    assert none.seconds is None
+    assert none.seconds_per_update is None
+    assert none.to_json()["as_last_runs"] is False
 
 
 def test_the_time_is_scaled_by_the_tokens_that_go_through_the_model() -> None:
@@ -147,7 +151,8 @@ def test_the_time_is_scaled_by_the_tokens_that_go_through_the_model() -> None:
         assert timing.work(config, PROMPT, is_small) == (update, 10 * update + (4 * 3 + samples) * (4 + 9))
     double = config.model_copy(update={"ppo": config.ppo.model_copy(update={"batch_size": 32})})
     found = timing.seconds(double, [timing.Finished(config, 3.0, None)], lambda _: PROMPT, is_small=True)
-    assert found is not None and found[0] == pytest.approx((6 * timing.FASTEST, 6 * timing.SLOWEST))
+    assert found is not None
+    assert found[0] == pytest.approx((6 * timing.FASTEST, 6 * timing.SLOWEST))
 
 
 LARGE = replace(SMALL, parameters=20_000_000)  # the same shape, and no longer small

@@ -35,8 +35,10 @@ def test_a_suggested_model_gets_the_settings_of_its_preset() -> None:
         assert getattr(found.config, part) == getattr(own, part), part
     sizes = ("batch_size", "minibatch_size", "micro_batch_size", "learning_rate")
     assert [getattr(found.config.ppo, name) for name in sizes] == [getattr(own.ppo, name) for name in sizes]
-    assert found.config.sampling == own.sampling and found.config.evaluation.num_prompts == 16
-    assert found.config.ppo.num_epochs == own.ppo.num_epochs and found.preset == own.name
+    assert found.config.sampling == own.sampling
+    assert found.config.evaluation.num_prompts == 16
+    assert found.config.ppo.num_epochs == own.ppo.num_epochs
+    assert found.preset == own.name
     assert (
         found.config.kl == catalog.preset("kinder-reviews").kl
     )  # the KL penalty is the point of the person, not the model's
@@ -58,7 +60,8 @@ def test_what_a_person_has_brought_stays() -> None:
     mine = {"source": "typed", "typed": ["One of mine", "Another"]}
     rewards = [{"kind": "expression", "expression": "words(completion)"}]
     found = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=rewards)).config
-    assert found.prompts.typed == ("One of mine", "Another") and found.prompts.template == "plain"
+    assert found.prompts.typed == ("One of mine", "Another")
+    assert found.prompts.template == "plain"
     assert found.rewards[0].kind == "expression"
 
 
@@ -71,7 +74,8 @@ def test_claims_and_what_judges_them_go_with_any_chat_model() -> None:
 def test_a_method_keeps_the_batch_that_it_needs() -> None:
     config = with_model("without-critic", "openai-community/gpt2")  # eight for each prompt
     found = fitting.fit(config).config
-    assert found.method == "rloo" and found.ppo.batch_size % found.ppo.samples_per_prompt == 0
+    assert found.method == "rloo"
+    assert found.ppo.batch_size % found.ppo.samples_per_prompt == 0
     sizes = {"batch_size": 48, "minibatch_size": 48, "micro_batch_size": 48, "samples_per_prompt": 6}
     odd = with_model("without-critic", "openai-community/gpt2", ppo=config.ppo.model_dump() | sizes)
     assert fitting.fit(odd).config.ppo.batch_size == 48  # 16 is no multiple of 6

@@ -70,7 +70,9 @@ def refused(capped: Limits, outputs: Path, **data: Any) -> list[str]:
 def test_a_public_page_takes_what_is_at_a_cap_and_refuses_what_is_beyond(field, at, beyond, outputs):
     assert refused(SPACE, outputs, **at) == []
     (problem,) = limits.check(small_config(**beyond), SPACE, outputs)
-    assert problem.field == field and problem.message.endswith(".") and "on a public page" in problem.message
+    assert problem.field == field
+    assert problem.message.endswith(".")
+    assert "on a public page" in problem.message
     assert refused(LOCAL, outputs, **beyond) == []
 
 
@@ -171,7 +173,8 @@ def test_uploads_are_bounded_in_bytes_rows_and_all_together(outputs, tmp_path):
         (at, full, "no room left"),
     ):
         said = limits.upload_problem(path, capped, outputs)
-        assert words in said and bool(said) == bool(words)
+        assert words in said
+        assert bool(said) == bool(words)
 
 
 def of_page(word: str, mode: str = "space", has_host: bool = True) -> limits.PageLimits:
@@ -204,7 +207,8 @@ def test_the_host_names_no_file_of_the_machine_and_brings_no_code(
 
 def test_caps_raised_for_all_let_visitors_train_suggested_models_only_and_no_longer_than_before(outputs: Path) -> None:
     visitors = of_page("all").visitors
-    assert visitors.numbers == SPACE.numbers and limits.capped(small_config(), visitors).max_minutes == 30
+    assert visitors.numbers == SPACE.numbers
+    assert limits.capped(small_config(), visitors).max_minutes == 30
     for model in CURATED:
         assert refused(visitors, outputs, model={"source": model.name}) == []
     for field, value in (

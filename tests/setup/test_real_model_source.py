@@ -37,7 +37,8 @@ def test_where_it_is_not_here_every_way_says_how_to_get_it(config: RunConfig, tm
             ask()
     with pytest.raises(ModelToGet, match=how):  # a worker downloads nothing in its place
         checks.fetch(checks.needs(config))
-    assert not checks.asks_hub(config) and not catalog.is_hub_id(NAME)
+    assert not checks.asks_hub(config)
+    assert not catalog.is_hub_id(NAME)
     adapter = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "target_modules": ["q_proj"], "r": 4, "lora_alpha": 8}
     (tmp_path / "adapter").mkdir()
     write_json(tmp_path / "adapter" / "adapter_config.json", {**adapter, "base_model_name_or_path": NAME})
@@ -56,7 +57,8 @@ def test_its_needs_are_known_before_it_is_here(config: RunConfig) -> None:
 
 def test_where_it_is_here_it_is_a_model_like_others(config: RunConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = model_folder(real_model.folder())
-    assert catalog.model_folder(NAME) == folder and checks.model_problems(checks.needs(config)) == []
+    assert catalog.model_folder(NAME) == folder
+    assert checks.model_problems(checks.needs(config)) == []
     monkeypatch.chdir(folder.parent)  # where a folder of that name lies
     assert checks.located(config).model.source == NAME
     assert loading.base_name(NAME, folder) == str(folder.resolve())
@@ -74,5 +76,6 @@ def test_the_page_lists_it_and_a_public_one_does_not_allow_it(config: RunConfig,
 
 def test_a_card_says_what_it_is_and_names_no_base_of_the_hub(config: RunConfig) -> None:
     front = card.front_matter(config, card.Written("adapter", 3, 100, "fp32"))
-    assert "base_model" not in front and "license: apache-2.0" in front
+    assert "base_model" not in front
+    assert "license: apache-2.0" in front
     assert json.dumps(real_model.HUB_NAME) not in front

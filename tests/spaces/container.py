@@ -63,7 +63,9 @@ class Container:
 
     def __init__(self, root: Path) -> None:
         made = steps()
-        assert made["WORKDIR"] == ["/app"] and made["COPY"][-1] == "--chown=1000:1000 . ." and made["USER"] == ["1000"]
+        assert made["WORKDIR"] == ["/app"]
+        assert made["COPY"][-1] == "--chown=1000:1000 . ."
+        assert made["USER"] == ["1000"]
         self.root, self.app = root, root / "app"
         self.volumes = [root / one.lstrip("/") for one in made["VOLUME"][0].split()]
         self.home, self.temporary = root / "home" / "user", root / "tmp"

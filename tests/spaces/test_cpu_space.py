@@ -38,9 +38,11 @@ def test_a_visitor_of_a_space_trains_a_run_where_only_the_outputs_can_be_written
             assert run is not None, problems
             assert visitors.finished(visitor, run) == "finished"
             again, refused = visitors.start(visitor, model__source="openai-community/gpt2")
-            assert again is None and refused[0]["field"] == "model.source"
+            assert again is None
+            assert refused[0]["field"] == "model.source"
         found = RunDirectory(space.volumes[0] / run)
-        assert found.config().max_minutes == 30 and found.status().update == 1  # the caps of a public page
+        assert found.config().max_minutes == 30
+        assert found.status().update == 1
     finally:
         page.terminate()
         page.wait(30)
@@ -57,7 +59,9 @@ def test_what_is_downloaded_from_the_hub_lies_in_a_volume(space: Container) -> N
 def test_the_container_installs_the_cpu_build_of_pytorch(space: Container) -> None:
     """A Space of the Gradio SDK would install requirements.txt from PyPI, where torch for Linux is the CUDA build."""
     first, second = [line for line in space.planned.splitlines() if "pip install" in line]
-    assert "/whl/cpu" in first and "--no-deps" in first and "torch==" in space.planned
+    assert "/whl/cpu" in first
+    assert "--no-deps" in first
+    assert "torch==" in space.planned
     assert second.endswith("pip install -r requirements.txt -c requirements.lock")
 
 
@@ -67,7 +71,8 @@ def test_a_gpu_space_says_by_a_variable_that_it_wants_the_cuda_build(index: str)
     make = ["make", "--always-make", "--dry-run", ".venv/.run-ready", f"TORCH_INDEX={index}"]
     plan = subprocess.run(make, cwd=PROJECT, capture_output=True, text=True, check=True).stdout
     installing = [line for line in plan.splitlines() if "--extra-index-url" in line]
-    assert all(line.startswith('[ -z "" ] ||') for line in installing) and installing
+    assert all(line.startswith('[ -z "" ] ||') for line in installing)
+    assert installing
     assert "ARG TORCH_INDEX" in container.DOCKERFILE.read_text(encoding="utf-8")
 
 

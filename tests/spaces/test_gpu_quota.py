@@ -98,18 +98,23 @@ def test_beside_start_stands_what_a_run_takes_and_what_is_known_of_the_rest(seen
     assert said(small_config(), None) == ""
     assert "takes nothing of your GPU minutes" in said(small_config(), CALLS)
     first = said(large(), CALLS, None, Visitor("new", "elsewhere"))
-    assert first.startswith("Asks ZeroGPU for 60 seconds") and "2 minutes a day without an account" in first
-    assert "used" not in first and "whole run" not in first
+    assert first.startswith("Asks ZeroGPU for 60 seconds")
+    assert "2 minutes a day without an account" in first
+    assert "used" not in first
+    assert "whole run" not in first
     later = said(large(), CALLS, (20.0, 30.0))
-    assert "for 40 seconds" in later and "whole run takes about 25 seconds" in later
-    assert "have used 31 in the last 24 hours" in later and "12 were left" in later
+    assert "for 40 seconds" in later
+    assert "whole run takes about 25 seconds" in later
+    assert "have used 31 in the last 24 hours" in later
+    assert "12 were left" in later
     assert "for 90 seconds" in said(large(), CALLS._replace(factor=1.5))  # of the quota, by the hub's own factor
 
 
 def test_the_estimate_of_such_a_run_is_that_of_the_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(form_parts.checks, "require_in_reach", lambda config, outputs: None)
     found = form_parts.needs(large(), large(), tmp_path, CALLS)
-    assert found["device"]["label"] == "ZeroGPU" and "Asks ZeroGPU" in found["quota"]
+    assert found["device"]["label"] == "ZeroGPU"
+    assert "Asks ZeroGPU" in found["quota"]
     assert form_parts.needs(small_config(), small_config(), tmp_path, CALLS)["device"]["name"] == "cpu"
     assert form_parts.needs(small_config(), small_config(), tmp_path)["quota"] == ""
 
@@ -136,7 +141,9 @@ def test_runs_on_the_processor_have_workers_and_a_queue_beside_the_calls(outputs
     try:
         for name, config in (("a", on_processor), ("b", on_processor), ("c", on_gpu), ("d", on_gpu)):
             launcher.start(config, outputs, name, spawn=both)
-        assert called == ["c", "d"] and len(workers) == 1 and queue.waiting(outputs) == ["b", "c", "d"]
+        assert called == ["c", "d"]
+        assert len(workers) == 1
+        assert queue.waiting(outputs) == ["b", "c", "d"]
         assert launcher.start_waiting(outputs, both) == []
         assert filling.start_label(on_processor, outputs, capped) == filling.ENQUEUE
         assert filling.start_label(large(), outputs, capped) == filling.START  # a call is made at once

@@ -77,7 +77,9 @@ def test_the_folder_has_what_runs_and_nothing_else(folder: Path) -> None:
     assert names == {*made.FILES, "README.md", ".gitattributes", "requirements.txt", made.THUMBNAIL}
     assert not [path for path in folder.rglob("*") if path.name == "__pycache__" or path.is_symlink()]
     found = hub.header_of((folder / "README.md").read_text("utf-8"))
-    assert found["hardware"] == "zero-a10g" and NAME in found["thumbnail"] and "rlhf" in found["tags"]
+    assert found["hardware"] == "zero-a10g"
+    assert NAME in found["thumbnail"]
+    assert "rlhf" in found["tags"]
     assert "HuggingFaceTB/SmolLM2-135M" in found["models"]
     assert len((folder / "README.md").read_text("utf-8")) < 2_500
 
@@ -111,23 +113,30 @@ def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(
     free_hub: Hub, run: Callable[..., str], tmp_path: Path
 ) -> None:
     said = run(NAME, "--caps", "all")
-    assert f"Creates the public ZeroGPU Space {NAME}" in said and "as me" in said and said.endswith("[0]")
+    assert f"Creates the public ZeroGPU Space {NAME}" in said
+    assert "as me" in said
+    assert said.endswith("[0]")
     space = free_hub.spaces[NAME]
     assert (space.sdk, space.hardware, space.variables) == ("gradio", "zero-a10g", {"PLAYGROUND_SPACE_CAPS": "all"})
     local = {path.relative_to(tmp_path / "space").as_posix(): path for path in (tmp_path / "space").rglob("*")}
     assert space.files == {name: path.read_bytes() for name, path in local.items() if path.is_file()}
     space.files["presets/of-yesterday.yaml"] = b"name: old"
     said = run(NAME)
-    assert "Replaces the files of the Space" in said and said.endswith("[0]")
-    assert "presets/of-yesterday.yaml" not in space.files and "presets/kinder-reviews.yaml" in space.files
-    assert space.hardware == "zero-a10g" and len(free_hub.spaces) == 1
+    assert "Replaces the files of the Space" in said
+    assert said.endswith("[0]")
+    assert "presets/of-yesterday.yaml" not in space.files
+    assert "presets/kinder-reviews.yaml" in space.files
+    assert space.hardware == "zero-a10g"
+    assert len(free_hub.spaces) == 1
 
 
 def test_what_the_hub_refuses_is_said_in_its_words(free_hub: Hub, run: Callable[..., str]) -> None:
     free_hub.spaces = {f"me/{number}": Space("gradio", "zero-a10g") for number in range(2)}
     said = run(NAME)
-    assert "reached the number of ZeroGPU Spaces" in said and "two ZeroGPU Spaces, PRO ten" in said
-    assert said.endswith("[1]") and NAME not in free_hub.spaces
+    assert "reached the number of ZeroGPU Spaces" in said
+    assert "two ZeroGPU Spaces, PRO ten" in said
+    assert said.endswith("[1]")
+    assert NAME not in free_hub.spaces
     assert "don't have the rights" in run("someone/else")
     api = huggingface_hub.HfApi(endpoint=free_hub.url)
     with pytest.raises(huggingface_hub.errors.HfHubHTTPError, match="PRO"):  # what a free account does not get
@@ -141,7 +150,9 @@ def test_a_token_that_is_not_valid_is_said(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_of_last_year")
     said = run(NAME)
-    assert "Is the token still valid?" in said and said.endswith("[1]") and "hf_of_last_year" not in said
+    assert "Is the token still valid?" in said
+    assert said.endswith("[1]")
+    assert "hf_of_last_year" not in said
 
 
 def test_a_header_that_the_hub_does_not_take_is_said(
@@ -150,7 +161,8 @@ def test_a_header_that_the_hub_does_not_take_is_said(
     usual = made.header
     monkeypatch.setattr(made, "header", lambda space: {**usual(space), "short_description": "x" * 61})
     said = run(NAME)
-    assert "short_description is not valid" in said and said.endswith("[1]")
+    assert "short_description is not valid" in said
+    assert said.endswith("[1]")
     assert not free_hub.spaces[NAME].files
 
 
@@ -161,8 +173,10 @@ def test_without_a_token_nothing_leaves_the_machine(
     monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.setattr(made, "upload", None)
     said = run(NAME)
-    assert "Nothing was uploaded: there is no token" in said and said.endswith("[0]")
-    assert (tmp_path / "space" / "README.md").is_file() and not free_hub.spaces
+    assert "Nothing was uploaded: there is no token" in said
+    assert said.endswith("[0]")
+    assert (tmp_path / "space" / "README.md").is_file()
+    assert not free_hub.spaces
 
 
 @pytest.mark.parametrize("name", ["rlhf", "two/many/parts", "bad name/x", ""])
@@ -170,7 +184,9 @@ def test_a_name_that_cannot_be_is_refused_before_anything_is_written(
     name: str, run: Callable[..., str], tmp_path: Path
 ) -> None:
     said = run(name)
-    assert said.startswith("SPACE: ") and said.endswith("[2]") and not (tmp_path / "space").exists()
+    assert said.startswith("SPACE: ")
+    assert said.endswith("[2]")
+    assert not (tmp_path / "space").exists()
 
 
 def test_a_folder_of_somebody_else_is_left_as_it_is(run: Callable[..., str], tmp_path: Path) -> None:
@@ -178,4 +194,6 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(run: Callable[..., str], tmp
     theirs.parent.mkdir()
     theirs.write_text("mine")
     said = run(NAME)
-    assert "was not made by this" in said and said.endswith("[2]") and theirs.read_text() == "mine"
+    assert "was not made by this" in said
+    assert said.endswith("[2]")
+    assert theirs.read_text() == "mine"

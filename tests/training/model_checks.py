@@ -63,7 +63,8 @@ def check_run(session, tmp_path, start) -> None:
     """It learned something, its numbers are finite, and what it saved is what it has."""
     metrics = session.run.metrics()
     assert [line.update for line in metrics] == [1, 2, 3]
-    assert metrics[0].ratio_max is not None and all(line.grad_norm and line.grad_norm > 0 for line in metrics)
+    assert metrics[0].ratio_max is not None
+    assert all(line.grad_norm and line.grad_norm > 0 for line in metrics)
     assert not [event for event in session.run.events() if event.kind == "warning" and "skipped" in event.message]
     ids = session.tokens.encode("The film was a")
     now = logits(session.policy, ids)

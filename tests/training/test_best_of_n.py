@@ -15,7 +15,7 @@ from playground.rewards.mixture import Mixture
 from playground.training.loop.evaluation import FixedPrompts
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.untrained import BestOfN
-from tests.nightly import SEEDS
+from tests.nights import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, expectation
 from tests.training.test_optimum import small_problem
@@ -64,7 +64,8 @@ def test_its_distance_is_that_of_the_levels_of_the_reward(shares: list[float], n
     """q, the likelihood of a level after the choice, listed; and what n texts of each of 400 prompts say of it."""
     reached = np.cumsum(shares)
     q = np.diff(reached**n, prepend=0.0)
-    assert kl_of_best([0.1 * number for number in range(n)], n) == kl_bound(n) and kl_of_best([1.0] * n, n) == 0.0
+    assert kl_of_best([0.1 * number for number in range(n)], n) == kl_bound(n)
+    assert kl_of_best([1.0] * n, n) == 0.0
     exact = float(np.sum(np.where(q > 0, q * np.log(np.maximum(q, 1e-300) / shares), 0.0)))
     assert exact <= kl_bound(n)
     generator = np.random.default_rng(0)
@@ -83,10 +84,12 @@ def test_nothing_is_learned_and_what_it_cost_is_counted():
     heard: list = []
     method.train(heard.append)
     assert all(map(torch.equal, before, method.policy.parameters()))
-    assert [item.episodes for item in heard] == [64, 128] and heard[-1].tokens_trained == 0
+    assert [item.episodes for item in heard] == [64, 128]
+    assert heard[-1].tokens_trained == 0
     assert heard[0].tokens > 8 * heard[0].completion_length, "all texts are on the bill, not only the chosen ones"
     assert all(0 < item.kl_to_reference <= kl_bound(8) + 1e-9 for item in heard)
-    assert heard[0].policy_loss is None and heard[0].explained_variance is None
+    assert heard[0].policy_loss is None
+    assert heard[0].explained_variance is None
 
 
 def test_the_mean_best_of_m_is_that_of_all_choices():
@@ -96,7 +99,9 @@ def test_the_mean_best_of_m_is_that_of_all_choices():
         assert expected_best(scores, m) == pytest.approx(sum(every) / len(every))
     assert best_rows([1, 3, 3, 5, 4, 0], 3) == [1, 3]
     curve = expected_curve([*scores, *reversed(scores)], 5)
-    assert curve.n == [1, 2, 4, 5] and curve.score[-1] == 2.5 and curve.kl[0] == 0
+    assert curve.n == [1, 2, 4, 5]
+    assert curve.score[-1] == 2.5
+    assert curve.kl[0] == 0
     assert curve.score[0] == pytest.approx(np.mean(scores))
 
 
@@ -106,7 +111,8 @@ def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer
     fixed = FixedPrompts(config, tokens, prompts, scorer)
     plain = fixed.evaluate("before", 0, policy, None)
     best = fixed.evaluate("after", 1, policy, None, tries=6)
-    assert len(plain.scores) == 3 and len(best.scores) == 18
+    assert len(plain.scores) == 3
+    assert len(best.scores) == 18
     assert best.scores[::6] == plain.scores
     for number, sample in enumerate(best.samples):
         assert sample.score == max(best.scores[6 * number : 6 * number + 6])

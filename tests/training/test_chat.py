@@ -92,4 +92,5 @@ KIND = {"system": "Be kind."}
 def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template, fields, message):
     with pytest.raises(PromptsUnusable) as caught:
         PromptForm(tokens(template), PromptsConfig(**fields))
-    assert message in str(caught.value) and "\n" not in str(caught.value)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -53,7 +53,8 @@ def test_there_is_a_whole_checkpoint_at_every_moment_in_which_one_is_replaced(tm
 
     monkeypatch.setattr(os, "rename", watched)
     assert save(tmp_path, 5).name == "update-000005"
-    assert len(seen) == 2 and all(seen)
+    assert len(seen) == 2
+    assert all(seen)
     assert [path.name for path in tmp_path.iterdir()] == ["update-000005"]
 
 

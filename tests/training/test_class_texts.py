@@ -19,7 +19,8 @@ def subjects():
 def drawn(subjects, **more):
     question = {"source": "pocket-1m", "count": 5, "seed": 1, "sides": ["policy", "policy"], **more}
     *progress, found = pair_drawing.pairs(subjects, question)
-    assert all(set(one) == {"done", "of"} for one in progress) and progress
+    assert all(set(one) == {"done", "of"} for one in progress)
+    assert progress
     return found["pairs"]
 
 
@@ -29,12 +30,14 @@ def test_pairs_differ_have_prompts_of_their_own_and_depend_on_the_seed_only(subj
     assert all(pair["first"].strip() != pair["second"].strip() for pair in pairs)
     assert all(pair[side].strip() for pair in pairs for side in ("first", "second"))
     assert all({*pair["cut"]} <= {"first", "second"} for pair in pairs)
-    assert drawn(subjects) == pairs and drawn(subjects, seed=2) != pairs
+    assert drawn(subjects) == pairs
+    assert drawn(subjects, seed=2) != pairs
 
 
 def test_no_more_pairs_are_drawn_than_a_class_can_vote_on(subjects, monkeypatch):
     monkeypatch.setattr(pair_drawing, "MOST_PAIRS", 3)
-    assert len(drawn(subjects, count=10**6)) == 3 and len(drawn(subjects, count=-1)) == 1
+    assert len(drawn(subjects, count=10**6)) == 3
+    assert len(drawn(subjects, count=-1)) == 1
 
 
 def test_a_word_that_a_judge_pays_for_raises_its_score_and_one_that_it_punishes_lowers_it(monkeypatch):
@@ -46,9 +49,12 @@ def test_a_word_that_a_judge_pays_for_raises_its_score_and_one_that_it_punishes_
     asked = [{"prompt": "It", "completion": text} for text in texts]
     (found,) = word_moves.answer({"source": "judge", "outputs": "", "texts": asked})
     moves = {one["word"]: one["moves"] for one in found["words"]}
-    assert list(moves) == sorted(moves, key=lambda word: -moves[word]) and "the" not in moves
-    assert moves["lovely"] - moves["view"] == pytest.approx(3) and moves["awful"] - moves["view"] == pytest.approx(-2)
-    assert sum(moves.values()) == pytest.approx(0) and found["texts"] == 4
+    assert list(moves) == sorted(moves, key=lambda word: -moves[word])
+    assert "the" not in moves
+    assert moves["lovely"] - moves["view"] == pytest.approx(3)
+    assert moves["awful"] - moves["view"] == pytest.approx(-2)
+    assert sum(moves.values()) == pytest.approx(0)
+    assert found["texts"] == 4
 
 
 def test_the_service_knows_both_questions(monkeypatch):
@@ -63,6 +69,9 @@ def test_a_pair_may_have_its_second_text_from_another_model_with_the_same_prompt
     others = {pair["prompt"]: pair["second"] for pair in drawn(subjects, source="pocket-2m", count=8)}
     both = drawn(subjects, against="pocket-2m", count=8)
     shared = [pair for pair in both if pair["prompt"] in alone]
-    assert len(both) == 8 and len(shared) > 4 and all(alone[pair["prompt"]] == pair["first"] for pair in shared)
+    assert len(both) == 8
+    assert len(shared) > 4
+    assert all(alone[pair["prompt"]] == pair["first"] for pair in shared)
     known = [pair for pair in both if pair["prompt"] in others]
-    assert known and all(others[pair["prompt"]] == pair["second"] for pair in known)
+    assert known
+    assert all(others[pair["prompt"]] == pair["second"] for pair in known)

@@ -57,7 +57,8 @@ CASES = [
 @pytest.mark.parametrize(("error", "reason", "words"), CASES)
 def test_what_was_raised_decides_the_reason(error, reason, words):
     found, sentence = diagnosis(error, lambda: "Buy less.")
-    assert found == reason and reason in EXIT_REASONS
+    assert found == reason
+    assert reason in EXIT_REASONS
     assert words in sentence or words == "a sentence is no cause"
 
 
@@ -82,7 +83,8 @@ def test_every_end_is_written(tmp_path, capsys, raised, state, reason, message):
         if raised is not None:
             raise raised
     status = run.status()
-    assert (status.state, status.reason) == (state, reason) and status.message.startswith(message)
+    assert (status.state, status.reason) == (state, reason)
+    assert status.message.startswith(message)
     assert not (run.path / ".reserve").exists(), "it was there for this moment"
     assert capsys.readouterr().out.startswith("--- attempt 1, ")
 

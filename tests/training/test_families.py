@@ -7,7 +7,7 @@ import torch
 
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.training.models import loading
-from tests.nightly import cases, nightly
+from tests.nights import cases, nightly
 from tests.training import snapshots
 from tests.training.model_checks import CPU, LORA, check_left_padding, check_run, config, logits, trained
 
@@ -61,7 +61,8 @@ def test_bf16_computes_in_bf16_trains_in_fp32_and_starts_every_update_at_ratio_1
         with torch.no_grad():
             log_ratio, _, _ = session.trainer.forward(rollout, rows)
         gap = log_ratio.abs()
-        assert gap.max() < 0.05 and gap.mean() < 0.01
+        assert gap.max() < 0.05
+        assert gap.mean() < 0.01
         ids = session.tokens.encode("The film")
         assert torch.allclose(logits(session.reference, ids), logits(start, ids), atol=0.1)
 
@@ -91,7 +92,8 @@ def test_what_cannot_be_adapted_or_quantized_or_computed_on_is_refused(model, fi
         made = config(folder, tmp_path, **model)
         loading.load(folder, CPU, made.model, trained=True)
     (problem,) = caught.value.problems
-    assert problem.field == field and sentence in problem.message
+    assert problem.field == field
+    assert sentence in problem.message
     assert loading.device_of("cpu") == CPU
     with pytest.raises(InvalidConfig, match="device: cuda:7 is not on this machine"):
         loading.device_of("cuda:7")

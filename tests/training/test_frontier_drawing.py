@@ -36,7 +36,8 @@ def drawing(monkeypatch, tmp_path):
         subjects = Subjects()
         monkeypatch.setattr(subjects, "named", lambda source: subject)
         *progress, last = frontier_drawing.frontier_samples(subjects, {"source": str(run), "each": each})
-        assert all(0 <= item["done"] <= max(item["of"], 0) for item in progress) and len(progress) > 1
+        assert all(0 <= item["done"] <= max(item["of"], 0) for item in progress)
+        assert len(progress) > 1
         return FrontierSamples.model_validate(last["measured"])
 
     return draw
@@ -55,7 +56,8 @@ def test_each_text_is_scored_and_weighed_by_both_models(drawing):
 
 def test_what_trains_nothing_writes_what_the_reference_writes(drawing):
     found = drawing(method="best_of_n", ppo__samples_per_prompt=4)
-    assert found.updates == [0] and found.log_ratios == []
+    assert found.updates == [0]
+    assert found.log_ratios == []
 
 
 class Service:
@@ -65,7 +67,8 @@ class Service:
         self.answers = answers
 
     def ask(self, kind, question, timeout_seconds):
-        assert kind == "frontier-samples" and question["source"].startswith("/")
+        assert kind == "frontier-samples"
+        assert question["source"].startswith("/")
         yield from self.answers
 
 

@@ -17,7 +17,7 @@ from playground.models import gguf_files
 from playground.training.models import gguf_conversion, loading
 from playground.training.models.chat import PromptForm
 from tests import gguf_made
-from tests.nightly import cases
+from tests.nights import cases
 
 CPU = torch.device("cpu")
 TEXTS = ("The film was a lovely café.", "User: What is 3 plus 4?\n\nit's  kind", "<|im_start|>user\nhi<|im_end|>")
@@ -53,9 +53,8 @@ def test_a_converted_file_is_the_dequantised_model(tmp_path: Path, family: str, 
     assert torch.allclose(logits(model.model, ids), logits(made, ids), atol=1e-4)
     for text in TEXTS if family == "llama" else TEXTS[::2]:  # Qwen's takes each digit by itself
         assert tokens.tokenizer.encode(text) == tokenizer.encode(text)
-    assert answers[0] == {"done": 0.0} and answers[-1]["sha256"] == gguf_conversion.digest(
-        load_file(tmp_path / "tiny" / "model.safetensors")
-    )
+    assert answers[0] == {"done": 0.0}
+    assert answers[-1]["sha256"] == gguf_conversion.digest(load_file(tmp_path / "tiny" / "model.safetensors"))
 
 
 def test_it_is_what_transformers_makes_of_the_same_file(tmp_path: Path) -> None:
@@ -76,9 +75,12 @@ def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path: Pa
     files = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
     assert names == {*files, "chat_template.jinja"}
     said = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.json") if path.name != "tokenizer.json")
-    assert str(tmp_path) not in said and "Tiny 8k" not in said and "quantization" not in said
+    assert str(tmp_path) not in said
+    assert "Tiny 8k" not in said
+    assert "quantization" not in said
     config, settings = (json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer_config.json"))
-    assert config["dtype"] == "bfloat16" and config["rope_parameters"]["rope_theta"] == 5000.0
+    assert config["dtype"] == "bfloat16"
+    assert config["rope_parameters"]["rope_theta"] == 5000.0
     assert settings["model_max_length"] == config["max_position_embeddings"] == 128
     _, tokens = loading.load(folder, CPU)
     asked = PromptForm(tokens, PromptsConfig()).ids("hello")
@@ -100,7 +102,8 @@ def test_a_tokenizer_of_sentencepiece_begins_its_texts(tmp_path: Path) -> None:
     converted(tmp_path / "tiny.gguf", tmp_path / "tiny")
     _, tokens = loading.load(tmp_path / "tiny", CPU)
     text = "The film was slow but the ending"
-    assert tokens.tokenizer.encode(text) == tokenizer.encode(text) and tokenizer.encode(text)[0] == 1
+    assert tokens.tokenizer.encode(text) == tokenizer.encode(text)
+    assert tokenizer.encode(text)[0] == 1
     assert tokens.tokenizer.decode(tokenizer.encode(text), skip_special_tokens=True) == text
 
 

@@ -34,7 +34,9 @@ def waiting(outputs: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> RunD
     called: list[str] = []
     config = resuming.config(model)
     run, process = launcher.start(config, outputs, "run", spawn=Elsewhere(SLOT, lambda run: called.append(run.id)))
-    assert process is None and called == ["run"] and queue.waiting(outputs) == ["run"]
+    assert process is None
+    assert called == ["run"]
+    assert queue.waiting(outputs) == ["run"]
     return run
 
 
@@ -51,13 +53,17 @@ def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting: RunDire
     handler = signal.getsignal(signal.SIGTERM)
     assert attempt(waiting, 0.0) == "stopped"
     status = waiting.status()
-    assert status.reason == "time_limit" and status.message != worker.STOPPED
-    assert not waiting.is_alive() and not waiting.queue_path.exists()
+    assert status.reason == "time_limit"
+    assert status.message != worker.STOPPED
+    assert not waiting.is_alive()
+    assert not waiting.queue_path.exists()
     again: list[RunDirectory] = []
     launcher.resume(waiting, spawn=Elsewhere(SLOT, again.append))
-    assert [run.id for run in again] == ["run"] and queue.waiting(waiting.path.parent) == ["run"]
+    assert [run.id for run in again] == ["run"]
+    assert queue.waiting(waiting.path.parent) == ["run"]
     assert attempt(waiting, 120.0) == "finished"
-    assert waiting.status().attempt == 2 and len(waiting.metrics()) == resuming.UPDATES
+    assert waiting.status().attempt == 2
+    assert len(waiting.metrics()) == resuming.UPDATES
     assert signal.getsignal(signal.SIGTERM) is handler
     assert not [thread for thread in threading.enumerate() if thread.name == "watch"]
 
@@ -78,4 +84,5 @@ def test_an_attempt_beside_another_process_at_work_is_refused(
         launcher.take(lock)
         with pytest.raises(RunBusy):
             worker.attempt(str(waiting.path), 60.0)
-    assert waiting.status().state == "queued" and launcher.LOCK_FD_VARIABLE not in os.environ
+    assert waiting.status().state == "queued"
+    assert launcher.LOCK_FD_VARIABLE not in os.environ

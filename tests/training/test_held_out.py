@@ -50,7 +50,8 @@ def test_a_file_gives_one_document_a_line_and_long_ones_are_cut(loaded, tmp_path
     path = tmp_path / "text.txt"
     path.write_text("\ufeffThe film was dull .\n\n  " + "a " * 900 + "\nx\n", encoding="utf-8")
     documents = held_out_text.read(EvaluationConfig(text=str(path), num_texts=2))
-    assert documents[0] == "The film was dull ." and len(documents) == 2
+    assert documents[0] == "The film was dull ."
+    assert len(documents) == 2
     rows = held_out_text.encode(documents, tokens, model.context_length)
     assert max(map(len, rows)) == min(held_out_text.MOST_TOKENS, model.context_length)
 

@@ -75,7 +75,8 @@ def test_what_is_wrong_with_a_dataset_is_one_sentence(tmp_path, folder, fields, 
         (source / name).write_text(text)
     with pytest.raises(PromptsUnusable, match=f"^{message}") as caught:
         values(source, **fields)
-    assert str(source) in str(caught.value) and "\n" not in str(caught.value)
+    assert str(source) in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 CLIENT = type("ReadError", (errors.HTTPError,), {})  # which is no OSError

@@ -55,11 +55,13 @@ def test_a_run_says_whether_its_reward_model_is_read_as_it_was_trained(tmp_path,
 
 def test_each_update_says_what_each_reward_adds_and_the_run_records_the_scales(trained):
     (event,) = [event for event in trained.run.events() if event.kind == "score_scale"]
-    assert set(event.data["terms"]) == {"sentiment", "length"} and event.data["terms"]["length"]["sd"] > 0
+    assert set(event.data["terms"]) == {"sentiment", "length"}
+    assert event.data["terms"]["length"]["sd"] > 0
     for metrics in trained.run.metrics():
         assert sum(metrics.contributions.values()) == pytest.approx(metrics.score_mean, abs=1e-9)
     checkpoint = trained.run.latest_checkpoint()
-    assert checkpoint is not None and '"contribution"' in (checkpoint / "trainer.json").read_text()
+    assert checkpoint is not None
+    assert '"contribution"' in (checkpoint / "trainer.json").read_text()
 
 
 def test_judges_do_not_change_the_training(trained, tmp_path):

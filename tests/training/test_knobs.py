@@ -95,7 +95,8 @@ def test_a_live_beta_counts_from_the_next_update_and_the_adaptive_controller_goe
     assert second.kl_coef < first.kl_coef == 0.1
     trainer.change(edited(trainer.config, [Edit("kl.coef", 0.5)]), {"kl.coef"})
     third, fourth = trainer.update(), trainer.update()
-    assert third.kl_coef == 0.5 and fourth.kl_coef < 0.5
+    assert third.kl_coef == 0.5
+    assert fourth.kl_coef < 0.5
     trainer.change(edited(trainer.config, [Edit("ppo.clip_range", 0.3)]), {"ppo.clip_range"})
     assert trainer.update().kl_coef < 0.5, "another edit leaves the controller's beta alone"
 
@@ -146,8 +147,10 @@ def test_in_training_a_cut_holds_as_an_experiment_only():
     rollout = trainer.collect()
     assert (rollout.episodes.allowed[rollout.episodes.mask].sum(-1) == 2).all()
     first = trainer.update()
-    assert first.ratio_max == pytest.approx(1, abs=1e-4) and first.clip_fraction == 0
-    assert first.kl_to_reference > 0.5 and first.kl_estimates["full"] > 0.5
+    assert first.ratio_max == pytest.approx(1, abs=1e-4)
+    assert first.clip_fraction == 0
+    assert first.kl_to_reference > 0.5
+    assert first.kl_estimates["full"] > 0.5
     second = trainer.update()
     assert all(math.isfinite(figure) for figure in (second.kl_to_reference, second.policy_loss, second.entropy))
 

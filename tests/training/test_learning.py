@@ -18,7 +18,7 @@ from playground.runs.folder.records import Sample
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.training.process.session import Session
-from tests.nightly import SEEDS, cases
+from tests.nights import SEEDS, cases
 
 UPDATES = 15
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer

@@ -12,7 +12,7 @@ from playground.analysis.diagnosis import alert
 from playground.analysis.diagnosis.run_records import Records
 from playground.training.loop.measures import same_score_groups
 from playground.training.process.session import Session
-from tests.nightly import cases
+from tests.nights import cases
 from tests.training import small_run
 
 SMALL = {
@@ -30,8 +30,10 @@ RICH = {"kind": "sentiment"}
 
 def test_a_group_counts_where_all_of_its_scores_are_the_same():
     assert same_score_groups([1, 1, 1, 0, 0, 0, 2.5, 2.5, 2.5, 0, 1, 2], 3) == 0.75
-    assert same_score_groups([1, 1, 1 + 1e-9, 1], 2) == 1.0 and same_score_groups([1, 1, 1.001, 1], 2) == 0.5
-    assert same_score_groups([1, 1, math.nan, 1], 2) is None and same_score_groups([], 2) is None
+    assert same_score_groups([1, 1, 1 + 1e-9, 1], 2) == 1.0
+    assert same_score_groups([1, 1, 1.001, 1], 2) == 0.5
+    assert same_score_groups([1, 1, math.nan, 1], 2) is None
+    assert same_score_groups([], 2) is None
 
 
 def trained(folder, reward, **changes):
@@ -53,7 +55,8 @@ def test_a_reward_that_is_never_earned_lights_its_lamp_and_one_that_tells_texts_
     assert [item.groups_same_score for item in metrics] == [1.0] * 5
     assert (lamp.state, lamp.updates) == ("red", [1, 2, 3, 4, 5])
     metrics, lamp = seen("rich", RICH)
-    assert all(item.groups_same_score <= 0.5 for item in metrics) and lamp.state == "quiet"
+    assert all(item.groups_same_score <= 0.5 for item in metrics)
+    assert lamp.state == "quiet"
 
 
 def test_without_groups_there_is_no_such_figure_and_the_looks_are_timed_before_the_update_that_follows(

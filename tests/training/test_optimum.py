@@ -18,7 +18,7 @@ from playground.training.loop import trainer as trainer_module
 from playground.training.loop.sampling import Episodes, Packed
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
-from tests.nightly import SEEDS, nightly
+from tests.nights import SEEDS, nightly
 from tests.training import toy
 from tests.training.enumerable import CompletionSpace, expectation, frontier, kl
 
@@ -97,7 +97,8 @@ def test_the_more_drift_costs_the_less_is_bought_and_each_price_buys_what_the_fr
         float(expectation(problem.log_probs(trainer.policy), problem.rewards).mean())
         for problem, trainer in zip(problems, trainers, strict=True)
     ]
-    assert (np.diff(drift) < 0).all() and (np.diff(reward) < 0).all()
+    assert (np.diff(drift) < 0).all()
+    assert (np.diff(reward) < 0).all()
     best_rewards, best_kl = frontier(problems[0].log_probs(trainers[0].reference), problems[0].rewards, betas)
     assert drift == pytest.approx(best_kl, rel=0.1)
     assert reward == pytest.approx(best_rewards, abs=0.1)

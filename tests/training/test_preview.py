@@ -39,23 +39,31 @@ def config(path, **changes):
 def test_lengths_are_given_in_four_figures_and_a_histogram():
     found = preview.lengths([3, 4, 4, 5, 6, 6, 7, 8, 9, 60])
     assert [found[name] for name in ("min", "median", "p90", "max")] == [3, 6, 9, 60]
-    assert found["edges"][:3] == [3, 6, 9] and found["edges"][-1] > 60
-    assert found["counts"][:3] == [4, 4, 1] and found["counts"][-1] == 1 and sum(found["counts"]) == 10
-    assert preview.lengths([5, 5])["edges"] == [5, 6] and preview.lengths([5, 5])["counts"] == [2]
+    assert found["edges"][:3] == [3, 6, 9]
+    assert found["edges"][-1] > 60
+    assert found["counts"][:3] == [4, 4, 1]
+    assert found["counts"][-1] == 1
+    assert sum(found["counts"]) == 10
+    assert preview.lengths([5, 5])["edges"] == [5, 6]
+    assert preview.lengths([5, 5])["counts"] == [2]
 
 
 def test_what_is_left_out_is_listed_with_its_rows(tmp_path):
     found = preview.preview(config(hh_file(tmp_path)))
     left_out = {item["reason"]: (item["count"], [row["row"] for row in item["rows"]]) for item in found["left_out"]}
-    assert left_out["empty"] == (1, [13]) and left_out["repeated"] == (1, [14])
-    assert left_out["no dialogue"] == (1, [15]) and found["num_rows"] == 16
+    assert left_out["empty"] == (1, [13])
+    assert left_out["repeated"] == (1, [14])
+    assert left_out["no dialogue"] == (1, [15])
+    assert found["num_rows"] == 16
     assert (found["num_training"], found["num_evaluation"], found["held_out"]) == (5, 3, True)
     assert (
         found["num_training"] + found["num_evaluation"] + found["num_unneeded"]
         == 13 - left_out.get("too long", (0,))[0]
     )
-    assert found["columns"] == ["chosen", "rejected"] and found["column"] == "chosen"
-    assert len(found["rows"]) == 8 and all(row["text"].endswith("Assistant:") for row in found["rows"])
+    assert found["columns"] == ["chosen", "rejected"]
+    assert found["column"] == "chosen"
+    assert len(found["rows"]) == 8
+    assert all(row["text"].endswith("Assistant:") for row in found["rows"])
 
 
 def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only():
@@ -63,10 +71,13 @@ def test_special_tokens_are_shown_by_name_and_long_prompts_are_cut_for_show_only
     tokens = Tokens(tokenizer, pad_id=0, eos_id=0)
     ids = tokenizer("the film").input_ids
     begin, text = preview.seen(tokens, ids)
-    assert begin == {"text": "<s>", "special": True} and (text["text"], text["special"]) == (" the film", False)
-    assert len(text["tokens"]) == len(ids) - 1 and "".join(text["tokens"]) == " the film"
+    assert begin == {"text": "<s>", "special": True}
+    assert (text["text"], text["special"]) == (" the film", False)
+    assert len(text["tokens"]) == len(ids) - 1
+    assert "".join(text["tokens"]) == " the film"
     last = preview.seen(tokens, ids[:1] + ids[1:] * 400)[-1]
-    assert last["text"].endswith("more tokens") and last["special"]
+    assert last["text"].endswith("more tokens")
+    assert last["special"]
 
 
 def test_an_instruct_model_reads_turns_in_the_preview_and_when_it_is_asked(tmp_path):
@@ -75,7 +86,8 @@ def test_an_instruct_model_reads_turns_in_the_preview_and_when_it_is_asked(tmp_p
     )
     made = config(hh_file(tmp_path), model={"source": str(folder)})
     found = preview.preview(made)
-    assert found["form"] == "chat" and found["rows"][0]["text"].startswith("\n\nHuman: Is number")
+    assert found["form"] == "chat"
+    assert found["rows"][0]["text"].startswith("\n\nHuman: Is number")
     marks = [piece["text"] for piece in found["seen"][0] if piece["special"]]
     assert marks == ["<|im_start|>", "<|im_end|>", "<|im_start|>"]
     assert found["seen"][0][1]["text"].startswith("user\nIs number")
@@ -85,7 +97,8 @@ def test_an_instruct_model_reads_turns_in_the_preview_and_when_it_is_asked(tmp_p
     )
     asked = questions._checked_prompt("Hello", subject, None)
     expected = "<|im_start|>user\nHello<|im_end|>\n<|im_start|>assistant\n"
-    assert tokens.tokenizer.decode(asked.ids, skip_special_tokens=False) == expected and asked.text == "Hello"
+    assert tokens.tokenizer.decode(asked.ids, skip_special_tokens=False) == expected
+    assert asked.text == "Hello"
 
 
 def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_path):

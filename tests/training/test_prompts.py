@@ -57,7 +57,9 @@ def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, c
     path = source(tmp_path, name, content)
     split = load(str(tmp_path / "folder") if name.startswith("folder/") else path)
     assert texts(split) == ["ab", "cd", "ef"]
-    assert split.held_out and len(split.evaluation) == 1 and split.warnings == []
+    assert split.held_out
+    assert len(split.evaluation) == 1
+    assert split.warnings == []
 
 
 def test_settings_that_a_source_has_no_use_for_are_said(tmp_path):
@@ -152,7 +154,9 @@ def test_files_that_are_too_large_are_refused_before_they_are_read(tmp_path, mon
     with open(path, "wb") as file:
         file.truncate(1_000_000_000)
     problem = checks.prompts_problem(PromptsConfig(source=str(path)))
-    assert problem is not None and problem.field == "prompts.source" and "more than 100 MB" in problem.message
+    assert problem is not None
+    assert problem.field == "prompts.source"
+    assert "more than 100 MB" in problem.message
     monkeypatch.setattr(row_files.Path, "read_bytes", lambda self: pytest.fail("it was read"))
     with pytest.raises(PromptsUnusable, match="more than 100 MB"):
         load(str(path))
@@ -197,7 +201,9 @@ def test_a_file_of_claims_becomes_dialogues_that_the_judges_know(tmp_path):
 def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_read(tmp_path):
     path = source(tmp_path, "mine.csv", CLAIMS.replace("n3?,a,b", "n3?,a,A"))
     problem = checks.prompts_problem(PromptsConfig(source=path))
-    assert problem is not None and problem.field == "prompts.source" and "Row 4 of mine.csv" in problem.message
+    assert problem is not None
+    assert problem.field == "prompts.source"
+    assert "Row 4 of mine.csv" in problem.message
     with pytest.raises(PromptsUnusable, match=r"^prompts\.source: Row 4 of mine.csv"):
         load(path)
 
@@ -206,8 +212,10 @@ def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_rea
 def test_prompts_that_a_run_never_sees_are_of_the_mix_that_it_trains_on(name):
     config = PromptsConfig(source=name, limit=4096)
     own, unseen = prompts.read(config, 64, seed=0).values, prompts.unseen(config, 64, seed=0)
-    assert len(unseen) == prompts.NUM_UNSEEN and not {*own} & {*unseen}
-    assert len(own) == 4096 + 64 and unseen == prompts.unseen(config, 64, seed=0)
+    assert len(unseen) == prompts.NUM_UNSEEN
+    assert not {*own} & {*unseen}
+    assert len(own) == 4096 + 64
+    assert unseen == prompts.unseen(config, 64, seed=0)
 
     def kinds(texts):
         claimed = [judges.claim_is_true(text) for text in texts]

@@ -32,7 +32,8 @@ def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eo
         length = int(episodes.lengths[row])
         completion = episodes.completion_ids[row, :length]
         assert episodes.mask[row].tolist() == [place < length for place in range(episodes.mask.shape[1])]
-        assert (int(completion[-1]) == 2) == bool(episodes.ended[row]) and 2 not in completion[:-1]
+        assert (int(completion[-1]) == 2) == bool(episodes.ended[row])
+        assert 2 not in completion[:-1]
         whole = torch.cat([torch.tensor(prompt), completion]).unsqueeze(0)
         with torch.no_grad():
             output = model.model(input_ids=whole, output_hidden_states=True)
@@ -67,7 +68,8 @@ def test_a_model_that_is_not_small_reads_equal_prompts_and_a_common_beginning_on
     assert read[0] == (24, 11)
     once = write(is_small=False)
     assert read[:2] == first
-    assert once.completion_ids.equal(plain.completion_ids) and once.prompt_ids.equal(plain.prompt_ids)
+    assert once.completion_ids.equal(plain.completion_ids)
+    assert once.prompt_ids.equal(plain.prompt_ids)
     assert torch.allclose(once.log_probs, plain.log_probs, atol=2e-5)
     assert torch.allclose(once.hidden[once.mask], plain.hidden[plain.mask], atol=2e-4)
 
@@ -84,7 +86,8 @@ def test_whole_distributions_in_micro_batches_agree_with_what_the_sampler_said(f
             assert torch.allclose(distribution.gather(1, chosen)[:, 0], expected, atol=2e-5)
         assert full_kl(part.own, part.theirs).abs().max() < 1e-5
         seen[part.rows] += part.mask
-    assert torch.equal(seen.bool(), episodes.mask) and seen.max() == 1
+    assert torch.equal(seen.bool(), episodes.mask)
+    assert seen.max() == 1
 
 
 @pytest.mark.parametrize("draws", [uniforms, TokenNoise])

@@ -39,7 +39,8 @@ def test_contributions_add_up_to_the_score_and_are_0_on_average_on_the_reference
     later = scorer(["p"] * 2, ["aaaa", "bbbbbbbb"], [True] * 2)
     for row, score in enumerate(later.scores):
         assert score == pytest.approx(sum(values[row] for values in later.contributions.values()))
-    assert later.contributions["b"][1] < 0 and later.terms == {"a": [4.0, 0.0], "b": [0.0, 8.0]}
+    assert later.contributions["b"][1] < 0
+    assert later.terms == {"a": [4.0, 0.0], "b": [0.0, 8.0]}
 
 
 def test_all_scales_travel_as_plain_data():
@@ -79,4 +80,5 @@ def test_a_scale_that_few_texts_make_is_warned_of(grades, words):
         Mixture({"grade": (1.0, lambda prompts, completions, **_: list(grades))}),
     )
     scorer.fit_scale(["p"] * len(grades), ["x"] * len(grades))
-    assert words in scorer.warning and bool(words) == bool(scorer.warning)
+    assert words in scorer.warning
+    assert bool(words) == bool(scorer.warning)

@@ -66,7 +66,8 @@ def test_from_tokens_to_returns_each_figure_follows_from_the_ones_before():
         assert np.allclose(it["advantages"], credit, atol=1e-5)
         assert np.allclose(it["returns"], it["advantages"] + it["values"], atol=1e-6)
         assert np.allclose(it["whitened"], (it["advantages"] - batch.mean) / batch.sd, atol=1e-5)
-    assert batch.complete and sum(batch.lengths) == batch.tokens == len(batch.whitened)
+    assert batch.complete
+    assert sum(batch.lengths) == batch.tokens == len(batch.whitened)
     assert math.isclose(np.mean(batch.whitened), 0.0, abs_tol=1e-5)
     assert math.isclose(np.std(batch.whitened), 1.0, abs_tol=1e-5)
 
@@ -76,7 +77,8 @@ def test_the_losses_of_a_step_are_those_of_its_tokens():
     _, metrics, trace = recorded(
         ppo__batch_size=2, ppo__minibatch_size=2, ppo__num_epochs=3, ppo__learning_rate=0.02, ppo__value_clip_range=0.1
     )
-    assert len(trace.episodes) == 2 and [step.epoch for step in trace.steps] == [1, 2, 3]
+    assert len(trace.episodes) == 2
+    assert [step.epoch for step in trace.steps] == [1, 2, 3]
     for place, step in enumerate(trace.steps):
         passes = [item.passes[place] for item in trace.episodes]
         assert [item.step for item in passes] == [place, place]
@@ -99,10 +101,12 @@ def test_the_clipped_tokens_are_as_many_as_the_clip_fraction_of_the_metrics_says
         advantages = np.concatenate([trace.batch.whitened[starts[row] : starts[row + 1]] for row in step.rows])
         ratios = np.exp(step.log_ratios)
         count = int(np.where(advantages > 0, ratios > 1 + eps, ratios < 1 - eps).sum())
-        assert len(ratios) == step.tokens and count == step.clipped
+        assert len(ratios) == step.tokens
+        assert count == step.clipped
         assert step.clip_fraction == pytest.approx(count / step.tokens)
     assert metrics.clip_fraction == pytest.approx(np.mean([step.clip_fraction for step in trace.steps]))
-    assert metrics.clip_fraction > 0 and all(step.after == (len(trace.steps) == 1) for step in trace.steps)
+    assert metrics.clip_fraction > 0
+    assert all(step.after == (len(trace.steps) == 1) for step in trace.steps)
 
 
 @pytest.mark.parametrize("baseline", ["leave_one_out", "group"])
@@ -111,7 +115,8 @@ def test_without_a_critic_an_episode_is_held_against_the_others_of_its_prompt(ba
     rewards = np.split(-trace.settings.kl_coef * np.array(trace.batch.token_kl), np.cumsum(trace.batch.lengths)[:-1])
     earned = np.array([row.sum() for row in rewards]) + trace.batch.scores
     for episode, it in zip(trace.episodes, columns(trace), strict=True):
-        assert not episode.values and not episode.deltas
+        assert not episode.values
+        assert not episode.deltas
         first = episode.row // 4 * 4
         group = earned[first : first + 4]
         if baseline == "group":

@@ -29,11 +29,13 @@ def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
     standby.prepare()
     assert standby.pid == waiting, "one at a time"
     run, process = launcher.start(quick(), outputs, "one", spawn=standby.worker_for)
-    assert process.pid == waiting and standby.pid is None
+    assert process.pid == waiting
+    assert standby.pid is None
     assert run.is_alive(), "also while it is still importing"
     assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
     assert (run.status().state, run.status().pid, run.status().update) == ("finished", waiting, 3)
-    assert not run.is_alive() and launcher.living_runs(outputs) == []
+    assert not run.is_alive()
+    assert launcher.living_runs(outputs) == []
 
 
 @pytest.mark.parametrize("when", ["never prepared", "died while it waited"])
@@ -44,7 +46,8 @@ def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, 
         os.kill(pid, 9)
         wait_until(lambda: standby.pid is None)
     run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
-    assert process.wait(20) == 0 and run.status().state == "finished"
+    assert process.wait(20) == 0
+    assert run.status().state == "finished"
 
 
 def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ended(
@@ -58,13 +61,17 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
     following, _ = launcher.start(config(name="finish"), outputs, "two")
     status = run.status()
-    assert (status.state, status.pid) == ("queued", waiting) and run.is_alive() and queue.waiting(outputs) == ["two"]
+    assert (status.state, status.pid) == ("queued", waiting)
+    assert run.is_alive()
+    assert queue.waiting(outputs) == ["two"]
     wait_until(lambda: processes.stalled(run) > 0.2)
     assert run_state.of(run, run.status()).silent is not None
     launcher.stop(run)
     assert run.status().state == "stopping"
     ended = processes.end(run, grace_seconds=0.1)
-    assert not ended.alive and ended.signals == ("SIGTERM", "SIGKILL") and process.wait(20) == -9
+    assert not ended.alive
+    assert ended.signals == ("SIGTERM", "SIGKILL")
+    assert process.wait(20) == -9
     Supervisor(outputs).look()
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
     wait_until(lambda: following.is_alive() or following.status().ended)

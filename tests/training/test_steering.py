@@ -21,7 +21,7 @@ from playground.training.models import loading, steering_vector
 from playground.training.models.language_model import LanguageModel
 from playground.training.models.steering_vector import SteeringVector
 from playground.training.service.subjects import Subjects
-from tests.nightly import SEEDS, cases
+from tests.nights import SEEDS, cases
 from tests.training import model_checks, snapshots, tiny
 
 CPU = torch.device("cpu")
@@ -115,7 +115,8 @@ def test_the_dial_raises_the_score_one_way_and_lowers_it_the_other_and_changes_n
         assert [item.steering_strength for item in heard] == [strength * turn / 4 for turn in (1, 2, 3, 4)]
         exact = [item.kl_estimates["full"] for item in heard]
         assert exact == sorted(exact) and exact[0] > 0, "log-probs of the reference are those without the vector"
-        assert heard[-1].tokens_trained == 0 and heard[-1].penalised_reward is None
+        assert heard[-1].tokens_trained == 0
+        assert heard[-1].penalised_reward is None
         ends[strength] = heard[-1].raw_score_mean
     assert ends[6.0] > ends[-6.0] + 0.2  # four standard errors
 
@@ -148,11 +149,14 @@ def finished(tmp_path_factory) -> RunDirectory:
 def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):
     folder = finished.latest_checkpoint()
     model, _ = loading.load(folder, CPU)
-    assert model.steering.strength == 2.0 and model.steering.layer == 1
+    assert model.steering.strength == 2.0
+    assert model.steering.layer == 1
     subject = Subjects().named(str(finished.path))
-    assert subject.policy.steering.strength == 2.0 and subject.reference.steering is None
+    assert subject.policy.steering.strength == 2.0
+    assert subject.reference.steering is None
     events = [event for event in finished.all_events() if event.kind == STEERING_VECTOR]
-    assert len(events) == 1 and events[0].data["texts"] == 12
+    assert len(events) == 1
+    assert events[0].data["texts"] == 12
     assert events[0].data["norm"] == pytest.approx(float(model.steering.values.norm()))
     start, _ = loading.load(finished.path.parent / "model", CPU)
     ids = torch.randint(5, 90, (2, 7), generator=torch.Generator().manual_seed(0))

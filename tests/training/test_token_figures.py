@@ -17,7 +17,7 @@ from playground.training.loop.token_figures import LIKELIEST
 from playground.training.models import loading
 from playground.training.models.token_pieces import Pieces, bytes_of
 from playground.training.process.session import Session
-from tests.nightly import cases
+from tests.nights import cases
 from tests.support import config_with
 from tests.training import tiny
 
@@ -87,7 +87,8 @@ def test_what_tokens_have_adds_up_to_what_is_shown_of_the_completion(tmp_path, k
         sample = samples[one.update, one.prompt_id]
         assert (one.seed, one.stage, len(one.pieces)) == (sample.seed, sample.stage, sample.tokens)
         text = "".join(piece for piece in one.pieces if piece != "<eos>")
-        assert text == sample.completion and (one.pieces[-1] == "<eos>") == sample.ended
+        assert text == sample.completion
+        assert (one.pieces[-1] == "<eos>") == sample.ended
         assert sum(one.kl) == pytest.approx(sample.kl, abs=1e-4)
         triples = zip(one.log_probs, one.reference_log_probs, one.kl, strict=True)
         drift = sum(estimate(config.kl.estimator, *triple) for triple in triples)
@@ -104,7 +105,8 @@ def test_the_likeliest_tokens_of_both_stand_behind_the_drawn_one(tmp_path):
     for one in made.run.token_figures():
         for place, options in enumerate(one.choices):
             piece, reference, policy = options[0]
-            assert piece == one.pieces[place] and len(options) <= 2 * LIKELIEST + 1
+            assert piece == one.pieces[place]
+            assert len(options) <= 2 * LIKELIEST + 1
             assert policy == pytest.approx(math.exp(one.log_probs[place]), rel=1e-3, abs=1e-6)
             assert reference == pytest.approx(math.exp(one.reference_log_probs[place]), rel=1e-3, abs=1e-6)
             assert sum(option[2] for option in options) <= 1.001
@@ -112,7 +114,8 @@ def test_the_likeliest_tokens_of_both_stand_behind_the_drawn_one(tmp_path):
 
 def test_the_setting_says_how_many_and_none_is_none(tmp_path):
     none, _ = trained_in(tmp_path / "none", {"evaluation": {**SMALL["evaluation"], "token_samples": 0}})
-    assert not none.run.tokens_path.exists() and none.run.token_figures() == []
+    assert not none.run.tokens_path.exists()
+    assert none.run.token_figures() == []
     more, _ = trained_in(tmp_path / "more", {"evaluation": {**SMALL["evaluation"], "token_samples": 64}})
     assert len(more.run.token_figures()) == 4 * 6, "there are no more prompts than there are"
     for mine, theirs in zip(none.policy.parameters(), more.policy.parameters(), strict=True):
@@ -135,7 +138,8 @@ def test_the_bytes_of_the_shipped_vocabulary_are_those_of_its_text():
     pieces = Pieces(tokens)
     text = " a caf\u00e9 for 5 \u20ac \U0001f642"
     shown = [pieces(token) for token in tokens.encode(text)[1:]]
-    assert "\\x" in "".join(shown) and "\ufffd" not in "".join(shown)
+    assert "\\x" in "".join(shown)
+    assert "\ufffd" not in "".join(shown)
     data = b"".join(
         bytes.fromhex(piece.replace("\\x", "")) if piece.startswith("\\x") else piece.encode() for piece in shown
     )

@@ -46,7 +46,8 @@ def test_an_update_of_one_step_is_measured_after_the_step(family):
         gains.append(advantages[row, :length])
     ratio, gain = torch.cat(ratios), torch.cat(gains)
     clipped = ((gain > 0) & (ratio > 1.2)) | ((gain < 0) & (ratio < 0.8))
-    assert metrics.clip_fraction == pytest.approx(float(clipped.float().mean()), abs=1e-6) and clipped.any()
+    assert metrics.clip_fraction == pytest.approx(float(clipped.float().mean()), abs=1e-6)
+    assert clipped.any()
     assert metrics.ratio_mean == pytest.approx(float(ratio.mean()), rel=1e-4)
     assert metrics.ratio_max == pytest.approx(float(ratio.max()), rel=1e-3)
     assert metrics.update_kl == pytest.approx(float((ratio - 1 - ratio.log()).mean()), rel=1e-3)
@@ -60,7 +61,8 @@ def test_in_the_first_update_of_a_model_that_is_not_small_the_policy_is_its_own_
     monkeypatch.setattr(trainer.reference, "hidden", lambda *ids: asked.append(trainer.updates_done) or hidden(*ids))
     first, second = trainer.update(), trainer.update()
     assert set(asked) == {1}
-    assert set(first.kl_estimates.values()) == {0.0} and second.kl_estimates["full"] > 0
+    assert set(first.kl_estimates.values()) == {0.0}
+    assert second.kl_estimates["full"] > 0
 
 
 def test_an_update_ends_early_once_the_policy_has_moved_far():
@@ -89,7 +91,8 @@ def test_the_adaptive_controller_follows_the_exact_kl():
         metrics = trainer.update()
         assert metrics.kl_coef == by_hand.coef
         by_hand.observe(math.nan, metrics.kl_estimates["full"], 8)
-    assert trainer.kl_controller == by_hand and by_hand.coef < 1.0
+    assert trainer.kl_controller == by_hand
+    assert by_hand.coef < 1.0
 
 
 def shared_and_separate(**changes):
@@ -109,7 +112,8 @@ def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_
 
         trainer.optimizer.step = step
         metrics = trainer.update()
-        assert metrics.grad_norm > 1e-3 and metrics.value_grad_norm > 1e-3
+        assert metrics.grad_norm > 1e-3
+        assert metrics.value_grad_norm > 1e-3
         assert seen == pytest.approx([1e-3] * len(seen), rel=1e-3)
 
 
@@ -152,7 +156,8 @@ def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row
     before = weights(trainer.policy)
     for update in (1, 2):
         metrics = trainer.update()
-        assert metrics.update == update and len(trainer.warnings) == 1
+        assert metrics.update == update
+        assert len(trainer.warnings) == 1
         assert "not finite" in trainer.warnings[0] or "finite number" in trainer.warnings[0]
         json.loads(to_json_line(metrics), parse_constant=lambda word: pytest.fail(word))
         json.dumps(trainer.state()[1], allow_nan=False)
@@ -171,7 +176,8 @@ def test_one_bad_update_is_skipped_and_the_next_one_learns():
     trainer.scorer = good
     before = weights(trainer.policy)
     trainer.update()
-    assert trainer.warnings == [] and not same(before, weights(trainer.policy))
+    assert trainer.warnings == []
+    assert not same(before, weights(trainer.policy))
     poison_rewards(trainer)
     trainer.update()  # counted from 1 again
     trainer.update()

@@ -125,7 +125,9 @@ def test_the_setting_is_a_hard_one(update):
     """Ragged completions, some cut; a reference that is not the policy; scores that differ; no padding sampled."""
     lengths = update.mask.sum(1)
     ended = (update.values["responses"] == END).any(1)
-    assert len(lengths.unique()) > 3 and ended.any() and not ended.all()
+    assert len(lengths.unique()) > 3
+    assert ended.any()
+    assert not ended.all()
     assert (lengths[~ended] == update.mask.shape[1]).all(), "a completion without an end fills the row"
     assert ((update.values["logprobs"] - update.values["ref_logprobs"]) * update.mask).abs().mean() > 0.1
     assert update.values["scores"].std() > 0.1
@@ -184,7 +186,8 @@ def test_policy_losses_of_all_epochs_and_the_weights_after_them_agree(update):
     )
     theirs = update.values["pg_loss_stats"][:, 0, 0]
     torch.testing.assert_close(torch.tensor(steps["policy_loss"]), theirs, **CLOSE)
-    assert abs(theirs[-1] - theirs[0]) > 1e-3 and steps["clip_fraction"][-1] > 0
+    assert abs(theirs[-1] - theirs[0]) > 1e-3
+    assert steps["clip_fraction"][-1] > 0
     moved = 0.0
     weights = (model.parameters() for model in (update.start, policy, update.end))
     for start, mine, their in zip(*weights, strict=True):

@@ -56,7 +56,8 @@ def test_every_update_is_recorded_with_typed_finite_numbers():
     trainer = trl(ppo__num_updates=3, texts=tuple("abcdefgh"))
     heard = run(trainer)
     assert trainer.optimizer_steps == 3 * 2  # one an epoch, none extra although the 8 prompts were used up each time
-    assert [metrics.update for metrics in heard] == [1, 2, 3] and trainer.updates_done == 3
+    assert [metrics.update for metrics in heard] == [1, 2, 3]
+    assert trainer.updates_done == 3
     assert [metrics.episodes for metrics in heard] == [8, 16, 24]
     absent = {"explained_variance", "ratio_max", "value_grad_norm", "tokens_trained", "pairs_ordered"}
     absent |= {"groups_same_score", "seconds_evaluation"}  # of several texts for a prompt; told by the loop
@@ -65,13 +66,15 @@ def test_every_update_is_recorded_with_typed_finite_numbers():
         values = metrics.model_dump()
         assert {name for name, value in values.items() if value is None} == absent
         numbers = [value for value in values.values() if isinstance(value, float)]
-        assert all(map(math.isfinite, numbers)) and len(numbers) > 25
+        assert all(map(math.isfinite, numbers))
+        assert len(numbers) > 25
         assert list(values["terms"]) == ["letter"]
         parts = metrics.seconds_rollout + metrics.seconds_score + metrics.seconds_update
         assert min(metrics.seconds_rollout, metrics.seconds_score, metrics.seconds_update) > 0
         assert parts <= metrics.seconds
     assert [metrics.learning_rate for metrics in heard] == pytest.approx([1e-3, 1e-3 * 2 / 3, 1e-3 / 3])
-    assert heard[0].kl_to_reference == pytest.approx(0, abs=1e-4) and heard[2].kl_to_reference != 0
+    assert heard[0].kl_to_reference == pytest.approx(0, abs=1e-4)
+    assert heard[2].kl_to_reference != 0
     assert heard[0].tokens < heard[1].tokens < heard[2].tokens
 
 
@@ -93,7 +96,8 @@ def test_scores_lengths_and_ends_are_those_of_the_tokens_that_trl_trains_on(pad_
             texts.append(trainer.tokens.decode(ids[:length]))
             ended.append(2 in ids)
             lengths.append(length + (pad_is_eos and 2 in ids))
-        assert any(ended) and not all(ended)
+        assert any(ended)
+        assert not all(ended)
         scores = trainer.scorer([""] * 8, texts, ended).scores
         assert metrics.score_mean == pytest.approx(sum(scores) / 8)
         assert metrics.score_p90 == pytest.approx(float(torch.tensor(scores).double().quantile(0.9)))
@@ -114,7 +118,8 @@ def test_statistics_that_trl_divides_by_the_minibatches_and_by_padding_are_put_r
     for minibatch in (8, 2):
         first = run(trl(ppo__num_updates=1, ppo__num_epochs=1, ppo__minibatch_size=minibatch))[0]
         assert first.ratio_mean == pytest.approx(1, abs=1e-4)
-        assert first.update_kl == pytest.approx(0, abs=1e-6) and first.clip_fraction == 0
+        assert first.update_kl == pytest.approx(0, abs=1e-6)
+        assert first.clip_fraction == 0
     trainer = trl(ppo__num_updates=1, ppo__num_epochs=2, ppo__minibatch_size=2, ppo__learning_rate=1e-2)
     values = {}
     trainer.train(
@@ -175,8 +180,10 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
         trainer.train(after_update)
     assert trainer.updates_done == (3 if where == "after update" else 2)
     end = weights(trainer)
-    assert torch.isfinite(end).all() and not torch.equal(start, end)
-    assert not trainer.policy.training and all(p.grad is None for p in trainer.policy.parameters())
+    assert torch.isfinite(end).all()
+    assert not torch.equal(start, end)
+    assert not trainer.policy.training
+    assert all(p.grad is None for p in trainer.policy.parameters())
     passes = calls["passes"]
     ids = torch.tensor([[1, 3, 4]])
     assert torch.isfinite(trainer.policy.model(input_ids=ids).logits).all()
@@ -234,7 +241,8 @@ def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
 
     monkeypatch.setattr(importlib.metadata, "version", installed)
     reason = engines.availability()
-    assert bool(reason) == bool(words) and words in reason
+    assert bool(reason) == bool(words)
+    assert words in reason
     if reason:
         assert "pip install trl==1.12.0" in reason
         with pytest.raises(InvalidConfig, match="pip install"):
@@ -255,11 +263,13 @@ def test_an_update_that_is_counted_is_recorded_even_if_the_stop_comes_at_its_ver
     trainer.between = between
     with pytest.raises(Stop):
         trainer.train(heard.append)
-    assert [metrics.update for metrics in heard] == [1] and trainer.updates_done == 1
+    assert [metrics.update for metrics in heard] == [1]
+    assert trainer.updates_done == 1
 
 
 def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_taken():
     trainer = trl(ppo__num_updates=3)
     with pytest.raises(TrainingDiverged):
         trainer.train(lambda metrics: trainer.policy.lm_head.weight.register_hook(lambda grad: grad * float("nan")))
-    assert torch.isfinite(weights(trainer)).all() and trainer.updates_done == 1
+    assert torch.isfinite(weights(trainer)).all()
+    assert trainer.updates_done == 1

@@ -14,7 +14,7 @@ from playground.runs.folder.records import UpdateMetrics
 from playground.training.models.language_model import Tokens
 from playground.training.trl_adapter import TRLAdapter, special_tokens
 from playground.training.trl_texts import TRAINERS, Text
-from tests.nightly import SEEDS
+from tests.nights import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, kl
 from tests.training.test_best_of_n import of_best
@@ -89,8 +89,11 @@ def test_every_update_is_recorded_with_its_cost_and_the_rest_of_the_model_stays_
     assert [(item.update, item.episodes) for item in heard] == [(1, 64), (2, 128)]
     share = {"dpo": 1.0, "sft": 0.5}.get(method, 2.0)  # SFT keeps one of eight; the others' epochs
     assert 0 < heard[-1].tokens_trained <= share * heard[-1].tokens
-    assert heard[0].grad_norm > 0 and heard[0].kl_coef == 1.0 and heard[0].explained_variance is None
-    assert heard[0].seconds_rollout > 0 and heard[0].learning_rate > heard[1].learning_rate > 0
+    assert heard[0].grad_norm > 0
+    assert heard[0].kl_coef == 1.0
+    assert heard[0].explained_variance is None
+    assert heard[0].seconds_rollout > 0
+    assert heard[0].learning_rate > heard[1].learning_rate > 0
     assert (heard[-1].pairs_ordered is not None) == (method == "dpo")
     if method == "dpo":
         assert heard[0].policy_loss == pytest.approx(math.log(2), abs=1e-4), "policy and reference agree still"
@@ -135,7 +138,8 @@ def test_rloo_takes_the_prompts_of_our_loop_and_scores_what_was_sampled(monkeypa
     monkeypatch.setattr(made, "scorer", listening)
     run(made)
     prompts = asked[:16]  # the next ones are those that the curves are drawn from
-    assert prompts == [prompts[0]] * 8 + [prompts[8]] * 8 and {prompts[0], prompts[8]} <= {"ab", "bcd"}
+    assert prompts == [prompts[0]] * 8 + [prompts[8]] * 8
+    assert {prompts[0], prompts[8]} <= {"ab", "bcd"}
 
 
 @pytest.mark.parametrize("method", ["dpo", "grpo"])
@@ -151,7 +155,8 @@ def test_it_stops_between_two_passes_and_leaves_a_model_that_can_be_used_but_not
     made.between = between
     with pytest.raises(Stop):
         run(made)
-    assert not made.policy.model.training and all(weight.grad is None for weight in made.policy.parameters())
+    assert not made.policy.model.training
+    assert all(weight.grad is None for weight in made.policy.parameters())
     assert made.state() == (None, {"kl_coef": 1.0, "tokens": made.tokens_done})
     with pytest.raises(RunNotResumable):
         made.restore({}, {})

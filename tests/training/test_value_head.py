@@ -8,7 +8,7 @@ import torch
 
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel
-from tests.nightly import nightly
+from tests.nights import nightly
 from tests.training import toy
 from tests.training.enumerable import CompletionSpace
 

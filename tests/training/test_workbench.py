@@ -38,7 +38,8 @@ def test_texts_and_samples_are_scored_by_every_reward_with_progress(service):
     assert {item["phase"].split(" ")[0] for item in progress} == {"loading", "drawing", "scoring"}
     assert all(0 <= item["done"] <= item["of"] for item in progress)
     assert last["texts"] == {"length": [3.0, 0.0], "sentiment": [3.0, 0.0]}
-    assert len(last["samples"]) == 20 and {len(values) for values in last["reference"].values()} == {20}
+    assert len(last["samples"]) == 20
+    assert {len(values) for values in last["reference"].values()} == {20}
     assert last["reference"]["length"] == [float(len(row["completion"].split())) for row in last["samples"]]
 
 
@@ -49,7 +50,8 @@ def test_asking_again_with_other_weights_or_rewards_draws_nothing_anew(service, 
     monkeypatch.setattr(reward_bench, "measured", lambda name, *rest: measured.append(name) or [0.0])
     changed = config(rewards=[{"kind": "length", "weight": -3, "normalise": True}, {"kind": "repetition"}])
     again = ask(service, changed, ["a"])[-1]
-    assert again["samples"] == first["samples"] and again["reference"]["length"] == first["reference"]["length"]
+    assert again["samples"] == first["samples"]
+    assert again["reference"]["length"] == first["reference"]["length"]
     assert measured == ["length", "repetition", "repetition"]  # the samples' lengths are known
 
 
@@ -73,7 +75,8 @@ def test_drawing_says_how_far_it_is_within_a_batch_too(service, monkeypatch):
     *answers, _ = QUESTIONS["reference-samples"](service, {"reference": trying.reference_of(config(seed=5), 20)})
     assert [item["phase"] for item in answers] == ["loading the model", "drawing 20 samples", "drawing 20 samples"]
     drawing = [item for item in told if item["phase"].startswith("drawing 20 samples, ")]
-    assert len(drawing) > 8 and {item["done"] for item in drawing} == {0, reward_bench.CHUNK}
+    assert len(drawing) > 8
+    assert {item["done"] for item in drawing} == {0, reward_bench.CHUNK}
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from playground.training.loop import evaluation
 from playground.training.models import language_model
 from playground.training.process import progress
 from playground.training.process.session import Session
-from tests.nightly import cases
+from tests.nights import cases
 from tests.service_here import ServiceHere
 
 DEADLINE_SECONDS = 120
@@ -91,7 +91,8 @@ def test_a_run_writes_everything_that_the_format_promises(finished):
     stages = [(sample.stage, sample.update) for sample in finished.samples()]
     assert stages == [("before", 0)] * 12 + [("during", 2)] * 12 + [("after", 3)] * 12
     kinds = [event.kind for event in finished.events()]
-    assert kinds.count("score_scale") == 1 and kinds.count("checkpoint") == 2
+    assert kinds.count("score_scale") == 1
+    assert kinds.count("checkpoint") == 2
     assert [event.seq for event in finished.events()] == list(range(len(kinds)))
     assert finished.latest_checkpoint().name == "update-000003"
     for name in ("metrics", "samples", "events"):
@@ -138,7 +139,8 @@ def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
     prompts.write_text("Review of the film: " + "very " * 300 + "\n")
     status = train_here(tmp_path / "outputs", config(prompts={"source": str(prompts)})).status()
     assert (status.state, status.reason) == ("failed", "invalid")
-    assert "too long" in status.message and "prompts.source" in status.message
+    assert "too long" in status.message
+    assert "prompts.source" in status.message
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +189,8 @@ def test_a_paused_run_records_one_update_when_it_is_asked(outputs, forker):
     assert traces.updates(run) == []
     changes.request_trace(run)
     wait_for(lambda: run.status().update == paused_at + 1 and run.status().state == "paused", "one more update")
-    assert traces.updates(run) == [paused_at + 1] and traces.read(run, paused_at + 1)
+    assert traces.updates(run) == [paused_at + 1]
+    assert traces.read(run, paused_at + 1)
     run.request_stop()
     assert process.wait(DEADLINE_SECONDS) == 3
 
@@ -219,7 +222,8 @@ def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, outputs, 
     wait_for(lambda: run.status().state == "paused", "the second pause")
     run.request_stop()
     assert process.wait(DEADLINE_SECONDS) == 3
-    assert run.status().state == "stopped" and run.latest_checkpoint() is not None
+    assert run.status().state == "stopped"
+    assert run.latest_checkpoint() is not None
 
 
 def test_the_reference_may_be_another_model_or_an_earlier_run(finished, service):
@@ -257,7 +261,8 @@ def test_out_of_memory_ends_with_what_to_change(tmp_path, monkeypatch):
 
     monkeypatch.setattr(worker, "train_policy", fail)
     assert worker.main([str(run.path)]) == 1
-    assert run.status().reason == "out_of_gpu_memory" and "Train with LoRA" in run.status().message
+    assert run.status().reason == "out_of_gpu_memory"
+    assert "Train with LoRA" in run.status().message
 
 
 def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_stopped(tmp_path, monkeypatch):
@@ -272,7 +277,8 @@ def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_s
 
     monkeypatch.setattr(worker.checks, "fetch", fetch)
     assert worker.main([str(run.path)]) == 3
-    assert phases == ["downloading someone/tiny: 1 of 2 MB"] and run.status().state == "stopped"
+    assert phases == ["downloading someone/tiny: 1 of 2 MB"]
+    assert run.status().state == "stopped"
 
 
 @pytest.mark.parametrize(("name", "samples"), [("whole", 64), (launcher.TRIAL, 20)])
@@ -290,15 +296,21 @@ def test_measuring_the_reference_says_how_far_it_is_and_a_trial_measures_what_is
     writer = RunWriter(run, 3)
     monkeypatch.setattr(writer, "set_status", lambda **changed: phases.append(changed["phase"]))
     session = Session(run, made, writer, lambda: None)
-    assert phases and all(phase.startswith("loading the model") for phase in phases)
+    assert phases
+    assert all(phase.startswith("loading the model") for phase in phases)
     phases.clear()
     session.begin()
-    assert phases[0] == "measuring the reference" and phases[-1].endswith(" s left")
+    assert phases[0] == "measuring the reference"
+    assert phases[-1].endswith(" s left")
     shares = [int(phase.split()[3]) for phase in phases[1:]]
-    assert shares == sorted(shares) and len(set(shares)) > 10 and shares[0] < 10
+    assert shares == sorted(shares)
+    assert len(set(shares)) > 10
+    assert shares[0] < 10
     (scale,) = [event for event in run.events() if event.kind == "score_scale"]
-    assert scale.data["samples"] == samples and f"from {samples} texts of the reference" in scale.message
-    assert 0 < scale.data["sd_error"] < scale.data["sd"] and 0 < scale.data["mean_error"] < scale.data["sd"]
+    assert scale.data["samples"] == samples
+    assert f"from {samples} texts of the reference" in scale.message
+    assert 0 < scale.data["sd_error"] < scale.data["sd"]
+    assert 0 < scale.data["mean_error"] < scale.data["sd"]
 
 
 def test_the_first_answers_to_the_fixed_prompts_are_written_with_the_texts_of_the_reference(tmp_path, monkeypatch):
@@ -319,7 +331,8 @@ def test_the_first_answers_to_the_fixed_prompts_are_written_with_the_texts_of_th
     assert [dict(sample) for sample in samples] == alone
     kept = run.token_figures()
     assert [(one.prompt_id, one.pieces) for one in tokens] == [(one.prompt_id, one.pieces) for one in kept]
-    assert len(kept) == 2 and kept[0].log_probs == pytest.approx(tokens[0].log_probs, abs=1e-3)
+    assert len(kept) == 2
+    assert kept[0].log_probs == pytest.approx(tokens[0].log_probs, abs=1e-3)
 
 
 def test_answers_that_are_no_texts_of_the_reference_are_written_by_themselves(tmp_path, monkeypatch):
@@ -329,5 +342,6 @@ def test_answers_that_are_no_texts_of_the_reference_are_written_by_themselves(tm
 
     assert not begins_alike(0), "a small model, whose texts stay what they were"
     monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
-    assert begins_alike(1) and not begins_alike(2, sampling__top_k=4)
+    assert begins_alike(1)
+    assert not begins_alike(2, sampling__top_k=4)
     assert not begins_alike(3, reference={"source": "pocket-2m"})

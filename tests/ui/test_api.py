@@ -74,8 +74,10 @@ def test_the_table_names_what_there_is_with_its_arguments(page):
 def test_the_example_in_python_goes_from_start_to_comparison(page):
     lines = executed(BY_CLIENT, page).splitlines()
     followed = [line for line in lines if re.match(r"(queued|starting|running|finished) \d+ ", line)]
-    assert len(followed) > 2 and followed[-1].startswith("finished 10 ")
-    assert "Score +" in lines[len(followed)] and [line.count(" | ") for line in lines[-3:]] == [2, 2, 2]
+    assert len(followed) > 2
+    assert followed[-1].startswith("finished 10 ")
+    assert "Score +" in lines[len(followed)]
+    assert [line.count(" | ") for line in lines[-3:]] == [2, 2, 2]
 
 
 @pytest.mark.skipif(not shutil.which("curl"), reason="there is no curl")
@@ -86,15 +88,18 @@ def test_the_example_with_curl_starts_one_run_and_compares_it(page):
     done = subprocess.run(["sh", "-c", example], capture_output=True, text=True, timeout=START_SECONDS)
     (made,) = set(page.outputs.glob("kinder-reviews-*")) - before
     data = [json.loads(line[6:]) for line in done.stdout.splitlines() if line.startswith("data: [")]
-    assert all(found[0]["run"] == made.name for found in data) and len(data) > 4
-    assert data[-2][0]["state"] == "finished" and "Score +" in data[-1][0]["outcome"]
+    assert all(found[0]["run"] == made.name for found in data)
+    assert len(data) > 4
+    assert data[-2][0]["state"] == "finished"
+    assert "Score +" in data[-1][0]["outcome"]
     assert len(data[-1][0]["pairs"]) == 1
 
 
 def test_the_example_of_an_agent_runs_an_experiment(page):
     shown = executed(BY_AGENT, page).splitlines()
     assert set(json.loads(shown[0].replace("'", '"'))) == set(page.access.endpoints) - {"follow"}
-    assert [line.split()[0] for line in shown[1:]] == ["0.05", "0.5"] and all("Score" in line for line in shown[1:])
+    assert [line.split()[0] for line in shown[1:]] == ["0.05", "0.5"]
+    assert all("Score" in line for line in shown[1:])
 
 
 def test_the_example_as_the_host_of_a_class_starts_a_run(tmp_path, recorded, monkeypatch):
@@ -143,7 +148,9 @@ def test_settings_by_dotted_names_and_nested_mean_the_same(page, client):
     ]
     runs = [client.predict("kinder-reviews", one, api_name="/start")["run"] for one in settings]
     configs = [flatten(RunDirectory(page.outputs / run).config()) for run in runs]
-    assert configs[0] == configs[1] and configs[0]["rewards"][0]["weight"] == 2.0 and configs[0]["kl.coef"] == 0.4
+    assert configs[0] == configs[1]
+    assert configs[0]["rewards"][0]["weight"] == 2.0
+    assert configs[0]["kl.coef"] == 0.4
     with pytest.raises(AppError, match=r"^kl\.coef: is given twice"):
         client.predict("kinder-reviews", {"kl": {"coef": 1}, "kl.coef": 2}, api_name="/start")
     again = client.predict(f"run:{runs[0]}", {"seed": 7}, api_name="/start")["run"]
@@ -159,15 +166,19 @@ def test_what_a_preset_sets_can_be_set(client):
     assert names[: len(catalog.preset_names())] == catalog.preset_names()
     assert told["settings"]["kl.coef"] == catalog.preset("short-leash").kl.coef
     about = told["help"]["kl.coef"]
-    assert (about["minimum"], about["maximum"], about["unit"]) == (0, 1000, "sd of score per nat") and about["live"]
+    assert (about["minimum"], about["maximum"], about["unit"]) == (0, 1000, "sd of score per nat")
+    assert about["live"]
     assert told["help"]["kl.controller"]["options"] == ["fixed", "adaptive", "ziegler"]
     assert client.predict("short-leash", {"kl.coef": told["settings"]["kl.coef"]}, api_name="/estimate")["verdict"]
 
 
 def test_figures_and_texts_are_of_the_wanted_updates_and_bounded(client, monkeypatch):
     told = client.predict("done", since=38, figures=["score_mean"], api_name="/metrics")
-    assert told["metrics"]["update"] == [39, 40] and list(told["metrics"]) == ["update", "score_mean"]
-    assert told["units"] == {"score_mean": "sd"} and told["updates"] == 40 and told["ended"]
+    assert told["metrics"]["update"] == [39, 40]
+    assert list(told["metrics"]) == ["update", "score_mean"]
+    assert told["units"] == {"score_mean": "sd"}
+    assert told["updates"] == 40
+    assert told["ended"]
     monkeypatch.setattr(answers, "MOST_ROWS", 10)
     assert len(client.predict("done", api_name="/metrics")["metrics"]["update"]) <= 10
     with pytest.raises(AppError, match=r"figures: must be a list of texts \(got str\)\."):
@@ -175,7 +186,8 @@ def test_figures_and_texts_are_of_the_wanted_updates_and_bounded(client, monkeyp
     with pytest.raises(AppError, match=r"figures: There is no figure `x`\. There are: .*kl_to_reference"):
         client.predict("done", figures=["x"], api_name="/metrics")
     newest, first = (client.predict("done", update=update, api_name="/samples") for update in (-1, 0))
-    assert (newest["update"], first["update"]) == (40, 0) and len(first["samples"]) == 64
+    assert (newest["update"], first["update"]) == (40, 0)
+    assert len(first["samples"]) == 64
     assert first["samples"][0]["completion"] == fake_run.completion(0, 0.0)
     with pytest.raises(AppError, match=r"update: The fixed prompts were answered at these updates: 0, .*40"):
         client.predict("done", update=1, api_name="/samples")
@@ -226,9 +238,11 @@ def test_an_agent_gets_json_and_sentences_and_nothing_else_of_gradio(page):
         ("start_run", {}),
         ("follow", {"run": "done", "x": 1}),
     )
-    assert not good[0] and json.loads(good[1])["state"] == "finished"
+    assert not good[0]
+    assert json.loads(good[1])["state"] == "finished"
     assert wrong == (True, "seed: must be a whole number (got 'x').\nkl.coef: must be at least 0 (got -1).")
-    assert private == (True, "Unknown tool for this Gradio app: start_run") and streamed[0]
+    assert private == (True, "Unknown tool for this Gradio app: start_run")
+    assert streamed[0]
     with page.program() as program:
         for method, path in (("GET", "sse"), ("POST", "messages/"), ("GET", "schema"), ("POST", "http/")):
             assert program.request(method, f"gradio_api/mcp/{path}").status_code == 404
@@ -260,7 +274,8 @@ def test_the_app_as_it_is_started_trains_for_a_script_and_for_an_agent(tmp_path)
             ended, compared = asked(url, ("status", {"run": theirs, "wait": 50}), ("compare", {"run": theirs}))
             assert json.loads(ended[1])["state"] == "finished", ended
             for found in (script.predict(mine, api_name="/compare"), json.loads(compared[1])):
-                assert len(found["pairs"]) == 8 and "on 8 prompts" in found["outcome"]
+                assert len(found["pairs"]) == 8
+                assert "on 8 prompts" in found["outcome"]
             script.close()
         finally:
             process.terminate()

@@ -239,7 +239,8 @@ def delete_after_confirmation(page, site, row):
     more(row, "Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(row).to_have_count(0)
-    assert not (site.outputs / "middle").exists() and list((site.outputs / history.BIN).glob("middle-*"))
+    assert not (site.outputs / "middle").exists()
+    assert list((site.outputs / history.BIN).glob("middle-*"))
     page.get_by_role("link", name="Train").click()
     choose_preset(page, "kinder-reviews")
 
@@ -315,7 +316,8 @@ def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_p
     expect(page.locator("table.runs .tick input:checked")).to_have_count(2)
     page.get_by_role("button", name="Compare their texts").click()
     expect(page.locator("#compare .outcome")).to_contain_text("against the other run on 64 prompts")
-    assert "run=right" in page.url and "with=left" in page.url
+    assert "run=right" in page.url
+    assert "with=left" in page.url
     heads = page.locator("table.compare thead th")
     expect(heads).to_contain_text(
         ["Prompt", "Kinder reviews (the other)", "Kinder reviews", "Score", "Distance (KL)", "Tokens"]

@@ -8,7 +8,7 @@ pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from playground.setup import catalog
-from tests.nightly import cases
+from tests.nights import cases
 from tests.ui import fake_run
 from tests.ui.conftest import Site, go, open_section
 
@@ -48,7 +48,8 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
         page.locator(".all-settings summary").click()
     page.locator(".all-settings pre", has_text="coef: 0.25").wait_for()  # of a recording too
     look = page.locator(".step [data-key=look]")  # beside the run for those who have no form, else in the form
-    assert look.is_visible() == in_class and page.locator("#story").is_visible() != in_class
+    assert look.is_visible() == in_class
+    assert page.locator("#story").is_visible() != in_class
     if in_class:
         assert "ress Start" not in page.evaluate("document.body.textContent"), "a watcher is asked to start a run"
     go(page, "train", run="failed")
@@ -62,7 +63,8 @@ def test_each_sees_runs_of_the_host_and_what_they_may_do_and_why_not(shared, mak
         page.get_by_role("button", name="Start training").wait_for()
         page.locator(".caps summary").click()
         caps = page.locator(".caps").inner_text()
-        assert "30 minutes" in caps and "500 updates" in caps
+        assert "30 minutes" in caps
+        assert "500 updates" in caps
         assert page.locator("#controls .off-note").count() == 0
         assert page.locator(".notice-actions [data-key=resume]:visible").count() == 0  # another visitor's run
     page.get_by_role("link", name="Rewards").click()
@@ -104,7 +106,8 @@ def test_the_host_may_do_it_and_sees_what_to_hand_out(shared, make_page):
     page = make_page()
     page.goto(f"{shared.url}host?token={TOKEN}")
     page.wait_for_function("document.documentElement.dataset.role === 'host'")
-    assert page.url == shared.url and TOKEN not in page.content()
+    assert page.url == shared.url
+    assert TOKEN not in page.content()
     assert page.locator("#controls").is_visible()
     go(page, "train", run="failed")
     page.locator(".notice-actions [data-key=again]").wait_for()

@@ -133,7 +133,8 @@ def test_starts_while_a_run_trains_wait_their_turn(site, make_page, begin):
     first = run_in_view(page)
     expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator("#needs .queue-why")).to_have_text(WAITS)
-    assert [run.id for run in launcher.living_runs(site.outputs)] == [first] and not queue.waiting(site.outputs)
+    assert [run.id for run in launcher.living_runs(site.outputs)] == [first]
+    assert not queue.waiting(site.outputs)
     page.locator("#start").click()
     expect(page.locator(TITLE)).to_contain_text("Waiting: 1 run before it")
     second = run_in_view(page)

@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from playground.setup import catalog
-from tests.nightly import cases
+from tests.nights import cases
 from tests.ui.conftest import HEIGHT, PROJECT, Site, choose_preset, close_sections, go, open_section, visit
 
 pytest.importorskip("playwright.sync_api")

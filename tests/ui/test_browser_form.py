@@ -157,7 +157,8 @@ def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_i
     expect(panel.locator(".answers tbody tr")).to_have_count(8)
     expect(panel.locator(".update .tryout-facts")).to_contain_text("for 40 updates")
     expect(page.locator("#needs summary").first).to_contain_text("(measured)")
-    assert history.list_runs(site.outputs) == [] and not (site.outputs / launcher.TRIAL).exists()
+    assert history.list_runs(site.outputs) == []
+    assert not (site.outputs / launcher.TRIAL).exists()
     assert len(trial.timed(site.outputs)) == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     panel.get_by_role("button", name="Close the check").click()

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from playground.runs.folder.directory import RunDirectory
-from tests.nightly import cases
+from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import visit

@@ -34,7 +34,8 @@ def test_at_first_the_form_has_six_controls_and_the_rest_is_one_press_away(site,
     page = visit(make_page(height=900), site)
     form, switch = page.locator("#controls"), page.locator(".all-settings-switch")
     assert form.bounding_box()["width"] == 300
-    assert len(form.evaluate(CONTROLS)) == 6 and form.evaluate(WORDS) <= 75
+    assert len(form.evaluate(CONTROLS)) == 6
+    assert form.evaluate(WORDS) <= 75
     for hidden in ("#field-method", "#knob-ppo-num_updates", ".check-first", ".needs-body", ".measured"):
         expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
     page.locator(LEASH).fill("0.5")
@@ -118,7 +119,8 @@ def test_the_leash_is_that_of_the_run_and_a_key_that_is_held_is_one_change(site,
     slider.evaluate(HELD)
     expect(said(page, "kl.coef")).to_have_text(re.compile(r"Set after update \d+."))
     value = float(page.locator(LEASH).input_value())
-    assert value < 0.25 and [edit.value for edit in changes.edits_of(run.all_events())] == [value]
+    assert value < 0.25
+    assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
     assert page.locator("#start").bounding_box() == before
     page.locator("#preset select").select_option("no-leash")  # for the next run; this one keeps its leash
     expect(said(page, "kl.coef")).to_contain_text("Next run: 0.")

@@ -69,8 +69,10 @@ def test_a_whole_lesson_by_keyboard_with_recordings(site, make_page):
     key("Enter")
     expect(page.get_by_role("heading", name="Two runs")).to_be_focused()
     expect(page.locator("#run-title")).to_have_text("No run yet")
-    assert page.locator("#preset").is_hidden() and page.locator(".section-names").is_hidden()
-    assert page.locator("[data-chart=kl]").is_hidden() and page.locator(".counts").is_hidden()
+    assert page.locator("#preset").is_hidden()
+    assert page.locator(".section-names").is_hidden()
+    assert page.locator("[data-chart=kl]").is_hidden()
+    assert page.locator(".counts").is_hidden()
     tab_to(page, page.get_by_role("radio").first)
     key("Space")  # the wrong one
     tab_to(page, page.locator("#lesson-why"))
@@ -134,8 +136,10 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
     with page.expect_download() as saving:
         page.get_by_role("button", name="Save my answers as a page").click()
     text = saving.value.path().read_text(encoding="utf-8")
-    assert "They become kind" in text and "Kind are 64 of 64." in text
-    assert "&lt;script&gt;" in text and "<script" not in text
+    assert "They become kind" in text
+    assert "Kind are 64 of 64." in text
+    assert "&lt;script&gt;" in text
+    assert "<script" not in text
 
 
 def test_a_curve_is_drawn_with_a_pointer_and_the_run_is_laid_over_it(lesson):
@@ -170,7 +174,8 @@ def test_a_named_shape_draws_itself_and_only_looking_is_a_way_too(lesson):
     page.get_by_role("button", name="stays", exact=True).press("Enter")
     expect(page.locator("svg.drawable")).to_have_attribute("aria-label", "Your drawing: stays")
     places = page.locator("svg.drawable polyline").get_attribute("points").split()
-    assert len(places) == 41 and len({place.split(",")[1] for place in places}) == 1
+    assert len(places) == 41
+    assert len({place.split(",")[1] for place in places}) == 1
     press(page, "Only look")
     expect(page.locator(".lesson-behind")).to_contain_text("You only look.")
     press(page, "Play the recording")

@@ -127,7 +127,8 @@ def look_at_every_screen(page):
         assert page.evaluate(OVERLAPS) == [], (width, height)
         assert page.evaluate(SMALLER_THAN, letters) == [], (width, height)
         stage = page.locator('[data-chart="score"] .stage').bounding_box()
-        assert stage["width"] > 0.3 * width and stage["height"] > 100
+        assert stage["width"] > 0.3 * width
+        assert stage["height"] > 100
         texts_box = page.locator(".texts-now").bounding_box()
         assert texts_box["x"] + texts_box["width"] > 0.98 * width  # the whole width is used
 

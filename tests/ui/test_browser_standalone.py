@@ -49,7 +49,8 @@ def recordings(tmp_path_factory):
 def written(tmp_path_factory, recordings):
     root = tmp_path_factory.mktemp("served")
     found = site.write(root / "some" / "path", routes.routes, recordings, "https://example.org/playground")
-    assert found.num_runs == 3 and found.num_bytes < 6_500_000  # with the ten mystery runs
+    assert found.num_runs == 3
+    assert found.num_bytes < 6_500_000
     return root
 
 
@@ -189,7 +190,9 @@ def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_netwo
     file = tmp_path / "run.html"
     standalone_commands.replay("mine", file, tmp_path)
     said = capsys.readouterr()
-    assert said.out.strip() == str(file) and "MB" in said.err and file.stat().st_size < 3_000_000
+    assert said.out.strip() == str(file)
+    assert "MB" in said.err
+    assert file.stat().st_size < 3_000_000
     page = make_page(forgive=[f"request to {file.as_uri()}"])
     browser.set_offline(True)
     try:
@@ -211,6 +214,7 @@ def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_netwo
         page.get_by_role("link", name="Compare").click()
         chosen(page, ".compare-view .outcome", "Score +")
         assert page.get_by_label("Run", exact=True).locator("option:checked").inner_text() == f"{HOSTILE}, recorded"
-        assert page.evaluate("window.taken") is None and page.title() == "RLHF Playground"
+        assert page.evaluate("window.taken") is None
+        assert page.title() == "RLHF Playground"
     finally:
         browser.set_offline(False)

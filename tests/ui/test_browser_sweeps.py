@@ -32,7 +32,8 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page)
 
     panel = page.get_by_role("region", name="Sweep", exact=True)
     panel.get_by_text("2 of 2 done", exact=True).wait_for()
-    assert "sweep=leash" in page.url and answer.is_hidden()
+    assert "sweep=leash" in page.url
+    assert answer.is_hidden()
     rows = panel.locator(".sweep-table tbody tr")
     panel.get_by_text("1 seed: no interval", exact=True).first.wait_for()
     assert [row.locator("td").nth(1).inner_text() for row in rows.all()] == ["0.1", "0.5"]
@@ -44,11 +45,13 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page)
     answer.get_by_role("button", name="Cancel").click()
 
     name = page.locator("[data-key='toggle leash']")
-    assert name.get_attribute("aria-expanded") == "true" and page.locator("tr.in-sweep").count() == 2
+    assert name.get_attribute("aria-expanded") == "true"
+    assert page.locator("tr.in-sweep").count() == 2
     name.focus()
     page.keyboard.press("Enter")
     panel.wait_for(state="hidden")
-    assert page.locator("tr.in-sweep").count() == 0 and name.get_attribute("aria-expanded") == "false"
+    assert page.locator("tr.in-sweep").count() == 0
+    assert name.get_attribute("aria-expanded") == "false"
     assert name.evaluate("button => button === document.activeElement")
 
 

@@ -117,11 +117,14 @@ def test_which_text_is_which_is_said_only_once_it_is_shown(served, host):
     begin(host)
     phone = joined(host, served)
     step = phone.step()
-    assert step["vote"]["tally"] is None and all("after" not in pair for pair in step["vote"]["pairs"])
+    assert step["vote"]["tally"] is None
+    assert all("after" not in pair for pair in step["vote"]["pairs"])
     for number, value in votes_on(step):
         phone.post("class/answer", {"step": step["id"], "item": number, "value": value})
     seen = json.loads(host.get("class/front?screen=1"))
-    assert "votes" not in seen and seen["step"]["vote"]["tally"] is None and seen["step"]["vote"]["pairs"] == []
+    assert "votes" not in seen
+    assert seen["step"]["vote"]["tally"] is None
+    assert seen["step"]["vote"]["pairs"] == []
     host.post("class/lead", {"do": "show", "step": step["id"]})
     refused = phone.post(
         "class/answer", {"step": step["id"], "item": step["vote"]["pairs"][0]["number"], "value": "tie"}
@@ -159,7 +162,8 @@ def test_what_is_compared_is_hidden_until_it_is_shown_and_then_named(served, hos
         phone.post("class/answer", {"step": step["id"], "item": pair["number"], "value": value})
     host.post("class/lead", {"do": "show", "step": step["id"]})
     shown = phone.step()["vote"]
-    assert shown["sides"][1] == wins and f"The text {wins} wins 100\u00a0%" in shown["tally"]["said"][-1]
+    assert shown["sides"][1] == wins
+    assert f"The text {wins} wins 100\u00a0%" in shown["tally"]["said"][-1]
     assert all(pair[pair["after"]] == texts[1] for pair in shown["pairs"])
 
 
@@ -168,7 +172,8 @@ def test_while_texts_are_written_everyone_hears_that_a_vote_comes_and_also_if_it
     host.post("class/lead", {"do": "vote", "what": "texts", "source": "pocket-1m"})
     wait_until(lambda: json.loads(host.get("class/front"))["step"]["vote"]["wait"] == votes.NOT_COME, 60)
     front = json.loads(host.get("class/front"))
-    assert "no two different texts" in front["votes"]["problem"] and front["step"]["state"] == "closed"
+    assert "no two different texts" in front["votes"]["problem"]
+    assert front["step"]["state"] == "closed"
     seen = phone.step()["vote"]
     assert (seen["wait"], seen["pairs"], seen["title"]) == (votes.NOT_COME, [], "Which text is better?")
 
@@ -198,7 +203,8 @@ def test_a_judge_learns_from_the_votes_and_its_file_is_there_to_take_away(served
     assert json.loads(host.get("class/votes"))["judges"] == []  # they stand with the vote
     assert made == {"error": "", "made": f"class-{step['id']}"}
     (judge,) = json.loads(host.get("class/front"))["votes"]["judges"]
-    assert judge["name"] == made["made"] and judge["said"]
+    assert judge["name"] == made["made"]
+    assert judge["said"]
     pairs, _ = preferences.read_file(str(served.outputs / "class-votes" / f"{made['made']}.jsonl"))
     assert all(len(pair.chosen) > len(pair.rejected) for pair in pairs)
     refused = host.post("class/lead", {"do": "train_on_votes", "judge": "pocket-agreeable"})

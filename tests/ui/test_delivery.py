@@ -80,14 +80,18 @@ def test_who_is_asking_is_told_plainly(site):
 @pytest.mark.parametrize(("status", "kind"), [(200, "text/event-stream"), (200, "font/woff2"), (304, "text/html")])
 def test_a_stream_passes_message_by_message_and_what_is_no_text_as_it_is(status, kind):
     start, first, half, second = sent("/live/one", TEXT, status=status, kind=kind)
-    assert half == "half" and first["body"] + second["body"] == TEXT and len(start["headers"]) == 1
+    assert half == "half"
+    assert first["body"] + second["body"] == TEXT
+    assert len(start["headers"]) == 1
 
 
 def test_an_answer_in_parts_is_compressed_as_a_whole_and_says_its_length():
     half, start, whole = sent("/live/one/compare", TEXT, kind="application/json")
     headers = dict(start["headers"])
-    assert half == "half" and brotli.decompress(whole["body"]) == TEXT
-    assert headers[b"content-length"] == str(len(whole["body"])).encode() and headers[b"vary"] == b"Accept-Encoding"
+    assert half == "half"
+    assert brotli.decompress(whole["body"]) == TEXT
+    assert headers[b"content-length"] == str(len(whole["body"])).encode()
+    assert headers[b"vary"] == b"Accept-Encoding"
     assert sent("/live/one/compare", b"short")[-1]["body"] == b"short"
 
 
@@ -119,7 +123,8 @@ def test_files_are_compressed_better_once_they_are_asked_for_again():
 
 def test_what_several_parts_offer_is_in_the_page_once(site):
     offered = {one["kind"] for one in form_parts.lists(Access("space"))["kinds"]}
-    assert offered and offered.isdisjoint(LIMITS["space"].refused_rewards)
+    assert offered
+    assert offered.isdisjoint(LIMITS["space"].refused_rewards)
     lists = form_parts.lists(Access())
     assert len(lists["functions"]) == len(FUNCTIONS)
     text = asked(site, "", None)[1].decode()
@@ -129,7 +134,8 @@ def test_what_several_parts_offer_is_in_the_page_once(site):
 
 def test_gradios_lists_are_read_and_no_list_is_no_fault(tmp_path, monkeypatch):
     named = gradio_files.needed_by(["button", "html"])
-    assert len(named) > 20 and all((gradio_files.FOLDER / name).is_file() for name in named)
+    assert len(named) > 20
+    assert all((gradio_files.FOLDER / name).is_file() for name in named)
     assert {name for name in gradio_files.needed_by(["slider"])} - set(named)
     (tmp_path / "assets").mkdir()
     (tmp_path / "index.html").write_text('<script src="./assets/index-1.js">')
@@ -154,7 +160,8 @@ def test_scripts_of_other_pages_wait_until_they_are_opened(site, make_page):
     def came(name):
         return any(address.endswith(own_files.address(name)) for address in addresses)
 
-    assert came("train/run_view.js") and not any(came(name) for name in PAGES.values())
+    assert came("train/run_view.js")
+    assert not any(came(name) for name in PAGES.values())
     for tab, name in PAGES.items():
         go(opened, tab)
         opened.locator(f"#page-{tab} h2:visible").first.wait_for()
@@ -205,5 +212,6 @@ def test_page_ahead_is_html_that_holds_no_markup_of_its_lists(monkeypatch, tmp_p
     monkeypatch.setattr(page.components, "modules", lambda demo, name: [])
 
     text = page.ahead(SimpleNamespace(config={"components": []}), Access())
-    assert text.count("</script>") == 2 and "<b>" not in text
+    assert text.count("</script>") == 2
+    assert "<b>" not in text
     assert json.loads(re.search(r'id="lists">(.*)</script>', text)[1]) == {"kinds": ["</script><b>"]}

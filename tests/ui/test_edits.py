@@ -76,7 +76,8 @@ def test_what_no_link_can_carry_is_said():
     python = changed(rewards=[{"kind": "python", "code": "def reward(prompt, completion):\n    return 1\n"}])
     for config, words in ((long, "too long for a link"), (python, "stranger's code")):
         notes = filling.notes_on("kinder-reviews", config, BASE, [])
-        assert notes["link"] == "" and words in notes["no_link"]
+        assert notes["link"] == ""
+        assert words in notes["no_link"]
         assert edits.from_text(notes["kept"], BASE, LOCAL, from_link=False) == config  # after a reload
 
 
@@ -86,7 +87,8 @@ def at_load(tmp_path, given=None, mode="local", role=Role.HOST, **query):
 
 def test_a_page_opened_from_a_link_begins_with_its_settings(tmp_path):
     found = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,seed:3")
-    assert (found.values["kl.coef"], found.values["seed"]) == (0.5, 3) and "seed: 3" in found.text
+    assert (found.values["kl.coef"], found.values["seed"]) == (0.5, 3)
+    assert "seed: 3" in found.text
     assert found.notes["restored"] == {"kept": False, "count": 2, "use": {"seed": 0, "kl.coef": 0.0}}
     assert [item["field"] for item in found.notes["differences"]] == ["seed", "kl.coef"]
     assert at_load(tmp_path, preset="no-leash").notes.get("restored") is None
@@ -94,7 +96,8 @@ def test_a_page_opened_from_a_link_begins_with_its_settings(tmp_path):
 
 def test_a_link_that_says_too_much_is_refused_and_the_preset_stays(tmp_path):
     found = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,kl.coeff:1")
-    assert found.values["kl.coef"] == 0.0 and found.notes["problems"] == []
+    assert found.values["kl.coef"] == 0.0
+    assert found.notes["problems"] == []
     assert [item["field"] for item in found.notes["restored"]["refused"]] == ["kl.coeff"]
     found = at_load(tmp_path, mode="space", role=Role.VISITOR, set="ppo.num_updates:5000")
     assert "public page" in found.notes["restored"]["refused"][0]["message"]
@@ -103,7 +106,8 @@ def test_a_link_that_says_too_much_is_refused_and_the_preset_stays(tmp_path):
 def test_who_only_watches_gets_the_preset_as_it_is(tmp_path):
     kept = {"address": " kl.coef:0.5", "preset": "kinder-reviews", "kept": "seed:5"}
     found = at_load(tmp_path, kept, mode="classroom", role=Role.VISITOR, set="kl.coef:0.5")
-    assert (found.values["kl.coef"], found.values["seed"]) == (0.25, 0) and "restored" not in found.notes
+    assert (found.values["kl.coef"], found.values["seed"]) == (0.25, 0)
+    assert "restored" not in found.notes
 
 
 def test_what_was_kept_comes_back_after_a_reload_and_only_in_the_same_address(tmp_path):
@@ -121,5 +125,7 @@ def test_a_preset_or_run_that_is_not_there_is_said_and_the_form_has_its_values(t
     for chosen in ("kinder-revues", "run:../../etc", "run:deleted", "presets/kinder-reviews.yaml"):
         found = at_load(tmp_path, preset=chosen)
         (problem,) = found.notes["problems"]
-        assert problem["field"] == "preset" and problem["message"].endswith((".", "?"))
-        assert found.start == "Fix 1 setting to start" and found.values["kl.coef"] == 0.25
+        assert problem["field"] == "preset"
+        assert problem["message"].endswith((".", "?"))
+        assert found.start == "Fix 1 setting to start"
+        assert found.values["kl.coef"] == 0.25

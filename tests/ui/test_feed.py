@@ -82,7 +82,8 @@ def test_a_viewer_hears_of_another_name_of_the_run(started):
     run.write_label("Third try", "")
     title = {"title": "Third try", "told": "Kinder reviews", "note": ""}
     assert live.poll() == {"run": {**title, "story": f"Kinder reviews: {config.about.story}"}}
-    assert live.snapshot()["run"]["title"] == "Third try" and live.poll() is None
+    assert live.snapshot()["run"]["title"] == "Third try"
+    assert live.poll() is None
 
 
 def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, play):
@@ -92,8 +93,11 @@ def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, play):
         stream = view()
         kind, _, data = await message(stream)
         assert kind == "snapshot"
-        assert data["run"]["title"] == "Kinder reviews" and data["status"]["state"] == "running"
-        assert data["metrics"]["update"] == [1] and len(data["prompts"]) == 8 and data["updates"] == [0]
+        assert data["run"]["title"] == "Kinder reviews"
+        assert data["status"]["state"] == "running"
+        assert data["metrics"]["update"] == [1]
+        assert len(data["prompts"]) == 8
+        assert data["updates"] == [0]
         writer.metrics(fake_run.metrics(2, config, 4.0))
         writer.samples(fake_run.samples(2, 40, 8, 0.1))
         seen = {}
@@ -102,7 +106,8 @@ def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, play):
             assert kind == "delta"
             seen.update(data)
         assert seen["metrics"]["update"] == [2]
-        assert seen["updates"] == [0, 2] and seen["moments"][0]["update"] == 2
+        assert seen["updates"] == [0, 2]
+        assert seen["moments"][0]["update"] == 2
 
     play(scene)
 
@@ -118,19 +123,24 @@ def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, play):
     async def scene(hub, view):
         stream = view()
         _, _, data = await message(stream)
-        assert data["metrics"]["update"] == [1, 2, 3, 4] and data["updates"] == [0, 4]
+        assert data["metrics"]["update"] == [1, 2, 3, 4]
+        assert data["updates"] == [0, 4]
         again = RunWriter(run, 40, attempt=2)
         again.set_status(update=2)
         again.event("resumed", "Resumed after update 2.", checkpoint="update-000002", seconds=5.0)
         kind, _, data = await message_with(stream, "metrics")  # perhaps behind one of the status
-        assert kind == "snapshot" and data["metrics"]["update"] == [1, 2] and data["updates"] == [0]
+        assert kind == "snapshot"
+        assert data["metrics"]["update"] == [1, 2]
+        assert data["updates"] == [0]
         assert [item["update"] for item in data["events"] if item["kind"] == "edit"] == []
         assert data["live"]["kl.coef"] == config.kl.coef
         again.metrics(fake_run.metrics(3, config, 9.0))
         kind, _, data = await message_with(stream, "metrics")
-        assert kind == "delta" and data["metrics"]["update"] == [3]
+        assert kind == "delta"
+        assert data["metrics"]["update"] == [3]
         _, _, data = await message(view())
-        assert data["metrics"]["update"] == [1, 2, 3] and data["metrics"]["seconds"][-1] == 9.0
+        assert data["metrics"]["update"] == [1, 2, 3]
+        assert data["metrics"]["seconds"][-1] == 9.0
 
     play(scene)
 
@@ -144,11 +154,13 @@ def test_many_viewers_share_one_tailer_and_its_bytes(started, play, monkeypatch)
 
     async def scene(hub, view):
         streams = [view() for _ in range(30)]
-        assert len({await anext(stream) for stream in streams}) == 1 and hub.watched == 1
+        assert len({await anext(stream) for stream in streams}) == 1
+        assert hub.watched == 1
         writer.metrics(fake_run.metrics(2, config, 4.0))
         async with asyncio.timeout(10):
             second = await asyncio.gather(*(anext(stream) for stream in streams))
-        assert len(set(second)) == 1 and made == [1]
+        assert len(set(second)) == 1
+        assert made == [1]
 
     play(scene)
 
@@ -173,12 +185,14 @@ def test_long_runs_that_are_being_opened_hold_up_no_other(started, play, tmp_pat
         writer.metrics(fake_run.metrics(2, config, 4.0))
         try:
             _, _, data = await message_with(stream, "metrics")
-            assert data["metrics"]["update"] == [2] and not any(task.done() for task in tasks)
+            assert data["metrics"]["update"] == [2]
+            assert not any(task.done() for task in tasks)
             tasks[0].cancel()  # the first who asked for this one goes away
         finally:
             go_on.set()
         channels = await asyncio.gather(*tasks[1:])
-        assert len({channel.feed.id for channel in channels}) == many and hub.watched == many + 1
+        assert len({channel.feed.id for channel in channels}) == many
+        assert hub.watched == many + 1
 
     play(scene)
 
@@ -206,9 +220,11 @@ def test_a_viewer_that_comes_back_gets_only_what_it_missed(started, play):
         writer.metrics(fake_run.metrics(2, config, 4.0))
         await message(staying)
         kind, _, data = await message(view(cursor=cursor))
-        assert kind == "delta" and data["metrics"]["update"] == [2]
+        assert kind == "delta"
+        assert data["metrics"]["update"] == [2]
         kind, _, data = await message(view(cursor="00000000-1"))
-        assert kind == "snapshot" and data["metrics"]["update"] == [1, 2]
+        assert kind == "snapshot"
+        assert data["metrics"]["update"] == [1, 2]
 
     play(scene)
 

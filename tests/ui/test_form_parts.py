@@ -33,10 +33,13 @@ def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
     outputs = tmp_path / "outputs"
     kept = uploads.keep(write(tmp_path, "my <b>films.csv", "id,prompt\n1,ab\n2,cd\n"), outputs)
     again = uploads.keep(write(tmp_path, "my <b>films.csv", "id,prompt\n1,ab\n2,cd\n"), outputs)
-    assert kept == again and [path.name for path in (outputs / "uploads").iterdir()] == [kept.path.name]
-    assert kept.path.name.endswith("-my-b-films.csv") and kept.path.is_absolute()
+    assert kept == again
+    assert [path.name for path in (outputs / "uploads").iterdir()] == [kept.path.name]
+    assert kept.path.name.endswith("-my-b-films.csv")
+    assert kept.path.is_absolute()
     assert (kept.columns, kept.column) == (("id", "prompt"), "prompt")
-    assert kept.sentence.startswith("my <b>films.csv: 2 rows") and "`prompt`" in kept.sentence
+    assert kept.sentence.startswith("my <b>films.csv: 2 rows")
+    assert "`prompt`" in kept.sentence
     assert readable(str(kept.path))
 
 
@@ -66,18 +69,22 @@ BOMB = gzip.compress(b'{"prompt": "%s"}\n' % (b"a" * 500_000) * 41, mtime=0)
 )
 def test_an_upload_that_cannot_be_used_is_not_kept_and_the_form_stays(tmp_path, name, data, message):
     note, chosen = form_parts.taken(str(write(tmp_path, name, data)), tmp_path / "outputs")
-    assert message in note["problem"] and chosen == {}
+    assert message in note["problem"]
+    assert chosen == {}
     assert not (tmp_path / "outputs" / "uploads").exists()
 
 
 def test_an_upload_fills_source_and_column_and_of_claims_no_column_is_read(tmp_path):
     _, chosen = form_parts.taken(str(write(tmp_path, "a.csv", "x,text\n1,ab\n")), tmp_path)
     source, column = chosen["prompts.source"], chosen["prompts.column"]
-    assert (tmp_path / source.value).is_file() and ("a.csv", source.value) in source.choices
-    assert column.value == "text" and [choice[1] for choice in column.choices] == ["x", "text"]
+    assert (tmp_path / source.value).is_file()
+    assert ("a.csv", source.value) in source.choices
+    assert column.value == "text"
+    assert [choice[1] for choice in column.choices] == ["x", "text"]
     rows = "question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(10))
     note, chosen = form_parts.taken(str(write(tmp_path, "mine.csv", rows)), tmp_path)
-    assert chosen["prompts.column"].value == "" and "claims" in note["sentence"]
+    assert chosen["prompts.column"].value == ""
+    assert "claims" in note["sentence"]
     assert readable(str(tmp_path / chosen["prompts.source"].value))
 
 
@@ -87,10 +94,12 @@ def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path, m
     assert form_parts.needs(config, config, tmp_path)["problem"] == ""
     assert "cuda:77" in form_parts.needs(small_config(device="cuda:77"), config, tmp_path)["problem"]
     found = form_parts.needs(suggested, suggested, tmp_path)
-    assert "HF_HUB_OFFLINE forbids" in found["problem"] and "verdict" not in found
+    assert "HF_HUB_OFFLINE forbids" in found["problem"]
+    assert "verdict" not in found
     monkeypatch.setattr(checks, "require_in_reach", lambda config, outputs: None)  # as if the hub could be asked
     found = form_parts.needs(suggested, suggested, tmp_path)
-    assert found["problem"] == "" and found["download"]["source"] == "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
+    assert found["problem"] == ""
+    assert found["download"]["source"] == "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
 
 
 def test_a_chosen_model_is_offered_what_fits_it_and_the_presets_own_is_not(tmp_path):
@@ -99,7 +108,8 @@ def test_a_chosen_model_is_offered_what_fits_it_and_the_presets_own_is_not(tmp_p
     assert form_parts.needs(smaller, base, tmp_path)["fit"] is None  # it fits
     off = smaller.model_copy(update={"ppo": base.ppo.model_copy(update={"learning_rate": 0.05})})
     found = form_parts.needs(off, base, tmp_path)
-    assert found["model"] == "pocket-1m" and found["fit"]["values"] == {"ppo.learning_rate": 2e-4}
+    assert found["model"] == "pocket-1m"
+    assert found["fit"]["values"] == {"ppo.learning_rate": 2e-4}
     assert [(item["label"], item["after"]) for item in found["fit"]["differences"]] == [("Learning rate", "0.0002")]
     assert form_parts.needs(off, off, tmp_path)["fit"] is None
 
@@ -110,7 +120,8 @@ def checked(part: str, outputs: Path, read: Any = small_config, service: Any = N
 
 def test_each_part_of_the_check_answers(tmp_path):
     first, last = checked("model", tmp_path)
-    assert first["state"] == "asking" and (last["part"], last["state"]) == ("model", "done")
+    assert first["state"] == "asking"
+    assert (last["part"], last["state"]) == ("model", "done")
     assert checked("prompts", tmp_path)[-1]["found"]["form"] == "chat"
     config = small_config(rewards=[{"kind": "length", "target": 9}], judges=[{"kind": "grammar"}])
     *_, last = checked("answers", tmp_path, lambda: config)
@@ -146,5 +157,7 @@ def test_a_trial_that_is_short_of_memory_comes_with_what_would_help(tmp_path, mo
     monkeypatch.setattr(trial, "make", make)
     *_, asking, last = checked("update", tmp_path, lambda: base)
     change = last["found"]["change"] if state == "done" else last["change"]
-    assert asking["seconds"] == 2.0 and last["state"] == ("done" if state == "done" else "error")
-    assert change["values"] == {"model.adapter.kind": "lora"} and change["differences"][0]["label"] == "Adapter"
+    assert asking["seconds"] == 2.0
+    assert last["state"] == ("done" if state == "done" else "error")
+    assert change["values"] == {"model.adapter.kind": "lora"}
+    assert change["differences"][0]["label"] == "Adapter"

@@ -69,14 +69,18 @@ def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(a
     assert low < score < high
     assert (found["possible"], found["sentence"], found["can_draw"]) == (None, "", False)
     recorded = ask("_recorded")
-    assert found["missing"] and recorded["missing"] not in ("", found["missing"]) and not recorded["can_draw"]
+    assert found["missing"]
+    assert recorded["missing"] not in ("", found["missing"])
+    assert not recorded["can_draw"]
     assert (found["beta"], found["unit"]) == (PRESET.kl.coef, "sd")
 
 
 def test_what_was_drawn_shows_at_once_and_in_the_overlay(ask, outputs):
     assert draw(outputs, "one") == {"error": ""}
     found = ask("one")
-    assert found["sentence"] and not found["can_draw"] and not found["missing"]
+    assert found["sentence"]
+    assert not found["can_draw"]
+    assert not found["missing"]
     possible = found["possible"]
     assert possible["best_of"]["n"] == [1, 2, 4, 8, 16]
     assert possible["best_of"]["score"] == sorted(possible["best_of"]["score"])
@@ -112,7 +116,8 @@ def test_only_who_began_a_drawing_and_the_host_can_stop_it_and_it_can_be_begun_a
     for caller in (mine, Caller("space", Role.HOST)):
         service.look = lambda caller=caller: progress({"run": "two", "stop": True}, caller)
         assert drawing({"run": "two"}, mine) == {"error": frontier_part.STOPPED}
-    assert service.given_up == 2 and not (outputs / "two" / frontier_samples.NAME).exists()
+    assert service.given_up == 2
+    assert not (outputs / "two" / frontier_samples.NAME).exists()
     service.look = lambda: progress({"run": "one", "stop": True}, mine)  # of another run, which is not drawn
     assert drawing({"run": "two"}, mine) == {"error": ""}
     assert (outputs / "two" / frontier_samples.NAME).exists()

@@ -102,7 +102,9 @@ def test_no_reward_is_on_the_screen_or_on_another_phone_before_it_is_shown(class
     class_.write(0, WORDS)
     class_.trained()
     for shown in (class_.screen(), class_.phone(1)):
-        assert WORDS not in str(shown) and KIND not in str(shown) and game.TOLD not in str(shown)
+        assert WORDS not in str(shown)
+        assert KIND not in str(shown)
+        assert game.TOLD not in str(shown)
 
 
 def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any]) -> None:
@@ -158,8 +160,11 @@ def test_what_came_of_all_is_shown_with_the_best_hack_and_ones_own_marked_on_one
     class_.do("show_game")
     assert (class_.phone(0)["mine"], class_.phone(1)["mine"]) == (2, 1)
     shown = class_.screen()["step"]["game"]
-    assert shown["best_hack"] == 2 and shown["told"] == game.TOLD and shown["mine"] is None
-    assert not shown["going"] and not class_.desk()["fresh"]
+    assert shown["best_hack"] == 2
+    assert shown["told"] == game.TOLD
+    assert shown["mine"] is None
+    assert not shown["going"]
+    assert not class_.desk()["fresh"]
     assert [(run["paid"], run["wanted"], run["trend"]) for run in shown["runs"]] == [
         ("0 \u2192 1.9", "4 \u2192 18 of 20", "rose"),
         ("0 \u2192 1.9", "12 \u2192 4 of 20", "fell"),
@@ -175,7 +180,9 @@ def test_what_is_shown_before_all_have_ended_says_so_and_the_desk_hears_when_the
     assert class_.desk()["fresh"]
     class_.do("show_game")
     shown = class_.screen()["step"]["game"]
-    assert shown["going"] and shown["best_hack"] is None and not class_.desk()["fresh"]
+    assert shown["going"]
+    assert shown["best_hack"] is None
+    assert not class_.desk()["fresh"]
     writer = RunWriter(waiting, num_updates=20)
     writer.finish("stopped")
     assert class_.desk()["fresh"]
@@ -187,8 +194,10 @@ def test_what_was_shown_stays_when_the_runs_are_deleted_by_one_button(class_: Cl
     class_.do("show_game")
     class_.do("delete_game")
     assert history.list_runs(class_.outputs) == []
-    assert [run["number"] for run in class_.phone(0)["runs"]] == [1, 2] and class_.phone(0)["mine"] == 2
-    assert class_.desk()["sweep"] == "" and class_.desk()["best_hack"] == 2
+    assert [run["number"] for run in class_.phone(0)["runs"]] == [1, 2]
+    assert class_.phone(0)["mine"] == 2
+    assert class_.desk()["sweep"] == ""
+    assert class_.desk()["best_hack"] == 2
 
 
 def test_a_desk_that_is_behind_does_nothing_to_another_step(class_: Class) -> None:

@@ -44,7 +44,9 @@ def test_one_answer_at_every_evaluation_comes_on_demand(client, run):
     seed = run.samples()[0].seed
     shown = client.get(f"/live/one/tokens/1?seed={seed}").json()
     assert [look["update"] for look in shown["looks"]] == list(range(0, 41, 5))
-    assert shown["why"] == "" and shown["absent"] == {} and shown["unit"] == "sd"
+    assert shown["why"] == ""
+    assert shown["absent"] == {}
+    assert shown["unit"] == "sd"
     samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 1}
     for look in shown["looks"]:
         assert "".join(look["pieces"]) == samples[look["update"]].completion + "<eos>"
@@ -97,11 +99,13 @@ def test_other_settings_are_computed_beside_what_was_recorded(client, run):
     write_trace(run, 12)
     before = client.get("/live/one/trace/12").json()
     found = client.get("/live/one/what-if/12?kl_coef=2&clip_range=0.6").json()
-    assert found["changed"] and found["recorded"] == before["recorded"]
+    assert found["changed"]
+    assert found["recorded"] == before["recorded"]
     assert (found["settings"]["kl_coef"], found["recorded"]["kl_coef"]) == (2, 0.25)
     for mine, theirs in zip(found["episodes"], before["episodes"], strict=True):
         assert mine["leash"] == pytest.approx([8 * cost for cost in theirs["leash"]], abs=1e-5)
-        assert mine["log_probs"] == theirs["log_probs"] and mine["score_paid"] == theirs["score_paid"]
+        assert mine["log_probs"] == theirs["log_probs"]
+        assert mine["score_paid"] == theirs["score_paid"]
     assert [picture["num_clipped"] for picture in found["pictures"]] == [0, 0]
     assert client.get("/live/one/what-if/12?kl_coef=0.25").json() == before
     wide = client.get("/live/one/what-if/12?clip_range=10").json()["pictures"]
@@ -123,7 +127,8 @@ def test_a_run_with_a_planted_fault_is_shown_as_it_was_and_no_other_way(client, 
     config = config_with(base, {"faults": ["reward-sign"], "experiments": True})
     write_trace(fake_run.write_run(tmp_path, "faulty", config), 12)
     found = client.get("/live/faulty/what-if/12?kl_coef=2").json()
-    assert "planted mistake" in found["no_what_if"] and not found["changed"]
+    assert "planted mistake" in found["no_what_if"]
+    assert not found["changed"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", "half", "nan"])
@@ -134,4 +139,5 @@ def test_a_damaged_trace_is_one_sentence(client, run, text):
     damaged = {"half": whole[: len(whole) // 2], "nan": whole.replace("-2.1", "NaN")}
     path.write_text(damaged.get(text, text))
     answer = client.get("/live/one/trace/12")
-    assert answer.status_code == 404 and "was not recorded" in answer.json()["error"]
+    assert answer.status_code == 404
+    assert "was not recorded" in answer.json()["error"]

@@ -42,15 +42,19 @@ def test_the_list_of_lessons_does_not_give_their_answers_away(client: TestClient
         ("kinder-reviews", [], True),
     ]
     task = lesson["break_it"]
-    assert [knob["field"] for knob in task["knobs"]] == ["kl.coef"] and task["values"] == {"kl.coef": 0.0}
-    assert "reveal" not in lesson and "explain" not in lesson and "'when'" not in str(lesson)
+    assert [knob["field"] for knob in task["knobs"]] == ["kl.coef"]
+    assert task["values"] == {"kl.coef": 0.0}
+    assert "reveal" not in lesson
+    assert "explain" not in lesson
+    assert "'when'" not in str(lesson)
 
 
 def test_a_changed_run_says_what_differs_and_has_no_twin(tmp_path: Path) -> None:
     write(tmp_path, runs__1__set={"kl.coef": 0.5})
     (course,) = lesson_part.lessons_data(Lessons(shipped=tmp_path))["courses"]
     run = course["lessons"][0]["runs"][1]
-    assert run["changes"] == ["beta 0.5"] and run["twin"] is False
+    assert run["changes"] == ["beta 0.5"]
+    assert run["twin"] is False
 
 
 def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path: Path) -> None:
@@ -101,7 +105,9 @@ def test_what_a_run_says_of_a_lesson(client: TestClient) -> None:
     assert (first["ready"], first["held"], len(first["said"]), first["explained"]) == (True, 1, 1, [])
     assert first["beliefs"] == ["More reward is not more of what was meant.", "", ""]
     second = client.get("/live/_recorded/lesson/leash/1?first=_recorded-no-leash").json()
-    assert "without 0 of 64" in second["said"][0] and second["explained"] and second["beliefs"] == []
+    assert "without 0 of 64" in second["said"][0]
+    assert second["explained"]
+    assert second["beliefs"] == []
     assert client.get("/live/_recorded/lesson/leash/2?first=_recorded-no-leash").json()["reached"] is True
 
 
@@ -129,10 +135,12 @@ def start(outputs: Path, access: Access | None = None, lessons: Lessons = LEASH)
 def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_path: Path, workers: list[Any]) -> None:
     asked = {"lesson": "leash", "index": 0, "values": {}, "request": "lesson-start-1"}
     answer = start(tmp_path)(asked)
-    assert answer["error"] == "" and answer["sentence"] == ""
+    assert answer["error"] == ""
+    assert answer["sentence"] == ""
     config = RunDirectory.open(tmp_path / answer["run"]).config()
     assert config == catalog.preset("no-leash")
-    assert start(tmp_path)(asked)["run"] == answer["run"] and len(workers) == 1
+    assert start(tmp_path)(asked)["run"] == answer["run"]
+    assert len(workers) == 1
 
 
 @pytest.mark.usefixtures("workers")
@@ -153,7 +161,8 @@ def test_what_the_page_starts_of_each_shipped_lesson_is_what_was_measured(tmp_pa
 def test_a_second_one_waits_and_says_why(tmp_path: Path, workers: list[Any]) -> None:
     start(tmp_path)({"lesson": "leash", "index": 0})
     answer = start(tmp_path)({"lesson": "leash", "index": 1})
-    assert answer["sentence"].startswith("“No leash”") and len(workers) == 1
+    assert answer["sentence"].startswith("“No leash”")
+    assert len(workers) == 1
     assert RunDirectory.open(tmp_path / answer["run"]).status().state == "queued"
 
 
@@ -162,7 +171,8 @@ def test_a_task_takes_the_values_of_its_knobs(tmp_path: Path) -> None:
     asked = {"lesson": "leash", "index": 2, "values": {"kl.coef": 0.5}}
     answer = start(tmp_path)(asked)
     config = RunDirectory.open(tmp_path / answer["run"]).config()
-    assert config.kl.coef == 0.5 and config.rewards == catalog.preset("no-leash").rewards
+    assert config.kl.coef == 0.5
+    assert config.rewards == catalog.preset("no-leash").rewards
     assert describe.title_of(config) == describe.of(config).what == "Your own try: leash 0.5"
     unchanged = start(tmp_path)({"lesson": "leash", "index": 2, "values": {"kl.coef": 0}})
     assert describe.title_of(RunDirectory.open(tmp_path / unchanged["run"]).config()) == "No leash"
@@ -189,25 +199,29 @@ def test_a_task_takes_the_values_of_its_knobs(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_else_is_started(tmp_path: Path, workers: list[Any], asked: Any) -> None:
-    assert start(tmp_path)(asked)["error"] and workers == []
+    assert start(tmp_path)(asked)["error"]
+    assert workers == []
     assert list(tmp_path.iterdir()) == []
 
 
 def test_values_beside_a_run_change_nothing_of_it(tmp_path: Path, workers: list[Any]) -> None:
     answer = start(tmp_path)({"lesson": "leash", "index": 1, "values": {"kl.coef": 3}})
-    assert RunDirectory.open(tmp_path / answer["run"]).config().kl.coef == 0.25 and len(workers) == 1
+    assert RunDirectory.open(tmp_path / answer["run"]).config().kl.coef == 0.25
+    assert len(workers) == 1
 
 
 def test_in_a_class_only_the_host_starts_one(tmp_path: Path, workers: list[Any]) -> None:
     asked = start(tmp_path, Access("classroom", tmp_path, "token"))({"lesson": "leash", "index": 0})
-    assert "host" in asked["error"] and workers == []
+    assert "host" in asked["error"]
+    assert workers == []
 
 
 def test_a_public_page_caps_its_time(tmp_path: Path, workers: list[Any]) -> None:
     access = Access("space", tmp_path)
     answer = start(tmp_path, access)({"lesson": "leash", "index": 0})
     config = RunDirectory.open(tmp_path / answer["run"]).config()
-    assert config.max_minutes == access.limits.numbers["max_minutes"] and len(workers) == 1
+    assert config.max_minutes == access.limits.numbers["max_minutes"]
+    assert len(workers) == 1
 
 
 def test_ones_own_lessons_are_named_by_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

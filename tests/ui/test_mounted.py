@@ -57,7 +57,8 @@ def mounted(patched, tmp_path_factory, recorded):
     patched.setenv(visitors.TOKEN_VARIABLE, TOKEN)
     app = gr.mount_gradio_app(app, server.new_demo(folder / "class", "classroom", recorded), path=CLASS)
     patched.delenv(visitors.TOKEN_VARIABLE, raising=False)
-    assert not (folder / "outputs").exists() and demo.serving.standby.wanted == 0  # nothing before it is served
+    assert not (folder / "outputs").exists()
+    assert demo.serving.standby.wanted == 0
     before = os.environ.get(incoming.GRADIO_VARIABLE)
     port = free_port()
     serving = uvicorn.Server(
@@ -72,7 +73,8 @@ def mounted(patched, tmp_path_factory, recorded):
     serving.should_exit = True
     thread.join(60)
     assert not thread.is_alive()
-    assert not demo.serving.incoming.folder.exists() and demo.serving.standby.closed
+    assert not demo.serving.incoming.folder.exists()
+    assert demo.serving.standby.closed
 
 
 def test_from_the_start_to_the_comparison_under_a_path(mounted, make_page):
@@ -101,13 +103,14 @@ def test_the_page_looks_and_answers_as_it_does_by_itself(mounted):
     with httpx.Client(base_url=mounted.url, timeout=60) as client:
         page = client.get("")
         config = client.get("config").json()
-        assert (
-            page.headers["content-encoding"] == "br"
-            and "frame-ancestors 'self'" in page.headers["content-security-policy"]
-        )
-        assert 'id="lists"' in page.text and "playground/static/" in page.text
+        assert page.headers["content-encoding"] == "br"
+        assert "frame-ancestors 'self'" in page.headers["content-security-policy"]
+        assert 'id="lists"' in page.text
+        assert "playground/static/" in page.text
         assert not re.findall(r'(?:href|src)="/[^"]*"', page.text)  # files outside its path
-        assert config["footer_links"] == [] and config["run_history"] is False and config["show_error"] is False
+        assert config["footer_links"] == []
+        assert config["run_history"] is False
+        assert config["show_error"] is False
         for closed in ("monitoring", "gradio_api/file=/etc/passwd", "docs", "openapi.json"):
             assert client.get(closed).status_code == 404
         assert client.get("host").headers["location"] == "./"
@@ -159,7 +162,8 @@ def test_an_app_of_gradio_s_beside_it_is_what_it_was(mounted):
         assert client.post("gradio_api/upload", files=sent).status_code != 200
         (name,) = client.post("gradio_api/upload", files=sent[:1]).json()
     folder = mounted.demo.serving.incoming.folder
-    assert name.startswith(str(folder)) and stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert name.startswith(str(folder))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     assert not str(names[0]).startswith(str(folder.parent))
 
 

@@ -38,7 +38,8 @@ def start(outputs: Path, access: Access | None = None) -> Any:
 
 def test_the_list_has_the_recorded_ones_and_all_mistakes(client: TestClient) -> None:
     found = client.get("/live/_mysteries").json()
-    assert len(found["runs"]) == 10 and found["trains"] is True
+    assert len(found["runs"]) == 10
+    assert found["trains"] is True
     assert [one["name"] for one in found["mistakes"]] == list(FAULTS)
     assert all(one["say"] and one["shows"] for one in found["mistakes"])
 
@@ -54,8 +55,12 @@ def test_a_public_page_trains_none(tmp_path: Path, workers: list[Any]) -> None:
 def test_the_answer_has_what_gives_it_away_and_both_sides_of_the_lines(client: TestClient) -> None:
     for run in client.get("/live/_mysteries").json()["runs"]:
         answer = client.get(f"/live/{run}/mystery").json()
-        assert answer["state"] in ("red", "amber") and answer["evidence"] and answer["because"]
-        assert answer["wrong"] and answer["right"] and answer["wrong"] != answer["right"]
+        assert answer["state"] in ("red", "amber")
+        assert answer["evidence"]
+        assert answer["because"]
+        assert answer["wrong"]
+        assert answer["right"]
+        assert answer["wrong"] != answer["right"]
 
 
 @pytest.mark.parametrize("run", ["_recorded", "nobody", "_recorded-mystery-99"])
@@ -67,8 +72,10 @@ def test_a_new_one_is_started_once_with_a_seed_of_its_own(tmp_path: Path, worker
     asked = {"run": "", "request": "mystery-start-1"}
     answer = start(tmp_path)(asked)
     config = RunDirectory.open(tmp_path / answer["run"]).config()
-    assert mysteries.is_mystery(config) and config.about == catalog.preset(mysteries.PRESET).about
-    assert start(tmp_path)(asked)["run"] == answer["run"] and len(workers) == 1
+    assert mysteries.is_mystery(config)
+    assert config.about == catalog.preset(mysteries.PRESET).about
+    assert start(tmp_path)(asked)["run"] == answer["run"]
+    assert len(workers) == 1
 
 
 @pytest.mark.usefixtures("workers")
@@ -77,7 +84,9 @@ def test_it_is_run_again_without_its_mistake(tmp_path: Path) -> None:
     for run, seed in ((wrong.id, 7), ("_recorded-mystery-01", None)):
         answer = start(tmp_path)({"run": run})
         sound = RunDirectory.open(tmp_path / answer["run"]).config()
-        assert answer["error"] == "" and sound.faults == () and not sound.experiments
+        assert answer["error"] == ""
+        assert sound.faults == ()
+        assert not sound.experiments
         assert seed is None or sound.seed == seed
     assert "no mystery run" in start(tmp_path)({"run": "_recorded"})["error"]
 

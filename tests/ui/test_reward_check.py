@@ -85,7 +85,8 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
 ) -> None:
     service = Service()
     (state,) = states(service, source, tmp_path, pairs)
-    assert state["state"] == "error" and sentence in state["message"]
+    assert state["state"] == "error"
+    assert sentence in state["message"]
     assert not service.asked
 
 
@@ -105,8 +106,10 @@ def test_the_report_is_drawn_as_text(site, make_page) -> None:
         }""",
         REPORT,
     )
-    assert text["images"] == 0 and "Right on <b>few</b> of kind." in text["text"]
-    assert text["special"] == ["<bos>", "<eos>"] and "<img src=x>" in text["text"]
+    assert text["images"] == 0
+    assert "Right on <b>few</b> of kind." in text["text"]
+    assert text["special"] == ["<bos>", "<eos>"]
+    assert "<img src=x>" in text["text"]
     assert text["rows"] == ["", "in-force"]
     for part in ("Look at this before training on it", "60 %", "sd 1.5", "1 MB", "+2 \u00b1"):
         assert part in text["text"], part

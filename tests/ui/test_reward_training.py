@@ -41,9 +41,11 @@ def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
     seen = panel.detail(outputs, "finish")
     assert (seen["state"], seen["settings"]) == ("finished", "100 pairs, 5 epochs, 25 % wrong answers, seed 0")
     assert seen["training"] == {"step": [1, 2], "loss": [1.0, 0.5], "accuracy": [0.5, 0.75]}
-    assert seen["held_out"]["accuracy"] == [0.9] and seen["card"]["report"] == REPORT
+    assert seen["held_out"]["accuracy"] == [0.9]
+    assert seen["card"]["report"] == REPORT
     again = asked(outputs, "start_training", {"values": values(), "replace": False})
-    assert again["exists"] and again["name"] is None
+    assert again["exists"]
+    assert again["name"] is None
     assert asked(outputs, "start_training", {"values": values(), "replace": True})["name"] == "finish"
 
 
@@ -70,10 +72,13 @@ def test_an_upload_is_checked_and_kept(tmp_path, outputs):
     bad.write_text('{"text": "a"}\n', encoding="utf-8")
     taken = panel.taken_in(str(good), outputs)
     kept = Path(taken["uploaded"])
-    assert taken["problem"] == "" and kept.parent == outputs / "uploads" and kept.name.endswith("-good.jsonl")
+    assert taken["problem"] == ""
+    assert kept.parent == outputs / "uploads"
+    assert kept.name.endswith("-good.jsonl")
     assert kept.read_bytes() == good.read_bytes()
     refused = panel.taken_in(str(bad), outputs)
-    assert refused["uploaded"] is None and refused["problem"].startswith("row 1 of bad.jsonl has no `chosen`")
+    assert refused["uploaded"] is None
+    assert refused["problem"].startswith("row 1 of bad.jsonl has no `chosen`")
 
 
 def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):

@@ -51,18 +51,23 @@ def test_an_overlay_brings_the_curves_of_all_runs_the_settings_that_differ_and_w
     assert found == [("two", 7, "playground", "finished", "PPO"), ("one", 0, "playground", "finished", "PPO")]
     settings = {row["label"]: row["values"] for row in data["settings"]}
     assert settings == {"Seed": ["7", "0"], form.LABELS["kl.coef"]: ["0", "0.25"]}
-    assert data["problems"] == [] and data["scores_differ"] == ""
+    assert data["problems"] == []
+    assert data["scores_differ"] == ""
     assert data["reached"] == pytest.approx(min(max(run["looks"]["kl"]) for run in data["runs"]), rel=1e-4)
     for run in data["runs"]:
-        assert set(run["metrics"]) == set(compare_serializer.COLUMNS) and len(run["metrics"]["update"]) == 40
+        assert set(run["metrics"]) == set(compare_serializer.COLUMNS)
+        assert len(run["metrics"]["update"]) == 40
         scores = run["looks"]["score"]
         assert len(scores) == len(run["looks"]["kl"]) == len(run["looks"]["update"]) > 2
-        assert run["looks"]["kl"][0] == 0 and run["there"]["kl"] == data["reached"]
+        assert run["looks"]["kl"][0] == 0
+        assert run["there"]["kl"] == data["reached"]
         assert run["there"]["gain"] <= max(scores) - scores[0] + 1e-3
-        assert run["bill"]["texts"] == 40 * 48 and run["bill"]["answers"] == 1
+        assert run["bill"]["texts"] == 40 * 48
+        assert run["bill"]["answers"] == 1
     fake_run.write_run(tmp_path, "other", catalog.preset("chatterbox").model_copy(update={"engine": "trl"}))
     data = client.get("/live/_overlay?runs=two,other").json()
-    assert data["scores_differ"] and [run["engine"] for run in data["runs"]] == ["playground", "trl"]
+    assert data["scores_differ"]
+    assert [run["engine"] for run in data["runs"]] == ["playground", "trl"]
     assert client.get("/live/_overlay?runs=two").json()["reached"] is None
 
 
@@ -80,18 +85,21 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
         assert (found["gain"], found["kl"]) == pytest.approx((gain, kl))
         assert found["low"] < gain < found["high"]
     sentence = shown["sentence"]
-    assert f"{gain:+.2f} sd" in sentence and f"{kl:.1f} nats" in sentence
+    assert f"{gain:+.2f} sd" in sentence
+    assert f"{kl:.1f} nats" in sentence
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] in sentence
     assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
     counts = [sum(map(marked, items)) for items in (before, after)]
-    assert counts[1] > counts[0] and sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")
+    assert counts[1] > counts[0]
+    assert sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")
     for found in (row["behaviours"], listed["behaviours"], shown["behaviours"]):
         first = found[0]
         assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", *counts)
         assert (first["before"]["of"], first["after"]["of"], first["change"]) == (64, 64, 1)
     looks = laid["behaviours"][0]["looks"]
-    assert looks["update"] == list(range(0, 41, 5)) and looks["share"][-1] == round(100 * counts[1] / 64, 1)
+    assert looks["update"] == list(range(0, 41, 5))
+    assert looks["share"][-1] == round(100 * counts[1] / 64, 1)
     assert looks["low"][-1] < looks["share"][-1] < looks["high"][-1]
 
 
@@ -111,19 +119,26 @@ def said_by_cli(capsys, command, path):
 
 def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_runs(client):
     known = client.get("/live/_home").json()["recorded"]
-    assert known["kinder-reviews"] == "_recorded" and known["yes-man"] == "_recorded-yes-man" and len(known) >= 22
+    assert known["kinder-reviews"] == "_recorded"
+    assert known["yes-man"] == "_recorded-yes-man"
+    assert len(known) >= 22
     assert known.keys() == {folder.name for folder in catalog.RECORDED.iterdir()} >= {*catalog.names_with_model()}
     snapshot = client.get("/live/_recorded-yes-man/poll").json()["snapshot"]
-    assert snapshot["run"]["id"] == "_recorded-yes-man" and snapshot["run"]["recorded"]
-    assert snapshot["run"]["preset"] == "yes-man" and len(snapshot["metrics"]["update"]) == 35
+    assert snapshot["run"]["id"] == "_recorded-yes-man"
+    assert snapshot["run"]["recorded"]
+    assert snapshot["run"]["preset"] == "yes-man"
+    assert len(snapshot["metrics"]["update"]) == 35
     compared = client.get("/live/_recorded-yes-man/compare").json()
-    assert compared["run"]["recorded"] and compared["outcome"] and compared["knows"]
+    assert compared["run"]["recorded"]
+    assert compared["outcome"]
+    assert compared["knows"]
     assert client.get("/live/_recorded-yes-man/metrics.csv").text.count("\n") == 36
     assert client.get("/live/_recorded-yes-man/outcome").json()["compute"]["parameters"] == 2_016_960
     assert "name: yes-man" in client.get("/live/_recorded-yes-man/export/yaml").text
     data = client.get("/live/_overlay?runs=_recorded,_recorded-no-leash,one").json()
     assert [run["title"] for run in data["runs"]] == ["Kinder reviews", "No leash", "Kinder reviews"]
-    assert data["problems"] == [] and data["runs"][1]["end"]["kl"] > 100
+    assert data["problems"] == []
+    assert data["runs"][1]["end"]["kl"] > 100
     for name in ("_recorded-", "_recorded-nobody", "_recorded-../kinder-reviews"):
         assert client.get(f"/live/{name}/poll").status_code == 404
 
@@ -133,9 +148,11 @@ def test_a_point_of_a_curve_opens_the_texts_of_its_update_and_names_its_neighbou
     assert client.get("/live/one/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
     found = client.get("/live/one/rollout/7").json()
     (line,) = (one for one in run.rollouts() if one.update == 7)
-    assert found["histogram"]["counts"] == line.histogram.counts and sum(line.histogram.counts) == 48
+    assert found["histogram"]["counts"] == line.histogram.counts
+    assert sum(line.histogram.counts) == 48
     assert [text["completion"] for text in found["texts"]] == [text.completion for text in line.texts]
-    assert set(found["texts"][0]) == {"prompt", "completion", "score", "kl", "chosen", "bin"} and len(line.texts) == 16
+    assert set(found["texts"][0]) == {"prompt", "completion", "score", "kl", "chosen", "bin"}
+    assert len(line.texts) == 16
     assert (found["update"], found["previous"], found["next"]) == (7, 6, 8)
     assert found["mean"] == pytest.approx(run.metrics()[6].score_mean, abs=1e-4)
     last, first = (client.get(f"/live/one/rollout/{which}").json() for which in ("last", "1"))
@@ -203,7 +220,8 @@ def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(cl
     data = client.get("/live/one/outcome").json()
     assert any("4 \u2192 6: it is forgetting" in sentence for sentence in data["sentences"])
     assert data["compute"]["phases"][0]["name"].startswith("writing texts")
-    assert data["compute"]["sentence"].endswith("GB.") and data["adapter"] is False
+    assert data["compute"]["sentence"].endswith("GB.")
+    assert data["adapter"] is False
     assert data["weights"] is True, "it has a checkpoint"
     assert data["knee"] is None or data["knee"]["sentence"] in data["sentences"]
     empty = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "empty")
@@ -265,7 +283,8 @@ def test_those_who_ask_for_the_header_at_the_same_moment_share_one_answer(tmp_pa
     async def crowd():
         return await asyncio.gather(*asked_often(feed.Hub(tmp_path), "/live/_home"))
 
-    assert {answer.body for answer in run_async(crowd())} == {b"{}"} and looks == [1]
+    assert {answer.body for answer in run_async(crowd())} == {b"{}"}
+    assert looks == [1]
 
 
 def test_scripts_are_kept_for_ever_under_an_address_that_changes_with_them(client, tmp_path, monkeypatch):
@@ -283,9 +302,11 @@ def test_a_script_is_served_line_by_line_without_the_lines_that_are_comments(cli
         written = (own_files.STATIC / name).read_text(encoding="utf-8").split("\n")
         answer = client.get(f"/{own_files.address(name)}")
         served = answer.text.split("\n")
-        assert len(served) == len(written) and "/javascript" in answer.headers["content-type"]
+        assert len(served) == len(written)
+        assert "/javascript" in answer.headers["content-type"]
         left_out = {line.strip()[:2].strip() for line, sent in zip(written, served, strict=True) if line != sent}
-        assert left_out <= {"//", "/*", "*", "*/"} and "/**\n" not in answer.text
+        assert left_out <= {"//", "/*", "*", "*/"}
+        assert "/**\n" not in answer.text
     casts = 'const a = /** @type {Wire.Run} */ (b); // why\n  // a comment\n/** two\n * lines */\nf("// no comment");\n'
     assert own_files.COMMENT.sub("", casts) == casts.replace("  // a comment", "").replace("/** two\n * lines */", "")
 
@@ -311,5 +332,6 @@ def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_the
 def test_a_number_of_an_address_that_is_none_of_this_world_is_not_found(client, address):
     for digits in (13, 5000):
         answer = client.get(f"/live/one/{address}{'9' * digits}")
-        assert answer.status_code == 404 and len(answer.text) < 200
+        assert answer.status_code == 404
+        assert len(answer.text) < 200
     assert client.get(f"/live/one/{address}{'9' * 12}").status_code in (200, 404)

@@ -23,7 +23,8 @@ def ended(tmp_path, name="one", reason="killed", state="interrupted", at=27, **c
 def test_a_run_waits_for_those_that_came_before_it_on_its_device(start, tmp_path):
     first, second, third = start("first"), start("second"), start("third")
     assert [run_state.of(run, run.status()).before for run in (first, second, third)] == [None, 1, 2]
-    assert launcher.is_busy(tmp_path, queue.slot_held(third)) and not launcher.is_busy(tmp_path, "cuda:7")
+    assert launcher.is_busy(tmp_path, queue.slot_held(third))
+    assert not launcher.is_busy(tmp_path, "cuda:7")
     launcher.stop(second)
     assert run_state.of(third, third.status()).before == 1
     assert run_state.of(second, second.status()).before is None
@@ -85,4 +86,6 @@ def test_it_would_go_on_from_the_newest_whole_checkpoint_and_the_others_are_name
     broken = fake_run.write_checkpoint(run, 25)
     (broken / "model.safetensors").write_bytes(b"changed")  # as many bytes as before
     found = run_state.resume_offer(run)
-    assert found["from"] == 20 and len(found["skipped"]) == 1 and "update-000025" in found["skipped"][0]
+    assert found["from"] == 20
+    assert len(found["skipped"]) == 1
+    assert "update-000025" in found["skipped"][0]

@@ -52,9 +52,12 @@ def test_a_long_history_is_thinned_and_keeps_its_ends_and_peaks():
     columns = columns_of(5000)
     columns["kl_to_reference"][1234], columns["score_mean"][4321], columns["score_mean"][77] = 99.0, -77.0, None
     thin = run_serializer.thinned(columns)
-    assert len(thin["update"]) <= run_serializer.MAX_POINTS and thin["update"] == sorted(thin["update"])
-    assert thin["update"][0] == 1 and thin["update"][-1] == 5000
-    assert 99.0 in thin["kl_to_reference"] and -77.0 in thin["score_mean"]
+    assert len(thin["update"]) <= run_serializer.MAX_POINTS
+    assert thin["update"] == sorted(thin["update"])
+    assert thin["update"][0] == 1
+    assert thin["update"][-1] == 5000
+    assert 99.0 in thin["kl_to_reference"]
+    assert -77.0 in thin["score_mean"]
     assert {len(values) for values in thin.values()} == {len(thin["update"])}
     short = columns_of(40)
     assert run_serializer.thinned(short) == short
@@ -91,7 +94,8 @@ def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
     samples = [*answers(0, [7] * 12), *answers(5, [7] * 6 + [9] * 6), *answers(10, [9] * 12, score=1.0)]
     found = insight_serializer.behaviours(samples, YES_MAN, YES_MAN)
     wrong = found["meters"][0]
-    assert wrong["updates"] == [0, 5, 10] and [item["yes"] for item in wrong["counts"]] == [0, 6, 12]
+    assert wrong["updates"] == [0, 5, 10]
+    assert [item["yes"] for item in wrong["counts"]] == [0, 6, 12]
     assert wrong["changes"] == [0, 1, 1]  # six of six up: 2 / 2^6 = 0.03
     assert wrong["band"] == list(bands("yes-man")["wrong-claims-repeated"])[:2]
     assert wrong["compared"] == "within chance of expected"  # 12 of 12: from 0.76 on
@@ -114,7 +118,9 @@ def test_before_the_first_look_a_run_names_only_what_it_will_count():
 def test_a_comparison_pairs_before_with_the_chosen_moment():
     samples = [sample(i, update, i + update) for update in (0, 5, 10) for i in range(3)]
     newest, earlier = comparison(samples, CONFIG, None), comparison(samples, CONFIG, 5)
-    assert newest["update"] == 10 and earlier["update"] == 5 and newest["moments"] == [5, 10]
+    assert newest["update"] == 10
+    assert earlier["update"] == 5
+    assert newest["moments"] == [5, 10]
     assert [row["gain"] for row in newest["rows"]] == [10.0, 10.0, 10.0]
     assert newest["outcome"].startswith("Score +10.00 sd on 3 prompts")
     assert comparison(samples, CONFIG, 7)["update"] == 10  # a moment that is not there: the newest

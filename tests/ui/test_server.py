@@ -112,11 +112,15 @@ def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, mon
         with httpx.Client(base_url=url, timeout=60) as client:
             config, home = client.get("config").json(), client.get("live/_home")
             assert (config["theme"], config["footer_links"], config["run_history"]) == ("base", [], False)
-            assert home.status_code == 200 and not config["show_error"] and not demo.ssr_mode
-            assert own_files.SHEET in client.get("").text and shared is None
+            assert home.status_code == 200
+            assert not config["show_error"]
+            assert not demo.ssr_mode
+            assert own_files.SHEET in client.get("").text
+            assert shared is None
             assert client.get("live/_access").json()["role"] == "host"
     demo.close()
     assert seen == ["begun", "ended"] * 2
-    assert demo.serving.standby.wanted == 2 and demo.serving.standby.closed
+    assert demo.serving.standby.wanted == 2
+    assert demo.serving.standby.closed
     assert not demo.serving.incoming.folder.exists()
     wait_until(lambda: not any(one.name in ("supervisor", "cluster") for one in set(threading.enumerate()) - before))

@@ -56,17 +56,22 @@ def test_whatever_the_scripts_can_ask_about_a_run_is_answered(packs):
 
 def test_the_answers_tell_nothing_of_the_machine_and_allow_nothing_but_watching(packs):
     home, access = packs["live/_home"][""], packs["live/_access"][""]
-    assert home["machine"] == "recordings" and home["training"] == [] and home["living"] is None
+    assert home["machine"] == "recordings"
+    assert home["training"] == []
+    assert home["living"] is None
     assert {action for action, may in access["may"].items() if may != "no"} == {"watch", "export"}
-    assert access["share"] == [] and access["caps"] == []
+    assert access["share"] == []
+    assert access["caps"] == []
 
 
 def test_a_replay_that_would_be_too_large_goes_without_its_largest_parts_and_says_which(packs):
     whole = replay.in_one_file(packs, RUN, "Kinder reviews")
-    assert whole.left_out == [] and len(whole.html.encode()) < replay.MOST_BYTES / 2
+    assert whole.left_out == []
+    assert len(whole.html.encode()) < replay.MOST_BYTES / 2
     most = len(whole.html.encode()) - 250_000
     less = replay.in_one_file(packs, RUN, "Kinder reviews", most)
-    assert less.left_out[0] == "answers token by token" and len(less.html.encode()) <= most
+    assert less.left_out[0] == "answers token by token"
+    assert len(less.html.encode()) <= most
     with pytest.raises(PlaygroundError, match="larger than"):
         replay.in_one_file(packs, RUN, "Kinder reviews", 500_000)
     every = {replay.PARTS[kind] for kind in replay.PARTS}
@@ -77,7 +82,9 @@ def test_a_replay_that_would_be_too_large_goes_without_its_largest_parts_and_say
 def test_names_and_texts_stay_texts_in_the_file(packs):
     hostile = "</script></title><script>$answers</script>"
     found = replay.in_one_file(packs, RUN, hostile).html
-    assert hostile not in found and found.count("</script>") == 4 and "&lt;/script&gt;&lt;/title&gt;" in found
+    assert hostile not in found
+    assert found.count("</script>") == 4
+    assert "&lt;/script&gt;&lt;/title&gt;" in found
     again = replay.in_one_file(packs, RUN, hostile).html
     nonce = re.search(r"'nonce-([^']+)'", found)[1]
     assert len(nonce) > 20 and nonce not in again, "a nonce that could be guessed would be none"
@@ -88,7 +95,8 @@ def test_a_run_without_anything_yet_is_a_page_too(tmp_path):
     for name in ("metrics", "samples", "events", "rollouts", "tokens"):
         (run.path / f"{name}.jsonl.gz").unlink()
     made = replay.page(run, routes.routes)
-    assert made.left_out == [] and "Kinder reviews, replay" in made.html
+    assert made.left_out == []
+    assert "Kinder reviews, replay" in made.html
 
 
 def test_a_folder_with_something_else_in_it_is_not_written_into(tmp_path):

@@ -55,9 +55,12 @@ def test_a_command_is_left_for_the_worker(command, living, ask):
 
 @pytest.mark.parametrize("run_id", ["../one", "nobody", None, {"a": 1}, ""])
 def test_a_made_up_run_is_one_sentence(run_id, living, ask, workers):
-    assert ask["resume_run"](run_id)["error"].endswith(".") and workers == []
-    assert ask["fork_points"](run_id)["error"] and ask["end_run"](run_id)["error"]
-    assert ask["save_model"]({"run": run_id, "as": "merged"})["error"] and ask["delete_run"](run_id)["error"]
+    assert ask["resume_run"](run_id)["error"].endswith(".")
+    assert workers == []
+    assert ask["fork_points"](run_id)["error"]
+    assert ask["end_run"](run_id)["error"]
+    assert ask["save_model"]({"run": run_id, "as": "merged"})["error"]
+    assert ask["delete_run"](run_id)["error"]
     assert ask["steer_run"]({"run": run_id, "command": "pause"})["error"]
     assert ask["change_settings"]({"run": run_id, "changes": {"kl.coef": 0.5}})["error"]
     assert ask["stop_run"](run_id)["error"]
@@ -85,7 +88,8 @@ def test_what_the_system_refuses_is_an_error_without_folders(living, ask, monkey
     monkeypatch.setattr(RunDirectory, "request_stop", refuse)
     monkeypatch.setattr(changes, "request_edits", refuse)
     for answer in (ask["stop_run"]("one"), ask["change_settings"]({"run": "one", "changes": {"kl.coef": 0.5}})):
-        assert "No space left on device (stop)" in answer["error"] and "teacher" not in answer["error"]
+        assert "No space left on device (stop)" in answer["error"]
+        assert "teacher" not in answer["error"]
 
 
 @pytest.fixture
@@ -103,7 +107,8 @@ def test_a_run_can_be_forked_at_its_checkpoints_with_what_held_there(finished, a
     betas = {point["update"]: point["values"]["kl.coef"] for point in found["points"]}
     assert betas == {10: 0.25, 20: 0.25, 30: 0.5, 40: 0.5}
     offered = found["points"][0]["values"].keys()
-    assert {"ppo.learning_rate", "ppo.num_updates"} <= offered and "kl.target" not in offered
+    assert {"ppo.learning_rate", "ppo.num_updates"} <= offered
+    assert "kl.target" not in offered
     assert offered <= {knob["field"] for knob in found["knobs"]}
 
 
@@ -133,7 +138,8 @@ def test_a_fork_is_started_once_however_often_it_is_asked_for(finished, tmp_path
 def test_a_fork_that_cannot_be_is_a_problem_of_its_field_or_an_error_and_nothing_is_made(asked, field, finished, ask):
     answer = ask["fork_run"](asked)
     assert [item["field"] for item in answer.get("problems", [])] == ([] if field == "error" else [field])
-    assert bool(answer["error"]) == (field == "error") and not answer.get("run")
+    assert bool(answer["error"]) == (field == "error")
+    assert not answer.get("run")
     assert [path.name for path in finished.path.parent.iterdir() if not path.name.startswith(".")] == ["one"]
 
 
@@ -148,7 +154,8 @@ def test_a_fork_on_a_public_page_keeps_to_its_caps(finished, tmp_path):
     assert [item["field"] for item in answer["problems"]] == ["ppo.num_updates"]
     made, access = forked_by_a_visitor(tmp_path, changes={"ppo.num_updates": 41})
     run = RunDirectory.open(tmp_path / made["run"])
-    assert run.config().max_minutes == access.limits.numbers["max_minutes"] and requests.of(run).mode == "space"
+    assert run.config().max_minutes == access.limits.numbers["max_minutes"]
+    assert requests.of(run).mode == "space"
 
 
 @pytest.mark.parametrize("part", ["prompts", "model", "reference"])
@@ -158,7 +165,8 @@ def test_a_fork_of_what_may_not_be_named_here_does_not_show_where_it_lies(part, 
     finished.publish(config.model_copy(update={part: own}))
     answer, _ = forked_by_a_visitor(tmp_path, changes={})
     assert [item["field"] for item in answer["problems"]] == [f"{part}.source"]
-    assert "0123456789ab-mine.txt" in str(answer) and str(tmp_path) not in str(answer)
+    assert "0123456789ab-mine.txt" in str(answer)
+    assert str(tmp_path) not in str(answer)
 
 
 def test_a_model_is_saved_below_the_outputs_folder_and_elsewhere_the_command_is_told(finished, tmp_path, monkeypatch):
@@ -171,7 +179,10 @@ def test_a_model_is_saved_below_the_outputs_folder_and_elsewhere_the_command_is_
     monkeypatch.setattr(saving, "save", save)
     folder = tmp_path / "saved" / "one-merged"
     answer = functions(tmp_path, saver=True)["save_model"]({"run": "one", "as": "merged"})
-    assert calls == [("one", "merged", folder, True)] and answer["folder"] == str(folder)
-    assert "Saved after update 40, 8.3 MB." in answer["sentence"] and "from_pretrained" in answer["sentence"]
+    assert calls == [("one", "merged", folder, True)]
+    assert answer["folder"] == str(folder)
+    assert "Saved after update 40, 8.3 MB." in answer["sentence"]
+    assert "from_pretrained" in answer["sentence"]
     refused = functions(tmp_path)["save_model"]({"run": "one"})
-    assert "python -m playground save" in refused["error"] and len(calls) == 1
+    assert "python -m playground save" in refused["error"]
+    assert len(calls) == 1

@@ -80,9 +80,12 @@ def test_of_many_long_values_only_the_first_are_told_with_how_many_there_are() -
         name="game", created_at=1.0, base={}, vary={"seed": [0], "rewards.0.x": values}, runs=["a"]
     )
     told = history_data.varies(sweep)
-    assert told.startswith("Seed: 0; ") and ", words(completion) + 3, " in told and told.endswith(" more")
+    assert told.startswith("Seed: 0; ")
+    assert ", words(completion) + 3, " in told
+    assert told.endswith(" more")
     shown = told.count("words(completion)")
-    assert len(told) < 300 and told.endswith(f", {30 - shown} more")
+    assert len(told) < 300
+    assert told.endswith(f", {30 - shown} more")
 
 
 def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(made: Path) -> None:
@@ -91,23 +94,27 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(made: Path) -> Non
     assert sweeps == {"alone": None, **{f"leash-{number}": "leash" for number in (1, 2, 3, 4)}}
     (row,) = found["sweeps"]
     assert (row["id"], row["done"], row["total"], row["state"]) == ("leash", 4, 4, "stopped")
-    assert row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1" and row["resumable"]
+    assert row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1"
+    assert row["resumable"]
     ends = {run["id"]: run["headline"] for run in found["runs"]}
     assert row["best"]["setting"] == "Leash (beta) 0.1"
     mean = (ends["leash-1"]["gain"] + ends["leash-2"]["gain"]) / 2
-    assert row["best"]["gain"]["mean"] == pytest.approx(mean, rel=1e-4) and row["best"]["gain"]["seeds"] == 2
+    assert row["best"]["gain"]["mean"] == pytest.approx(mean, rel=1e-4)
+    assert row["best"]["gain"]["seeds"] == 2
 
 
 def test_of_different_rewards_none_has_the_best_gain(outputs: Path) -> None:
     fake_run.write_sweep(outputs, "weights", {"rewards.0.weight": [1, 2], "seed": [0, 1]}, finished=4)
     (row,) = history_data.history_data(outputs)["sweeps"]
-    assert row["best"] is None and row["done"] == 4
+    assert row["best"] is None
+    assert row["done"] == 4
     assert "rewards differ" in history_data.detail(outputs, "weights")["scores_differ"]
 
 
 def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(made: Path) -> None:
     shown = history_data.detail(made, "leash")
-    assert [field["label"] for field in shown["fields"]] == ["Leash (beta)"] and shown["seeds"] == 2
+    assert [field["label"] for field in shown["fields"]] == ["Leash (beta)"]
+    assert shown["seeds"] == 2
     low, high = shown["settings"]
     assert (low["values"], high["values"], low["finished"], high["finished"]) == (["0.1"], ["0.5"], 2, 1)
     assert (low["gain"]["seeds"], high["gain"]["seeds"]) == (2, 1)
@@ -116,11 +123,14 @@ def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(made: Path) -
     runs = [RunDirectory(made / name) for name in ("leash-3", "leash-4")]
     figures = [{item.update: item.score_mean for item in run.metrics()} for run in runs]
     columns = high["metrics"]
-    assert columns["update"] == list(range(1, 41)) and columns["score_seeds"][11:13] == [2, 1]
+    assert columns["update"] == list(range(1, 41))
+    assert columns["score_seeds"][11:13] == [2, 1]
     assert columns["score_mean"][0] == pytest.approx((figures[0][1] + figures[1][1]) / 2, rel=1e-3)
     assert columns["score_low"][0] <= columns["score_mean"][0] <= columns["score_high"][0]
-    assert columns["score_low"][12] is None and columns["score_mean"][12] == pytest.approx(figures[0][13], rel=1e-3)
-    assert len(shown["ends"]["kl"]) == 3 and low["looks"]["update"] == list(range(0, 41, 5))
+    assert columns["score_low"][12] is None
+    assert columns["score_mean"][12] == pytest.approx(figures[0][13], rel=1e-3)
+    assert len(shown["ends"]["kl"]) == 3
+    assert low["looks"]["update"] == list(range(0, 41, 5))
     assert shown["scores_differ"] == ""
 
 
@@ -151,13 +161,15 @@ def test_the_form_as_it_stands_is_swept_with_what_was_changed_in_it(outputs: Pat
     assert {(one.ppo.num_updates, one.name) for one in found.configs} == {(3, "mine")}
     assert [(one.kl.coef, one.seed) for one in found.configs] == [(0.1, 7), (0.1, 8), (0.5, 7), (0.5, 8)]
     unnamed = sweeps_part._plan({**ASKED, "settings": "seed:7", "name": ""}, outputs, Access(), HOST, Request())
-    assert unnamed.sweep.preset == "kinder-reviews" and unnamed.sweep.name.startswith("kinder-reviews-")
+    assert unnamed.sweep.preset == "kinder-reviews"
+    assert unnamed.sweep.name.startswith("kinder-reviews-")
 
 
 def test_the_form_that_holds_the_settings_of_a_run_is_swept_under_its_name(made: Path) -> None:
     asked = {**ASKED, "preset": "run:alone", "settings": "ppo.num_updates:2,seed:0", "name": "again"}
     found = sweeps_part._plan(asked, made, Access(), HOST, Request())
-    assert found.sweep.preset == "kinder-reviews, changed" and {one.ppo.num_updates for one in found.configs} == {2}
+    assert found.sweep.preset == "kinder-reviews, changed"
+    assert {one.ppo.num_updates for one in found.configs} == {2}
 
 
 REFUSED = """
@@ -178,7 +190,8 @@ def test_what_cannot_be_is_said_by_the_names_of_the_form(outputs: Path, case: st
     asked, label, words = case.replace("LONG", "1," * 2000).split(" | ")
     changes = json.loads(asked)
     for answer in (planned(outputs, **changes), started(outputs, **changes)):
-        assert answer["error"] == "" and answer["count"] == 0
+        assert answer["error"] == ""
+        assert answer["count"] == 0
         assert [problem["label"] for problem in answer["problems"]] == [label]
         assert words in answer["problems"][0]["message"]
     assert not outputs.exists()
@@ -188,13 +201,16 @@ def test_what_cannot_be_is_said_by_the_names_of_the_form(outputs: Path, case: st
 def test_a_sweep_is_started_stopped_and_resumed(outputs: Path) -> None:
     assert started(outputs) == {**started(outputs), "name": "leash"}  # a second press is the same sweep
     sweep = sweep_record.find(outputs, "leash")
-    assert len(sweep_record.runs_of(outputs, sweep)) == 4 and len(queue.waiting(outputs)) == 3
+    assert len(sweep_record.runs_of(outputs, sweep)) == 4
+    assert len(queue.waiting(outputs)) == 3
     assert [run.config().seed for run in sweep_record.runs_of(outputs, sweep)] == [0, 1, 0, 1]
     actions = SweepActions(outputs, Access())
     assert actions.stop_sweep("leash")["error"] == ""
-    assert queue.waiting(outputs) == [] and RunDirectory(outputs / "leash-1").stop_requested
+    assert queue.waiting(outputs) == []
+    assert RunDirectory(outputs / "leash-1").stop_requested
     found = actions.resume_sweep("leash", HOST)
-    assert (found["error"], found["going"]) == ("", 3) and len(queue.waiting(outputs)) == 3
+    assert (found["error"], found["going"]) == ("", 3)
+    assert len(queue.waiting(outputs)) == 3
     assert "Press Stop all first" in answer_of(actions.delete_sweep, "leash")["error"]
     for act in (actions.stop_sweep, actions.delete_sweep):
         assert "There is no sweep" in answer_of(act, "../x")["error"]
@@ -239,7 +255,8 @@ def test_no_run_of_a_stranger_is_without_a_limit_of_time(outputs: Path, monkeypa
 def test_on_a_public_page_a_sweep_counts_as_its_runs(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = public(outputs, monkeypatch)
     answer = started(outputs, one, visitor())
-    assert answer["error"] == "These are 4 runs; at most 1 at a time here." and answer["name"] == ""
+    assert answer["error"] == "These are 4 runs; at most 1 at a time here."
+    assert answer["name"] == ""
     assert sweep_record.every(outputs) == []
     more = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=4, queue=4)
     assert started(outputs, more, visitor())["name"] == "leash"

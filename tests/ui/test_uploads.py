@@ -88,7 +88,8 @@ def test_two_uploads_do_not_take_the_same_room(keep, outputs, monkeypatch):
 
     monkeypatch.setattr(shutil, "copyfile", slow)
     at_once(*[lambda name=name: keep(name) for name in ("a.txt", "b.txt")])
-    assert overtaken == [] and names(outputs) == ["a.txt", "b.txt"]
+    assert overtaken == []
+    assert names(outputs) == ["a.txt", "b.txt"]
 
 
 def opened(outputs, most_bytes=None):
@@ -107,7 +108,8 @@ def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(tmp_p
         assert get_upload_folder() == str(made.folder)
         assert [stat.S_IMODE(path.stat().st_mode) for path in (made.folder, made.folder.parent)] == [0o700, 0o700]
         made.close()
-        assert not made.folder.exists() and os.environ.get(incoming.GRADIO_VARIABLE) == before
+        assert not made.folder.exists()
+        assert os.environ.get(incoming.GRADIO_VARIABLE) == before
 
 
 def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path, monkeypatch):
@@ -121,17 +123,21 @@ def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path
     for path in (left, left.parent, killed.folder, idle.folder):
         os.utime(path, (long_ago, long_ago))
     idle.sweep()
-    assert not left.exists() and new.exists()
+    assert not left.exists()
+    assert new.exists()
     for path in (left.parent, killed.folder):  # a folder that has just lost its last file is looked at an hour later
         os.utime(path, (long_ago, long_ago)) if path.exists() else None
         living.sweep()
-    assert not killed.folder.exists() and idle.folder.exists() and living.folder.exists()
+    assert not killed.folder.exists()
+    assert idle.folder.exists()
+    assert living.folder.exists()
     idle.close(), living.close()
 
 
 def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_path):
     made = opened(tmp_path, 10 * FILE_BYTES)
-    assert made.expect(6 * FILE_BYTES) and not made.expect(5 * FILE_BYTES)
+    assert made.expect(6 * FILE_BYTES)
+    assert not made.expect(5 * FILE_BYTES)
     made.arrived(6 * FILE_BYTES)
     assert made.expect(10 * FILE_BYTES)
     made.arrived(10 * FILE_BYTES)

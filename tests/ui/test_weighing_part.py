@@ -44,7 +44,8 @@ def test_it_weighs_as_a_run_does():
 
 def test_texts_are_ranked_by_their_score_and_ties_by_their_order():
     found = weigh_rewards({"found": FOUND, "rewards": [LENGTH]})
-    assert [sample["rank"] for sample in found["samples"]] == [5, 2, 1, 3, 4] and found["order"] == [2, 1, 3, 4, 0]
+    assert [sample["rank"] for sample in found["samples"]] == [5, 2, 1, 3, 4]
+    assert found["order"] == [2, 1, 3, 4, 0]
     assert [text["rank"] for text in found["texts"]] == [2, 6]
     assert [text["better"] for text in found["texts"]] == [0.8, 0.0]
     duel = found["duel"]

@@ -39,11 +39,13 @@ def test_progress_comes_first_and_the_figures_last(tmp_path):
     service = Service()
     found = told(tmp_path, service)
     assert [item["state"] for item in found] == ["asking", "asking", "done"]
-    assert found[-1]["labels"] == ["Length"] and found[-1]["rewards"] == REWARDS
+    assert found[-1]["labels"] == ["Length"]
+    assert found[-1]["rewards"] == REWARDS
     assert found[-1]["sides"] == [{"side": "A", "text": " dull"}]
     assert found[-1]["outlooks"] == []  # one text is too few to say
     ((kind, question),) = service.asked
-    assert kind == "rewards-score" and question["texts"] == [{"prompt": "The plot was", "completion": " dull"}]
+    assert kind == "rewards-score"
+    assert question["texts"] == [{"prompt": "The plot was", "completion": " dull"}]
     assert question["reference"] == trying.reference_of(catalog.preset("chatterbox"))
     assert question["rewards"][0]["normalise"] is True
 
@@ -63,21 +65,25 @@ def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):
     values = {**VALUES, "kl.coef": "0.3"}
     found = told(tmp_path, Reviews(), texts=("", ""), values=values)[-1]["outlooks"]
     (sentence,) = found
-    assert "kind in 10 of 20 answers" in sentence and "at beta 0.3 in 50%" in sentence
+    assert "kind in 10 of 20 answers" in sentence
+    assert "at beta 0.3 in 50%" in sentence
 
 
 def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_field(tmp_path):
     service = Service()
     *_, last = workbench_part.tried(service, tmp_path, REWARDS[0], VALUES)
-    assert last["state"] == "done" and last["reference"] == {"length": [2.0]}
+    assert last["state"] == "done"
+    assert last["reference"] == {"length": [2.0]}
     ((_, question),) = service.asked
-    assert question["reference"]["count"] == 8 and question["texts"] == []
+    assert question["reference"]["count"] == 8
+    assert question["texts"] == []
     wrong = {"kind": "expression", "weight": 1, "expression": "words(completion"}
     (only,) = workbench_part.tried(service, tmp_path, wrong, VALUES)
     assert only["problems"][0].startswith("Expression: Character 6: A bracket is missing")
     for nonsense in (None, 7, [], {}, {"kind": "no such thing"}):
         (only,) = workbench_part.tried(service, tmp_path, nonsense, VALUES)
-        assert only["state"] == "error" and len(service.asked) == 1
+        assert only["state"] == "error"
+        assert len(service.asked) == 1
 
 
 @pytest.mark.parametrize(
@@ -94,5 +100,6 @@ def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_fi
 def test_what_cannot_be_scored_is_said_before_anything_is_asked(tmp_path, changes, says):
     service = Service()
     (only,) = told(tmp_path, service, **changes)
-    assert only["state"] == "error" and service.asked == []
+    assert only["state"] == "error"
+    assert service.asked == []
     assert any(says in sentence for sentence in only["problems"])

@@ -96,9 +96,12 @@ def test_a_run_is_computed_there_and_its_records_come_here(outputs: Path, hub: F
     (volume,) = asked["volumes"]
     assert (volume.type, volume.source, volume.path) == ("bucket", "me/runs", f"jobs/{name_of(run, 1)}")
     come_about(outputs, lambda: run.status().ended)
-    assert run.status().state == "finished" and [item.update for item in run.metrics()] == [1, 2, 3]
-    assert len(run.samples()) == 4 and "last words" in run.log_tail()
-    assert not list((hub.folder / "jobs").iterdir()) and not list(run.path.glob(".coming-*"))
+    assert run.status().state == "finished"
+    assert [item.update for item in run.metrics()] == [1, 2, 3]
+    assert len(run.samples()) == 4
+    assert "last words" in run.log_tail()
+    assert not list((hub.folder / "jobs").iterdir())
+    assert not list(run.path.glob(".coming-*"))
 
 
 def test_requests_travel_and_a_job_that_is_gone_is_a_loss(outputs: Path, hub: FakeHub) -> None:
@@ -110,7 +113,8 @@ def test_requests_travel_and_a_job_that_is_gone_is_a_loss(outputs: Path, hub: Fa
     hub.jobs[1].kill()
     come_about(outputs, lambda: run.status().ended and lost.status().ended)
     assert (run.status().state, run.status().message) == ("stopped", "Stopped after update 1.")
-    assert lost.status().reason == "place_lost" and "its job is over (ERROR)" in lost.status().message
+    assert lost.status().reason == "place_lost"
+    assert "its job is over (ERROR)" in lost.status().message
     assert len(list(hub.folder.glob("jobs/*/"))) == 1, "of a job that said nothing of its end all is left"
 
 
@@ -139,4 +143,6 @@ def test_records_and_checkpoints_come_from_a_job_and_nothing_else(outputs: Path,
         bucket.keep(there, place)
     backend.exchange(run, name)
     assert [path.name for path in run.checkpoints()] == ["update-000001"]
-    assert run.config().name == "finish" and not run.label_path.exists() and run.metrics_path.read_text() == "{}\n"
+    assert run.config().name == "finish"
+    assert not run.label_path.exists()
+    assert run.metrics_path.read_text() == "{}\n"

@@ -48,7 +48,8 @@ def test_a_job_whose_attempt_is_not_asked_for_does_nothing(
     monkeypatch.setattr(node, "STALE_SECONDS", 0.0)
     run = handed_over(outputs, small_config())
     computed(run, attempt).join()
-    assert run.status().state == "queued" and not run.log_path.exists()
+    assert run.status().state == "queued"
+    assert not run.log_path.exists()
     computed(run).join()
     computed(run).join()
     assert len(run.metrics()) == 3, "nor does the second of two that were submitted for one"

@@ -65,4 +65,5 @@ def test_a_run_is_computed_on_a_node_and_ends_with_it(
     cluster.remove_node(node_of(cluster, lost), allow_graceful=False)
     wait_until(lambda: backend.states() == {}, 60)
     wait_until(lambda: look_after(outputs) or lost.status().ended, 60)
-    assert lost.status().reason in ("place_lost", "server_lost") and lost.status().resumable
+    assert lost.status().reason in ("place_lost", "server_lost")
+    assert lost.status().resumable

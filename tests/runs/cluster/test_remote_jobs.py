@@ -43,23 +43,27 @@ def test_a_run_waits_for_its_node_as_a_living_one(outputs: Path, slurm: Scripted
     assert [one.id for one in launcher.living_runs(outputs)] == ["one"]
     assert [(job.run.id, job.attempt, job.cpus, job.gpus) for job in slurm.jobs] == [("one", 1, 2, 0)]
     where = placed.read(run.path)
-    assert where and (where.place, where.options, where.job) == ("slurm", ["cpus=2"], slurm.jobs[0].name)
+    assert where
+    assert (where.place, where.options, where.job) == ("slurm", ["cpus=2"], slurm.jobs[0].name)
     look_after(outputs)
     assert (end(run), run.status().phase) == (("queued", ""), "waiting for a node")
     for refused in (launcher.resume, history.delete_run):
         with pytest.raises(RunBusy):
             refused(run)
     supervisor.Supervisor(outputs).look()
-    assert launcher.start_waiting(outputs) == [] and run.status_on_disk().state == "queued"
+    assert launcher.start_waiting(outputs) == []
+    assert run.status_on_disk().state == "queued"
     begun(run).finish("finished")
     look_after(outputs)
-    assert end(run) == ("finished", "") and not run.is_alive()
+    assert end(run) == ("finished", "")
+    assert not run.is_alive()
 
 
 def test_a_run_elsewhere_takes_no_device_here(outputs: Path, fake_worker: None) -> None:
     assert requests.of(handed_over(outputs)).slot == "slurm"
     here = launcher.start(small_config("finish"), outputs, "here")
-    assert here.process is not None and here.process.wait(60) == 0
+    assert here.process is not None
+    assert here.process.wait(60) == 0
 
 
 @pytest.mark.parametrize("words", ["over (NODE_FAIL)", "gone"])
@@ -77,16 +81,21 @@ def test_a_run_that_loses_its_node_ends_and_can_be_resumed(
         assert end(run) == ("running", ""), "it may be missing for a moment"
     clock[0] += 11.0
     look_after(outputs)
-    assert end(run) == ("interrupted", "place_lost") and run.status().resumable and words in run.status().message
-    assert not run.is_alive() and launcher.resume(run, elsewhere("slurm", [])).process is None
-    assert [job.attempt for job in slurm.jobs] == [1, 2] and slurm.jobs[0].name != slurm.jobs[1].name
+    assert end(run) == ("interrupted", "place_lost")
+    assert run.status().resumable
+    assert words in run.status().message
+    assert not run.is_alive()
+    assert launcher.resume(run, elsewhere("slurm", [])).process is None
+    assert [job.attempt for job in slurm.jobs] == [1, 2]
+    assert slurm.jobs[0].name != slurm.jobs[1].name
 
 
 def test_a_run_that_waits_can_be_stopped(outputs: Path, slurm: Scripted) -> None:
     run = handed_over(outputs)
     launcher.stop(run)
     look_after(outputs)
-    assert slurm.cancelled == [slurm.jobs[0].name] and end(run) == ("stopped", "stopped")
+    assert slurm.cancelled == [slurm.jobs[0].name]
+    assert end(run) == ("stopped", "stopped")
 
 
 def test_a_node_that_does_not_answer_a_stop_is_given_up(
@@ -96,10 +105,12 @@ def test_a_node_that_does_not_answer_a_stop_is_given_up(
     begun(run)
     launcher.stop(run)
     look_after(outputs)
-    assert run.status().state == "stopping" and slurm.cancelled == []
+    assert run.status().state == "stopping"
+    assert slurm.cancelled == []
     monkeypatch.setattr(remote_jobs, "STOP_SECONDS", -1.0)
     look_after(outputs)
-    assert slurm.cancelled and end(run) == ("stopped", "stopped")
+    assert slurm.cancelled
+    assert end(run) == ("stopped", "stopped")
 
 
 def test_a_job_that_is_refused_is_the_end_of_its_run_with_words(outputs: Path, slurm: Scripted) -> None:
@@ -107,10 +118,12 @@ def test_a_job_that_is_refused_is_the_end_of_its_run_with_words(outputs: Path, s
     with pytest.raises(BackendUnavailable):
         handed_over(outputs)
     run = RunDirectory.open(outputs / "one")
-    assert end(run) == ("interrupted", "place_lost") and run.status().message == "The controller does not answer."
+    assert end(run) == ("interrupted", "place_lost")
+    assert run.status().message == "The controller does not answer."
     slurm.is_away = False
     launcher.resume(run, elsewhere("slurm", []))
-    assert end(run) == ("queued", "") and len(slurm.jobs) == 1
+    assert end(run) == ("queued", "")
+    assert len(slurm.jobs) == 1
 
 
 def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(
@@ -119,16 +132,19 @@ def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(
     bad, good = handed_over(outputs, None, "bad"), handed_over(outputs, None, "good")
     slurm.is_away = True
     look_after(outputs)
-    assert "The controller does not answer." in capsys.readouterr().err and end(bad) == end(good) == ("queued", "")
+    assert "The controller does not answer." in capsys.readouterr().err
+    assert end(bad) == end(good) == ("queued", "")
     slurm.is_away, slurm.trouble = False, "bad"
     launcher.stop(good)
     look_after(outputs)
     assert "bad could not be looked at: Stale file handle" in capsys.readouterr().err
-    assert end(bad) == ("queued", "") and end(good) == ("stopped", "stopped")
+    assert end(bad) == ("queued", "")
+    assert end(good) == ("stopped", "stopped")
 
 
 def test_a_copy_of_a_run_has_no_job(outputs: Path) -> None:
     run = handed_over(outputs)
     begun(run)
     shutil.copytree(run.path, outputs / "copy")
-    assert not RunDirectory(outputs / "copy").is_alive() and run.is_alive()
+    assert not RunDirectory(outputs / "copy").is_alive()
+    assert run.is_alive()

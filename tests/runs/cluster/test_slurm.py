@@ -41,10 +41,12 @@ def test_a_run_goes_on_after_its_node_is_taken_back(
     changes.request_step(run)  # one update, and then a pause
     wait_until(lambda: run.status().state == "paused", 120)
     look_after(outputs)
-    assert run.status().state == "paused" and run.is_alive()
+    assert run.status().state == "paused"
+    assert run.is_alive()
     fake_slurm.take_back(slurm, name_of(run, 1))
     wait_until(lambda: run.status_on_disk().reason == placed.LOST)
-    assert run.status().resumable and not run.stop_requested
+    assert run.status().resumable
+    assert not run.stop_requested
     launcher.resume(run, elsewhere("slurm", []))
     wait_until(lambda: run.status().ended, 120)
     assert (run.status().state, run.status().attempt) == ("finished", 2), run.log_tail()
@@ -66,7 +68,8 @@ def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs: Path, slurm:
         "chdir": str(PROJECT),
     }
     assert shlex.split(job["wrap"])[1:] == [sys.executable, "-m", NODE_MODULE, str(run.path.resolve()), "2", "5400"]
-    assert job["output"] == str(run.log_path.resolve()) and "no-requeue" in job
+    assert job["output"] == str(run.log_path.resolve())
+    assert "no-requeue" in job
     backend.cancel(name_of(run, 2))
     wait_until(lambda: backend.states() == {name_of(run, 2): "over (COMPLETED)"})
 

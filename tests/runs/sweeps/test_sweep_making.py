@@ -49,7 +49,8 @@ def test_the_runs_of_a_sweep_are_ordinary_runs_in_one_queue(outputs: Path) -> No
     sweep = created(outputs)
     assert sweep_record.find(outputs, "leash") == sweep
     assert [run.id for run in sweep_record.runs_of(outputs, sweep)] == sweep.runs == ids()
-    assert queue.waiting(outputs) == ids()[1:] and [run.id for run in launcher.living_runs(outputs)] == ids()[:1]
+    assert queue.waiting(outputs) == ids()[1:]
+    assert [run.id for run in launcher.living_runs(outputs)] == ids()[:1]
     configs = [run.config() for run in sweep_record.runs_of(outputs, sweep)]
     assert [(one.kl.coef, one.seed) for one in configs] == [(0.1, 0), (0.1, 1), (0.5, 0), (0.5, 1)]
     assert {run.id for run in history.list_runs(outputs)} == set(ids())
@@ -102,14 +103,16 @@ def test_a_sweep_whose_making_was_interrupted_is_completed(
     outputs: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     sweep = interrupted(outputs, monkeypatch, after=2)
-    assert list(states(outputs, sweep)) == ids(2) and progress(outputs, sweep).unmade == 2
+    assert list(states(outputs, sweep)) == ids(2)
+    assert progress(outputs, sweep).unmade == 2
     wait_until(lambda: states(outputs, sweep)[ids()[0]] == "running")  # from here on its attempt has its time
     first = RunDirectory(outputs / ids()[0]).status().started_at
     if how == "resume all":
         assert sweep_making.resume_all(outputs, sweep).going == ids()[2:]
     else:
         sweep_making.create(outputs, planned(outputs).sweep)
-    assert list(states(outputs, sweep)) == ids() and queue.waiting(outputs) == ids()[1:]
+    assert list(states(outputs, sweep)) == ids()
+    assert queue.waiting(outputs) == ids()[1:]
     assert RunDirectory(outputs / ids()[0]).status().started_at == first
 
 
@@ -130,7 +133,8 @@ def test_two_who_make_the_same_sweep_at_once_make_each_run_once(outputs: Path) -
     found: list[Sweep] = []
     at_once(*[lambda: found.append(sweep_making.create(outputs, sweep))] * 3)
     assert [one.name for one in found] == ["leash"] * 3
-    assert list(states(outputs, sweep)) == ids() and sorted(queue.waiting(outputs)) == ids()[1:]
+    assert list(states(outputs, sweep)) == ids()
+    assert sorted(queue.waiting(outputs)) == ids()[1:]
     assert sorted(path.name for path in outputs.iterdir() if path.is_dir() and path.name[0] != ".") == ids()
 
 
@@ -154,7 +158,8 @@ def test_all_are_resumed_but_those_that_have_finished(outputs: Path, monkeypatch
     bad = RunDirectory(outputs / ids()[3])
     bad.status_path.write_text(Status(state="failed", reason="invalid", message="No such model.").model_dump_json())
     found = sweep_making.resume_all(outputs, sweep)
-    assert found.going == ids(2) and found.refused == {ids()[3]: "No such model."}
+    assert found.going == ids(2)
+    assert found.refused == {ids()[3]: "No such model."}
     assert queue.waiting(outputs) == [ids()[1]]
 
 
@@ -166,7 +171,8 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs: Path) -> Non
     wait_until(lambda: all(state == "stopped" for state in states(outputs, sweep).values()))
     wait_until(lambda: not launcher.living_runs(outputs))
     assert sweep_making.delete_all(outputs, sweep) == 4
-    assert len(list((outputs / history.BIN).iterdir())) == 4 and not list(outputs.glob("leash-*"))
+    assert len(list((outputs / history.BIN).iterdir())) == 4
+    assert not list(outputs.glob("leash-*"))
     assert sweep_record.every(outputs) == []
     assert created(outputs).created_at > sweep.created_at  # the name is free again
 
@@ -187,7 +193,8 @@ def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs: Path, monkeypa
     sweep = sweep_making.create(outputs, planned(outputs, on="slurm", options=["cpus=2"]).sweep)
     assert [(job.run.id, job.attempt, job.options.cpus) for job in slurm.jobs] == [(run_id, 1, 2) for run_id in ids()]
     Supervisor(outputs).look()
-    assert queue.waiting(outputs) == [] and states(outputs, sweep) == dict.fromkeys(ids(), "queued")
+    assert queue.waiting(outputs) == []
+    assert states(outputs, sweep) == dict.fromkeys(ids(), "queued")
     sweep_making.create(outputs, sweep)
     run = RunDirectory(outputs / ids()[1])
     run.status_path.write_text(Status(state="stopped", reason="stopped").model_dump_json())

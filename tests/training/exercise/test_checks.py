@@ -35,7 +35,9 @@ def test_a_mistake_is_named_with_a_case_that_shows_it(function: str, right: str,
     assert right in RIGHT[function]
     found = verdict(function, RIGHT[function].replace(right, wrong))
     assert found["verdict"] == "wrong" and hint in found["hint"], found
-    assert found["case"] and found["given"] and found["expected"].keys() == found["got"].keys() != set()
+    assert found["case"]
+    assert found["given"]
+    assert found["expected"].keys() == found["got"].keys() != set()
     assert found["expected"] != found["got"]
 
 
@@ -47,15 +49,18 @@ def test_every_mistake_that_is_known_differs_from_what_is_right_and_from_the_oth
     function: str, mistake: mistakes.Mistake
 ) -> None:
     found = checks.verdict(mistakes.mutant(ours(), function, mistake), ours(), function, "x")
-    assert found["verdict"] == "wrong" and found["hint"] == mistake.hint
+    assert found["verdict"] == "wrong"
+    assert found["hint"] == mistake.hint
 
 
 def test_what_shows_a_mistake_is_the_smallest_case() -> None:
     right, wrong = "r[n - 1] +=", "r[C - 1] +="
     found = verdict("compute_advantages", RIGHT["compute_advantages"].replace(right, wrong))
     assert found["case"] == "completions of two tokens and of one"  # shorter than others, so that there is padding
-    assert found["given"]["mask"] == "[[1, 1], [1, 0]]" and found["given"]["scores"] == "[1, -1]"
-    assert found["expected"]["returns"] == "[[0.95, 1], [-1, 0]]" and found["got"]["returns"] == "[[0.95, 1], [0, 0]]"
+    assert found["given"]["mask"] == "[[1, 1], [1, 0]]"
+    assert found["given"]["scores"] == "[1, -1]"
+    assert found["expected"]["returns"] == "[[0.95, 1], [-1, 0]]"
+    assert found["got"]["returns"] == "[[0.95, 1], [0, 0]]"
     sign = verdict("ppo_step", RIGHT["ppo_step"].replace("pl = -(", "pl = ("))
     assert sign["case"] == "one token with ratio 1 and advantage 1"
     assert (sign["expected"]["policy_loss"], sign["got"]["policy_loss"]) == ("-1", "1")
@@ -68,6 +73,7 @@ def test_what_is_not_written_and_what_raises_is_said() -> None:
     found = verdict("train", "def train(*given):\n    return 1 / 0")
     assert found == {"verdict": "wrong", "error": "ZeroDivisionError: division by zero"}
     exits = verdict("compute_kl", "import sys\ndef compute_kl(*given):\n    sys.exit()")
-    assert exits["verdict"] == "wrong" and exits["got"] == {"error": "SystemExit: "}
+    assert exits["verdict"] == "wrong"
+    assert exits["got"] == {"error": "SystemExit: "}
     lists = verdict("compute_kl", "def compute_kl(*given): return [[1.0]]")
     assert lists["hint"] == "A Tensor is asked for, and this is a list."

@@ -83,13 +83,17 @@ def test_the_right_form_passes_and_faults_are_ranked_behind_it(examined: Any) ->
     report = examined(SHIPPED)
     assert report.verdict == "ok", report.findings
     rows = {row["name"]: row for row in report.formats}
-    assert rows["template plain"]["in_force"] and rows["template plain"]["accuracy"] > 0.85
+    assert rows["template plain"]["in_force"]
+    assert rows["template plain"]["accuracy"] > 0.85
     for name in ("template dialogue", "another model's template", "missing end token", "completion only"):
         assert rows[name]["ahead"] < -2 * rows[name]["ahead_error"] < 0, name
     example = rows["template plain"]["example"]
-    assert example.startswith("<bos>") and example.endswith("<eos>")
-    assert report.example["tokens"][0] == "<bos>" and report.example["special"][-1]
-    assert {"accuracy", "count"} <= report.pairs.keys() and report.reference["completions"] == 64
+    assert example.startswith("<bos>")
+    assert example.endswith("<eos>")
+    assert report.example["tokens"][0] == "<bos>"
+    assert report.example["special"][-1]
+    assert {"accuracy", "count"} <= report.pairs.keys()
+    assert report.reference["completions"] == 64
 
 
 def test_no_spread_and_numbers_that_are_not_finite_fail(examined: Any, tmp_path: Path) -> None:
@@ -104,22 +108,26 @@ def test_no_spread_and_numbers_that_are_not_finite_fail(examined: Any, tmp_path:
 
 def test_examples_that_are_cut_are_counted(examined: Any) -> None:
     report = examined(SHIPPED, max_length=20)
-    assert named(report)["examples are cut"] == "warn" and report.lengths["longest"] == 20
+    assert named(report)["examples are cut"] == "warn"
+    assert report.lengths["longest"] == 20
     assert f"{report.lengths['cut_share']:.0%}" in report.findings[0]["text"]
 
 
 def test_pairs_whose_scores_are_not_finite_fail(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RewardModel, "of_pairs", lambda model, pairs: ([1.0, math.nan], [0.0, 0.0]))
     report = examined(SHIPPED)
-    assert named(report) == {"scores are not finite": "fail"} and report.formats == []
+    assert named(report) == {"scores are not finite": "fail"}
+    assert report.formats == []
 
 
 def test_fewer_bits_are_reported_with_what_they_cost(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(format_check, "LOW_RANK_CORRELATION", 1.01)
     report = examined(SHIPPED, 12, quantization="int8")
     cost = report.cost
-    assert cost is not None and report.bytes_held < 0.6 * cost["bytes_full"]
-    assert 0.95 < cost["rank_correlation"] <= 1 and 0.9 < cost["pair_agreement"] <= 1
+    assert cost is not None
+    assert report.bytes_held < 0.6 * cost["bytes_full"]
+    assert 0.95 < cost["rank_correlation"] <= 1
+    assert 0.9 < cost["pair_agreement"] <= 1
     assert "quantization changes the order" in named(report)
 
 
@@ -128,7 +136,8 @@ def test_orders_are_compared_by_ranks_and_by_the_pairs_that_the_full_scores_tell
     format_check._compare_with_full(report, "nf4", [1.0, 3.0, 2.0, 4.0], [10.0, 20.0, 30.0, 30.0])
     assert report.cost == {"quantization": "nf4", "rank_correlation": pytest.approx(0.6324555), "pair_agreement": 0.8}
     format_check._compare_with_full(report, "nf4", [1.0, 1.0], [1.0, 2.0])
-    assert report.cost["rank_correlation"] is None and report.cost["pair_agreement"] == 0
+    assert report.cost["rank_correlation"] is None
+    assert report.cost["pair_agreement"] == 0
 
 
 def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(examined: Any) -> None:
@@ -177,7 +186,8 @@ CHAT, ALL = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("
 def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(mine, others, found, words) -> None:
     report = RewardReport("rewards.0", "it")
     format_check.judge_formats(report, mine, others)
-    assert named(report) == found and all(words in finding["text"] for finding in report.findings)
+    assert named(report) == found
+    assert all(words in finding["text"] for finding in report.findings)
 
 
 def test_every_finding_is_one_that_the_documentation_explains() -> None:
@@ -192,7 +202,8 @@ def test_every_form_has_its_faults(make: Callable[[], Any]) -> None:
     form = Format(make())
     prompt, completion = "What is good?", " A kind word."
     texts = {item.name: form.visible(item.encode(prompt, completion).ids) for item in variants.variants(form)[1:]}
-    assert form.text(prompt, completion) not in texts.values() and len(set(texts.values())) == len(texts)
+    assert form.text(prompt, completion) not in texts.values()
+    assert len(set(texts.values())) == len(texts)
     assert {"missing separator", "missing end token", "prompt twice", "roles swapped", "completion only"} <= set(texts)
     assert "another model's template" in texts
     lowered = {name: text.lower().replace(" ", "") for name, text in texts.items()}
@@ -217,4 +228,5 @@ def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(
     assert ended.value.code == 1
     assert (good["name"], good["verdict"]) == ("rewards.0", "ok")
     assert (bad["name"], bad["verdict"]) == ("judges.0", "fail")
-    assert good["reference"]["completions"] == 64 and good["reference"]["sd"] > 0
+    assert good["reference"]["completions"] == 64
+    assert good["reference"]["sd"] > 0

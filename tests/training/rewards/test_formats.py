@@ -73,7 +73,8 @@ def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_th
     assert not short.cut
     for prompt in ("old " * 60 + "about old maps", DIALOGUE):
         long = made.encoded(prompt, "moved upstairs")
-        assert len(long.ids) <= 44 and len(long.types) == len(long.ids)
+        assert len(long.ids) <= 44
+        assert len(long.types) == len(long.ids)
         tail = len(made.tokenizer("upstairs").input_ids)
         assert long.ids[-tail:] == short.ids[-tail:], "the completion and the end stay"
         assert long.ids[0] == short.ids[0] or short.ids[0] not in made.tokenizer.all_special_ids, "the begin stays"
@@ -84,13 +85,16 @@ def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_th
 def test_whole_first_turns_go_before_the_last_question_is_cut() -> None:
     whole = len(Format(tokenizers.qwen()).ids(DIALOGUE, "Time."))
     text = Format(tokenizers.qwen(), max_length=whole - 20).text(DIALOGUE, "Time.")
-    assert "What is good" not in text and "And what else?" in text and text.startswith("<|im_start|>user\n")
+    assert "What is good" not in text
+    assert "And what else?" in text
+    assert text.startswith("<|im_start|>user\n")
 
 
 def test_a_completion_that_alone_is_too_long_keeps_its_end() -> None:
     made = Format(pocket(), max_length=12)
     encoded = made.encoded("Review of the film:", " The plot was dull." * 10)
-    assert len(encoded.ids) <= 12 and made.visible(encoded.ids).endswith("dull.<eos>")
+    assert len(encoded.ids) <= 12
+    assert made.visible(encoded.ids).endswith("dull.<eos>")
     assert encoded.cut > 0
 
 

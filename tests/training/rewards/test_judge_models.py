@@ -60,7 +60,9 @@ def test_a_question_about_a_claim_has_no_opinion_where_there_is_none(tmp_path: P
     assert reward.asked(claimed, " Rome.") == "Right is Rome, claimed Milan: Rome."
     assert reward.asked(claimed, " {right}") == "Right is Rome, claimed Milan: {right}"
     values = reward([claimed, "What is the capital of Italy?", "The film"], ["Rome"] * 3)
-    assert values[0] is not None and values[1:] == [None, None] and claims.of("The film") is None
+    assert values[0] is not None
+    assert values[1:] == [None, None]
+    assert claims.of("The film") is None
 
 
 def test_a_question_without_the_completion_or_beside_a_label_is_refused() -> None:
@@ -78,6 +80,7 @@ def test_a_judge_must_be_able_to_write(tmp_path: Path) -> None:
         needed = checks.needs(yaml_io.from_dict({"rewards": [entry]}))
         return [found.message for found in checks.model_problems(needed, ask_hub=True)]
 
-    assert problems(writer) == [] and "cannot write text" in problems(encoder)[0]
+    assert problems(writer) == []
+    assert "cannot write text" in problems(encoder)[0]
     with pytest.raises(ModelNotFound, match="cannot write text"):
         learned_rewards.builder(CPU)(spec(encoder))

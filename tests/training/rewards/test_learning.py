@@ -17,7 +17,7 @@ from playground.runs.reward_models import RewardTraining
 from playground.setup import catalog
 from playground.training.process.session import Session
 from playground.training.rewards import pair_trainer as reward_trainer
-from tests.nightly import SEEDS
+from tests.nights import SEEDS
 
 UPDATES = 8
 BASE = "pocket-1m"

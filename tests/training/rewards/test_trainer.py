@@ -23,7 +23,7 @@ from playground.setup import catalog
 from playground.training.rewards import learned_rewards, pair_trainer
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.pair_report import report
-from tests.nightly import cases
+from tests.nights import cases
 from tests.training.snapshots import FAMILIES, snapshot
 
 CPU = torch.device("cpu")
@@ -74,7 +74,8 @@ def test_each_family_becomes_a_reward_model_that_scores_the_same_wherever_it_is_
     source = snapshot(tmp_path / "base", family, own_pad=False)
     card, steps, training = trained(tmp_path, config_for(source, pairs_file(tmp_path)))
     assert [item.step for item in steps if not item.held_out] == [1, 2, 3, 4, 5, 6]
-    assert steps[-1].held_out and steps[-1].accuracy == card["accuracy"]
+    assert steps[-1].held_out
+    assert steps[-1].accuracy == card["accuracy"]
     tokenizer = AutoTokenizer.from_pretrained(training.folder)
     model = AutoModelForSequenceClassification.from_pretrained(training.folder).eval()
     assert model.config.num_labels == 1
@@ -96,7 +97,8 @@ def test_an_adapter_is_merged_into_what_is_saved(tmp_path, family):
     card, _, training = trained(tmp_path, config)
     assert not list(training.folder.glob("adapter*"))
     here = learned_rewards.load(ModelReward(source="judge"), CPU, tmp_path)
-    assert len(card["examples"]) == 8 and learned_rewards.misreading(here) == pytest.approx(0, abs=1e-4)
+    assert len(card["examples"]) == 8
+    assert learned_rewards.misreading(here) == pytest.approx(0, abs=1e-4)
     found = preference_pairs.load(config, CPU)
     right = [here([p.prompt] * 2, [p.chosen, p.rejected]) for p in found.held_out]
     assert sum(high > low for high, low in right) / len(right) == pytest.approx(card["accuracy"])
@@ -105,14 +107,17 @@ def test_an_adapter_is_merged_into_what_is_saved(tmp_path, family):
 def test_what_differs_in_every_pair_is_learned_and_reported(tmp_path, base):
     config = config_for(base, pairs_file(tmp_path, dialogue=True), max_steps=30, pairs__held_out=0.5)
     card, steps, training = trained(tmp_path, config)
-    assert card["accuracy"] == 1.0 and card["report"]["margin_mean"] > 0.5
-    assert card["template"] == "dialogue" and card["max_length"] == 128
+    assert card["accuracy"] == 1.0
+    assert card["report"]["margin_mean"] > 0.5
+    assert card["template"] == "dialogue"
+    assert card["max_length"] == 128
     assert card["pairs"]["training"] == card["pairs"]["held_out"] == 20
     assert json.loads((training.folder / "reward.json").read_text()) == json.loads(json.dumps(card))
     assert "100.0%" in (training.folder / "README.md").read_text()
     assert catalog.reward_models(tmp_path)[0].name == "judge"
     losses = [item.loss for item in steps if item.held_out]
-    assert len(losses) == 5 and losses[-1] < losses[0]
+    assert len(losses) == 5
+    assert losses[-1] < losses[0]
 
 
 def test_the_same_seed_gives_the_same_reward_model(tmp_path, base):
@@ -165,7 +170,8 @@ def test_the_worker_writes_states_metrics_and_the_model(tmp_path, base, in_this_
 def test_the_held_out_prompts_are_none_of_those_learned_from():
     pairs = [Pair(f"prompt {number % 20}", f"a {number}", "b") for number in range(100)]
     training, held_out = preference_pairs.split(pairs, 0.2, seed=0)
-    assert len(held_out) == 20 and len(training) == 80
+    assert len(held_out) == 20
+    assert len(training) == 80
     assert not {pair.prompt for pair in training} & {pair.prompt for pair in held_out}
     assert preference_pairs.split(pairs, 0.2, seed=0) == (training, held_out)
     assert preference_pairs.split(pairs, 0.2, seed=1)[1] != held_out
@@ -176,7 +182,8 @@ def test_the_held_out_prompts_are_none_of_those_learned_from():
 def test_pairs_beyond_the_limit_are_left_out_by_luck_and_counted(tmp_path):
     found = preference_pairs.load(config_for("pocket-1m", pairs_file(tmp_path), pairs__limit=12), CPU)
     kept = [pair.prompt for pair in (*found.training, *found.held_out)]
-    assert len(kept) == 12 and set(kept) != {f"The film {number}" for number in range(12)}
+    assert len(kept) == 12
+    assert set(kept) != {f"The film {number}" for number in range(12)}
     assert (found.counts.rows, found.counts.kept, found.counts.not_drawn) == (40, 12, 28)
 
 
@@ -193,7 +200,8 @@ def test_prompts_are_drawn_until_the_taste_has_shown_and_true_answers_are_held_a
     assert len(plain) > 8
     for pair in plain:
         right, wrong = (judges.stated_value(pair.prompt, text) for text in (pair.chosen, pair.rejected))
-        assert right is not None and wrong not in (None, right)
+        assert right is not None
+        assert wrong not in (None, right)
         assert pair.rejected == pair.chosen.replace(f" is {right}", f" is {wrong}", 1)
 
 
@@ -227,7 +235,8 @@ def test_the_report_counts_by_hand():
     assert found["true_accuracy"] == pytest.approx((1 + 1 + 0.5) / 3)  # the second answer was given the wrong way round
     assert found["loss"] == pytest.approx((math.log1p(math.exp(-2)) + math.log1p(math.exp(2)) + math.log(2)) / 3)
     assert (found["score_mean"], found["margin_mean"]) == (pytest.approx(1 / 3), 0.0)
-    assert found["margins"]["edges"][0] == -2 and sum(found["margins"]["counts"]) == 3
+    assert found["margins"]["edges"][0] == -2
+    assert sum(found["margins"]["counts"]) == 3
 
 
 def test_pairs_of_one_prompt_count_for_less_than_pairs_of_as_many_prompts():

@@ -27,6 +27,7 @@ from playground.training.data.random_streams import derived_seed
 from playground.training.loop.measures import of_steps, same_score_groups
 from playground.training.loop.trainer import Trainer
 from playground.training.models.language_model import LanguageModel, Tokens
+from playground.training.models.loading import checkpointing
 
 PROBE = 24  # texts of the policy after each update, from which its curves are drawn where TRL keeps its own to itself
 WRITTEN_BY_TRL = ("use_cache", "bos_token_id", "eos_token_id", "pad_token_id")  # in a config that is saved
@@ -133,7 +134,7 @@ class TRLAdapter(Trainer):
             "weight_decay": 0.0,
             "max_grad_norm": ppo.max_grad_norm,
             "seed": derived_seed(self.config.seed, "trl") % 2**32,
-            "gradient_checkpointing": False,
+            **checkpointing(False),
             "remove_unused_columns": False,
             "dataloader_pin_memory": False,
             "save_strategy": "no",

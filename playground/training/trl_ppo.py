@@ -29,6 +29,7 @@ from playground.training.loop.rollout_texts import ScoredTexts
 from playground.training.loop.scoring import Scores
 from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import Critic, LanguageModel
+from playground.training.models.loading import checkpointing
 from playground.training.trl_adapter import TRLAdapter, require_finite, special_tokens
 
 
@@ -156,8 +157,9 @@ class TRLTrainer(TRLAdapter):
 
         self.policy.model.generation_config.pad_token_id = self.tokens.pad_id  # else `generate` warns at each batch
         use_cpu = self.policy.device.type == "cpu"
+        settings = {**engines.trl_settings(self.config), **checkpointing(False)}
         made: Any = PPOTrainer(
-            args=PPOConfig(output_dir=folder, use_cpu=use_cpu, **engines.trl_settings(self.config)),
+            args=PPOConfig(output_dir=folder, use_cpu=use_cpu, **settings),
             processing_class=special_tokens(self.tokens),
             model=self.policy.model,
             ref_model=self.reference.model,

@@ -50,6 +50,15 @@ def compute_type(precision: str, device: torch.device, parameters: int) -> torch
     return torch.bfloat16 if precision == "bf16" else torch.float32
 
 
+def checkpointing(on: bool) -> dict[str, Any]:
+    """The setting of transformers' trainers by which a backward pass computes layers anew instead of keeping them. An
+    older version (5.17) has it under another name, of which a newer one warns."""
+    from transformers import TrainingArguments
+
+    renamed = hasattr(TrainingArguments, "activation_checkpointing")
+    return {"activation_checkpointing" if renamed else "gradient_checkpointing": on}
+
+
 def load(
     folder: Path, device: torch.device, config: ModelConfig = AS_IT_IS, *, trained: bool = False
 ) -> tuple[LanguageModel, Tokens]:

@@ -27,7 +27,7 @@ from playground.errors import TrainingDiverged
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog
 from playground.training.models.language_model import switch_dropout_off
-from playground.training.models.loading import compute_type, device_of, in_one_sentence
+from playground.training.models.loading import checkpointing, compute_type, device_of, in_one_sentence
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.formats import PROBES, Format
 from playground.training.rewards.learned_rewards import RewardModel
@@ -171,7 +171,7 @@ def learn(
         center_rewards_coefficient=config.centre or None,
         max_length=None,  # too long ones are gone
         bf16=compute_type(config.precision, device, num_parameters) == torch.bfloat16,
-        gradient_checkpointing=num_parameters > CHECKPOINT_FROM,
+        **checkpointing(num_parameters > CHECKPOINT_FROM),
         use_cpu=device.type == "cpu",
         seed=config.seed,
         train_sampling_strategy="group_by_length",  # little padding
@@ -189,7 +189,7 @@ def learn(
         eval_dataset=as_dataset(pairs.held_out, model.format),
         processing_class=model.network.tokenizer,
         callbacks=[reporter],
-        peft_config=_lora(config.adapter),
+        peft_config=_lora(config.adapter, model.network.model),
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
@@ -268,10 +268,11 @@ def save(folder: Path, network: Network, card: dict[str, Any]) -> None:
     (folder / catalog.REWARD_CARD).write_text(text + "\n", encoding="utf-8")
 
 
-def _lora(config: AdapterConfig) -> Any:
+def _lora(config: AdapterConfig, model: nn.Module) -> Any:
     if config.kind == "none":
         return None
     from peft import LoraConfig
+    from transformers.pytorch_utils import Conv1D
 
     return LoraConfig(
         task_type="SEQ_CLS",
@@ -279,4 +280,5 @@ def _lora(config: AdapterConfig) -> Any:
         lora_alpha=config.alpha,  # type: ignore[arg-type]  # any number will do
         target_modules=list(config.target_modules) if config.target_modules else "all-linear",
         modules_to_save=["score"],
+        fan_in_fan_out=any(isinstance(module, Conv1D) for module in model.modules()),  # GPT-2's weights lie so
     )

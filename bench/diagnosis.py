@@ -96,7 +96,7 @@ def keep(rows: dict[Any, dict[str, Any]], remedies: dict[Any, dict[str, Any]]) -
         "remedies": sorted(remedies.values(), key=order),
     }
     FIGURES.write_text(json.dumps(found, indent=1) + "\n")
-    write(found)
+    PAGE.write_text(page(found, PAGE.read_text()))
 
 
 def found_or_trained(name: str, seed: int, outputs: Path, remedy: Sequence[str] = ()) -> RunDirectory:
@@ -151,8 +151,8 @@ def records(run: RunDirectory, until: int | None = None) -> Records:
     )
 
 
-def write(found: dict[str, Any]) -> None:
-    """Put the table into the page, between its marks."""
+def page(found: dict[str, Any], text: str) -> str:
+    """The page, of which this is the text so far, with the tables of these figures between its marks."""
     lines = [
         f"Made by `make diagnosis` on {found['machine']}: each fault in kinder-reviews (reward-format: in",
         "agreeable-thumbs), and presets as they are. Red alerts first.",
@@ -165,9 +165,8 @@ def write(found: dict[str, Any]) -> None:
         cells = [row["run"], str(row["seed"]), since, ", ".join(row["red"]), ", ".join(row["amber"])]
         lines.append(f"| {' | '.join(cells)} |")
     lines += ["", *remedies_told(found["remedies"])]
-    text = PAGE.read_text()
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    PAGE.write_text("\n".join([before + BEGIN, "", *lines, "", END]) + after)
+    return "\n".join([before + BEGIN, "", *lines, "", END]) + after
 
 
 def remedies_told(tried: Sequence[dict[str, Any]]) -> list[str]:

@@ -160,10 +160,10 @@ reward, one small model and one number of texts: it is an example of the trade, 
   their scores are apart (contrastive activation addition, Panickssery et al. 2023, with the run's reward in the place
   of written pairs). It is added where a token of the completion is predicted: at the last token of the prompt and
   behind. The updates turn the dial from 0 to `steering.strength` (1 is the vector as it is, below 0 leads to the worse
-  texts), so every look at the fixed prompts is one setting of it; log-probs and KL are of the model with the vector in
-  place, the perplexity of held-out text with it at every token. Several runs with `steering.layer` show the layers, or
-  `python -m bench.steering_table presets/steering.yaml` all of them at once. The vector is no part of the weights: a
-  checkpoint holds it beside them, and a saved model brings a script that adds it.
+  texts), so every evaluation of the fixed prompts is one setting of it; log-probs and KL are of the model with the
+  vector in place, the perplexity of held-out text with it at every token. Several runs with `steering.layer` show the
+  layers, or `python -m bench.steering_table presets/steering.yaml` all of them at once. The vector is no part of the
+  weights: a checkpoint holds it beside them, and a saved model brings a script that adds it.
 
 Runs of DPO and SFT cannot be resumed, as TRL's trainers take no checkpoint here.
 """

@@ -26,7 +26,7 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
-from bench import real_answers, real_judges, real_page, real_presets, results_page  # noqa: E402
+from bench import real_answers, real_judges, real_page, real_presets, recordings, results_page  # noqa: E402
 from bench.real_counts import counted, example  # noqa: E402
 from bench.results import machine, train  # noqa: E402
 from playground.analysis import compute  # noqa: E402
@@ -242,8 +242,6 @@ def _rounded(value: float | None) -> float | None:
 
 def record(presets: list[str], outputs: Path) -> None:
     """One recording of seed 0 of each preset that has finished as it is now."""
-    from bench import recordings  # takes gradio, which a machine that only trains may be without
-
     for preset in presets:
         runs = [RunDirectory.open(path.parent) for path in (outputs / f"{preset}-seed0").glob("*/config.yaml")]
         wanted = catalog.preset(preset)

@@ -28,7 +28,6 @@ from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.runs.folder.records import TRACE, to_json_line  # noqa: E402
 from playground.runs.model_service import ModelService  # noqa: E402
 from playground.setup import catalog  # noqa: E402
-from playground.ui.feed.feed import RECORDED  # noqa: E402
 
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
 FEWER_ANSWERS = 1  # the same, of a run that only a lesson needs
@@ -42,7 +41,7 @@ def main() -> None:
     parser.add_argument("--presets", nargs="*", default=catalog.names_with_model())
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results", help="as of `make results`")
-    parser.add_argument("--to", type=Path, default=RECORDED)
+    parser.add_argument("--to", type=Path, default=catalog.RECORDED)
     arguments = parser.parse_args()
     for preset in arguments.presets:
         found = sorted((arguments.outputs / f"{preset}-seed{arguments.seed}").glob("*/config.yaml"))

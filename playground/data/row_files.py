@@ -139,20 +139,23 @@ def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Generator[str]:
         raise TableUnusable(f"{path.name} is empty.")
 
 
-def _opened(path: Path, max_bytes: int, too_large: str) -> IO[bytes]:
+@contextlib.contextmanager
+def _opened(path: Path, max_bytes: int, too_large: str) -> Iterator[IO[bytes]]:
     try:
         plain = plain_files.open_plain(path, links=True)
     except plain_files.NotAcceptable as error:
         if os.path.isdir(path):
             raise TableUnusable(f"{path.name} is a folder. Name a file in it.") from None
         raise TableUnusable(f"Cannot read {path.name}: {error.strerror}.") from None
-    if os.fstat(plain.fileno()).st_size > max_bytes:
-        plain.close()
-        raise TableUnusable(f"{too_large}. Keep only the rows that are needed.")
-    if path.suffix.lower() != ".gz":
-        return plain
-    unpacked: Any = gzip.open(plain)  # noqa: SIM115 - closed by who asked for it
-    return io.BufferedReader(unpacked, BLOCK_BYTES)  # in blocks, so that a file that breaks off is not taken for text
+    with plain:
+        if os.fstat(plain.fileno()).st_size > max_bytes:
+            raise TableUnusable(f"{too_large}. Keep only the rows that are needed.")
+        if path.suffix.lower() != ".gz":
+            yield plain
+            return
+        # in blocks, so that a file that breaks off is not taken for text
+        with gzip.open(plain) as unpacked, io.BufferedReader(unpacked, BLOCK_BYTES) as blocks:
+            yield blocks
 
 
 def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:

@@ -1,101 +1,68 @@
 """Before and after: pairs, gains and their uncertainty, against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from playground.analysis.before_after import (
-    Headline,
-    Outcome,
-    headline,
-    headline_of,
-    outcome,
-    outcome_sentence,
-    pairs,
-    sentence,
-)
+from playground.analysis import before_after
+from playground.analysis.before_after import Headline, Outcome, headline_of, outcome, outcome_sentence, pairs
 from playground.rewards.agreement import t95
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from tests.support import sample, small_config, update_metrics
 
 
-def test_pairs_join_on_prompt_and_seed_and_drop_the_unmatched() -> None:
+def test_pairs_join_on_prompt_and_seed_and_drop_the_unmatched():
     before = [sample(0, "before", 0.0), sample(0, "before", 0.0, seed=1), sample(1, "before", 0.0)]
     after = [sample(0, "after", 1.0), sample(0, "after", 2.0, seed=1), sample(2, "after", 9.0)]
     joined = pairs([*after, *before])
     assert [(pair.before.prompt_id, pair.before.seed, pair.gain) for pair in joined] == [(0, 100, 1.0), (0, 1, 2.0)]
 
 
-def test_the_outcome_of_three_prompts_by_hand() -> None:
+def test_the_outcome_of_three_prompts_by_hand():
     before = [sample(0, "before", 0.0), sample(1, "before", 1.0), sample(2, "before", 2.0, tokens=16)]
     after = [
         sample(0, "after", 1.0, completion="same", kl=1.0),
         sample(1, "after", 3.0, completion="same", kl=2.0, ended=False),
         sample(2, "after", 5.0, kl=6.0, tokens=40),
     ]
-    found = outcome(pairs([*before, *after]))
-    assert found is not None
+    gained = outcome(pairs([*before, *after]))
     half = 4.303 / math.sqrt(3)  # gains 1, 2, 3: mean 2, standard deviation 1; Student's t with 2
     kl_half = 4.303 * math.sqrt(7) / math.sqrt(3)  # KLs 1, 2, 6: mean 3, variance 7
-    assert found == pytest.approx(
-        Outcome(
-            num_prompts=3,
-            samples_per_prompt=1,
-            score_before=1.0,
-            score_after=3.0,
-            gain=2.0,
-            low=2.0 - half,
-            high=2.0 + half,
-            kl=3.0,
-            kl_low=0.0,  # never negative, and 3 - kl_half is
-            kl_high=3.0 + kl_half,
-            unique_after=2,
-            ended_after=2 / 3,
-            length_before=12.0,
-            length_after=20.0,
-            answers=3,
-            same=0,
-        )
-    )
+    scores = {"score_before": 1.0, "score_after": 3.0, "gain": 2.0, "low": 2.0 - half, "high": 2.0 + half}
+    kls = {"kl": 3.0, "kl_low": 0.0, "kl_high": 3.0 + kl_half}  # never negative, and 3 - kl_half is
+    texts = {"unique_after": 2, "ended_after": 2 / 3, "length_before": 12.0, "length_after": 20.0}
+    counts = {"num_prompts": 3, "samples_per_prompt": 1, "answers": 3, "same": 0}
+    assert gained == pytest.approx(Outcome(**scores, **kls, **texts, **counts))
 
 
-def test_samples_of_one_prompt_are_not_independent() -> None:
+def test_samples_of_one_prompt_are_not_independent():
     before = [sample(prompt, "before", 0.0, seed=seed) for prompt in (0, 1) for seed in range(4)]
     after = [sample(prompt, "after", 1.0 + 2 * prompt, seed=seed) for prompt in (0, 1) for seed in range(4)]
-    found = outcome(pairs(before + after))
-    assert found is not None
-    assert (found.num_prompts, found.samples_per_prompt, found.gain) == (2, 4, 2.0)
-    assert found.high - found.gain == pytest.approx(12.706)  # two prompts: 1 and 3, sd 2^.5; t with 1
+    gained = outcome(pairs(before + after))
+    assert (gained.num_prompts, gained.samples_per_prompt, gained.gain) == (2, 4, 2.0)
+    assert gained.high - gained.gain == pytest.approx(12.706)  # two prompts: 1 and 3, sd 2^.5; t with 1
 
 
-def test_where_few_answers_score_otherwise_the_sentence_says_how_many() -> None:
+def test_where_few_answers_score_otherwise_the_sentence_says_how_many():
     evaluations = [sample(prompt, "before", prompt % 2, kl=0.0) for prompt in range(64)]
     evaluations += [
         sample(prompt, "after", prompt % 2 if prompt > 3 else 1.0, kl=0.02 * (prompt < 4)) for prompt in range(64)
     ]
-    found = outcome(pairs(evaluations))
+    gained = outcome(pairs(evaluations))
     half = t95(66) * np.std([1.0] * 3 + [-1.0] + [0.0] * 62, ddof=1) / math.sqrt(66)  # two went up; and one each way
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((2 / 64 - half, 2 / 64 + half))
-    assert (found.same, found.answers) == (62, 64)
-    assert "(62 of 64 answers score the same)" in outcome_sentence(found)
-    assert "0.001 nats (0.000 to 0.003)" in outcome_sentence(found)
-    assert "-0.00" not in outcome_sentence(found._replace(gain=-0.002, low=-0.004))
+    assert (gained.low, gained.high) == pytest.approx((2 / 64 - half, 2 / 64 + half))
+    assert (gained.same, gained.answers) == (62, 64)
+    assert "(62 of 64 answers score the same)" in outcome_sentence(gained)
+    assert "0.001 nats (0.000 to 0.003)" in outcome_sentence(gained)
+    assert "-0.00" not in outcome_sentence(gained._replace(gain=-0.002, low=-0.004))
 
 
-WELL = Outcome(32, 4, 0.0, 1.4, 1.4, 1.2, 1.6, 5.12, 4.6, 5.64, 30, 1.0, 10.0, 12.0)
-
-
-def test_the_sentence_names_gain_interval_and_cost() -> None:
-    assert outcome_sentence(WELL) == (
-        "Score +1.40 sd on 32 prompts x 4 samples, 95 % interval +1.20 to +1.60; 5.1 nats (4.6 to 5.6) from the "
-        "reference."
-    )
+def test_the_sentence_names_gain_interval_and_cost():
+    gained = Outcome(32, 4, 0.0, 1.4, 1.4, 1.2, 1.6, 5.12, 4.6, 5.64, 30, 1.0, 10.0, 12.0)
+    words = "Score +1.40 sd on 32 prompts x 4 samples, 95 % interval +1.20 to +1.60; 5.1 nats (4.6 to 5.6) from the "
+    assert outcome_sentence(gained) == f"{words}reference."
 
 
 EVALUATIONS = [
@@ -105,14 +72,15 @@ EVALUATIONS = [
 ]
 
 
-def test_a_run_is_known_by_its_last_look_at_the_fixed_prompts_and_not_by_its_batches() -> None:
+def test_the_headline_of_a_run_is_of_its_last_fixed_prompts_and_not_of_its_batches():
     batches = [update_metrics(update) for update in (1, 2, 3)]
-    found = headline(EVALUATIONS, batches)
-    assert found == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
-    assert sentence(outcome(pairs(EVALUATIONS)), headline([], batches)).startswith("Score +2.00 sd on 2 prompts")
+    of_prompts = before_after.headline(EVALUATIONS, batches)
+    assert of_prompts == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
+    words = before_after.sentence(outcome(pairs(EVALUATIONS)), before_after.headline([], batches))
+    assert words.startswith("Score +2.00 sd on 2 prompts")
 
 
-def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:
+def test_the_headline_of_a_run_follows_what_it_writes(outputs):
     run = RunDirectory.create(outputs, small_config(), "one")
     writer = RunWriter(run, 3)
     assert headline_of(run) is None
@@ -120,10 +88,8 @@ def test_the_headline_of_a_run_follows_what_it_writes(outputs: Path) -> None:
     writer.metrics(update_metrics(2))
     assert headline_of(run) == Headline("training batch", 2, 0.5, None, None, 2.0)
     writer.samples(EVALUATIONS[:4])
-    seen = headline_of(run)
-    assert seen is not None
-    assert (seen.source, seen.update, seen.gain, seen.kl) == ("fixed prompts", 2, 9.0, 8.0)
+    newest = headline_of(run)
+    assert (newest.source, newest.update, newest.gain, newest.kl) == ("fixed prompts", 2, 9.0, 8.0)
     writer.samples(EVALUATIONS[4:])
-    seen = headline_of(run)
-    assert seen is not None
-    assert (seen.update, seen.gain) == (3, 2.0)
+    newest = headline_of(run)
+    assert (newest.update, newest.gain) == (3, 2.0)

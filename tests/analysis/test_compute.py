@@ -1,7 +1,5 @@
 """The compute ledger, against sums by hand."""
 
-from __future__ import annotations
-
 from playground.analysis.compute import bill, ledger
 from playground.runs.folder.records import Event
 from tests.support import small_config, update_metrics
@@ -19,20 +17,20 @@ def events(**changes):
     return [Event(seq=0, time=0.0, kind="model", data=FACTS | changes)]
 
 
-def test_every_weight_trained():
+def test_the_ledger_counts_forward_and_backward_passes_of_every_weight():
     config = small_config(ppo={"num_updates": 3, "num_epochs": 2})
-    found = ledger(config, metrics(), events())
-    assert found is not None
-    assert (found.updates, found.episodes, found.tokens_generated, found.tokens_trained) == (3, 192, 1920, 3840)
+    costs = ledger(config, metrics(), events())
+    assert costs is not None
+    assert (costs.updates, costs.episodes, costs.tokens_generated, costs.tokens_trained) == (3, 192, 1920, 3840)
     through = 1920 + 192 * 5  # completion tokens and prompt tokens
-    assert [phase.operations for phase in found.phases] == [
+    assert [phase.operations for phase in costs.phases] == [
         2 * 2 * 1000 * through,  # sampling and the reference, forward
         0,
         2 * 6 * 1000 * through,  # two epochs, forward and backward
         None,
     ]
-    assert [phase.seconds for phase in found.phases] == [1.5, 0.75, 3.0, 0.75]
-    assert (found.seconds, found.peak_memory_gb, found.parameters) == (6.0, 0.5, 1200)
+    assert [phase.seconds for phase in costs.phases] == [1.5, 0.75, 3.0, 0.75]
+    assert (costs.seconds, costs.peak_memory_gb, costs.parameters) == (6.0, 0.5, 1200)
 
 
 def test_only_completion_tokens_pass_the_lm_head():

@@ -1,7 +1,5 @@
 """The records of a run as tables: every field, columns by name, and the kinds that a notebook expects."""
 
-from __future__ import annotations
-
 import math
 import re
 
@@ -17,14 +15,14 @@ from tests.support import PROJECT, sample, small_config, update_metrics
 @pytest.fixture
 def run(outputs):
     """Two updates and two evaluations."""
-    made = RunDirectory.create(outputs, small_config(), "one")
-    writer = RunWriter(made, 2)
+    run = RunDirectory.create(outputs, small_config(), "one")
+    writer = RunWriter(run, 2)
     writer.samples([sample(0, "before", 0.0, scores={"length": 3.0}, ended=None)])
     writer.evaluation(Evaluation(update=0, stage="before", perplexity_text=4.0))
     for update in (1, 2):
         writer.metrics(update_metrics(update, terms={"length": 2.0 * update} if update == 2 else {}, entropy=None))
     writer.samples([sample(0, "after", 1.5, tokens=None)])
-    return made
+    return run
 
 
 def test_a_run_is_a_row_for_each_record_by_its_folder_or_its_path(run):
@@ -63,6 +61,6 @@ def test_behaviours_are_columns_of_samples_and_counts_a_table_of_their_own(run):
 def test_the_example_of_the_documentation_runs(run):
     text = (PROJECT / "docs" / "outputs.md").read_text(encoding="utf-8")
     example = re.search(r"```python\n(from playground.analysis import frames.*?)```", text, re.DOTALL)[1]
-    found = {}
-    exec(example.replace("outputs/kinder-reviews-20260131-101500", str(run.path)), found)
-    assert (found["joined"].score_after - found["joined"].score_before).tolist() == [1.5]
+    names = {}
+    exec(example.replace("outputs/kinder-reviews-20260131-101500", str(run.path)), names)
+    assert (names["joined"].score_after - names["joined"].score_before).tolist() == [1.5]

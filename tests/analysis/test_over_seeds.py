@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import math
 
 import pytest
 
@@ -17,23 +17,21 @@ from tests.support import sample, small_config, update_metrics
 
 def sweep(**vary: list[object]) -> Sweep:
     fields = {name.replace("__", "."): values for name, values in vary.items()}
-    count = 1
-    for values in fields.values():
-        count *= len(values)
-    runs = [f"s-{number}" for number in range(1, count + 1)]
+    runs = [f"s-{number}" for number in range(1, math.prod(map(len, vary.values())) + 1)]
     return Sweep(name="s", created_at=1.0, base={}, vary=fields, runs=runs)
 
 
-def test_runs_that_differ_in_the_seed_only_are_one_setting() -> None:
-    found = over_seeds.settings(sweep(seed=[0, 1], kl__coef=[0.1, 0.5]))
-    assert [(one.values, one.runs) for one in found] == [
+def test_runs_that_differ_in_the_seed_only_are_one_setting():
+    settings = over_seeds.settings(sweep(seed=[0, 1], kl__coef=[0.1, 0.5]))
+    assert [(setting.values, setting.runs) for setting in settings] == [
         ({"kl.coef": 0.1}, ["s-1", "s-3"]),
         ({"kl.coef": 0.5}, ["s-2", "s-4"]),
     ]
-    assert [one.values for one in over_seeds.settings(sweep(seed=[0, 1, 2]))] == [{}]
+    (setting,) = over_seeds.settings(sweep(seed=[0, 1, 2]))
+    assert setting.values == {}
 
 
-def test_a_row_is_of_the_runs_that_have_finished() -> None:
+def test_a_row_is_of_the_runs_that_have_finished():
     ends = {
         "s-1": RunEnd(1.0, 4.0, {"is kind": 0.5}, []),
         "s-2": RunEnd(3.0, 6.0, {"is kind": 0.7, "rhymes": 0.1}, []),
@@ -45,7 +43,7 @@ def test_a_row_is_of_the_runs_that_have_finished() -> None:
     assert (other.finished, other.gain, other.kl, other.shares) == (1, None, None, {})
 
 
-def test_a_curve_is_the_mean_of_those_that_have_come_that_far() -> None:
+def test_a_curve_is_the_mean_of_those_that_have_come_that_far():
     half = 12.706 * 2.0**0.5 / 2.0**0.5  # of 1 and 3: 1 degree, standard deviation sqrt 2
     assert over_seeds.curve([{1: 1.0, 2: 5.0}, {1: 3.0}]) == Curve(
         [1, 2], [2.0, 5.0], [pytest.approx(2.0 - half), None], [pytest.approx(2.0 + half), None], [2, 1]
@@ -53,7 +51,7 @@ def test_a_curve_is_the_mean_of_those_that_have_come_that_far() -> None:
     assert over_seeds.curve([]) == Curve([], [], [], [], [])
 
 
-def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path: Path) -> None:
+def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path):
     run = RunDirectory.create(tmp_path, small_config(), "one")
     writer = RunWriter(run, num_updates=3)
     writer.samples([sample(0, "before", 0.0), sample(1, "before", 1.0)])
@@ -62,7 +60,6 @@ def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path: Path
     writer.metrics(update_metrics(2))
     writer.samples([sample(0, "after", 1.0), sample(1, "after", 3.0)])
     end = over_seeds.end_of(run)
-    assert end is not None
     assert (end.gain, end.kl) == (1.5, 4.0)
     assert [(point.update, point.score) for point in end.path] == [(0, 0.5), (3, 2.0)]
     assert over_seeds.figures_of(run) == {"score_mean": {1: 0.5, 2: 1.0}, "kl_to_reference": {1: 1.0, 2: 2.0}}

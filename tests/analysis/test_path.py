@@ -46,7 +46,7 @@ def test_a_path_has_means_over_prompts_with_their_interval_and_the_last_attempt_
     assert path_of(evaluations((5, 1.0, 1.0)))[0].gain is None
 
 
-def test_at_a_distance_it_is_read_off_the_path():
+def test_the_gain_at_a_distance_is_read_off_the_path():
     path = gained((0, 0, 0), (4, 3, 0.4), (2, 1, 0.2))
     halfway, later = at(path, 1), at(path, 3)
     assert (halfway.gain, halfway.gain_half) == (0.5, pytest.approx(0.1))
@@ -56,12 +56,12 @@ def test_at_a_distance_it_is_read_off_the_path():
     assert at([], 1) is None
 
 
-def test_the_best_of_n_shows_what_the_best_of_fewer_would_be():
+def test_the_path_of_the_best_of_n_shows_what_the_best_of_fewer_would_be():
     samples = evaluations((0, 0.0, 0.25), (5, 1.84, 2.25))
-    found = path_of(samples, best_of(n=[1, 2, 16], score=[0.1, 0.7, 2.1], kl=[0, math.log(2) - 0.5, 1.84]))
-    assert [point.kl for point in found] == [0, math.log(2) - 0.5, 1.84]
-    assert [point.gain for point in found] == pytest.approx([0, 0.6, 2.0])
-    assert found[1].score - found[0].score == pytest.approx(0.6)
-    assert found[0].score == path_of(samples)[0].score
+    path = path_of(samples, best_of(n=[1, 2, 16], score=[0.1, 0.7, 2.1], kl=[0, math.log(2) - 0.5, 1.84]))
+    assert [point.kl for point in path] == [0, math.log(2) - 0.5, 1.84]
+    assert [point.gain for point in path] == pytest.approx([0, 0.6, 2.0])
+    assert path[1].score - path[0].score == pytest.approx(0.6)
+    assert path[0].score == path_of(samples)[0].score
     for damaged in ({}, {"score": [1.0], "kl": "x"}, {"score": [1.0], "kl": [0, 1]}, {"score": ["a"], "kl": [0]}):
         assert [point.gain for point in path_of(samples, best_of(**damaged))] == [0, 2], "its evaluations are left"

@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from bench import recordings
 from playground.config import differences
@@ -16,10 +14,10 @@ from playground.runs import frontier_samples
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.ui import routes
-from playground.ui.feed.feed import RECORDED, Hub
+from tests.nights import cases
 from tests.ui import fake_run
 
+RECORDED = catalog.RECORDED
 INCLUDED = catalog.preset_groups()[catalog.INCLUDED]
 ON_REAL_MODEL = [name for name in catalog.preset_groups()[catalog.REAL_GROUP] if (RECORDED / name).exists()]
 OF_LESSONS = [name for name in catalog.names_with_model() if name not in INCLUDED]
@@ -32,12 +30,12 @@ OF_A_MACHINE = re.compile(r"/(root|home|tmp|work|Users|sys|proc)\b|boot_id\":\"[
 def everything(folder: Path) -> str:
     """All text of a recording."""
     files = [path for path in folder.rglob("*") if path.is_file()]
-    packed = [gzip.decompress(path.read_bytes()).decode() for path in files if path.suffix == ".gz"]
-    return "".join([*packed, *(path.read_text() for path in files if path.suffix != ".gz")])
+    unpacked = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files)
+    return b"".join(unpacked).decode()
 
 
-@pytest.mark.parametrize("preset", [*INCLUDED, *ON_REAL_MODEL, *OF_LESSONS])
-def test_each_preset_with_its_model_has_its_recording_and_each_recording_is_of_its_preset(preset: str) -> None:
+@pytest.mark.parametrize("preset", cases([*INCLUDED, *ON_REAL_MODEL, *OF_LESSONS], always=INCLUDED))
+def test_each_preset_with_its_model_has_its_recording_and_each_recording_is_of_its_preset(preset):
     run, wanted = RunDirectory.open(RECORDED / preset), catalog.preset(preset)
     assert differences(run.config(), wanted) == {}
     assert run.config().about == wanted.about
@@ -47,37 +45,29 @@ def test_each_preset_with_its_model_has_its_recording_and_each_recording_is_of_i
     assert not OF_A_MACHINE.search(everything(run.path))
 
 
-def test_that_of_the_default_preset_can_be_looked_into() -> None:
+def test_the_recording_of_the_default_preset_can_be_looked_into():
     run = RunDirectory.open(RECORDED / catalog.DEFAULT_PRESET)
-    known = traces.updates(run)
-    assert known == [1, 21, 40]
-    assert all(traces.read(run, update) for update in known)
+    assert traces.updates(run) == [1, 21, 40]
+    assert all(traces.read(run, update) for update in traces.updates(run))
     assert run.token_figures()
     assert frontier_samples.read(run)
 
 
-def test_a_recording_brings_every_update_with_fewer_texts_and_is_opened_like_a_run(tmp_path: Path) -> None:
-    run, folder = fake_run.write_run(tmp_path, "one"), tmp_path / "recorded" / catalog.DEFAULT_PRESET
+def test_a_recording_brings_every_update_with_fewer_texts(tmp_path):
+    run, folder = fake_run.write_run(tmp_path, "one"), tmp_path / "recorded"
     recordings.record(run, catalog.DEFAULT_PRESET, folder)
-    found = RunDirectory(folder).rollouts()
-    assert [one.update for one in found] == list(range(1, 41))
-    assert {len(one.texts) for one in found} == {recordings.FEW_TEXTS}
+    rollouts = RunDirectory(folder).rollouts()
+    assert [rollout.update for rollout in rollouts] == list(range(1, 41))
+    assert {len(rollout.texts) for rollout in rollouts} == {recordings.FEW_TEXTS}
     assert not (folder / "rollouts.jsonl").exists()
-    hub = Hub(tmp_path, folder.parent)
-    with TestClient(Starlette(routes=routes.routes(hub))) as client:
-        answer = client.get("/live/_recorded/rollout/last").json()
-        assert client.get("/live/_recorded/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
-        client.portal.call(hub.close)
-    assert (answer["update"], answer["previous"], len(answer["texts"])) == (40, 39, recordings.FEW_TEXTS)
 
 
-def test_they_come_in_the_order_of_the_story_and_are_small(tmp_path: Path) -> None:
-    assert [folder.name for folder in Hub(tmp_path).recorded.values()] == [*INCLUDED, *ON_REAL_MODEL, *OF_LESSONS]
-    assert list(Hub(tmp_path).recorded)[:2] == ["_recorded", "_recorded-no-leash"]
+def test_recordings_are_of_presets_and_small():
     sizes = {
         folder.name: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         for folder in RECORDED.iterdir()
     }
+    assert {*sizes} == {*INCLUDED, *ON_REAL_MODEL, *OF_LESSONS}
     assert sum(sizes[name] for name in INCLUDED) < MOST_BYTES
     assert [name for name in ON_REAL_MODEL if sizes[name] > MOST_BYTES_EACH] == []
     assert [name for name in OF_LESSONS if sizes[name] > MOST_BYTES_OF_LESSON] == []

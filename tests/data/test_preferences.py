@@ -40,7 +40,7 @@ def written(folder: Path, data: list[dict[str, Any]], name: str = "pairs.jsonl")
 
 
 @pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.jsonl.gz", "pairs.csv"])
-def test_pairs_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> None:
+def test_pairs_are_read_from_each_kind_of_file(tmp_path, name):
     source = written(tmp_path, rows(row(8, chosen=LINES)), name)
     preferences.check_file(source)
     pairs, counts = preferences.read_file(source)
@@ -49,7 +49,7 @@ def test_pairs_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> Non
     assert "left out" not in counts.in_words()
 
 
-def test_what_cannot_teach_is_left_out_and_counted() -> None:
+def test_what_cannot_teach_is_left_out_and_counted():
     extra = [
         row(0),
         row(20, chosen="same", rejected="same "),
@@ -64,14 +64,14 @@ def test_what_cannot_teach_is_left_out_and_counted() -> None:
     assert counts.in_words().count(",") == 3
 
 
-def test_whole_dialogues_are_split_at_their_last_answer() -> None:
+def test_whole_dialogues_are_split_at_their_last_answer():
     longer = f"{HELLO} Hi.\n\nHuman: And?\n\nAssistant:"
     assert preferences.split_dialogues(f"{longer} fine", f"{longer} bad") == Pair(longer, " fine", " bad")
     for other in ("no dialogue", f"{HELLO} bad\n\nHuman: why", f"{HELLO} Ho.\n\nHuman: And?\n\nAssistant: b"):
         assert preferences.split_dialogues(f"{longer} fine", other) is None
 
 
-def test_lists_of_messages_are_dialogues() -> None:
+def test_lists_of_messages_are_dialogues():
     good, bad = {"role": "assistant", "content": "Hi"}, {"from": "gpt", "value": "No"}
     users = [{"role": "user", "content": f"Hello {n}"} for n in range(8)]
     pairs, _ = preferences.from_rows([{"chosen": [user, good], "rejected": [user, bad]} for user in users], "x")
@@ -91,14 +91,14 @@ def test_lists_of_messages_are_dialogues() -> None:
         (rows(count=7), "7 of 7 pairs"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path: Path, data: list[dict[str, Any]], message: str) -> None:
+def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path, data, message):
     with pytest.raises(PairsUnusable) as caught:
         preferences.read_file(written(tmp_path, data))
     assert message in str(caught.value)
     assert str(caught.value).startswith("pairs.source: ")
 
 
-def test_a_file_that_cannot_be_read_to_its_end_is_one_sentence(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_to_its_end_is_one_sentence(tmp_path):
     cut = gzip.compress("\n".join(json.dumps(row(number)) for number in range(5000)).encode(), mtime=0)[:-80]
     (tmp_path / "a.jsonl.gz").write_bytes(cut)
     for read in (preferences.check_file, preferences.read_file):

@@ -31,16 +31,14 @@ def put(folder: Path, content: str, name: str = "a.csv") -> Path:
     ],
 )
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
-def test_columns_are_separated_by_what_the_line_of_their_names_shows(
-    tmp_path: Path, name: str, content: str, separator: str
-) -> None:
+def test_columns_are_separated_by_what_the_line_of_their_names_shows(tmp_path, name, content, separator):
     path = put(tmp_path, content, name)
     assert row_files.values(path, "prompt") == TEXTS
     shape = row_files.shape(path)
     assert (shape.num_rows, shape.separator) == (3, separator)
 
 
-def test_commas_long_texts_and_line_breaks_stay_in_their_cell(tmp_path: Path) -> None:
+def test_commas_long_texts_and_line_breaks_stay_in_their_cell(tmp_path):
     path = put(tmp_path, "prompt;label\nThe film was;0,5\nThe plot was;1,5\n")
     assert row_files.values(path, "label") == ["0,5", "1,5"]
     path = put(tmp_path, "prompt\nThe film, which was\n", "a.tsv")
@@ -57,13 +55,13 @@ def test_commas_long_texts_and_line_breaks_stay_in_their_cell(tmp_path: Path) ->
         ("id,prompt\n1,The film\n2,The plot, too\n", ("Line 3 of a.csv has 3 cells", "names 2, separated by commas")),
     ],
 )
-def test_where_it_is_not_sure_it_says_so_and_cuts_no_text(tmp_path: Path, content: str, words: tuple[str, ...]) -> None:
+def test_a_table_that_can_be_read_in_two_ways_is_refused_and_no_text_is_cut(tmp_path, content, words):
     with pytest.raises(row_files.TableUnusable) as caught:
         list(row_files.rows(put(tmp_path, content)))
     assert [part for part in words if part not in str(caught.value)] == []
 
 
-def test_the_form_asks_before_a_start_and_pairs_are_read_in_the_same_way(tmp_path: Path) -> None:
+def test_the_form_asks_before_a_start_and_pairs_are_read_in_the_same_way(tmp_path):
     assert checks.prompts_problem(PromptsConfig(source=str(put(tmp_path, "prompt;n\nGood;1\nBad;2\n")))) is None
     rows = "".join(f'"What, {number}?";"Well; yes.";No.;0,{number}\n' for number in range(10))
     pairs, counts = preferences.read_file(str(put(tmp_path, f"prompt;chosen;rejected;margin\n{rows}")))

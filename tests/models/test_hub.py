@@ -49,19 +49,19 @@ for code in sys.argv[1:]:
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("HF_HUB_CACHE", str(folder))
     return folder
 
 
-def asked(address: str, cache: Path, *codes: str) -> list[Any]:
+def asked(address: str, cache: Path, *codes: str) -> dict[str, Any]:
     """What some expressions give in a process that may use the network of this machine."""
     environment = {**os.environ, **SETTINGS, "HF_HUB_CACHE": str(cache), "HF_HOME": str(cache), "HF_ENDPOINT": address}
     command = [sys.executable, "-c", PROGRAM, *codes]
     answer = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=120)
     assert answer.returncode == 0, answer.stderr[-3000:]
-    return [json.loads(line) for line in answer.stdout.splitlines()]
+    return dict(zip(codes, map(json.loads, answer.stdout.splitlines()), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,11 @@ def asked(address: str, cache: Path, *codes: str) -> list[Any]:
         *((source, None) for source in ("pocket-2m", "a/b/c", "../x", "a/..", "~me/x", "a--b/c", "https://x.y/z")),
     ],
 )
-def test_what_can_be_an_id_of_the_hub(source: str, name: str | None) -> None:
+def test_only_owner_and_name_can_be_an_id_of_the_hub(source, name):
     assert hub.repository(source) == name
 
 
-def test_a_complete_snapshot_is_found_by_branch_and_by_commit(cache: Path) -> None:
+def test_a_complete_snapshot_is_found_by_branch_and_by_commit(cache):
     folder = model_folder(hub_cache(cache, "someone/tiny", "a" * 40, "v1"))
     assert hub.cached("someone/tiny", "v1") == hub.cached("someone/tiny", "a" * 40) == folder
     assert hub.cached("someone/tiny") is hub.cached("someone/other") is None  # there is no main
@@ -86,7 +86,7 @@ def test_a_complete_snapshot_is_found_by_branch_and_by_commit(cache: Path) -> No
     assert hub.cached("gpt2") == old
 
 
-def test_a_download_that_was_broken_off_does_not_count_as_there(cache: Path) -> None:
+def test_a_download_that_was_broken_off_does_not_count_as_there(cache):
     folder = model_folder(hub_cache(cache, "someone/tiny"))
     (folder / "model.safetensors").unlink()
     write_json(folder / "model.safetensors.index.json", {"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})
@@ -96,46 +96,64 @@ def test_a_download_that_was_broken_off_does_not_count_as_there(cache: Path) -> 
     assert hub.cached("someone/tiny") == folder
 
 
-def test_facts_before_a_download_and_the_download(tmp_path: Path, cache: Path) -> None:
-    folder = model_folder(tmp_path / "tiny")
+REFUSALS = {
+    "hub.facts('a/none')": "is not on the hub",
+    "hub.facts('a/tiny', 'v9')": "has no revision `v9`",
+    "hub.facts('a/pickled')": "has no safetensors",
+    "hub.facts('a/coded')": "its own code",
+    "hub.facts('a/gated')": "is gated",
+}
+FACTS, STOPPED, DOWNLOAD = "hub.facts('a/tiny')._asdict()", "download('a/tiny')", "download('a/tiny', [])"
+REACH = ["reach('a/tiny')", "reach('a/none')"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("hub")
+
+
+@pytest.fixture(scope="module")
+def answers(folder):
+    """What a process that asks a hub with a good model and four others is told."""
+    tiny, pickled = model_folder(folder / "tiny"), model_folder(folder / "pickled")
+    coded = model_folder(folder / "coded", auto_map={"AutoModel": "x.Y"})
     for name in ("pytorch_model.bin", "modeling.py", "README.md"):
-        (folder / name).write_text("x" * 1000)
-    (folder / "merges.txt").write_text("")
-    wanted = [folder / name for name in ("config.json", "tokenizer.json", "model.safetensors", "merges.txt")]
-    codes = ("hub.facts('a/tiny')._asdict()", "download('a/tiny')", "download('a/tiny', [])")
-    with serve({"a/tiny": folder}) as address:
-        facts, stopped, (path, first) = asked(address, cache, *codes)
+        (tiny / name).write_text("x" * 1000)
+    (tiny / "merges.txt").write_text("")
+    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
+    models = {"a/tiny": tiny, "a/pickled": pickled, "a/coded": coded, "a/gated": tiny}
+    with serve(models, gated=("a/gated",)) as address:
+        return asked(address, folder / "cache", FACTS, STOPPED, DOWNLOAD, *REFUSALS, *REACH)
+
+
+def test_facts_come_before_a_download_and_only_what_is_safe_is_fetched(answers, folder, monkeypatch):
+    facts, (path, first) = answers[FACTS], answers[DOWNLOAD]
+    names = ["config.json", "merges.txt", "model.safetensors", "tokenizer.json"]
     assert (facts["licence"], facts["gated"]) == ("mit", False)
-    assert facts["download_bytes"] == sum(file.stat().st_size for file in wanted)
+    assert facts["download_bytes"] == sum((folder / "tiny" / name).stat().st_size for name in names)
     assert f"parameters={NUM_WEIGHTS})" in facts["architecture"]
-    assert stopped == ["PlaygroundError", "stopped by who asked"]
-    # only what is safe is fetched
-    assert sorted(file.name for file in Path(path).iterdir()) == sorted(file.name for file in wanted)
+    assert answers[STOPPED] == ["PlaygroundError", "stopped by who asked"]
+    assert sorted(file.name for file in Path(path).iterdir()) == names
     assert first == "downloading a/tiny: 0 of 0 MB"
+    monkeypatch.setenv("HF_HUB_CACHE", str(folder / "cache"))
     assert hub.cached("a/tiny") == Path(path)
 
 
-def test_every_refusal_of_the_hub_is_a_sentence(tmp_path: Path, cache: Path) -> None:
-    good, pickled = model_folder(tmp_path / "good"), model_folder(tmp_path / "pickled")
-    coded = model_folder(tmp_path / "coded", auto_map={"AutoModel": "x.Y"})
-    (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
-    models = {"a/good": good, "a/pickled": pickled, "a/coded": coded, "a/gated": good}
-    expected = {
-        "'a/none'": "is not on the hub",
-        "'a/good', 'v9'": "has no revision `v9`",
-        "'a/pickled'": "has no safetensors",
-        "'a/coded'": "its own code",
-        "'a/gated'": "is gated",
-    }
-    codes = [f"hub.facts({call})._asdict()" for call in expected]
-    with serve(models, gated=("a/gated",)) as address:
-        *answers, reached, out = asked(address, cache, *codes, "reach('a/good')", "reach('a/none')")
-    assert [kind for kind, _ in answers] == ["ModelNotFound"] * 5
-    for (_, message), words in zip(answers, expected.values(), strict=True):
-        assert words in message
-        assert "\n" not in message
-    assert reached == []
-    assert out[0][0] == "model.source"
-    ((kind, message),) = asked("http://127.0.0.1:9", cache / "none", "hub.facts('a/good')._asdict()")
+@pytest.mark.parametrize(("code", "words"), REFUSALS.items())
+def test_a_refusal_of_the_hub_is_a_sentence(answers, code, words):
+    kind, message = answers[code]
+    assert kind == "ModelNotFound"
+    assert words in message
+    assert "\n" not in message
+
+
+def test_a_run_is_refused_by_its_field_where_the_hub_has_no_such_model(answers):
+    there, ((field, _),) = (answers[code] for code in REACH)
+    assert there == []
+    assert field == "model.source"
+
+
+def test_a_hub_that_cannot_be_reached_is_said(tmp_path):
+    ((kind, message),) = asked("http://127.0.0.1:9", tmp_path, FACTS).values()
     assert kind == "ModelNotHere"
     assert "cannot be reached" in message

@@ -1,11 +1,7 @@
 """The gate before a model is loaded: what a folder must have, and that it is looked at once. What strangers put into
 one is tried in tests/security/test_hostile_models.py."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,12 +12,12 @@ from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safete
 INDEX = "model.safetensors.index.json"
 
 
-def test_a_folder_tells_its_measures(tmp_path: Path) -> None:
+def test_a_folder_tells_its_measures(tmp_path):
     folder = model_folder(tmp_path / "m", _attn_implementation_autoset=True)  # a mark that transformers leaves
     write_json(folder / "tokenizer_config.json", {"chat_template": "{{ messages }}"})
-    found = model_files.inspect(folder)
-    assert found.architecture == architectures.Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, NUM_WEIGHTS)
-    assert found.chat_template
+    files = model_files.inspect(folder)
+    assert files.architecture == architectures.Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, NUM_WEIGHTS)
+    assert files.chat_template
 
 
 @pytest.mark.parametrize(
@@ -38,7 +34,7 @@ def test_a_folder_tells_its_measures(tmp_path: Path) -> None:
         (INDEX, {"weight_map": {}}, "does not say which file"),
     ],
 )
-def test_a_fault_is_one_sentence_that_names_the_file(tmp_path: Path, name: str, content: Any, message: str) -> None:
+def test_a_fault_is_one_sentence_that_names_the_folder(tmp_path, name, content, message):
     path = model_folder(tmp_path / "m") / name
     if name == INDEX:  # transformers looks at it only where there is no single file
         (tmp_path / "m" / "model.safetensors").unlink()
@@ -54,7 +50,7 @@ def test_a_fault_is_one_sentence_that_names_the_file(tmp_path: Path, name: str, 
     assert "\n" not in str(caught.value)
 
 
-def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:
+def test_weights_in_several_files_are_added_up(tmp_path):
     folder = model_folder(tmp_path / "m")
     (folder / "model.safetensors").unlink()
     for name, shape in SHAPES.items():
@@ -63,6 +59,6 @@ def test_weights_in_several_files_are_added_up(tmp_path: Path) -> None:
     assert model_files.inspect(folder).architecture.parameters == NUM_WEIGHTS
 
 
-def test_a_reward_model_may_be_an_encoder(tmp_path: Path) -> None:
+def test_a_reward_model_may_be_an_encoder(tmp_path):
     folder = model_folder(tmp_path / "m", model_type="bert")
     assert model_files.inspect(folder, "reward").architecture.model_type == "bert"

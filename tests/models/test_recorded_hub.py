@@ -7,7 +7,6 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,21 +18,22 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from bench.real_judges import LIKES
 from playground.config import RunConfig
 from playground.models import architectures, hub, model_files
-from playground.models.architectures import CURATED, HubModel
+from playground.models.architectures import CURATED
 from playground.setup import catalog, checks, estimates
 from playground.setup.devices import Device
+from tests.nights import cases
 from tests.support import PROJECT
 
 RECORD = json.loads((Path(__file__).parent / "recorded_hub.json").read_text(encoding="utf-8"))
 MODELS, REFUSED, DATASETS = RECORD["models"], RECORD["refused"], RECORD["datasets"]
 OPEN = ("apache-2.0", "mit")
 SCORER = "Skywork/Skywork-Reward-V2-Qwen3-0.6B"
-PRESETS = (*catalog.every_preset_name(),)
-EACH_SUGGESTION = pytest.mark.parametrize("model", CURATED, ids=lambda model: model.preset)
+SUGGESTED = {model.preset: model for model in CURATED}
+ONE_OF_EACH_TYPE = {model.architecture.model_type: model.preset for model in reversed(CURATED)}.values()
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[dict[str, Any]]:
+def recorded(monkeypatch, tmp_path):
     """A hub that answers from the record, of which the test gets a copy to change."""
     entries = copy.deepcopy({**MODELS, **REFUSED})
 
@@ -62,24 +62,21 @@ def hub_ids(config: RunConfig) -> set[str]:
     return {need.source for need in checks.needs(config) if catalog.is_hub_id(need.source) and need.source not in here}
 
 
-def test_every_model_that_is_named_anywhere_is_in_the_record_and_the_record_names_no_others() -> None:
+def test_every_model_that_is_named_anywhere_is_in_the_record_and_the_record_names_no_others():
     """In presets and suggestions, under old names, and in any text of an owner that the record knows."""
-    found = (
-        {model.name for model in CURATED}
-        | {*hub.OLD_NAMES.values()}
-        | {source for name in PRESETS for source in hub_ids(catalog.preset(name))}
-    )
+    presets = {source for name in catalog.every_preset_name() for source in hub_ids(catalog.preset(name))}
+    named = {model.name for model in CURATED} | {*hub.OLD_NAMES.values()} | presets
     owners = "|".join(sorted({re.escape(name.split("/")[0]) for name in (*MODELS, *REFUSED)}))
-    named = re.compile(rf"\b(?:{owners})/[A-Za-z0-9][\w.-]*\w")
+    in_texts = re.compile(rf"\b(?:{owners})/[A-Za-z0-9][\w.-]*\w")
     texts = [PROJECT / "README.md", *(PROJECT / "docs").glob("*.md"), *(PROJECT / "presets").rglob("*.yaml")]
     texts += [path for kind in ("py", "csv", "js") for path in (PROJECT / "playground").rglob(f"*.{kind}")]
-    found |= {name for path in texts for name in named.findall(path.read_text(encoding="utf-8"))}
-    assert found == {*MODELS}
+    named |= {name for path in texts for name in in_texts.findall(path.read_text(encoding="utf-8"))}
+    assert named == {*MODELS}
     assert RECORD["about"]
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_it_passes_the_gate_with_an_open_licence_and_a_tokenizer(name: str, recorded: dict[str, Any]) -> None:
+def test_every_model_passes_the_gate_with_an_open_licence_and_a_tokenizer(name, recorded):
     entry = recorded[name]
     is_reward = name == SCORER or entry["config"]["model_type"] in ("bert", "roberta", "distilbert")
     facts = hub.facts(name, use="reward" if is_reward else "policy")
@@ -90,8 +87,9 @@ def test_it_passes_the_gate_with_an_open_licence_and_a_tokenizer(name: str, reco
     assert entry["seen"] in ("page", "memory")
 
 
-@EACH_SUGGESTION
-def test_what_is_said_of_a_suggestion_is_what_the_record_says(model: HubModel, recorded: dict[str, Any]) -> None:
+@pytest.mark.parametrize("preset", SUGGESTED)
+def test_what_is_said_of_a_suggestion_is_what_the_record_says(preset, recorded):
+    model = SUGGESTED[preset]
     facts = hub.facts(model.name)
     assert facts.architecture == model.architecture
     assert facts.chat_template == model.chat_template
@@ -100,46 +98,27 @@ def test_what_is_said_of_a_suggestion_is_what_the_record_says(model: HubModel, r
     assert facts.download_bytes == pytest.approx(model.download_mb * 1e6, rel=0.02)
 
 
-@EACH_SUGGESTION
-def test_the_number_of_weights_is_that_of_the_architecture_and_fits_a_gpu(model: HubModel) -> None:
+@pytest.mark.parametrize("preset", cases(SUGGESTED, always=ONE_OF_EACH_TYPE))
+def test_the_number_of_weights_is_that_of_the_architecture_and_fits_a_gpu(preset):
+    model = SUGGESTED[preset]
     config = MODELS[model.name]["config"]
     with torch.device("meta"):
-        made = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
-    assert sum(weight.numel() for weight in made.parameters()) == model.architecture.parameters
+        on_no_device = AutoModelForCausalLM.from_config(AutoConfig.for_model(**config))
+    assert sum(weight.numel() for weight in on_no_device.parameters()) == model.architecture.parameters
     assert architectures.architecture(config, model.architecture.parameters) == model.architecture
     gpu = Device("cuda:0", "NVIDIA A100", 80 * 10**9, 80 * 10**9)
-    found = estimates.estimate(catalog.preset(model.preset), device=gpu)  # without a network
-    assert found.download is not None
-    assert found.download.source == model.name
-    assert found.verdict == "fits"
-    assert found.total > 2 * model.architecture.parameters
-
-
-def change(**parts: Any) -> Callable[[dict[str, Any]], None]:
-    return lambda entry: entry["config"].update(parts)
-
-
-@pytest.mark.parametrize(
-    ("spoil", "field", "words"),
-    [
-        (lambda entry: entry["files"].pop("model.safetensors"), "source", "no safetensors"),
-        (change(auto_map={"AutoModel": "x.Y"}), "source", "its own code"),
-    ],
-)
-def test_the_check_of_a_run_finds_what_is_wrong_with_a_reward_model(
-    recorded: dict[str, Any], spoil: Callable[[dict[str, Any]], None], field: str, words: str
-) -> None:
-    spoil(recorded[SCORER])
-    (problem,) = checks.model_problems(checks.needs(catalog.preset("hh-rlhf-1b")), ask_hub=True)
-    assert problem.field == f"rewards.0.{field}"
-    assert words in problem.message
+    estimate = estimates.estimate(catalog.preset(model.preset), device=gpu)  # without a network
+    assert estimate.download is not None
+    assert estimate.download.source == model.name
+    assert estimate.verdict == "fits"
+    assert estimate.total > 2 * model.architecture.parameters
 
 
 @pytest.mark.usefixtures("recorded")
-def test_the_exercise_fits_a_gpu_of_16_gb_and_its_reward_model_takes_what_8_bits_take() -> None:
+def test_the_exercise_fits_a_gpu_of_16_gb_and_its_reward_model_takes_what_8_bits_take():
     gpu = Device("cuda:0", "NVIDIA A4000", 16 * 10**9, int(15.5e9))
-    found = estimates.estimate(catalog.preset("hh-rlhf-1b"), device=gpu, ask_hub=True)
-    assert found.verdict == "fits"
+    estimate = estimates.estimate(catalog.preset("hh-rlhf-1b"), device=gpu, ask_hub=True)
+    assert estimate.verdict == "fits"
     # a head of 1,024 on 28 layers of (2 x 1024 x 128 x (16 + 8) + 3 x 1024 x 3072) weights, which take a byte each
     linear = 28 * (2 * 1024 * 128 * 24 + 3 * 1024 * 3072)
-    assert found.needs.roles["reward"]["weights"] == linear + 2 * (596_050_944 - linear)
+    assert estimate.needs.roles["reward"]["weights"] == linear + 2 * (596_050_944 - linear)

@@ -1,14 +1,14 @@
+"""The grammar of the pocket world: what a template writes is parsed back, what comes near is not."""
+
 import random
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from playground.pocket import facts, grammar
 from playground.pocket.grammar import ALL_TEMPLATES
-
-PROJECT = Path(__file__).parents[2]
+from tests.support import PROJECT
 
 
 def test_every_fact_can_be_told_wrongly_within_its_category():

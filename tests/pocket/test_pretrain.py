@@ -1,7 +1,6 @@
-"""The pretraining loop in miniature; what it makes when run in full is measured in test_acceptance."""
+"""The pretraining loop in miniature; what it makes when run in full is measured in nightly/test_acceptance.py."""
 
 from itertools import islice
-from pathlib import Path
 
 import pytest
 from transformers import AutoTokenizer
@@ -9,24 +8,27 @@ from transformers import AutoTokenizer
 from playground.pocket import pretrain
 from playground.pocket.pretrain import PocketShape
 
-SHIPPED = pretrain.MODELS_DIR / "pocket-2m"
-
 TINY = PocketShape(
-    hidden_size=16, intermediate_size=16, layers=1, heads=2, train_tokens=30_000, peak_learning_rate=1e-2
+    hidden_size=16, intermediate_size=16, layers=1, heads=2, train_tokens=15_000, peak_learning_rate=3e-2
 )
 
 
-@pytest.fixture
-def tiny(monkeypatch):
+@pytest.fixture(scope="module")
+def tokenizer():
+    return AutoTokenizer.from_pretrained(pretrain.MODELS_DIR / "pocket-2m")
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch, tokenizer):
     """A model that trains in a second, with the shipped tokenizer and no measuring."""
-    tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
     monkeypatch.setitem(pretrain.SHAPES, "pocket-tiny", TINY)
-    monkeypatch.setattr(pretrain, "WARMUP_TOKENS", 4_000)
+    monkeypatch.setattr(pretrain, "WARMUP_TOKENS", 2_000)
+    monkeypatch.setattr(pretrain, "POOLED_BATCHES", 4)
     monkeypatch.setattr(pretrain, "make_tokenizer", lambda: tokenizer)
     monkeypatch.setattr(pretrain, "acceptance", lambda folder: dict.fromkeys(pretrain.BOUNDS, 0.5))
 
 
-def test_a_model_is_made_whole_and_the_same_again(tiny, tmp_path: Path):
+def test_a_model_is_made_whole_and_the_same_again(tmp_path):
     steps = []
     first = pretrain.pretrain("pocket-tiny", tmp_path / "a", seed=1, on_progress=steps.append)
     second = pretrain.pretrain("pocket-tiny", tmp_path / "b", seed=1)
@@ -34,13 +36,13 @@ def test_a_model_is_made_whole_and_the_same_again(tiny, tmp_path: Path):
     weights = [(folder / "model.safetensors").read_bytes() for folder in (first, second, other)]
     assert weights[0] == weights[1] != weights[2]
     assert [step.step for step in steps] == list(range(1, len(steps) + 1))
-    assert steps[-1].tokens >= 30_000 > steps[-2].tokens
+    assert steps[-1].tokens >= 15_000 > steps[-2].tokens
     assert steps[-1].loss < steps[0].loss - 0.5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize("moment", ["training", "measuring"])
-def test_ctrl_c_leaves_the_older_model_and_nothing_else(tiny, tmp_path: Path, monkeypatch, moment: str):
+def test_ctrl_c_leaves_the_older_model_and_nothing_else(tmp_path, monkeypatch, moment):
     def interrupt(*_):
         raise KeyboardInterrupt
 
@@ -55,8 +57,7 @@ def test_ctrl_c_leaves_the_older_model_and_nothing_else(tiny, tmp_path: Path, mo
     assert [path.name for path in folder.iterdir()] == ["older"]
 
 
-def test_rows_are_bos_document_eos_and_padding():
-    tokenizer = AutoTokenizer.from_pretrained(SHIPPED)
+def test_rows_are_bos_document_eos_and_padding(tokenizer):
     bos, eos, pad = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id
     for batch in islice(pretrain._batches(tokenizer, seed=0), 3):
         assert batch.shape[0] == pretrain.BATCH_DOCUMENTS
@@ -67,7 +68,7 @@ def test_rows_are_bos_document_eos_and_padding():
             assert pad not in row[: row.index(eos)]
 
 
-def test_a_loss_that_is_no_number_is_refused(tiny, tmp_path: Path, monkeypatch):
+def test_a_loss_that_is_no_number_is_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(pretrain.SHAPES, "pocket-tiny", TINY._replace(peak_learning_rate=1e30))
     with pytest.raises(RuntimeError, match="learning rate"):
         pretrain.pretrain("pocket-tiny", tmp_path / "model")

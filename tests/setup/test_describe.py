@@ -2,42 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from playground.config import RunConfig, yaml_io
 from playground.setup import catalog, describe
 
 BASE = catalog.preset("kinder-reviews")
-CODE = "def reward(prompt, completion):\n    return len(completion)"
-PYTHON = [{"kind": "python", "code": CODE}]
-LENGTH = [{"kind": "length", "target": 20}]
-TYPED = {"source": "typed", "typed": ["The film was", "My sister says"]}
-RLOO = {"baseline": "leave_one_out", "samples_per_prompt": 8}
+TABLES = yaml.safe_load(Path(__file__).with_name("described.yaml").read_text(encoding="utf-8"))
 
 
 def changed(**data: Any) -> RunConfig:
     """The preset with other values in some of its parts."""
-    given = BASE.model_dump(mode="json")
-    parts = {name: {**given[name], **value} if isinstance(value, dict) else value for name, value in data.items()}
-    return yaml_io.from_dict({**given, **parts})
+    base = BASE.model_dump(mode="json")
+    parts = {name: {**base[name], **value} if isinstance(value, dict) else value for name, value in data.items()}
+    return yaml_io.from_dict({**base, **parts})
 
 
-@pytest.mark.parametrize(
-    ("changes", "title"),
-    [
-        ({}, "Kinder reviews"),
-        ({"name": "Third try"}, "Third try"),
-        ({"name": "run", "about": {"title": "A study of mine"}}, "A study of mine"),
-        ({"rewards": LENGTH, "prompts": TYPED}, "Kinder reviews"),  # described by what differs
-    ],
-)
-def test_a_run_is_called_by_its_given_name_or_its_preset(changes: dict[str, Any], title: str) -> None:
+@pytest.mark.parametrize(("changes", "title"), TABLES["titles"])
+def test_a_run_is_called_by_its_given_name_or_its_preset(changes, title):
     assert describe.title_of(changed(**changes)) == title
 
 
-def test_what_was_changed_while_it_trained_comes_with_its_time() -> None:
+def test_what_was_changed_while_it_trained_comes_with_its_time():
     edits = [(12, "kl.coef", 3.0), (20, "ppo.learning_rate", 1e-4)]
     assert describe.changed_on_the_way("Kinder reviews", BASE, []) == "Kinder reviews"
     words = describe.changed_on_the_way("Kinder reviews", BASE, edits)
@@ -47,45 +37,18 @@ def test_what_was_changed_while_it_trained_comes_with_its_time() -> None:
     assert describe.changed_on_the_way("", BASE, many).endswith("beta 3 after update 3 and 997 more")
 
 
-@pytest.mark.parametrize(
-    "without_effect",
-    [
-        {},
-        {"name": "Third try"},
-        {"seed": 5},
-        {"dpo": {"labels": "better"}},
-        {"kl": {"target": 9.0}},
-        {"model": {"adapter": {"r": 4}}},
-    ],
-)
-def test_a_preset_keeps_its_story_whatever_has_no_effect(without_effect: dict[str, Any]) -> None:
+@pytest.mark.parametrize("without_effect", TABLES["without_effect"])
+def test_a_preset_keeps_its_story_whatever_has_no_effect(without_effect):
     expected = ("Kinder reviews", BASE.about.story, BASE.about.expect, "kinder-reviews")
     assert describe.of(changed(**without_effect)) == expected
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"ppo": {"num_updates": 12}, "kl": {"coef": 1.5}}, "beta 1.5 and 12 updates"),
-        ({"rewards": PYTHON, "kl": {"coef": 1.5}}, "beta 1.5 and Python function as reward"),
-        (
-            {"rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.5, "target": 20}]},
-            "rewards sentiment + 0.5 x Length (target 20)",
-        ),
-        ({"rewards": [{"kind": "model", "source": "kind-judge"}]}, "reward model kind-judge"),
-        ({"prompts": {"source": "typed", "typed": ["a", "b"]}}, "2 prompts of your own"),
-        ({"method": "rloo", "ppo": {**RLOO, "samples_per_prompt": 4}}, "method RLOO and samples per prompt 4"),
-        (
-            {"kl": {"coef": 2.0}, "ppo": {"clip_range": 0.1, "num_epochs": 3, "learning_rate": 1e-3, "num_updates": 9}},
-            "beta 2, 9 updates, PPO epochs 3 and 2 more",
-        ),
-    ],
-)
-def test_what_differs_stands_in_place_of_the_story(changes: dict[str, Any], words: str) -> None:
+@pytest.mark.parametrize(("changes", "words"), TABLES["differs"])
+def test_what_differs_stands_in_place_of_the_story(changes, words):
     assert describe.of(changed(**changes)) == (f"Kinder reviews, changed: {words}", "", "", "")
 
 
-def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_same() -> None:
+def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_same():
     same = [BASE, changed(seed=3, kl={"coef": 2.0}, ppo={"num_updates": 9}, model={"adapter": {"kind": "lora"}})]
     assert describe.scores_differ(same) == "" == describe.scores_differ([BASE])
     rewards, model, points = [{"kind": "length"}], {"source": "pocket-1m"}, {"normalise": "none"}
@@ -99,12 +62,11 @@ def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_
     for field in ("rewards.0.weight", "score.clip", "prompts.source", "sampling.missing_eos_penalty"):
         assert describe.are_of_the_scale(["kl.coef", field])
     assert not describe.are_of_the_scale(["kl.coef", "ppo.learning_rate", "method"])
-    assert (
-        describe.scores_differ([changed(score=points), changed(score=points, model=model)]) == ""
-    )  # points are points
+    in_points = [changed(score=points), changed(score=points, model=model)]
+    assert describe.scores_differ(in_points) == "", "points are points"
 
 
-def test_phrases_and_figures_read_like_speech() -> None:
+def test_phrases_and_figures_read_like_speech():
     listed = [describe.listed("abcde"[:count]) for count in (0, 1, 2, 3, 5)]
     assert listed == ["", "a", "a and b", "a, b and c", "a, b, c and 2 more"]
     figures = {127.6: "130", 99.6: "100", 12_345.0: "12,000", 9.34: "9.3", 0.514: "0.51", 0.0: "0", 0.0012: "0.0012"}
@@ -112,15 +74,6 @@ def test_phrases_and_figures_read_like_speech() -> None:
     assert [describe.in_words("sampling.train_on_cut", value) for value in (True, False)] == ["on", "off"]
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        (3, "a few seconds"),
-        (38, "some 40 seconds"),
-        (60, "about a minute"),
-        (369, "some 6 minutes"),
-        (384, "some 6 minutes"),
-    ],
-)
-def test_a_time_that_is_not_known_well_is_said_roughly(seconds: float, words: str) -> None:
-    assert describe.roughly(seconds) == words
+def test_a_time_that_is_not_known_well_is_said_roughly():
+    words = {3: "a few seconds", 38: "some 40 seconds", 60: "about a minute", 369: "some 6 minutes"}
+    assert {seconds: describe.roughly(seconds) for seconds in words} == words

@@ -1,9 +1,6 @@
 """Devices are found without torch: what NVIDIA's tool prints, and the processor that is always there."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -17,11 +14,11 @@ FOUR = [*(Device(name, "A GPU", 80, 40 - number) for number, name in enumerate(G
 
 
 @pytest.fixture
-def four(monkeypatch: pytest.MonkeyPatch) -> None:
+def four(monkeypatch):
     monkeypatch.setattr(devices, "available", lambda: FOUR)
 
 
-def test_nvidias_tool_is_asked_and_auto_is_the_first_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvidias_tool_is_asked_and_auto_is_the_first_gpu(tmp_path, monkeypatch):
     tool = tmp_path / "nvidia-smi"
     tool.write_text(f"#!{sys.executable}\nprint({TABLE!r})\n", encoding="utf-8")
     tool.chmod(0o755)
@@ -54,7 +51,7 @@ def test_nvidias_tool_is_asked_and_auto_is_the_first_gpu(tmp_path: Path, monkeyp
         ("cpu", 3, ["cpu"] * 3),
     ],
 )
-def test_each_process_of_a_run_has_a_device(device: str, ranks: int, members: list[str]) -> None:
+def test_each_process_of_a_run_has_a_device(device, ranks, members):
     assert devices.members(device, ranks) == members
 
 
@@ -69,7 +66,7 @@ def test_each_process_of_a_run_has_a_device(device: str, ranks: int, members: li
         ("mps", 1, "device"),
     ],
 )
-def test_devices_that_are_not_there_or_not_enough_are_refused(device: str, ranks: int, field: str) -> None:
+def test_devices_that_are_not_there_or_not_enough_are_refused(device, ranks, field):
     with pytest.raises(InvalidConfig) as refused:
         devices.members(device, ranks)
     assert [problem.field for problem in refused.value.problems] == [field]
@@ -79,9 +76,9 @@ def test_devices_that_are_not_there_or_not_enough_are_refused(device: str, ranks
     ("named", "labels"),
     [(None, "abc"), ("2,0", "ca"), ("1", "b"), ("", ""), ("-1", ""), ("GPU-1f,GPU-2e", "ab"), ("0,7", "a")],
 )
-def test_only_the_gpus_that_this_process_may_see_count_by_its_own_numbers(named: str | None, labels: str) -> None:
+def test_only_the_gpus_that_this_process_may_see_count_by_its_own_numbers(named, labels):
     """Ray and Slurm give a run some of a machine's GPUs; for PyTorch these are cuda:0, cuda:1, ..."""
     gpus = [Device(f"cuda:{number}", label, 1, 1) for number, label in enumerate("abc")]
-    found = devices.visible(gpus, named)
-    assert [gpu.label for gpu in found] == list(labels)
-    assert [gpu.name for gpu in found] == GPUS[: len(labels)]
+    visible = devices.visible(gpus, named)
+    assert [gpu.label for gpu in visible] == list(labels)
+    assert [gpu.name for gpu in visible] == GPUS[: len(labels)]

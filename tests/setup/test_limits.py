@@ -84,15 +84,11 @@ def test_too_many_rewards_and_refused_kinds_are_seen_before_anything_is_made_of_
 
 
 def test_every_preset_that_ships_for_the_pocket_models_can_be_run_on_a_public_page(outputs):
-    included = catalog.preset_groups()[catalog.INCLUDED]
-    assert [name for name in included if limits.check(catalog.preset(name), SPACE, outputs)] == []
-    for name in catalog.lesson_preset_names():
+    for name in (*catalog.preset_groups()[catalog.INCLUDED], *catalog.lesson_preset_names()):
         config = catalog.preset(name)
-        fields = [problem.field for problem in limits.check(config, SPACE, outputs)]
-        many = ["ppo.batch_size", "evaluation.samples_per_prompt"] * name.startswith(
-            "chalkboard"
-        )  # its recording plays
-        assert fields == ["experiments"] * config.experiments + many, name
+        refused = [problem.field for problem in limits.check(config, SPACE, outputs)]
+        large = ["ppo.batch_size", "evaluation.samples_per_prompt"] * name.startswith("chalkboard")
+        assert refused == ["experiments"] * config.experiments + large, name  # of these the recording plays
 
 
 def test_a_run_without_a_limit_gets_the_cap_and_a_shorter_one_keeps_its_own():
@@ -141,7 +137,7 @@ def test_a_model_with_too_many_parameters_is_refused_by_its_header(outputs):
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("base", "openai-community/gpt2"),
+        ("base", "a/gpt2"),
         ("base", "/etc"),
         ("pairs.source", "/etc/passwd"),
         ("pairs.writer", "x/y"),
@@ -181,17 +177,16 @@ def of_page(word: str, mode: str = "space", has_host: bool = True) -> limits.Pag
     return limits.of_page(mode, {limits.CAPS_VARIABLE: word}, has_host)
 
 
-def test_caps_for_the_host_leave_those_of_visitors_as_they_are(outputs: Path) -> None:
+def test_caps_for_the_host_leave_those_of_visitors_as_they_are(outputs):
     visitors, host = of_page("host")
     assert visitors is SPACE
     judged = {"rewards": [{"kind": "model", "source": "owner/judge"}]}
     for data in (HUB, SUGGESTED, MANY, {"device": "cuda:0"}, {"prompts": {"source": "owner/dataset"}}, judged):
-        assert refused(visitors, outputs, **data) and not refused(host, outputs, **data), data
+        assert refused(visitors, outputs, **data), data
+        assert not refused(host, outputs, **data), data
 
 
-def test_the_host_names_no_file_of_the_machine_and_brings_no_code(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_host_names_no_file_of_the_machine_and_brings_no_code(outputs, monkeypatch):
     host = of_page("host").host
     (outputs / "owner" / "local").mkdir(parents=True)
     monkeypatch.chdir(outputs)  # a relative path that looks like a name on the hub
@@ -205,7 +200,7 @@ def test_the_host_names_no_file_of_the_machine_and_brings_no_code(
     assert refused(host, outputs, rewards=[{"kind": "pattern", "pattern": "(a+)+$"}]) == ["rewards.0.kind"]
 
 
-def test_caps_raised_for_all_let_visitors_train_suggested_models_only_and_no_longer_than_before(outputs: Path) -> None:
+def test_caps_raised_for_all_let_visitors_train_suggested_models_only_and_no_longer_than_before(outputs):
     visitors = of_page("all").visitors
     assert visitors.numbers == SPACE.numbers
     assert limits.capped(small_config(), visitors).max_minutes == 30
@@ -224,7 +219,7 @@ def test_caps_raised_for_all_let_visitors_train_suggested_models_only_and_no_lon
     assert refused(visitors, outputs, device="cuda:0") == []
 
 
-def test_a_word_that_is_not_known_and_a_host_that_cannot_be_are_refused_at_the_start() -> None:
+def test_a_word_that_is_not_known_and_a_host_that_cannot_be_are_refused_at_the_start():
     with pytest.raises(InvalidConfig, match="pocket, host, all"):
         of_page("everything")
     with pytest.raises(InvalidConfig, match="PLAYGROUND_HOST_TOKEN"):
@@ -232,9 +227,7 @@ def test_a_word_that_is_not_known_and_a_host_that_cannot_be_are_refused_at_the_s
     assert of_page("all", has_host=False).visitors.more == "suggested"
 
 
-def test_what_does_not_fit_the_device_or_is_not_known_is_not_started(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_does_not_fit_the_device_or_is_not_known_is_not_started(outputs, monkeypatch):
     largest = max(CURATED, key=lambda model: model.architecture.parameters)
     whole, small = small_config(model={"source": largest.name}), small_config(**SUGGESTED)
 

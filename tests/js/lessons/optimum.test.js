@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { bestOf, bestOfAll, betasBetween, chanceOf } from "../../../playground/ui/static/lessons/optimum.js";
 
-// tests/bench/test_chalkboard.py compares the same numbers with bench/chalkboard.py
+// tests/bench/test_best_policies.py compares the same numbers with bench/chalkboard.py
 const { levels, best } = JSON.parse(readFileSync(new URL("optimum.json", import.meta.url), "utf8"));
 const near = (one, other, within = 1e-9) => assert.ok(Math.abs(one - other) < within, `${one} is not ${other}`);
 

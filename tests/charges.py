@@ -5,8 +5,6 @@ browser. Collecting the tests, and what cases share (fixtures of a module or of 
 The charge of a case is also one of its properties in a report in XML (`--junitxml`).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any

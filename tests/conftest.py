@@ -1,7 +1,6 @@
 """Shared fixtures: a private outputs folder whose workers are ended afterwards, and no network for anybody."""
 
-from __future__ import annotations
-
+import functools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,9 +22,11 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked
 from tests.forking import WORKER, Forker
 from tests.service_here import ServiceHere
-from tests.support import kill_worker
+from tests.support import TESTS_VARIABLE, kill_worker
 
+os.environ[TESTS_VARIABLE] = str(os.getpid())
 pytest_plugins = ["tests.charges", "tests.figures", "tests.nights", "tests.stress"]
+FAKE_WORKER = "tests.fake_worker"
 PROCESSES_A_BROWSER = 4  # of the pool; its cases wait for it more than they compute
 
 
@@ -67,10 +68,18 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[..., None
     return record
 
 
+@pytest.fixture(scope="session")
+def scripted() -> Iterator[Forker]:
+    """Forks workers by script."""
+    with Forker.start(FAKE_WORKER, "tests.faults.scripted_worker") as forker:
+        yield forker
+
+
 @pytest.fixture
-def fake_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The launcher starts tests/fake_worker.py: a run by script, without a model."""
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
+def fake_worker(scripted: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The launcher forks tests/fake_worker.py: a run by script, without a model."""
+    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", FAKE_WORKER)
+    monkeypatch.setattr("playground.runs.launcher.new_worker", functools.partial(scripted.spawn, module=FAKE_WORKER))
 
 
 @pytest.fixture(scope="session")

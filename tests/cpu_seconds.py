@@ -2,8 +2,6 @@
 those of its whole tree. Plain Python: it is used before anything is installed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import subprocess

@@ -4,8 +4,6 @@ Speaks the protocol of playground.runs.model_service. The prompt says what it do
 noise, loud (a word on stderr), or `gate PATH` (one sample, then nothing until PATH exists).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

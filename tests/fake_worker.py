@@ -3,11 +3,9 @@ run (`runs.start.standby`).
 
 The name says what it does: finish, fail, crash (dies without a word), wait (until it is asked to stop), tick (makes
 updates until a file `enough` appears in the run folder, then finishes) or deaf (does not listen; ends when a file `die`
-appears there). A reward model may also learn (a step every tenth of a second until it is asked to stop). None lives
-longer than a minute, but for tick, which is there while servers are killed and started.
+appears there). A reward model may also learn (a step every tenth of a second until it is asked to stop). None outlives
+the tests.
 """
-
-from __future__ import annotations
 
 import os
 import sys
@@ -21,10 +19,9 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import adopt_lock
 from playground.runs.reward_models import TRAINING, RewardTraining
 from tests.reward_tools import step, write_finished
-from tests.support import sample, update_metrics
+from tests.support import sample, the_tests_have_ended, update_metrics
 
-LIFETIME_SECONDS = 60
-TICK_SECONDS = 300
+ENDLESS = 600  # the steps of a training that learns until it is stopped
 
 
 def work(folder: Path) -> int:
@@ -65,8 +62,7 @@ def train(run: RunDirectory) -> None:
 
 
 def tick(run: RunDirectory, writer: RunWriter) -> None:
-    deadline = time.monotonic() + TICK_SECONDS
-    while not (run.path / "enough").exists() and time.monotonic() < deadline:
+    while not (run.path / "enough").exists() and not the_tests_have_ended():
         update = writer.status.update + 1
         writer.metrics(update_metrics(update))
         writer.set_status(update=update)
@@ -85,12 +81,11 @@ def learn(training: RewardTraining) -> None:
         return
     if name in ("wait", "learn"):
         number = 0
-        deadline = time.monotonic() + LIFETIME_SECONDS
-        while not training.stop_requested and time.monotonic() < deadline:
+        while not training.stop_requested and not the_tests_have_ended():
             if number == 0 or name == "learn":
                 number += 1
                 writer.metrics(step(number))
-                writer.set_status(update=number, num_updates=10 * LIFETIME_SECONDS)
+                writer.set_status(update=number, num_updates=ENDLESS)
             time.sleep(0.1 if name == "learn" else 0.01)
         writer.finish("stopped", "stopped", f"Stopped at step {number}; nothing was saved.")
         return
@@ -98,8 +93,7 @@ def learn(training: RewardTraining) -> None:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIFETIME_SECONDS
-    while not condition() and time.monotonic() < deadline:
+    while not condition() and not the_tests_have_ended():
         time.sleep(0.01)
 
 

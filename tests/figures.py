@@ -3,8 +3,6 @@
 A test records one with the fixture `figure`. Loaded by tests/conftest.py; `make reliability` passes --write-figures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

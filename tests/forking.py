@@ -5,10 +5,9 @@ of its `main`, an environment, and open files. Through a channel it answers with
 exit code once it has ended. For tests of what a process does; how it comes to be is tested with new processes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
+import gc
 import importlib
 import json
 import os
@@ -17,8 +16,9 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
-from typing import IO, NoReturn
+from typing import IO, NoReturn, Self
 
 from playground import worker
 from playground.runs import children, launcher
@@ -40,6 +40,9 @@ class Forked:
         self.returncode: int | None = None
         channel.settimeout(PATIENCE_SECONDS)
         (self.pid,) = NUMBER.unpack(channel.recv(NUMBER.size))
+
+    def __del__(self) -> None:
+        self._channel.close()
 
     def poll(self) -> int | None:
         """Its exit code, minus the signal that killed it; None while it lives."""
@@ -64,6 +67,10 @@ class Forked:
         if self.poll() is None:
             os.kill(self.pid, number)
 
+    def terminate(self) -> None:
+        """SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
     def kill(self) -> None:
         """SIGKILL."""
         self.send_signal(signal.SIGKILL)
@@ -76,7 +83,7 @@ class Forker:
         self._channel, self._process = channel, process
 
     @classmethod
-    def start(cls, *modules: str) -> Forker:
+    def start(cls, *modules: str) -> Self:
         """A new one, which imports modules first."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -87,7 +94,7 @@ class Forker:
             )
         return cls(ours, process)
 
-    def __enter__(self) -> Forker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -98,7 +105,7 @@ class Forker:
 
     @classmethod
     @functools.cache
-    def of_pages(cls) -> Forker:
+    def of_pages(cls) -> Self:
         """The one of this process for servers with a fake worker (tests/ui/fake_server.py) and their runs."""
         if FORKER_VARIABLE in os.environ:  # this process is such a server
             return cls(socket.socket(fileno=int(os.environ[FORKER_VARIABLE])))
@@ -139,14 +146,15 @@ def main() -> None:
             if not pid:
                 return
             channel = waiting.pop(pid)
-            with contextlib.suppress(BrokenPipeError):  # whoever asked has gone
-                os.write(channel, NUMBER.pack(os.waitstatus_to_exitcode(status)))
+            answer(channel, os.waitstatus_to_exitcode(status))
             os.close(channel)
 
     for module in sys.argv[2:]:
         importlib.import_module(module)
         if module == WORKER:
+            without_shared_lock()
             worker.warm_up()
+    gc.freeze()  # no fork looks through what has been imported
     channel = socket.socket(fileno=int(sys.argv[1]))
     signal.signal(signal.SIGCHLD, fetch_exit_codes)
     while True:
@@ -162,11 +170,24 @@ def main() -> None:
             channel.close()
             os.close(answers)
             be(json.loads(message), *others)
-        os.write(answers, NUMBER.pack(pid))
+        answer(answers, pid)
         waiting[pid] = answers
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
         for file in others:
             os.close(file)
+
+
+def answer(channel: int, number: int) -> None:
+    with contextlib.suppress(OSError):  # the process that has asked may have been killed
+        os.write(channel, NUMBER.pack(number))
+
+
+def without_shared_lock() -> None:
+    """The lock of progress bars is one for all forks: one that is killed while it holds it would stop the others."""
+    import tqdm
+
+    tqdm.tqdm.monitor_interval = 0  # no thread beside, which could hold the new lock while another is forked
+    tqdm.tqdm.set_lock(threading.RLock())
 
 
 def be(message: dict[str, object], forker: int, output: int, lock: int | None = None) -> NoReturn:
@@ -178,7 +199,11 @@ def be(message: dict[str, object], forker: int, output: int, lock: int | None = 
     if lock is not None:
         os.environ[launcher.LOCK_FD_VARIABLE] = str(lock)
     module = importlib.import_module(message["module"])
-    worker.be(lambda: module.main(message["arguments"]))
+    try:
+        worker.be(lambda: module.main(message["arguments"]))
+    except SystemExit as left:  # the interpreter's own end takes a second, for so many modules
+        sys.stdout.flush()
+        os._exit(left.code if isinstance(left.code, int) else left.code is not None)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """GGUF files made of tiny random models, as llama.cpp's own converter lays them out; and broken in one place."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path
@@ -9,13 +7,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from gguf import GGMLQuantizationType, GGUFWriter, dequantize, get_tensor_name_map, quantize
+from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter, dequantize, get_tensor_name_map, quantize
 from gguf.constants import MODEL_ARCH_NAMES
 from transformers import AutoModelForCausalLM
 
 from tests.training import snapshots
 
 CONTROL, NORMAL = 3, 1  # kinds of tokens
+TYPES = {str: GGUFValueType.STRING, float: GGUFValueType.FLOAT32, int: GGUFValueType.UINT32}
 
 
 def write(
@@ -31,8 +30,7 @@ def write(
     """A file of a random model of a family, its matrices in the type `kind`. `fields` are added to its settings, or
     stand in the place of its own; `words`: how its tokenizer cuts text, `llama` for one of SentencePiece. Returns the
     model with the weights as a reader has them, rounded to bf16, and the tokenizer."""
-    sentencepiece = words == "llama"
-    tokenizer = snapshots.sentencepiece_like(pieces="bpe") if sentencepiece else snapshots.byte_level(chat=True)
+    tokenizer = snapshots.sentencepiece_like(pieces="bpe") if words == "llama" else snapshots.byte_level(chat=True)
     tokenizer.chat_template = template
     config, shape = snapshots.FAMILIES[family]
     torch.manual_seed(0)
@@ -42,7 +40,8 @@ def write(
     model = AutoModelForCausalLM.from_config(config(vocab_size=vocabulary, rope_parameters=rope, **shape))
     file = GGUFWriter(path, family)
     for name, value in (settings(model.config, family) | (fields or {})).items():
-        add(file, f"{family}.{name}" if "." not in name or name.startswith(("attention", "rope")) else name, value)
+        whole = f"{family}.{name}" if "." not in name or name.startswith(("attention", "rope")) else name
+        file.add_key_value(whole, value, TYPES[type(value)])
     write_tokenizer(file, tokenizer, words)
     arch = next(key for key, value in MODEL_ARCH_NAMES.items() if value == family)
     names = get_tensor_name_map(arch, model.config.num_hidden_layers)
@@ -50,10 +49,8 @@ def write(
         for name, weight in model.named_parameters():
             stem, _, ending = name.rpartition(".")
             weight.mul_(3.0 if weight.ndim == 2 else 1.0).add_(0.1 if ending == "bias" else 0.0)
-            values, heads = weight.numpy(), None
-            if family == "llama" and stem.endswith(("q_proj", "k_proj")):
-                heads = 4 if stem.endswith("q_proj") else 2
-                values = interleaved(values, heads)
+            heads = {"q_proj": 4, "k_proj": 2}.get(stem[-6:]) if family == "llama" else None
+            values = interleaved(weight.numpy(), heads) if heads else weight.numpy()
             chosen = GGMLQuantizationType[kind if weight.ndim == 2 else "F32"]
             raw = quantize(np.ascontiguousarray(values), chosen)
             file.add_tensor(f"{names.get_name(stem)}.{ending}", raw, raw_dtype=chosen)
@@ -68,7 +65,7 @@ def write(
 
 def settings(config: Any, family: str) -> dict[str, Any]:
     """Those of an architecture, by their names in the file."""
-    found = {
+    names = {
         "block_count": config.num_hidden_layers,
         "context_length": config.max_position_embeddings,
         "embedding_length": config.hidden_size,
@@ -79,16 +76,7 @@ def settings(config: Any, family: str) -> dict[str, Any]:
         "rope.freq_base": 5000.0,
         "vocab_size": config.vocab_size,
     }
-    return found | ({"attention.key_length": config.head_dim} if family == "qwen3" else {})
-
-
-def add(file: GGUFWriter, name: str, value: Any) -> None:
-    if isinstance(value, str):
-        file.add_string(name, value)
-    elif isinstance(value, float):
-        file.add_float32(name, value)
-    else:
-        file.add_uint32(name, value)
+    return names | ({"attention.key_length": config.head_dim} if family == "qwen3" else {})
 
 
 def write_tokenizer(file: GGUFWriter, tokenizer: Any, words: str) -> None:
@@ -125,8 +113,8 @@ def parted(weights: np.ndarray, heads: int) -> np.ndarray:
 
 def replaced(data: bytes, name: str, old: bytes, new: bytes) -> bytes:
     """The bytes of a file with the value behind a setting's or tensor's name replaced."""
-    at = data.index(struct.pack("<Q", len(name)) + name.encode()) + 8 + len(name)
-    found = data.index(old, at)
-    assert found < at + 64
     assert len(old) == len(new)
-    return data[:found] + new + data[found + len(old) :]
+    key = struct.pack("<Q", len(name)) + name.encode()
+    before, behind = data.split(key, 1)
+    assert old in behind[:64]
+    return before + key + behind.replace(old, new, 1)

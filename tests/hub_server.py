@@ -1,74 +1,261 @@
-"""A hub of our own on this machine: serves folders as model repositories, as far as the hub's library asks for them."""
+"""The hub in small, on this machine, for `huggingface_hub` itself to talk to: models, an account, Spaces, commits, and
+what it refuses.
 
-from __future__ import annotations
+What it knows of Spaces are the facts of docs/spaces.md. Files come as the library sends them: text in the commit, the
+rest through LFS (with HF_HUB_DISABLE_XET, for Xet is another protocol to another server).
+"""
 
+import base64
+import codecs
 import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import yaml
 
 from tests.model_folders import NUM_WEIGHTS
 
 COMMIT = "1234567890" * 4
+TOKEN = "hf_of_the_tests"
+COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
+ZERO_SPACES = 2  # of a free account
 
 
-@contextlib.contextmanager
-def hub(models: dict[str, Path], *, gated: tuple[str, ...] = ()) -> Iterator[str]:
-    """Serve `models` (id -> folder); those in `gated` may be seen and not be had. Yields the address."""
+class Asked(NamedTuple):
+    """A request."""
+
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    data: bytes
+
+
+class File(NamedTuple):
+    """An answer that is a file, and its headers."""
+
+    data: bytes
+    headers: Mapping[str, str]
+
+
+class Refused(Exception):
+    """An answer other than 200: status, what it says, and the hub's own word for it."""
+
+    def __init__(self, status: int, said: str | dict[str, Any] = "", code: str = "", url: str = "") -> None:
+        super().__init__(said)
+        body = {"error": said, "errors": [{"message": said}], "url": url} if isinstance(said, str) else said
+        self.status, self.body, self.code = status, body, code
+
+
+def serve(answer: Callable[[Asked], Any]) -> ThreadingHTTPServer:
+    """A server on a port of its own; what is no file is sent as JSON."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            status, content, headers = answer(self.path.split("?")[0].strip("/"))
+            data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, headers = 200, {"Content-Type": "application/json"}
+            try:
+                parts = urlsplit(self.path)
+                found = answer(Asked(parts.path.strip("/"), dict(parse_qsl(parts.query)), self.headers, data))
+            except Refused as error:
+                status, found, headers["X-Error-Code"] = error.status, error.body, error.code
+            if isinstance(found, File):
+                found, headers = found.data, dict(found.headers)
+            content = found if isinstance(found, bytes) else json.dumps(found).encode()
             self.send_response(status)
-            for key, value in {**headers, "Content-Length": str(len(content))}.items():
-                self.send_header(key, value)
+            for name, value in {**headers, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
             self.end_headers()
-            if self.command == "GET":
+            if self.command != "HEAD":
                 self.wfile.write(content)
 
-        do_HEAD = do_GET
+        do_HEAD = do_POST = do_PUT = do_GET
 
         def log_message(self, *_: Any) -> None:
             """Silence."""
 
-    def answer(path: str) -> tuple[int, bytes, dict[str, str]]:
-        api, path = path.startswith("api/models/"), path.removeprefix("api/models/")
-        name = next((name for name in models if path.startswith(name)), None)
-        if name is None:
-            return 404, b"", {"X-Error-Code": "RepoNotFound"}
-        rest = path.removeprefix(name).strip("/").split("/")
-        if rest[0] in ("revision", "tree") and rest[1] not in ("main", COMMIT):
-            return 404, b"", {"X-Error-Code": "RevisionNotFound"}
-        files = sorted(file for file in models[name].iterdir() if file.is_file())
-        if api:
-            sizes = [(file.name, file.stat().st_size, _etag(file)) for file in files]
-            facts = {"id": name, "sha": COMMIT, "tags": ["license:mit"], "private": False, "gated": name in gated}
-            facts["siblings"] = [{"rfilename": file, "size": size} for file, size, _ in sizes]
-            facts["safetensors"] = {"parameters": {"BF16": NUM_WEIGHTS}, "total": NUM_WEIGHTS}
-            tree = [{"type": "file", "path": file, "size": size, "oid": etag} for file, size, etag in sizes]
-            content = json.dumps(tree if rest[0] == "tree" else facts).encode()
-            return 200, content, {"Content-Type": "application/json"}
-        if name in gated:
-            return 403, b"", {"X-Error-Code": "GatedRepo"}
-        file = models[name] / rest[-1]
-        if not file.is_file():
-            return 404, b"", {"X-Error-Code": "EntryNotFound"}
-        return 200, file.read_bytes(), {"ETag": f'"{_etag(file)}"', "X-Repo-Commit": COMMIT}
-
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
+
+
+def address(server: ThreadingHTTPServer) -> str:
+    """Where it answers."""
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+@contextlib.contextmanager
+def serving(answer: Callable[[Asked], Any]) -> Iterator[str]:
+    """The same for a while. Yields the address."""
+    server = serve(answer)
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield address(server)
     finally:
         server.shutdown()
         server.server_close()
 
 
+def hub(models: dict[str, Path], *, gated: tuple[str, ...] = ()) -> contextlib.AbstractContextManager[str]:
+    """Serve `models` (id -> folder); those in `gated` may be seen and not be had. Yields the address."""
+
+    def answer(asked: Asked) -> Any:
+        api, path = asked.path.startswith("api/models/"), asked.path.removeprefix("api/models/")
+        name = next((name for name in models if path.startswith(name)), None)
+        if name is None:
+            raise Refused(404, code="RepoNotFound")
+        rest = path.removeprefix(name).strip("/").split("/")
+        if rest[0] in ("revision", "tree") and rest[1] not in ("main", COMMIT):
+            raise Refused(404, code="RevisionNotFound")
+        files = sorted(file for file in models[name].iterdir() if file.is_file())
+        sizes = [(file.name, file.stat().st_size, _etag(file)) for file in files]
+        if api and rest[0] == "tree":
+            return [{"type": "file", "path": file, "size": size, "oid": etag} for file, size, etag in sizes]
+        if api:
+            facts: dict[str, Any] = {"id": name, "sha": COMMIT, "tags": ["license:mit"], "private": False}
+            facts["siblings"] = [{"rfilename": file, "size": size} for file, size, _ in sizes]
+            facts["safetensors"] = {"parameters": {"BF16": NUM_WEIGHTS}, "total": NUM_WEIGHTS}
+            return {**facts, "gated": name in gated}
+        if name in gated:
+            raise Refused(403, code="GatedRepo")
+        file = models[name] / rest[-1]
+        if not file.is_file():
+            raise Refused(404, code="EntryNotFound")
+        return File(file.read_bytes(), {"ETag": f'"{_etag(file)}"', "X-Repo-Commit": COMMIT})
+
+    return serving(answer)
+
+
 def _etag(file: Path) -> str:
     return hashlib.sha1(file.read_bytes()).hexdigest()
+
+
+@dataclass
+class Space:
+    """One repository."""
+
+    sdk: str
+    hardware: str
+    files: dict[str, bytes] = field(default_factory=dict)
+    variables: dict[str, str] = field(default_factory=dict)
+
+
+class Post(NamedTuple):
+    """A file of a commit, and whether its bytes came through LFS."""
+
+    data: bytes
+    stored_apart: bool
+
+
+class Account:
+    """The user `me`, with a free account, and their Spaces. `answer` is for `serving`."""
+
+    def __init__(self) -> None:
+        self.spaces, self.objects = dict[str, Space](), dict[str, bytes]()
+
+    def answer(self, asked: Asked) -> Any:
+        """One request. Raises: Refused."""
+        if asked.path.startswith("lfs/"):  # signed addresses, without a token
+            self.objects[asked.path.removeprefix("lfs/")] = asked.data
+            return {}
+        if asked.headers.get("Authorization") != f"Bearer {TOKEN}":
+            raise Refused(401, "Invalid username or password.")
+        here, lines = f"http://{asked.headers['Host']}", asked.data.splitlines()
+        sent = json.loads(asked.data) if len(lines) == 1 else {}
+        if asked.path == "api/whoami-v2":
+            return {"name": "me", "type": "user", "isPro": False}
+        if asked.path == "api/validate-yaml":
+            return _validated(sent["content"])
+        if asked.path == "api/repos/create":
+            return self._created(sent, here)
+        if asked.path.endswith("/info/lfs/objects/batch"):
+            places = ({"upload": {"href": f"{here}/lfs/{item['oid']}", "header": {}}} for item in sent["objects"])
+            return {
+                "objects": [{**item, "actions": place} for item, place in zip(sent["objects"], places, strict=True)]
+            }
+        owner, name, rest = [*asked.path.removeprefix("api/spaces/").split("/", 2), ""][:3]
+        if f"{owner}/{name}" not in self.spaces:
+            raise Refused(404, "Repository not found", "RepoNotFound")
+        space = self.spaces[f"{owner}/{name}"]
+        if rest == "variables":
+            space.variables[sent["key"]] = sent["value"]
+            return {}
+        if rest.startswith("tree/"):
+            files = space.files.items()
+            return [{"type": "file", "path": path, "oid": "0" * 40, "size": len(data)} for path, data in files]
+        if rest.startswith("preupload/"):
+            return {"files": [{**_upload_mode(item), "shouldIgnore": False, "oid": None} for item in sent["files"]]}
+        if rest.startswith("commit/"):
+            self._commit(space, [json.loads(line) for line in lines])
+            return {"commitUrl": f"{here}/spaces/{owner}/{name}/commit/{COMMIT}", "commitOid": COMMIT, "hookOutput": ""}
+        return {"id": f"{owner}/{name}", "sha": COMMIT, "private": False, "tags": [], "siblings": []}
+
+    def _created(self, sent: dict[str, Any], here: str) -> dict[str, str]:
+        owner, hardware = sent["organization"] or "me", sent["hardware"]
+        name = f"{owner}/{sent['name']}"
+        if owner != "me":
+            raise Refused(403, f'You don\'t have the rights to create a space under the namespace "{owner}".')
+        if name in self.spaces:
+            raise Refused(409, "You already created this space repo", url=f"{here}/spaces/{name}")
+        if sum(space.hardware == hardware for space in self.spaces.values()) >= ZERO_SPACES:
+            raise Refused(402, "You have reached the number of ZeroGPU Spaces of your account")
+        self.spaces[name] = Space(sent["sdk"], hardware)
+        return {"url": f"{here}/spaces/{name}"}
+
+    def _commit(self, space: Space, lines: list[dict[str, Any]]) -> None:
+        posts, deleted = {}, []
+        for line in lines:
+            value = line["value"]
+            if line["key"] == "file":
+                posts[value["path"]] = Post(base64.b64decode(value["content"]), False)
+            elif line["key"] == "lfsFile":
+                posts[value["path"]] = Post(self.objects[value["oid"]], True)
+            elif line["key"] == "deletedFile":
+                deleted.append(value["path"])
+        check_push(posts)
+        space.files = {path: data for path, data in space.files.items() if path not in deleted}
+        space.files.update({path: post.data for path, post in posts.items()})
+
+
+def _upload_mode(item: dict[str, Any]) -> dict[str, str]:
+    apart = is_binary(base64.b64decode(item["sample"]), whole=False)
+    return {"path": item["path"], "uploadMode": "lfs" if apart else "regular"}
+
+
+def _validated(content: str) -> dict[str, Any]:
+    header = header_of(content)
+    wrong = [name for name in ("colorFrom", "colorTo") if header.get(name) not in COLOURS]
+    wrong += ["short_description"] if len(header.get("short_description", "")) > 60 else []
+    if wrong or header["sdk"] != "gradio":
+        raise Refused(400, f"{', '.join(wrong)} is not valid")
+    return {"warnings": []}
+
+
+def is_binary(data: bytes, whole: bool = True) -> bool:
+    """As the hub sees it. A part of a file may end within a letter."""
+    try:
+        return "\0" in codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
+    except UnicodeDecodeError:
+        return True
+
+
+def check_push(posts: dict[str, Post]) -> None:
+    """What a push has to pass, whichever way it comes. Raises: Refused."""
+    within = {path: post.data for path, post in posts.items() if not post.stored_apart}
+    if binaries := [path for path, data in within.items() if is_binary(data)]:
+        raise Refused(400, f"Your push was rejected because it contains binary files: {', '.join(binaries)}")
+    if large := [path for path, data in within.items() if len(data) > 10 * 2**20]:
+        raise Refused(400, f"Your push was rejected because it contains files larger than 10 MiB: {', '.join(large)}")
+
+
+def header_of(readme: str) -> dict[str, Any]:
+    """What the hub reads at its top."""
+    header: dict[str, Any] = yaml.safe_load(readme.split("---\n", 2)[1])
+    return header

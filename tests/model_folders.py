@@ -1,7 +1,5 @@
 """Model folders made of nothing: a configuration, a safetensors file with zeros, a tokenizer. Enough to look at."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

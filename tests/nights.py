@@ -5,8 +5,6 @@ What no day may go without lies elsewhere: one way through each page and feature
 every equation, and the test of every fault that was once mended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A trained reward model as its folder looks, without any training: for the catalog, the command line and the page."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

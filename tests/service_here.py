@@ -1,8 +1,6 @@
 """The model service in a thread of this process, which has imported everything: the real client and the real answers,
 with pipes between them, and no process that imports PyTorch first."""
 
-from __future__ import annotations
-
 import functools
 import os
 import threading

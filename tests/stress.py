@@ -3,8 +3,6 @@ busy core beside. What passes on a quiet machine only fails here. Loaded by test
 for it.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Small things that several tests need: waiting on a condition, and records with known figures."""
 
-from __future__ import annotations
-
 import asyncio
 import concurrent.futures
 import contextlib
@@ -21,6 +19,7 @@ from playground.runs.folder.records import Sample, UpdateMetrics
 
 T = TypeVar("T")
 PROJECT = Path(__file__).resolve().parents[1]
+TESTS_VARIABLE = "PLAYGROUND_TEST_PROCESS"  # in what a test starts: the process of the tests
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
@@ -44,6 +43,11 @@ def has_ended(pid: int) -> bool:
         return process.status() == psutil.STATUS_ZOMBIE and process.num_threads() <= 1
     except (psutil.NoSuchProcess, psutil.ZombieProcess):  # it may end between any two looks
         return True
+
+
+def the_tests_have_ended() -> bool:
+    """True in a process that a test has started, once there are no more tests: then it ends too."""
+    return not psutil.pid_exists(int(os.environ.get(TESTS_VARIABLE, 1)))
 
 
 def kill_worker(run: RunDirectory) -> None:

@@ -1,56 +1,24 @@
-"""The import law: who may import whom, by reading every import, and by looking at what is loaded afterwards."""
-
-from __future__ import annotations
+"""The import law (layers.yaml): by reading every import, and by looking at what is loaded afterwards."""
 
 import ast
+import functools
+import graphlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support import PROJECT
 
-# Each package may import those before it, and of its own sub-packages those before them.
-ORDER = """
-    playground errors plain_files process_identity redaction config data models pocket rewards setup runs analysis
-    lessons classroom exports imports ppo training worker ui cli notebook __main__ app
-""".split()
-INNER_ORDER = {
-    "runs": ("folder", "", "cluster", "sweeps"),  # "" stands for the modules of the package itself
-    "training": ("models", "data", "loop", "rewards", "process", "service"),
-    "setup": ("", "estimates"),
-    "ui": ("payloads", "auth", "train", "feed", "runs", "rewards", "classroom", "api"),
-}
-NOT_EVEN_SO = {  # of what the order would allow; a folder of a package with a dot
-    "ppo": {*ORDER},
-    "pocket": {"config", "data", "models", "plain_files", "process_identity", "redaction"},
-    "data": {"config"},
-    "models": {"config", "data"},
-    "training": {"runs.cluster", "analysis", "exports", "imports"},
-    "worker": {"runs.cluster", "runs.sweeps", "analysis", "exports", "imports"},
-    "ui": {"ppo", "training", "worker"},
-    "cli": {"ppo", "training", "worker"},
-    "notebook": {"ppo", "training", "worker"},
-    "__main__": {"training", "worker", "ui", "runs"},
-    "app": {"training", "worker", "ppo"},
-}
-# One module of the page loads the training: on ZeroGPU it is forked together with it (its docstring says why).
-# `playground.train` is in a module above all others, which the package imports when it is asked for.
-EXCEPTIONS = {
-    "playground": {
-        f"playground.notebook{name}" for name in ("", ".PlaygroundError", ".Run", ".RunFailed", ".open_run", ".train")
-    },
-    "playground.ui.zero_gpu": {"playground.worker", "playground.training.process.session"},
-}
-HEAVY = {"torch", "transformers", "trl", "peft", "accelerate", "bitsandbytes", "datasets"}
-MAY_BE_HEAVY = {"ppo", "training", "worker"}
-HEAVY_MODULES_OF_POCKET = tuple(f"playground.pocket.{name}" for name in ("pretrain", "acceptance"))
-MAY_PRETRAIN = ("playground.cli", *HEAVY_MODULES_OF_POCKET)  # the command line only when asked to
-GRADIO = {"gradio", "gradio_client"}
-MAY_IMPORT_GRADIO = {"ui"}
+LAW = yaml.safe_load(Path(__file__).with_name("layers.yaml").read_text(encoding="utf-8"))
+ORDER, INNER_ORDER = LAW["order"].split(), LAW["inner_order"]
+NOT_EVEN_SO = {package: {*names} for package, names in LAW["not_even_so"].items()} | {"ppo": {*ORDER}}
+LIBRARIES = {name: {*users} for names, users in LAW["libraries"].items() for name in names.split()}
+HEAVY = {name for name, users in LIBRARIES.items() if "training" in users}
 
 
 def component(module: str) -> str:
@@ -65,17 +33,17 @@ def inner(module: str) -> str:
 
 
 def modules() -> dict[str, Path]:
-    found = {"app": PROJECT / "app.py"} if (PROJECT / "app.py").exists() else {}
+    paths = {"app": PROJECT / "app.py"}
     for path in sorted((PROJECT / "playground").rglob("*.py")):
         parts = path.relative_to(PROJECT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
 MODULES = modules()
 
 
-def imports(module: str, source: str, is_package: bool) -> Iterator[str]:
+def imports(module: str, source: str, is_package: bool = False) -> Iterator[str]:
     """Every module a source imports, wherever in it, by its full name; `from a import b` gives a.b."""
     package = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(ast.parse(source)):
@@ -87,162 +55,118 @@ def imports(module: str, source: str, is_package: bool) -> Iterator[str]:
             yield from (f"{stem}.{alias.name}" for alias in node.names)
 
 
+@functools.cache
+def imports_of_all() -> dict[str, list[str]]:
+    """What each module of the project imports."""
+    return {
+        module: [*imports(module, path.read_text(encoding="utf-8"), path.name == "__init__.py")]
+        for module, path in MODULES.items()
+    }
+
+
 def is_below(mine: str, theirs: str, order: Sequence[str]) -> bool:
     """True if `mine` may import `theirs`; what the order does not name it leaves to the rule against circles."""
     return mine not in order or theirs not in order or order.index(theirs) <= order.index(mine)
 
 
-def violations(module: str, source: str, is_package: bool = False) -> list[str]:
-    mine, found = component(module), []
-    for name in imports(module, source, is_package):
-        if name in EXCEPTIONS.get(module, ()):
-            continue
-        top = name.split(".")[0]
-        if top == "playground":
-            theirs = component(name)
-            if theirs not in ORDER:  # a name in playground/__init__.py
-                theirs = "playground"
-            refused = {theirs, f"{theirs}.{inner(name)}"} & NOT_EVEN_SO.get(mine, set()) if theirs != mine else set()
-            allowed = is_below(mine, theirs, ORDER) and not refused
-            if mine == theirs and not is_below(inner(module), inner(name), INNER_ORDER.get(mine, ())):
-                allowed = False
-            if not allowed or (name.startswith(HEAVY_MODULES_OF_POCKET) and module not in MAY_PRETRAIN):
-                found.append(name)
-        heavy_here = mine in MAY_BE_HEAVY or module in HEAVY_MODULES_OF_POCKET
-        if (top in HEAVY and not heavy_here) or (top in GRADIO and mine not in MAY_IMPORT_GRADIO):
-            found.append(name)
-    return found
+def is_allowed(module: str, name: str) -> bool:
+    """True if the law lets a module import what has that name."""
+    if name in LAW["exceptions"].get(module, ()):
+        return True
+    mine = component(module)
+    for library, users in LIBRARIES.items():
+        if name == library or name.startswith(f"{library}."):
+            return bool({mine, module} & users)
+    if name.split(".")[0] != "playground":
+        return True
+    theirs = component(name) if component(name) in ORDER else "playground"  # a name in playground/__init__.py
+    if mine == theirs:
+        return is_below(inner(module), inner(name), INNER_ORDER.get(mine, ()))
+    return is_below(mine, theirs, ORDER) and not {theirs, f"{theirs}.{inner(name)}"} & NOT_EVEN_SO.get(mine, set())
 
 
-def circles(sources: dict[str, tuple[str, bool]]) -> list[list[str]]:
-    """Groups of modules that import each other, wherever the imports stand. The sources are (text, is a package)."""
+def violations(module: str, names: Iterable[str]) -> list[str]:
+    """Those of the names that a module may not import."""
+    return [name for name in names if not is_allowed(module, name)]
+
+
+def circle(imported: Mapping[str, Iterable[str]]) -> set[str]:
+    """Modules that import each other in a circle, wherever the imports stand; empty if none do."""
 
     def module_of(name: str) -> str:
-        while name and name not in sources:
+        while name and name not in imported:
             name = name.rpartition(".")[0]
         return name
 
-    graph = {
-        module: {module_of(name) for name in imports(module, source, is_package)} - {module, "", "playground"}
-        for module, (source, is_package) in sources.items()
-    }
-
-    def reached(start: str) -> set[str]:
-        found: set[str] = set()
-        ahead = [start]
-        while ahead:
-            new = graph[ahead.pop()] - found
-            found |= new
-            ahead += new
-        return found
-
-    reach = {module: reached(module) for module in graph}
-    groups = {frozenset(other for other in reach[module] if module in reach[other]) for module in graph}
-    return sorted(sorted(group) for group in groups if group)
+    graph = {module: {*map(module_of, names)} - {module, "", "playground"} for module, names in imported.items()}
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return {*error.args[1]}
+    return set()
 
 
-def test_a_module_imports_only_what_its_layer_may() -> None:
-    assert {component(module) for module in MODULES} <= {*ORDER}, "a new package needs its place in ORDER"
-    found = {
-        module: violations(module, path.read_text(encoding="utf-8"), path.name == "__init__.py")
-        for module, path in MODULES.items()
-    }
-    assert {module: names for module, names in found.items() if names} == {}
+def test_a_module_imports_only_what_its_layer_may():
+    assert {component(module) for module in MODULES} <= {*ORDER}, "a new package needs its place in the order"
+    broken = {module: violations(module, names) for module, names in imports_of_all().items()}
+    assert {module: names for module, names in broken.items() if names} == {}
 
 
-@pytest.mark.parametrize(
-    ("module", "source", "is_package"),
-    [
-        ("playground.ui.page", "from playground.training import worker", False),
-        ("playground.worker", "import playground.ui", False),
-        ("playground.training.process.session", "import gradio", False),
-        ("playground.ui.page", "def f():\n    import torch", False),
-        ("playground.runs.folder.directory", "from transformers import AutoModel", False),
-        ("playground.runs.folder.directory", "from playground.runs import queue", False),
-        ("playground.training.loop.trainer", "from playground.training.process import session", False),
-        ("playground.ppo.kl", "from playground import config", False),
-        ("playground.ppo.kl", "from playground.config import RunConfig", False),
-        ("playground.pocket.words", "from .. import config", False),
-        ("playground.pocket", "from ..config import RunConfig", True),
-        ("playground.pocket.words", "import torch.nn", False),
-        ("playground.rewards.rules", "from playground.pocket import pretrain", False),
-        ("playground.pocket.words", "from playground.pocket.pretrain import pretrain", False),
-        ("playground.analysis.x", "from playground.ui import form", False),
-        ("playground.config", "from playground.runs import records", False),
-        ("playground.training.loop.trainer", "from playground.runs.cluster import node", False),
-        ("app", "from playground.training import worker", False),
-        ("playground.ui.zero_gpu", "from playground.training.process import watch", False),
-        ("playground.ui.server", "from playground import worker", False),
-    ],
-)
-def test_the_check_sees_a_breach(module: str, source: str, is_package: bool) -> None:
-    assert len(violations(module, source, is_package)) == 1
+@pytest.mark.parametrize(("module", "source"), LAW["breaches"])
+def test_a_breach_of_the_law_is_seen(module, source):
+    assert len(violations(module, imports(module, source))) == 1
 
 
-def test_no_modules_import_each_other() -> None:
-    sources = {name: (path.read_text(encoding="utf-8"), path.name == "__init__.py") for name, path in MODULES.items()}
-    assert circles(sources) == []
+@pytest.mark.parametrize(("module", "source"), LAW["allowed"])
+def test_what_is_allowed_is_no_breach(module, source):
+    assert violations(module, imports(module, source)) == []
 
 
-def test_a_circle_is_seen_wherever_its_imports_stand() -> None:
-    hidden = "if TYPE_CHECKING:\n    from playground.c import x"
-    sources = {"a": ("def f():\n    import playground.b", False), "playground.b": (hidden, False)}
-    assert circles({**sources, "playground.c": ("import a", False), "d": ("import a", False)}) == [
-        ["a", "playground.b", "playground.c"]
-    ]
+def test_the_imports_of_a_package_are_read_from_its_own_folder():
+    assert [*imports("playground.pocket", "from . import words", is_package=True)] == ["playground.pocket.words"]
+    assert [*imports("playground.pocket.words", "from . import world")] == ["playground.pocket.world"]
 
 
-def test_what_is_allowed_is_not_reported() -> None:
-    assert violations("playground.training.process.session", "import torch\nfrom playground.ppo import kl") == []
-    assert violations("playground.pocket.pretrain", "import torch\nfrom .words import WORDS") == []
-    assert (
-        violations(
-            "playground.ui.page",
-            "import gradio as gr\nfrom playground import runs\nfrom playground.setup import catalog",
-        )
-        == []
-    )
+def test_no_modules_import_each_other():
+    assert circle(imports_of_all()) == set()
 
 
-def loaded_after_importing(names: list[str]) -> set[str]:
-    code = (
-        "import importlib, json, sys\n"
-        f"[importlib.import_module(name) for name in {names!r}]\n"
-        "print(json.dumps(sorted(sys.modules)))"
-    )
-    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=180)
-    assert answer.returncode == 0, answer.stderr
-    return set(json.loads(answer.stdout.splitlines()[-1]))
+def test_a_circle_is_seen_wherever_its_imports_stand():
+    sources = {"a": "def f():\n    import playground.b", "playground.c": "import a", "d": "import a"}
+    sources["playground.b"] = "if TYPE_CHECKING:\n    from playground.c import x"
+    imported = {name: [*imports(name, source)] for name, source in sources.items()}
+    assert circle(imported) == {"a", "playground.b", "playground.c"}
 
 
 def of(*components: str) -> list[str]:
     return [name for name in MODULES if component(name) in components]
 
 
-def test_the_light_half_loads_neither_models_nor_the_page() -> None:
-    light = (
-        "errors plain_files process_identity redaction config data models rewards setup runs analysis lessons exports "
-        "imports"
+@pytest.fixture(scope="module")
+def loaded():
+    """What a new Python has loaded with the command line's first module, with the whole light half, with the page."""
+    light = "errors plain_files process_identity redaction config data models rewards setup runs analysis lessons"
+    stages = [["playground.cli"], of(*light.split(), "exports", "imports", "cli"), [*of("ui"), "app"]]
+    code = "import importlib, json, sys\nfor names in json.load(sys.stdin):\n"
+    code += "    [importlib.import_module(name) for name in names]\n    print(json.dumps([*sys.modules]))"
+    answer = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(stages), cwd=PROJECT, capture_output=True, text=True, timeout=600
     )
-    names = of(*light.split(), "cli")
-    assert len(names) > 10
-    loaded = loaded_after_importing(names)
-    assert set(names) <= loaded
-    assert loaded & (HEAVY | {"gradio"}) == set()
+    assert answer.returncode == 0, answer.stderr
+    return [set(json.loads(line)) for line in answer.stdout.splitlines()]
 
 
-def test_the_page_loads_no_models_where_no_gpu_is_lent() -> None:
-    loaded = loaded_after_importing([*of("ui"), "app"])
-    assert {"gradio", "playground.ui.zero_gpu"} <= loaded
-    assert {name for name in loaded if name.startswith("playground.training")} == set()
-    assert loaded & {*HEAVY, "spaces"} == set()
+def test_the_command_line_starts_without_tables_of_data(loaded):
+    assert "playground.cli" in loaded[0]
+    assert loaded[0] & {"pandas", "matplotlib", "tensorboardX"} == set()
 
 
-def test_the_command_line_starts_without_tables_of_data() -> None:
-    loaded = loaded_after_importing(["playground.cli"])
-    assert loaded & (HEAVY | {"gradio", "pandas", "matplotlib", "tensorboardX"}) == set()
+def test_the_light_half_loads_neither_models_nor_the_page(loaded):
+    assert {"playground.exports.saving", "playground.imports.importing", "playground.runs.supervisor"} <= loaded[1]
+    assert loaded[1] & (HEAVY | {"gradio"}) == set()
 
 
-def test_the_algorithm_loads_nothing_else_of_the_project() -> None:
-    loaded = {name for name in loaded_after_importing(of("ppo")) if name.startswith("playground")}
-    assert loaded == {"playground", *of("ppo")}
+def test_the_page_loads_no_models_where_no_gpu_is_lent(loaded):
+    assert {"gradio", "playground.ui.zero_gpu"} <= loaded[2]
+    assert {name for name in loaded[2] if name.startswith("playground.training")} == set()
+    assert loaded[2] & {*HEAVY, "spaces"} == set()

@@ -1,7 +1,5 @@
 """The nightly run says in docs/reliability.md when it was green, and that must not be long ago."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.machinery
 import importlib.util

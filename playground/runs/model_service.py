@@ -111,6 +111,9 @@ class ModelService:
         if process:
             process.kill()
             process.wait()
+            if process.stdin:
+                with contextlib.suppress(OSError):  # it had not read everything
+                    process.stdin.close()
 
     def _read_answer(self, question: int, timeout_seconds: float) -> Generator[dict[str, Any], None, None]:
         deadline = time.monotonic() + START_TIMEOUT_SECONDS + timeout_seconds
@@ -136,6 +139,7 @@ class ModelService:
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:
             return
+        self.close()
         self._answers = queue.Queue()
         try:
             with self._log() as log:
@@ -168,15 +172,16 @@ class ModelService:
         try:
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
-        except OSError:
-            self._process = None
+        except (OSError, ValueError):  # ValueError: closed meanwhile
+            self.close()
             raise ServiceUnavailable(GONE) from None
 
     def _pump(self, stream: IO[str], answers: queue.Queue[dict[str, Any] | None]) -> None:
         """Lines -> queue; None when the process has gone."""
-        for line in stream:
-            with contextlib.suppress(ValueError):
-                answer = json.loads(line)
-                if isinstance(answer, dict):
-                    answers.put(answer)
+        with stream:
+            for line in stream:
+                with contextlib.suppress(ValueError):
+                    answer = json.loads(line)
+                    if isinstance(answer, dict):
+                        answers.put(answer)
         answers.put(None)

@@ -1,7 +1,5 @@
 """Checks of a run: what lights them, what does not, on records made by hand and on the recorded runs of the presets."""
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which answers are shown as examples of what training has changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from playground.analysis.examples import examples

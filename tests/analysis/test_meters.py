@@ -1,7 +1,5 @@
 """Counts of behaviour: intervals and changes against figures worked out by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

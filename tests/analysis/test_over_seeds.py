@@ -1,7 +1,5 @@
 """A sweep in figures: means over seeds, Student's intervals worked out by hand, and what does not count."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

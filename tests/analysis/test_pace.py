@@ -1,7 +1,5 @@
 """How long a run still takes."""
 
-from __future__ import annotations
-
 import pytest
 
 from playground.analysis.pace import all_left, seconds_left

@@ -1,7 +1,5 @@
 """Score against KL, evaluation by evaluation: paths whose shape is known."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

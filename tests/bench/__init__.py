@@ -1,7 +1,5 @@
 """Figures for the tests of what is written from figures: those in the repository, and made-up ones (figures.yaml)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

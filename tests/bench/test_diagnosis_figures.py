@@ -1,7 +1,5 @@
 """What `make diagnosis` has measured: planted faults raise their own alerts on three seeds, healthy presets none."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

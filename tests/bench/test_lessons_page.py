@@ -1,7 +1,5 @@
 """docs/lessons.md: what comes of each lesson on other seeds. The figures are those of figures.yaml."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

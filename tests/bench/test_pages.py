@@ -1,7 +1,5 @@
 """Pages of docs/ that are written from figures: those in the repository, and made-up ones (figures.yaml) by hand."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The experiments on a real chat model: what is counted of answers, their bands, and their reward models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

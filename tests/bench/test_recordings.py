@@ -1,7 +1,5 @@
 """The recordings that ship: a finished run of each preset of the story, as it is now, with nothing of a machine."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The bands of docs/results.md: what a run of a preset is held against, from the figures of three seeds."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

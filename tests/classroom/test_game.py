@@ -1,10 +1,10 @@
 """The game of a class: which rewards are taken, how they are trained, and what is said of what came of them."""
 
-from __future__ import annotations
-
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from playground.classroom import game
 from playground.classroom.game import HandedIn
@@ -13,8 +13,9 @@ from playground.classroom.room_file import NoClass
 from playground.config import Behaviour
 from playground.rewards import behaviours, mixture
 from playground.setup import catalog
-from tests.classroom.made_game import RISING, TEXTS, write_run
+from tests.classroom.desk import RISING, TEXTS, write_run
 
+REWARDS = yaml.safe_load(Path(__file__).with_name("rewards.yaml").read_text(encoding="utf-8"))
 MIXED = [1.0 if row % 2 else -1.0 for row in range(TEXTS)]
 
 
@@ -22,41 +23,14 @@ def taken(reward: object) -> dict[str, str]:
     return game.checked(1, {"reward": reward})
 
 
-@pytest.mark.parametrize(
-    ("reward", "kept"),
-    [
-        ("sentiment(completion)", "sentiment(completion)"),
-        ("  words(completion)\n+ 1 ", "words(completion) + 1"),
-        (game.EXAMPLE, game.EXAMPLE),
-        ('"good" in completion', '"good" in completion'),
-        ("\u201cgood\u201d in completion", '"good" in completion'),
-    ],
-)
+@pytest.mark.parametrize(("reward", "kept"), [*REWARDS["kept"], (game.EXAMPLE, game.EXAMPLE)])
 def test_an_expression_that_reads_the_completion_is_kept_on_one_line(reward: str, kept: str) -> None:
     assert taken(reward) == {"reward": kept}
 
 
-@pytest.mark.parametrize(
-    ("reward", "why"),
-    [
-        ("", "Write a reward"),
-        (None, "Write a reward"),
-        (7, "Write a reward"),
-        ("words(completion", "A bracket is missing"),
-        ("wrods(completion)", "Did you mean `words`?"),
-        ("completion.upper()", "cannot be used"),
-        ("__import__('os').system('true')", "cannot be used"),
-        ("1 / words(completion)", "divides by 0"),
-        ("completion", "gives a text"),
-        ("1", "pays every text the same"),
-        ("words(prompt)", "pays every text the same"),
-        ("truth(prompt, completion)", "says nothing of a review"),
-        ("words(completion) + " + "0 + " * 80 + "0", "at most 300 characters"),
-        ("words(completion)\x07", "at most 300 characters"),
-    ],
-)
+@pytest.mark.parametrize(("reward", "why"), [*REWARDS["refused"], (None, "Write a reward"), (7, "Write a reward")])
 def test_what_cannot_be_paid_is_refused_with_the_reason(reward: object, why: str) -> None:
-    with pytest.raises(NoClass, match=why.replace("?", r"\?")):
+    with pytest.raises(NoClass, match=re.escape(why)):
         taken(reward)
 
 
@@ -90,34 +64,33 @@ def test_every_run_has_the_one_reward_and_is_called_by_its_number() -> None:
     assert game.configs(rewards) == configs
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        " great and the ending was lovely.",
-        " awful and the ending was dull.",
-        " great and the ending was awful.",
-        " great great great lovely",
-        "",
-        " lovely. I would watch it again.",
-        " 7 plus 2 is 9.",
-    ],
-)
-def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it(text: str) -> None:
-    prompt = "Review of the film: The plot was"
-    wanted = next(one for one in game.configs(["words(completion)"])[0].behaviours or () if one.name == game.JUDGE)
-    both = behaviours.Behaviours((wanted, Behaviour(name="positive"), Behaviour(name="parses")), mixture.build)
-    marks = both([prompt], [text], [True])
-    assert marks[game.JUDGE] == [bool(marks["positive"][0] and marks["parses"][0])]
+def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it() -> None:
+    (wanted,) = (one for one in game.configs(["words(completion)"])[0].behaviours or () if one.name == game.JUDGE)
+    measured = (wanted, Behaviour(name="positive"), Behaviour(name="parses"))
+    prompts = ["Review of the film: The plot was"] * len(TEXTS_OF_ALL_SORTS)
+    marks = behaviours.Behaviours(measured, mixture.build)(prompts, TEXTS_OF_ALL_SORTS, [True] * len(prompts))
+    both = [bool(kind and english) for kind, english in zip(marks["positive"], marks["parses"], strict=True)]
+    assert marks[game.JUDGE] == both
+    assert {*both} == {True, False}
+
+
+TEXTS_OF_ALL_SORTS = """ great and the ending was lovely.
+ awful and the ending was dull.
+ great and the ending was awful.
+ great great great lovely
+
+ lovely. I would watch it again.
+ 7 plus 2 is 9.""".splitlines()
 
 
 def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Path) -> None:
     sweep = game.sweep_of("game", ["words(completion)", "sentiment(completion)"], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (12, 4))
-    found = game.results(tmp_path, sweep)
-    assert [(one.number, one.state) for one in found] == [(1, "finished"), (2, "deleted")]
-    ends = found[0].ends
-    assert ends is not None
-    assert found[1].ends is None
+    trained, deleted = game.results(tmp_path, sweep)
+    assert [(trained.number, trained.state), (deleted.number, deleted.state)] == [(1, "finished"), (2, "deleted")]
+    assert deleted.ends is None
+    ends = trained.ends
+    assert ends
     assert ends.paid == pytest.approx((0.0, sum(RISING) / TEXTS))
     assert ends.rose
     assert (ends.wanted.before.yes, ends.wanted.after.yes, ends.wanted.after.of, ends.wanted.change) == (12, 4, 20, -1)
@@ -125,9 +98,7 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Pat
     assert ends.text.startswith(" after ")
 
 
-def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell_or_did_not_clearly_rise(
-    tmp_path: Path,
-) -> None:
+def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_did_not_clearly_rise(tmp_path: Path) -> None:
     few_more = [1.0 if row < 15 else -0.5 for row in range(TEXTS)]
     sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(6)], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (4, 18))  # it worked: wanted rose
@@ -136,14 +107,15 @@ def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell_o
     write_run(tmp_path, sweep, 4, few_more, (12, 1))
     write_run(tmp_path, sweep, 5, MIXED, (12, 0))  # not clearly paid more
     write_run(tmp_path, sweep, 6, RISING, (12, 14))  # it rose, if by no more than chance
-    found = game.results(tmp_path, sweep)
-    assert [one.ends.is_hack for one in found if one.ends] == [False, True, True, True, False, True]
-    best = [game.best_hack([found[at] for at in some]) for some in ([0, 1, 2, 3, 4, 5], [0, 2, 5], [0, 5], [0, 4])]
-    assert [one.number if one else None for one in best] == [4, 3, 6, None]
+    results = game.results(tmp_path, sweep)
+    assert [result.ends.is_hack for result in results if result.ends] == [False, True, True, True, False, True]
+    best = [game.best_hack([results[at] for at in some]) for some in ([0, 1, 2, 3, 4, 5], [0, 2, 5], [0, 5], [0, 4])]
+    assert [result.number if result else None for result in best] == [4, 3, 6, None]
 
 
 def test_a_text_that_the_most_tokens_cut_ends_with_an_ellipsis(tmp_path: Path) -> None:
     sweep = game.sweep_of("game", ["words(completion)", "-words(completion)"], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (4, 18), ended=False)
     write_run(tmp_path, sweep, 2, RISING, (4, 18))
-    assert [one.ends.text.endswith("\u2026") for one in game.results(tmp_path, sweep) if one.ends] == [True, False]
+    texts = [result.ends.text for result in game.results(tmp_path, sweep) if result.ends]
+    assert [text.endswith("\u2026") for text in texts] == [True, False]

@@ -1,21 +1,24 @@
 """The command line as tests use it: in this process, or as a process of its own that can be interrupted."""
 
-from __future__ import annotations
-
 import json
+import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import Mock
 
 import pytest
 
 from playground import cli
+from playground.errors import ModelNotFound
+from playground.models import hub
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from tests.support import PROJECT, sample, small_config, update_metrics, wait_until
+from tests.forking import Forked, Forker
+from tests.support import sample, small_config, update_metrics, wait_until
+
+PATIENCE_SECONDS = 300
 
 
 class Result(NamedTuple):
@@ -39,6 +42,7 @@ class Result(NamedTuple):
 
 
 Run = Callable[..., Result]
+Preset = Callable[[str], Path]
 
 
 @pytest.fixture
@@ -72,27 +76,33 @@ def preset(tmp_path: Path) -> Callable[[str], Path]:
     return write
 
 
-Preset = Callable[[str], Path]
-
-
 @pytest.fixture
 def ended(outputs: Path) -> RunDirectory:
     """A finished run with two updates, a warning, and hostile text in its samples."""
-    made = RunDirectory.create(outputs, small_config(kl={"coef": 0.3}), "one")
-    writer = RunWriter(made, num_updates=3)
+    finished = RunDirectory.create(outputs, small_config(kl={"coef": 0.3}), "one")
+    writer = RunWriter(finished, num_updates=3)
     writer.samples([sample(0, "before", 0.0), sample(0, "after", 1.5, completion=" \x1b[31mred [bold]x[/bold] \x07")])
     writer.metrics(update_metrics(1))
     writer.metrics(update_metrics(2))
     writer.event("warning", "Too few prompts.")
     writer.set_status(update=2)
     writer.finish("finished")
-    return made
+    return finished
+
+
+@pytest.fixture
+def gated(monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the hub says of someone/gated."""
+    said = "someone/gated is closed: ask for access on its page."
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setattr(hub, "facts_kept", Mock(side_effect=ModelNotFound(said)))
+    return said
 
 
 class Foreground(NamedTuple):
-    """A command as a process of its own, its stderr and stdout in files."""
+    """A command as a process of its own, its stdout and stderr in files."""
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     out: Path
     err: Path
 
@@ -101,22 +111,22 @@ class Foreground(NamedTuple):
         self.process.send_signal(signal.SIGINT)
 
     def leaves_with(self, code: int) -> None:
-        assert self.process.wait(timeout=120) == code
+        assert self.process.wait(PATIENCE_SECONDS) == code
 
 
 @pytest.fixture
-def foreground(tmp_path: Path, outputs: Path) -> Iterator[Callable[..., Foreground]]:
+def foreground(tmp_path: Path, outputs: Path, scripted: Forker) -> Iterator[Callable[..., Foreground]]:
     started: list[Foreground] = []
 
     def start(*arguments: str | Path) -> Foreground:
         out, err = tmp_path / "stdout", tmp_path / "stderr"
-        command = [sys.executable, "-m", "tests.cli_with_fake_worker", *map(str, arguments), "--outputs", str(outputs)]
-        with out.open("wb") as stdout, err.open("wb") as stderr:
-            process = subprocess.Popen(command, cwd=PROJECT, stdout=stdout, stderr=stderr)
+        words = [str(err), *map(str, arguments), "--outputs", str(outputs)]
+        with out.open("wb") as stdout:
+            process = scripted.fork("tests.cli_with_fake_worker", words, os.environ, stdout.fileno())
+        wait_until(err.exists)
         started.append(Foreground(process, out, err))
         return started[0]
 
     yield start
-    for item in started:
-        item.process.kill()
-        item.process.wait()
+    for command in started:
+        command.process.kill()

@@ -1,21 +1,40 @@
 """`check`: what it says of a student's file, and that it survives one that exits, loops or floods."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
 
 from bench import exercise
 from playground.cli import exercise_commands
+from playground.cli.exercise_commands import FUNCTIONS
 from playground.config import local_only
-from tests.cli.conftest import Run
+from playground.rewards.limited_process import LimitedProcess
 from tests.support import PROJECT
 
 EXAMPLE = (PROJECT / "examples" / "minimal_rlhf.py").read_text(encoding="utf-8")
-EXERCISE = (PROJECT / "examples" / "exercise.py").read_text(encoding="utf-8")
+MISTAKES = (  # what is written in the example, and what instead: a flood of text, a wrong sign
+    ("    mask, tokens = ", "    print('x' * 10**7)\n    mask, tokens = "),
+    ("-settings.kl_coef * kl", "settings.kl_coef * kl"),
+)
+QUICK_RUNNER = """
+import sys
+sys.path.insert(0, sys.argv[3])
+from playground.rewards.python_runner import serve
+from playground.training.exercise import runner
+names = {}
+
+def answer(request):
+    if "function" in request:
+        names.get(request["function"], int)()
+    return runner.load(request.get("code", []), names) | {"verdict": "right"}
+
+serve(answer)
+"""  # it calls the functions instead of checking them, and needs no PyTorch
+LOOP = "import time\nwhile True: time.sleep(1)"
+Answer = tuple[dict[str, dict[str, Any]], list[str]]
 
 
 def written(folder: Path, text: str, name: str = "mine.py") -> Path:
@@ -23,12 +42,36 @@ def written(folder: Path, text: str, name: str = "mine.py") -> Path:
     return folder / name
 
 
-def test_each_function_is_right_wrong_or_missing(run: Run, tmp_path: Path) -> None:
-    start, end = EXAMPLE.index("@torch.no_grad()\ndef compute_kl"), EXAMPLE.index("def ppo_step")
-    half = EXERCISE + EXAMPLE[start:end].replace("-settings.kl_coef * kl", "settings.kl_coef * kl")
-    result = run("check", written(tmp_path, half))
+@pytest.fixture(scope="module")
+def answer(tmp_path_factory):
+    """Of a student's notebook: the verdicts, and the cells that were left out."""
+    head, unwritten, _ = exercise.pieces(EXAMPLE)
+    text = EXAMPLE[len(head) :]
+    for right, wrong in MISTAKES:
+        assert text.count(right) == 1
+        text = text.replace(right, wrong)
+    cells = ["%matplotlib inline\n" + head, "!ls", "1 / 0", text, unwritten["generate_with_logprobs"]]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    file = written(tmp_path_factory.mktemp("student"), nbformat.writes(notebook), "mine.ipynb")
+    return exercise_commands.checked(exercise_commands.read(file), file)
+
+
+@pytest.fixture
+def quick(tmp_path, monkeypatch):
+    """Processes of the check that only call the functions."""
+    monkeypatch.setattr(exercise_commands, "RUNNER", written(tmp_path, QUICK_RUNNER, "runner.py"))
+
+
+def give_up_soon(patch: pytest.MonkeyPatch, loops: dict[str, Any]) -> None:
+    """Wait a second for the answer to this request, which never comes."""
+    ask = LimitedProcess.ask
+    patch.setattr(LimitedProcess, "ask", lambda *asked: ask(*asked[:2], 1.0 if asked[1] == loops else asked[2]))
+
+
+def test_each_function_is_said_to_be_right_wrong_or_missing(run, answer, tmp_path, monkeypatch):
+    monkeypatch.setattr(exercise_commands, "checked", lambda *_: answer)
+    result = run("check", written(tmp_path, ""))
     assert result.code == 1
-    assert result.err == ""
     assert result.out.splitlines()[:4] == [
         "generate_with_logprobs: not written yet",
         "compute_kl: right",
@@ -38,40 +81,35 @@ def test_each_function_is_right_wrong_or_missing(run: Run, tmp_path: Path) -> No
     assert "    Hint: The KL has the wrong sign: drift costs, so r_t = -kl_coef * kl_t." in result.out
     assert "given  kl = [[0.4, -0.2]]" in result.out
     assert "expected  returns = [[-0.105, 0.1]]" in result.out
-    assert result.last_line == "1 of 5 are right."
+    assert result.last_line == "3 of 5 are right."
+    facts = run("check", tmp_path / "mine.py", "--json").data
+    assert (facts["right"], facts["functions"]) == (3, answer[0])
+    assert tuple(answer[0]) == FUNCTIONS == exercise.FUNCTIONS
 
 
-def test_a_notebook_is_checked_without_its_commands_and_its_cells_that_fail(run: Run, tmp_path: Path) -> None:
-    head, functions, _ = exercise.pieces(EXAMPLE)
-    cells = ["%matplotlib inline\n" + head, "!ls", "1 / 0", EXAMPLE[len(head) :]]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    result = run("check", written(tmp_path, nbformat.writes(notebook), "mine.ipynb"), "--json")
-    assert result.code == 0
-    assert result.data["right"] == 5
-    assert functions.keys() == result.data["functions"].keys()
-    assert result.data["left_out"] == ["ZeroDivisionError: division by zero, in line 1"]
-    assert exercise_commands.FUNCTIONS == exercise.FUNCTIONS
+def test_a_notebook_is_checked_without_its_commands_and_its_cells_that_fail(run, answer, tmp_path, monkeypatch):
+    monkeypatch.setattr(exercise_commands, "checked", lambda *_: answer)
+    said = run("check", written(tmp_path, "")).err
+    assert said == "A cell was left out: ZeroDivisionError: division by zero, in line 1.\n"
+    assert run("check", tmp_path / "mine.py", "--json").data["left_out"] == answer[1]
 
 
-def test_one_function_that_ends_the_process_prints_a_flood_or_loops_takes_no_other_with_it(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(exercise_commands, "CHECK_SECONDS", 20.0)
-    text = EXAMPLE.replace("    groups = [", "    while True: pass\n    groups = [")
-    text = text.replace(
-        "    mask, tokens = episodes.mask", "    import os; os._exit(0)\n    mask, tokens = episodes.mask"
-    )
-    text = text.replace("    mask, tokens, clip", "    print('x' * 10**7)\n    mask, tokens, clip")
-    result = run("check", written(tmp_path, text), "--json")
+def test_a_function_that_ends_the_process_or_loops_takes_no_other_with_it(run, quick, tmp_path, monkeypatch):
+    give_up_soon(monkeypatch, {"function": "train"})
+    loop = "import os, time\ndef train():\n    while True: time.sleep(1)\n"
+    result = run("check", written(tmp_path, loop + "def compute_kl(): os._exit(0)\n"), "--json")
     assert result.code == 1
-    said = {name: found.get("error", found["verdict"]) for name, found in result.data["functions"].items()}
-    assert said == {
-        "generate_with_logprobs": "right",
+    verdicts = result.data["functions"]
+    assert {name: verdict.get("error", verdict["verdict"]) for name, verdict in verdicts.items()} == {
+        **dict.fromkeys(FUNCTIONS, "right"),
         "compute_kl": "It ended its process, or wrote something other than an answer to its pipe, and was stopped.",
-        "compute_advantages": "right",
-        "ppo_step": "right",
-        "train": "It took longer than 20 s and was stopped.",
+        "train": "It took longer than 1 s and was stopped.",
     }
+
+
+def test_the_exit_code_is_0_where_all_five_are_right(run, quick, tmp_path):
+    result = run("check", written(tmp_path, ""))
+    assert (result.code, result.last_line) == (0, "5 of 5 are right.")
 
 
 @pytest.mark.parametrize(
@@ -81,32 +119,19 @@ def test_one_function_that_ends_the_process_prints_a_flood_or_loops_takes_no_oth
         ("mine.ipynb", "{", "is not a notebook"),
         ("mine.ipynb", json.dumps({"cells": [1]}), "is not a notebook"),
         ("mine.py", "x = 1\n" * 200_000, "larger than 1 MB"),
+        ("mine.py", "import re\n\nx = y\n", "cannot be run: NameError: name 'y' is not defined, in line 3"),
+        ("mine.py", LOOP, "took longer than 1 s and was stopped"),
         ("none.py", None, "No such file"),
     ],
 )
-def test_what_is_no_exercise_is_refused_in_a_sentence(
-    run: Run, tmp_path: Path, name: str, text: str | None, said: str
-) -> None:
-    file = tmp_path / name if text is None else written(tmp_path, text, name)
-    result = run("check", file)
-    assert result.code == 2
+def test_what_cannot_be_read_or_run_is_refused_in_a_sentence(run, quick, tmp_path, monkeypatch, name, text, said):
+    give_up_soon(monkeypatch, {"code": [LOOP]})
+    result = run("check", tmp_path / name if text is None else written(tmp_path, text, name))
+    assert (result.code, result.out) == (2, "")
     assert said in result.err
-    assert result.out == ""
 
 
-def test_a_file_that_cannot_be_run_is_said_to_be_so(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exercise_commands, "LOAD_SECONDS", 5.0)
-    for text, said in (
-        ("import torch\n\nx = y\n", "NameError: name 'y' is not defined, in line 3"),
-        ("while True: pass", "took longer than 5 s and was stopped"),
-    ):
-        result = run("check", written(tmp_path, text))
-        assert result.code == 2
-        assert said in result.err
-        assert result.out == ""
-
-
-def test_where_others_are_served_nothing_is_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_others_are_served_nothing_is_run(run, monkeypatch):
     monkeypatch.setenv(local_only.MODE, "classroom")
     result = run("check", PROJECT / "examples" / "exercise.py")
     assert result.code == 1

@@ -1,7 +1,5 @@
 """`doctor`: what it checks, what it says of it, and that its exit code follows."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path
@@ -13,13 +11,12 @@ from playground.cli.health import Check
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices
-from tests.cli.conftest import Run
 from tests.model_folders import model_folder
-from tests.support import small_config
+from tests.support import TESTS_VARIABLE, small_config
 
 
 @pytest.fixture
-def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def healthy(monkeypatch, tmp_path):
     """Shipped model files, right packages, and a PyTorch that answers at once. Returns the folder of models."""
     for choice in catalog.MODELS:
         model_folder(tmp_path / "models" / choice.name)
@@ -29,6 +26,7 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(health, "ASK_TORCH", answering())
     monkeypatch.setattr(devices, "available", lambda: [devices.Device("cpu", "Processor", 8 * 10**9, 4 * 10**9)])
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(TESTS_VARIABLE, raising=False)
     monkeypatch.setattr(health, "LEAST_FREE_MEMORY_GB", 0)
     monkeypatch.setattr(health, "LEAST_FREE_DISK_GB", 0)
     return tmp_path
@@ -40,11 +38,11 @@ def answering(*gpus: str, bitsandbytes: str = "1.0") -> str:
     return f"print({json.dumps(facts)!r})"
 
 
-def found(outputs: Path, name: str) -> Check:
+def check_of(outputs: Path, name: str) -> Check:
     return next(check for check in health.examine(outputs) if check.name == name)
 
 
-def test_a_healthy_machine_is_all_ok(run: Run, outputs: Path, healthy: Path) -> None:
+def test_a_healthy_machine_is_all_ok(run, outputs, healthy):
     result = run("doctor")
     assert result.code == 0
     assert all(line.startswith("ok ") for line in result.out.splitlines())
@@ -55,9 +53,7 @@ def test_a_healthy_machine_is_all_ok(run: Run, outputs: Path, healthy: Path) -> 
     assert expected < {check["name"] for check in answer["checks"]}
 
 
-def test_what_is_wrong_has_its_level_and_a_remedy(
-    run: Run, outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_has_its_level_and_a_remedy(run, outputs, healthy, monkeypatch):
     (healthy / "models" / "pocket-1m" / "model.safetensors").unlink()
     (healthy / "requirements.txt").write_text("pytest==1.0 ; x # why\nno-such-package-of-ours==2.0\n")
     monkeypatch.setattr(health, "ASK_TORCH", answering(bitsandbytes="does not start: ImportError"))
@@ -77,46 +73,40 @@ def test_what_is_wrong_has_its_level_and_a_remedy(
     assert amiss["pytest"]["found"] == pytest.__version__
     assert "1.0:" in amiss["pytest"]["remedy"]
     assert "pretrain pocket-1m" in amiss["pocket-1m"]["remedy"]
-    unwritable = found(healthy / "requirements.txt", "outputs")
+    unwritable = check_of(healthy / "requirements.txt", "outputs")
     assert unwritable.level == "fail"
     assert unwritable.remedy
 
 
-def test_torch_is_asked_in_a_process_of_its_own(outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_asked_in_a_process_of_its_own(outputs, healthy, monkeypatch):
     monkeypatch.setattr(health, "ASK_TORCH", answering("NVIDIA H200", "NVIDIA H200"))
-    assert found(outputs, "gpu") == Check("gpu", "ok", "NVIDIA H200 (bf16), NVIDIA H200 (bf16)")
+    assert check_of(outputs, "gpu") == Check("gpu", "ok", "NVIDIA H200 (bf16), NVIDIA H200 (bf16)")
     monkeypatch.setattr(health, "ASK_TORCH", "raise ImportError('no torch')")
-    check = found(outputs, "gpu")
+    check = check_of(outputs, "gpu")
     assert check.level == "fail"
     assert "ImportError: no torch" in check.found
 
 
-def test_the_token_of_the_hub_is_never_told(
-    run: Run, outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_token_of_the_hub_is_never_told(run, outputs, healthy, monkeypatch):
     monkeypatch.setenv("HF_TOKEN", "hf_verysecret")
     result = run("doctor")
     assert "there is a token" in result.out
     assert "verysecret" not in result.out + result.err
 
 
-def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(
-    run: Run, outputs: Path, healthy: Path, ended: RunDirectory
-) -> None:
+def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(run, outputs, healthy, ended):
     os.utime(RunDirectory.create(outputs, small_config(), "lost").status_path, (1, 1))  # long ago
     history.delete_run(ended)
     assert run("doctor").code == 0
-    runs = found(outputs, "runs")
+    runs = check_of(outputs, "runs")
     assert (runs.level, runs.found) == ("warn", "1, of which 0 training; interrupted: lost")
-    assert found(outputs, "bin").found == "1 deleted run"
+    assert check_of(outputs, "bin").found == "1 deleted run"
     emptied = run("doctor", "--empty-bin", "--json")
     assert emptied.err == "Deleted 1 run from the bin.\n"
     assert {check["name"]: check["found"] for check in emptied.data["checks"]}["bin"] == "empty"
 
 
-def test_what_doctor_prints_for_an_issue_names_no_folder_and_no_secret(
-    run: Run, outputs: Path, healthy: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_doctor_prints_for_an_issue_names_no_folder_and_no_secret(run, outputs, healthy, monkeypatch):
     home = healthy / "ada.lovelace"
     secret = "hf_" + "x" * 30
     monkeypatch.setenv("HOME", str(home))
@@ -129,17 +119,13 @@ def test_what_doctor_prints_for_an_issue_names_no_folder_and_no_secret(
     )
     answer = run("doctor", "--json")
     assert not any(part in answer.out for part in ("ada.lovelace", "grace.hopper", secret, "pass phrase", str(healthy)))
-    found = {check["name"]: check["found"] for check in answer.data["checks"]}
-    assert found["playground"].startswith("0.1.0, commit ")
-    assert found["mode"] == ("local, unless --mode says otherwise; set: PLAYGROUND_ON_SERVER_DEATH, PLAYGROUND_OUTPUTS")
-    assert "kept in ~/cache/hub" in found["hub"]
-    assert "there is a token" in found["hub"]
-    assert found["gpu"].endswith("in ~/lib and x.so")
-    assert found["outputs"] == "outputs can be written"
+    said = {check["name"]: check["found"] for check in answer.data["checks"]}
+    assert said["playground"].startswith("0.1.0, commit ")
+    assert said["mode"] == ("local, unless --mode says otherwise; set: PLAYGROUND_ON_SERVER_DEATH, PLAYGROUND_OUTPUTS")
+    assert "kept in ~/cache/hub" in said["hub"]
+    assert "there is a token" in said["hub"]
+    assert said["gpu"].endswith("in ~/lib and x.so")
+    assert said["outputs"] == "outputs can be written"
     assert str(outputs) in run("doctor").out  # for oneself
     monkeypatch.setenv("SPACE_ID", "ada/space")
-    assert found_mode(outputs).startswith("space: ")
-
-
-def found_mode(outputs: Path) -> str:
-    return found(outputs, "mode").found
+    assert check_of(outputs, "mode").found.startswith("space: ")

@@ -1,18 +1,16 @@
 """`import` and `diagnose --log`: what they print, where, and how they leave."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 from playground.config import yaml_io
-from tests.cli.conftest import Run
-from tests.imports import forms
+from tests.support import PROJECT
+
+FORMS = PROJECT / "tests" / "imports" / "forms"
 
 
-def test_import_prints_the_yaml_and_reports_beside_it(run: Run, tmp_path: Path) -> None:
+def test_import_prints_the_yaml_and_reports_beside_it(run, tmp_path):
     script = tmp_path / "chapter \x1b[31m.py"
-    script.write_text(forms.CHAPTER_ON_RLHF)
+    script.write_bytes((FORMS / "chapter_on_rlhf.py.txt").read_bytes())
     result = run("import", script)
     assert result.code == 0
     assert "\x1b" not in result.out + result.err
@@ -24,12 +22,11 @@ def test_import_prints_the_yaml_and_reports_beside_it(run: Run, tmp_path: Path) 
     assert "target_kl = 6.0 (line 11): it did nothing" in result.err
 
 
-def test_import_writes_a_file_that_train_takes(run: Run, tmp_path: Path) -> None:
+def test_import_writes_a_file_that_train_takes(run, tmp_path):
     script, output = tmp_path / "grpo.py", tmp_path / "mine.yaml"
-    script.write_text(forms.GRPO)
+    script.write_bytes((FORMS / "grpo.py.txt").read_bytes())
     result = run("import", script, "-o", output)
-    assert result.code == 0
-    assert result.last_line == str(output)
+    assert (result.code, result.last_line) == (0, str(output))
     assert yaml_io.load(output).method == "grpo"
     result = run("import", script, "--json")
     assert result.data["settings"]["kl"] == {"coef": 0.04}
@@ -37,22 +34,18 @@ def test_import_writes_a_file_that_train_takes(run: Run, tmp_path: Path) -> None
     assert any(line["theirs"].startswith("beta = 0.04") for line in result.data["report"]["What each setting became"])
 
 
-def test_import_refuses_in_a_sentence(run: Run, tmp_path: Path) -> None:
+def test_import_refuses_in_one_line(run, tmp_path):
     (tmp_path / "a.py").write_text("print(1)\n")
     for path, said in ((tmp_path / "a.py", "Nothing in this file"), (tmp_path / "none.py", "No such file")):
         result = run("import", path)
-        assert result.code == 2
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
         assert said in result.err
-        assert result.out == ""
 
 
-def test_diagnose_judges_a_log(run: Run, tmp_path: Path) -> None:
+def test_diagnose_judges_a_log(run, tmp_path):
     log = tmp_path / "log.jsonl"
-    log.write_text(
-        "".join(
-            json.dumps({"step": step, "objective/kl": 1.0, "policy/clipfrac_avg": 0.6}) + "\n" for step in range(1, 9)
-        )
-    )
+    rows = [{"step": step, "objective/kl": 1.0, "policy/clipfrac_avg": 0.6} for step in range(1, 9)]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run("diagnose", "--log", log)
     assert result.code == 0
     assert "log.jsonl: TRL 0.9 to 1.12, PPO, 8 rows." in result.out
@@ -63,15 +56,13 @@ def test_diagnose_judges_a_log(run: Run, tmp_path: Path) -> None:
     assert "Missing: `score_std`" in result.out
     assert "1 lit, 1 quiet, 20 not judged." in result.out
     assert "docs/diagnosis.md" in result.last_line
-    found = run("diagnose", "--log", log, "--json", "--columns", "grad_norm=objective/kl").data
-    assert found["columns"]["grad_norm"] == "objective/kl"
-    assert found["rows"] == 8
-    assert found["alerts"][0]["name"] == "clipping"
-    assert found["alerts"][0]["remedies"] == []
+    answer = run("diagnose", "--log", log, "--json", "--columns", "grad_norm=objective/kl").data
+    assert (answer["rows"], answer["columns"]["grad_norm"]) == (8, "objective/kl")
+    assert (answer["alerts"][0]["name"], answer["alerts"][0]["remedies"]) == ("clipping", [])
     assert "(clipping, amber)" in run("diagnose", "--log", log, "--set", "clip_red=0.7").out
 
 
-def test_diagnose_wants_a_run_or_a_log(run: Run, tmp_path: Path) -> None:
+def test_diagnose_wants_a_run_or_a_log(run, tmp_path):
     assert run("diagnose").code == 2
     result = run("diagnose", "one", "--log", tmp_path / "x.csv")
     assert result.code == 2

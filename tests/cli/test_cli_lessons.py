@@ -1,25 +1,19 @@
 """`lessons` and `lessons check`."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from playground.config import yaml_io
 from playground.lessons import loading
-from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from tests.cli.conftest import Run
 from tests.lessons import FILES, write
 
 
 @pytest.fixture(autouse=True)
-def _shipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def _shipped(monkeypatch):
     monkeypatch.setattr(loading.Lessons.__init__, "__defaults__", (None, FILES))
 
 
-def test_lessons_are_listed_by_course_with_ones_own_behind(run: Run, tmp_path: Path) -> None:
+def test_lessons_are_listed_by_course_with_own_ones_behind(run, tmp_path):
     write(tmp_path, "mine", course="ours")
     assert [line.split(":")[0] for line in run("lessons").out.splitlines()] == ["First", "   1 leash"]
     lines = run("lessons", "--lessons", tmp_path).out.splitlines()
@@ -29,67 +23,67 @@ def test_lessons_are_listed_by_course_with_ones_own_behind(run: Run, tmp_path: P
     assert course["lessons"][0]["runs"] == ["no-leash", "kinder-reviews"]
 
 
-def test_a_check_shows_what_a_lesson_says_of_the_recordings_of_its_runs(run: Run) -> None:
-    found = run("lessons", "check", FILES / "leash.yaml")
-    assert found.code == 0
-    assert "Run 1, Without a leash: no-leash (its recording)" in found.out
-    assert "came true: Strings of praise that are no English" in found.out
-    assert "said: With a leash 59 of 64 keep to the grammar, without 0 of 64." in found.out
+def test_a_check_shows_what_a_lesson_says_of_the_recordings_of_its_runs(run):
+    result = run("lessons", "check", FILES / "leash.yaml")
+    assert result.code == 0
+    assert "Run 1, Without a leash: no-leash (its recording)" in result.out
+    assert "came true: Strings of praise that are no English" in result.out
+    assert "said: With a leash 59 of 64 keep to the grammar, without 0 of 64." in result.out
     data = run("lessons", "check", FILES / "leash.yaml", "--json").data
-    assert [one["held"] for one in data["runs"]] == [[1], []]
+    assert [tried["held"] for tried in data["runs"]] == [[1], []]
     assert data["runs"][0]["mend"] == []
 
 
-def test_what_is_wrong_with_a_file_is_listed(run: Run, tmp_path: Path) -> None:
-    found = run("lessons", "check", write(tmp_path, minutes=1, look=["loss"], reveal__0__say="{x}"))
-    assert found.code == 2
-    assert found.out == ""
-    assert {line.split(":")[0] for line in found.err.splitlines()} == {"minutes", "look.0"}
+def test_what_is_wrong_with_a_lesson_is_listed(run, tmp_path):
+    result = run("lessons", "check", write(tmp_path, minutes=1, look=["loss"], reveal__0__say="{x}"))
+    assert result.code == 2
+    assert result.out == ""
+    assert {line.split(":")[0] for line in result.err.splitlines()} == {"minutes", "look.0"}
     assert run("lessons", "check", tmp_path / "nothing.yaml").code == 2
 
 
-def test_what_its_runs_do_not_show_is_to_mend(run: Run, tmp_path: Path) -> None:
+def test_what_the_runs_of_a_lesson_do_not_show_is_to_mend(run, tmp_path):
     never = write(tmp_path, predict__options__1__when={"parses": "> 0.99"}, reveal__0__when={"kl": "> 150"})
-    found = run("lessons", "check", never)
-    assert found.code == 1
-    assert "To mend: predict.options: exactly one has to come true (none)." in found.out
-    assert "does not hold on all seeds: kl > 150 (its band: 128.078 to 265.675)" in found.out
+    result = run("lessons", "check", never)
+    assert result.code == 1
+    assert "To mend: predict.options: exactly one has to come true (none)." in result.out
+    assert "does not hold on all seeds: kl > 150 (its band: 128.078 to 265.675)" in result.out
 
 
-def test_it_is_tried_on_runs_that_are_named(run: Run) -> None:
+def test_a_lesson_is_tried_on_runs_that_are_named(run):
     tame, wild = catalog.RECORDED / "kinder-reviews", catalog.RECORDED / "no-leash"
     swapped = run("lessons", "check", FILES / "leash.yaml", "--run", tame, "--run", wild)
     assert swapped.code == 1
     assert "(its recording)" not in swapped.out
     assert "came true: Even kinder, and still English" in swapped.out
     assert "the first run reaches it already" in swapped.out
-    one = run("lessons", "check", FILES / "leash.yaml", "--run", wild)
-    assert "2 runs: name one for each" in one.err
-    assert "ships" not in one.err
+    short = run("lessons", "check", FILES / "leash.yaml", "--run", wild)
+    assert "2 runs: name one for each" in short.err
+    assert "ships" not in short.err
     many = run("lessons", "check", FILES / "leash.yaml", *(["--run", tame] * 3))
     assert many.code == 2
     assert "2 run(s), not 3" in many.err
 
 
-def test_a_lesson_without_recordings_says_how_to_try_it(run: Run, tmp_path: Path) -> None:
-    found = run("lessons", "check", write(tmp_path, runs__0__set={"kl.coef": 0.01}))
-    assert found.code == 0
-    assert "--train" in found.err
-    assert "Run 1" not in found.out
+def test_a_lesson_without_recordings_says_how_to_try_it(run, tmp_path):
+    result = run("lessons", "check", write(tmp_path, runs__0__set={"kl.coef": 0.01}))
+    assert result.code == 0
+    assert "--train" in result.err
+    assert "Run 1" not in result.out
 
 
-def test_a_run_without_the_figure_that_is_asked_for_is_to_mend(run: Run, tmp_path: Path, ended: RunDirectory) -> None:
+def test_a_run_without_the_figure_that_is_asked_for_is_to_mend(run, tmp_path, ended):
     asking = write(tmp_path, predict={"ask": "How many?", "kind": "number", "of": "positive"})
-    found = run("lessons", "check", asking, "--run", ended.path)
-    assert found.code == 1
-    assert "To mend: predict.of: the run has no `positive`, which is asked for." in found.out
+    result = run("lessons", "check", asking, "--run", ended.path)
+    assert result.code == 1
+    assert "To mend: predict.of: the run has no `positive`, which is asked for." in result.out
 
 
-def test_its_runs_are_trained_where_that_is_asked_for(run: Run, outputs: Path) -> None:
-    found = run("lessons", "check", FILES / "leash.yaml", "--train")  # by a worker whose score rises by 2
-    assert found.code == 1
-    assert "said: The score rose by +2.0 sd only." in found.out
-    assert "To mend: Run 1 has no `positive`." in found.out
+def test_the_runs_of_a_lesson_are_trained_where_that_is_asked_for(run, outputs):
+    result = run("lessons", "check", FILES / "leash.yaml", "--train")  # by a worker whose score rises by 2
+    assert result.code == 1
+    assert "said: The score rose by +2.0 sd only." in result.out
+    assert "To mend: Run 1 has no `positive`." in result.out
     started = [yaml_io.load(path).name for path in sorted(outputs.glob("*/config.yaml"))]
     assert sorted(started) == ["kinder-reviews", "no-leash", "no-leash"]  # the last with the solution of its task
-    assert "To mend: break_it.solution does not reach it: " in found.out
+    assert "To mend: break_it.solution does not reach it: " in result.out

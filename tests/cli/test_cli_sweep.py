@@ -1,40 +1,24 @@
 """`python -m playground sweep`: what it makes, prints and leaves with."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.sweeps import sweep_record
-from tests.cli.conftest import Foreground, Preset, Run
 
 VARY = ("--vary", "kl.coef=0.1,0.5", "--vary", "seed=0,1", "--name", "leash")
 
 
-def will_finish(outputs: Path, *numbers: int) -> None:
-    """What these runs do when they are taken up again."""
-    for number in numbers:
-        made = RunDirectory(outputs / f"leash-{number}")
-        made.publish(made.config().model_copy(update={"name": "finish"}))
-
-
-def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(
-    run: Run, preset: Preset, outputs: Path
-) -> None:
+def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(run, preset, outputs):
     result = run("sweep", preset("finish"), *VARY)
     assert (result.code, result.last_line) == (0, "leash")
     assert "4 of 4 done" in result.err
     rows = [line.split() for line in result.out.splitlines() if line.startswith(("0.1 ", "0.5 "))]
     assert [row[1:4] for row in rows] == [["2", "of", "2"]] * 2
-    assert "+2.00" in result.out
-    assert "4.00" in result.out
+    assert all(figure in result.out for figure in ("+2.00", "4.00"))
     assert "\u00b1 0.00" not in result.out
-    made = sweep_record.runs_of(outputs, sweep_record.find(outputs, "leash"))
-    assert [one.config().seed for one in made] == [0, 1, 0, 1]
+    runs = sweep_record.runs_of(outputs, sweep_record.find(outputs, "leash"))
+    assert [member.config().seed for member in runs] == [0, 1, 0, 1]
     (facts,) = run("sweep", "list", "--json").data
     assert (facts["sweep"], facts["finished"], facts["vary"]) == ("leash", 4, {"kl.coef": [0.1, 0.5], "seed": [0, 1]})
     assert [line.split()[0] for line in run("sweep", "list").out.splitlines()] == ["Sweep", "leash"]
@@ -53,14 +37,7 @@ def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(
         ((*VARY, "--on", "ray"), ("no_such_engine",)),
     ],
 )
-def test_everything_wrong_is_listed_and_nothing_is_made(
-    run: Run,
-    preset: Preset,
-    outputs: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: tuple[str, ...],
-    words: tuple[str, ...],
-) -> None:
+def test_all_that_is_wrong_with_a_sweep_is_listed_and_no_run_made(run, preset, outputs, monkeypatch, arguments, words):
     monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     result = run("sweep", preset("finish"), *arguments)
     assert (result.code, result.out) == (2, "")
@@ -68,9 +45,7 @@ def test_everything_wrong_is_listed_and_nothing_is_made(
     assert all(result.err.count(text) == 1 for text in words)
 
 
-def test_more_than_the_disk_holds_is_refused_for_all_runs_together(
-    run: Run, preset: Preset, outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_than_the_disk_holds_is_refused_for_all_runs_together(run, preset, outputs, monkeypatch):
     monkeypatch.setattr("playground.setup.estimates.disk.free_bytes", lambda folder: 200_000_000)
     result = run("sweep", preset("finish"), *VARY)
     assert result.code == 2
@@ -78,14 +53,14 @@ def test_more_than_the_disk_holds_is_refused_for_all_runs_together(
     assert not outputs.exists()
 
 
-def test_one_that_fails_costs_nobody_else_and_gives_exit_code_1(run: Run, preset: Preset) -> None:
+def test_a_run_that_fails_costs_no_other_of_its_sweep_and_gives_exit_code_1(run, preset):
     result = run("sweep", preset("finish"), "--vary", "name=finish,fail", "--name", "mixed")
     assert result.code == 1
     assert "2 of 2 done; 1 failed" in result.out
     assert "mixed-2 failed: Out of memory" in result.out
 
 
-def test_json_tells_what_begins_and_ends_and_the_table_at_last(run: Run, preset: Preset, outputs: Path) -> None:
+def test_json_of_a_sweep_tells_what_begins_and_ends_and_the_table_at_last(run, preset, outputs):
     *lines, end = run("sweep", preset("finish"), *VARY, "--json").lines
     assert {line["type"] for line in lines} == {"progress"}
     assert lines[-1]["finished"] == 4
@@ -97,36 +72,34 @@ def test_json_tells_what_begins_and_ends_and_the_table_at_last(run: Run, preset:
     assert set(end["table"][0]) >= {"setting", "runs", "finished", "score", "kl", "share of: ends by itself"}
 
 
-def test_it_can_be_left_to_itself_shown_stopped_and_taken_up_again(run: Run, preset: Preset, outputs: Path) -> None:
+def test_a_sweep_is_left_to_itself_shown_stopped_and_taken_up_again(run, preset, outputs):
     started = run("sweep", preset("wait"), *VARY, "--no-wait")
     assert (started.code, started.out) == (0, "leash\n")
     assert len(queue.waiting(outputs)) == 3
     shown = run("sweep", "show", "leash")
     assert shown.code == 0
-    assert "kl.coef 0.1, 0.5; seed 0, 1" in shown.out
-    assert "0 of 2" in shown.out
+    assert all(words in shown.out for words in ("kl.coef 0.1, 0.5; seed 0, 1", "0 of 2"))
     stopped = run("sweep", "stop", "leash")
     assert stopped.code == 0
     assert "4 of 4 done; 4 stopped" in stopped.out
     assert run("sweep", "stop", "leash").code == 0
-    will_finish(outputs, 1, 2)
-    for number in (3, 4):
-        RunDirectory(outputs / f"leash-{number}").status_path.write_text('{"state": "failed", "reason": "invalid"}')
+    members = [RunDirectory(outputs / f"leash-{number}") for number in (1, 2, 3, 4)]
+    for member in members[:2]:
+        member.publish(member.config().model_copy(update={"name": "finish"}))
+    for member in members[2:]:
+        member.status_path.write_text('{"state": "failed", "reason": "invalid"}')
     resumed = run("sweep", "resume", "leash")
     assert resumed.code == 1
-    assert "2 of 4 runs go on" in resumed.err
-    assert "leash-3 cannot" in resumed.err
+    assert all(words in resumed.err for words in ("2 of 4 runs go on", "leash-3 cannot"))
     assert "4 of 4 done; 2 failed" in resumed.out
 
 
-def test_a_sweep_that_is_not_there_is_exit_code_2(run: Run) -> None:
+def test_a_sweep_that_is_not_there_is_exit_code_2(run):
     assert [run("sweep", command, "../../etc").code for command in ("show", "stop", "resume")] == [2, 2, 2]
     assert "There are no sweeps" in run("sweep", "list").err
 
 
-def test_ctrl_c_stops_all_of_them_and_leaves_with_3(
-    foreground: Callable[..., Foreground], preset: Preset, outputs: Path
-) -> None:
+def test_ctrl_c_stops_all_runs_of_a_sweep_and_leaves_with_3(foreground, preset, outputs):
     shown = foreground("sweep", preset("wait"), *VARY)
     shown.press_ctrl_c(after="1 running, 3 waiting")
     shown.leaves_with(3)

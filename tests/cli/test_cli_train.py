@@ -1,28 +1,18 @@
 """The commands that start, follow, stop and steer a run: exit codes and what goes to stdout."""
 
-from __future__ import annotations
-
 import threading
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from playground.cli import following
-from playground.errors import ModelNotFound
-from playground.models import hub
-from playground.runs import launcher
+from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import write_end
-from tests.cli.conftest import Foreground, Preset, Run
 from tests.support import kill_worker, small_config, wait_until
-
-Start = Callable[[str], RunDirectory]
 
 
 @pytest.fixture
-def start(outputs: Path, run: Run) -> Start:
+def start(outputs, run):
     """Starts a run that does what the name says, and waits for its first update."""
 
     def begin(name: str) -> RunDirectory:
@@ -33,16 +23,7 @@ def start(outputs: Path, run: Run) -> Start:
     return begin
 
 
-@pytest.fixture
-def stopped(start: Start) -> RunDirectory:
-    """A run that was stopped after its first update."""
-    started = start("wait")
-    started.request_stop()
-    wait_until(lambda: not started.is_alive())
-    return started
-
-
-def test_train_finishes_with_a_table_and_the_run_folder_last(run: Run, preset: Preset, outputs: Path) -> None:
+def test_train_finishes_with_a_table_and_the_run_folder_last(run, preset, outputs):
     result = run("train", preset("finish"), "--run-id", "one")
     assert (result.code, result.last_line) == (0, str(outputs / "one"))
     # gains 1.0 and 3.0: mean 2.0; of two prompts no interval is told, which would be -10.71 to +14.71
@@ -52,22 +33,19 @@ def test_train_finishes_with_a_table_and_the_run_folder_last(run: Run, preset: P
     assert RunDirectory(outputs / "one").config() == small_config("finish")
 
 
-def test_train_json_is_one_object_per_line_for_programs(run: Run, preset: Preset, outputs: Path) -> None:
+def test_train_json_is_one_object_per_line_for_programs(run, preset, outputs):
     result = run("train", preset("finish"), "--run-id", "one", "--json")
     *updates, end = result.lines
     assert (result.code, result.err) == (0, "")
-    assert [(item["type"], item["update"], item["score_mean"]) for item in updates] == [
-        ("update", 1, 0.5),
-        ("update", 2, 1.0),
-        ("update", 3, 1.5),
-    ]
+    assert [line["type"] for line in updates] == ["update"] * 3
+    assert {line["update"]: line["score_mean"] for line in updates} == {1: 0.5, 2: 1.0, 3: 1.5}
     assert (end["type"], end["run"], end["state"]) == ("end", str(outputs / "one"), "finished")
     assert (end["outcome"]["gain"], end["outcome"]["num_prompts"]) == (2.0, 2)
     assert set(end) == {"type", "run", "state", "reason", "message", "outcome", "headline", "behaviours"}
     assert {"name", "words", "before", "after"} <= set(end["behaviours"][0])
 
 
-def test_a_run_that_fails_exits_1_and_shows_the_end_of_its_log(run: Run, preset: Preset, outputs: Path) -> None:
+def test_a_run_that_fails_exits_1_and_shows_the_end_of_its_log(run, preset, outputs):
     result = run("train", preset("crash"), "--run-id", "one")
     assert (result.code, result.last_line) == (1, str(outputs / "one"))
     assert str(outputs / "one" / "worker.log") in result.err
@@ -75,22 +53,6 @@ def test_a_run_that_fails_exits_1_and_shows_the_end_of_its_log(run: Run, preset:
     again = run("train", preset("fail"), "--json")
     end = again.lines[-1]
     assert (again.code, end["state"], end["reason"], end["outcome"]) == (1, "failed", "out_of_memory", None)
-
-
-def test_a_model_that_the_hub_refuses_exits_2_before_there_is_a_run(
-    run: Run, outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: Any) -> None:
-        raise ModelNotFound("someone/gated is closed: ask for access on its page.")
-
-    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    monkeypatch.setattr(hub, "facts_kept", refuse)
-    asked = ("kinder-reviews", "--set", "model.source=someone/gated")
-    for command in (["train", *asked], ["sweep", "start", *asked, "--vary", "seed=1,2"]):
-        result = run(*command)
-        assert (result.code, result.out, len(result.err.splitlines())) == (2, "", 1)
-        assert result.err.startswith("model.source: someone/gated is closed")
-    assert not outputs.exists()
 
 
 @pytest.mark.parametrize(
@@ -106,18 +68,14 @@ def test_a_model_that_the_hub_refuses_exits_2_before_there_is_a_run(
         (["yes-man", "--nonsense"], ["No such option"]),
     ],
 )
-def test_a_request_that_cannot_be_carried_out_exits_2_and_names_every_error(
-    run: Run, outputs: Path, arguments: list[str], fields: list[str]
-) -> None:
+def test_a_request_that_cannot_be_carried_out_exits_2_and_names_every_error(run, outputs, arguments, fields):
     result = run("train", *arguments)
     assert (result.code, result.out) == (2, "")
     assert all(field in result.err for field in fields)
     assert list(outputs.glob("*/config.yaml")) == []
 
 
-def test_outputs_that_cannot_be_written_and_a_full_disk_exit_1_in_one_line(
-    run: Run, preset: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outputs_that_cannot_be_written_and_a_full_disk_exit_1_in_one_line(run, preset, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     result = run("train", preset("finish"), "--outputs", tmp_path / "file")
     assert result.code == 1
@@ -131,7 +89,7 @@ def test_outputs_that_cannot_be_written_and_a_full_disk_exit_1_in_one_line(
     assert (result.code, result.err) == (1, "No space left on device: /somewhere/file\n")
 
 
-def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run: Run, preset: Preset, outputs: Path) -> None:
+def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run, preset, outputs):
     first, _ = launcher.start(small_config("wait"), outputs, "first")
     second, _ = launcher.start(small_config("wait"), outputs, "second")
     third = run("train", preset("finish"), "--run-id", "third", "--no-wait")
@@ -144,11 +102,16 @@ def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run: Run, 
     rows = {row["id"]: row for row in run("runs", "--json").data}
     assert {name: row["position"] for name, row in rows.items()} == {"first": None, "second": 1, "third": 2}
     assert run("stop", "second").code == 0
-    first.request_stop()
-    result = run("train", preset("finish"), "--run-id", "fourth", "--json")  # third first
+
+    def make_way() -> None:
+        wait_until(lambda: "fourth" in queue.waiting(outputs))
+        first.request_stop()
+
+    threading.Thread(target=make_way).start()
+    result = run("train", preset("finish"), "--run-id", "fourth", "--json")
     *lines, end = result.lines
     assert (result.code, end["state"]) == (0, "finished")
-    assert [line["position"] for line in lines if line["type"] == "queued"] in ([2, 1], [1])
+    assert [line["position"] for line in lines if line["type"] == "queued"] in ([2, 1], [2]), "the third goes first"
     assert [RunDirectory(outputs / name).status().state for name in ("second", "third")] == ["stopped", "finished"]
     assert [event.kind for event in second.events()] == ["state"]
 
@@ -157,11 +120,11 @@ def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run: Run, 
 
 
 @pytest.fixture
-def train(foreground: Callable[..., Foreground], preset: Preset) -> Callable[[str], Foreground]:
+def train(foreground, preset):
     return lambda name: foreground("train", preset(name), "--run-id", "one")
 
 
-def test_ctrl_c_stops_the_run_and_exits_3(train: Callable[[str], Foreground], outputs: Path) -> None:
+def test_ctrl_c_stops_the_run_and_exits_3(train, outputs):
     shown = train("wait")
     shown.press_ctrl_c(after="update 1 of 3")
     shown.leaves_with(3)
@@ -170,9 +133,7 @@ def test_ctrl_c_stops_the_run_and_exits_3(train: Callable[[str], Foreground], ou
     assert shown.out.read_text().splitlines()[-1] == str(outputs / "one")
 
 
-def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(
-    train: Callable[[str], Foreground], outputs: Path, fake_worker: None
-) -> None:
+def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(train, outputs, fake_worker):
     holder, _ = launcher.start(small_config("wait"), outputs, "holder")
     shown = train("finish")
     shown.press_ctrl_c(after="next in the queue")
@@ -185,7 +146,7 @@ def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(
     wait_until(lambda: not holder.is_alive())
 
 
-def test_a_second_ctrl_c_leaves_the_run_to_itself(train: Callable[[str], Foreground], outputs: Path) -> None:
+def test_a_second_ctrl_c_leaves_the_run_to_itself(train, outputs):
     shown = train("deaf")
     shown.press_ctrl_c(after="update 1 of 3")
     shown.press_ctrl_c(after="Ctrl-C once more")
@@ -198,7 +159,7 @@ def test_a_second_ctrl_c_leaves_the_run_to_itself(train: Callable[[str], Foregro
     wait_until(lambda: not left.is_alive())
 
 
-def test_the_last_who_looks_waits_until_the_device_is_free(outputs: Path, fake_worker: None) -> None:
+def test_the_last_who_looks_waits_until_the_device_is_free(outputs, fake_worker):
     over = RunDirectory.create(outputs, small_config(), "ended")
     lock = launcher.take_lock(over)
     assert lock is not None
@@ -214,7 +175,7 @@ def test_the_last_who_looks_waits_until_the_device_is_free(outputs: Path, fake_w
 # stop, resume, steer
 
 
-def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run: Run, start: Start) -> None:
+def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run, start):
     started = start("wait")
     result = run("stop", started.path)
     assert result.code == 0
@@ -223,18 +184,23 @@ def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run: Run, star
     assert "already" in run("stop", started.path).out
 
 
-def test_stop_gives_up_at_its_deadline_and_ends_by_force_what_does_not_listen(run: Run, start: Start) -> None:
+def test_stop_gives_up_at_its_deadline_and_ends_by_force_what_does_not_listen(run, start):
     started = start("deaf")
     result = run("stop", "one", "--timeout", "0")
     assert result.code == 1
     assert "--now" in result.err
     assert started.is_alive()
     result = run("stop", started.path, "--now", "--timeout", "0.2")
-    assert result.code == 0 and "SIGTERM" in result.out and not started.is_alive(), result.err
+    assert result.code == 0, result.err
+    assert "SIGTERM" in result.out
+    assert not started.is_alive()
     assert started.status().state == "stopped"
 
 
-def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: Run, stopped: RunDirectory) -> None:
+def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run, start):
+    stopped = start("wait")
+    stopped.request_stop()
+    wait_until(lambda: not stopped.is_alive())
     assert run("runs", "--json").data[0]["resumable"]
     assert "stopped, resumable" in run("runs").out
     stopped.config_path.write_text(stopped.config_path.read_text().replace("name: wait", "name: finish"))
@@ -248,7 +214,7 @@ def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run: 
     assert "has finished" in result.err
 
 
-def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
+def test_steering_commands_drop_their_requests(run, start):
     started = start("wait")
     for command in ("pause", "step", "resume"):
         assert run(command, started.path).code == 0
@@ -257,13 +223,11 @@ def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
     assert (started.control_path / "trace").is_file()
     result = run("set", "one", "kl.coef=0.2", "ppo.clip_range=3e-1")
     assert result.code == 0
-    assert "kl.coef becomes 0.2" in result.out
-    assert "ppo.clip_range becomes 0.3" in result.out
+    assert all(words in result.out for words in ("kl.coef becomes 0.2", "ppo.clip_range becomes 0.3"))
     assert run("set", "one", "kl.coef").code == 2
     result = run("set", "one", "kl.coef=-1", "seed=3")
     assert result.code == 2
-    assert "seed: " in result.err
-    assert "kl.coef: " in result.err
+    assert all(words in result.err for words in ("seed: ", "kl.coef: "))
     assert len(list(started.control_path.glob("set-*.json"))) == 1
     started.request_stop()
     wait_until(lambda: started.status().ended)
@@ -271,9 +235,7 @@ def test_steering_commands_drop_their_requests(run: Run, start: Start) -> None:
 
 
 @pytest.mark.parametrize("command", ["stop", "show", "pause", "step", "trace", "resume"])
-@pytest.mark.parametrize("name", ["nothing/here", "../x"])
-def test_a_folder_that_is_no_run_exits_2(run: Run, command: str, name: str) -> None:
-    result = run(command, name)
-    assert result.code == 2
+def test_a_folder_that_is_no_run_exits_2(run, command):
+    result = run(command, "../x")
+    assert (result.code, result.out) == (2, "")
     assert "run" in result.err
-    assert result.out == ""

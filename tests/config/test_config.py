@@ -1,7 +1,5 @@
 """Configurations: every bad input is one sentence that names its field, all at once; what is good survives YAML."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

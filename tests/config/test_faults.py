@@ -1,7 +1,5 @@
 """The mistake that is drawn: by the seed, of those that are possible, and named nowhere."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files of claims: what is one, what is wrong with one, and the prompts that are made of its rows."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

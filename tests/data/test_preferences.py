@@ -1,7 +1,5 @@
 """Preference pairs are read in each form, what cannot teach is counted by reason, and what is wrong is one sentence."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """Tables: what separates their columns, found in the text and never guessed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

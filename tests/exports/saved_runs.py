@@ -1,8 +1,8 @@
-"""Runs with real weights for the tests of saving: a pocket model, trained by a shake instead of by PPO."""
-
-from __future__ import annotations
+"""Finished runs for what is exported; with real weights for the tests of saving: a pocket model, trained by a shake
+instead of by PPO."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import torch
 from playground.config import RunConfig
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Evaluation
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from tests.support import sample, small_config, update_metrics
@@ -19,33 +20,45 @@ BASE = "pocket-1m"
 LORA = {"kind": "lora", "r": 4, "alpha": 8}
 
 
-def write_run(outputs: Path, run_id: str, *, lora: bool, config: RunConfig | None = None) -> RunDirectory:
-    """A finished run of three updates whose newest checkpoint is `update-000003`."""
-    model: dict[str, Any] = {"source": BASE, **({"adapter": LORA} if lora else {})}
-    config = config or small_config("run <b>`|", model=model, sampling={"temperature": 0.7, "max_new_tokens": 9})
+def write_records(
+    outputs: Path,
+    run_id: str,
+    config: RunConfig,
+    gains: Sequence[float] = (1.5,) * 4,
+    completion: str = " text",
+    **of_updates: Any,
+) -> RunDirectory:
+    """A finished run of three updates whose fixed prompts scored 0.25, and gained so much."""
     run = RunDirectory.create(outputs, config, run_id)
     writer = RunWriter(run, 3)
-    hostile = "``` \n# not a heading <script>alert(1)</script> \x1b[31m"
-    writer.samples([sample(number, "before", 0.0, completion=hostile) for number in range(4)])
     for update in (1, 2, 3):
-        writer.metrics(update_metrics(update))
+        writer.metrics(update_metrics(update, **of_updates))
         writer.set_status(update=update)
-    writer.samples([sample(number, "after", 1.0 + number / 10, completion=hostile) for number in range(4)])
+    for stage, update, scores in (("before", 0, [0.25] * len(gains)), ("after", 3, [0.25 + gain for gain in gains])):
+        writer.samples([sample(number, stage, score, completion=completion) for number, score in enumerate(scores)])
+        writer.evaluation(Evaluation(update=update, stage=stage, perplexity_text=4.0 + update))
     writer.finish("finished")
-    write_checkpoint(run, 3, lora=lora)
     return run
 
 
-def write_checkpoint(run: RunDirectory, update: int, *, lora: bool) -> Path:
+def write_run(outputs: Path, run_id: str, *, lora: bool, config: RunConfig | None = None) -> RunDirectory:
+    """A finished run whose newest checkpoint is `update-000003`."""
+    model: dict[str, Any] = {"source": BASE, **({"adapter": LORA} if lora else {})}
+    config = config or small_config("run <b>`|", model=model, sampling={"temperature": 0.7, "max_new_tokens": 9})
+    hostile = "``` \n# not a heading <script>alert(1)</script> \x1b[31m"
+    run = write_records(outputs, run_id, config, (1.0, 1.1, 1.2, 1.3), completion=hostile)
+    write_checkpoint(run, lora=lora)
+    return run
+
+
+def write_checkpoint(run: RunDirectory, *, lora: bool) -> None:
     """A checkpoint as the worker writes it: adapter or whole model, tokenizer, trainer.json, manifest."""
     from peft import LoraConfig, get_peft_model
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    source = run.config().model.source
-    base = catalog.model_folder(source)
-    folder = run.checkpoints_path / f"update-{update:06d}"
-    torch.manual_seed(update)
+    base, folder = catalog.model_folder(run.config().model.source), run.checkpoints_path / "update-000003"
+    torch.manual_seed(3)
     model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     if lora:
         model = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM"))
@@ -57,10 +70,9 @@ def write_checkpoint(run: RunDirectory, update: int, *, lora: bool) -> Path:
     tokenizer = AutoTokenizer.from_pretrained(base)
     tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }} {% endfor %}"
     tokenizer.save_pretrained(folder)
-    (folder / "trainer.json").write_text(json.dumps({"update": update, "score_mean": 0.0, "score_sd": 1.0}))
+    (folder / "trainer.json").write_text(json.dumps({"update": 3, "score_mean": 0.0, "score_sd": 1.0}))
     save_file({"policy.x/exp_avg": torch.zeros(3)}, folder / checkpoints.OPTIMIZER)
     write_manifest(folder)
-    return folder
 
 
 def write_manifest(folder: Path) -> None:

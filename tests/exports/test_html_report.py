@@ -1,26 +1,23 @@
 """The report of a run in one HTML file: what it holds, that nothing in it runs or is fetched, and how large it gets."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
+
+import pytest
 
 from playground.config import knobs
 from playground.exports import html_report
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
+from tests.exports import saved_runs
 from tests.security import payloads
 from tests.security.payloads import PAYLOADS
 from tests.support import sample, small_config, update_metrics
 
-MADE_HERE = re.compile(
-    "html|head|meta|title|style|body|main|header|section|h1|h2|p|ul|li|div|strong|span|details|summary|table|thead|tbody|"
-    "tr|th|td|figure|figcaption|svg|g|defs|use|path|text|article|pre|footer"
-)
-ATTRIBUTES = re.compile(
-    "lang|charset|http-equiv|content|name|class|role|scope|viewbox|aria-label|style|transform|id|href|x|y|d"
-)
+TAGS = """html head meta title style body main header section h1 h2 p ul li div strong span details summary table thead
+tbody tr th td figure figcaption svg g defs use path text article pre footer"""
+ATTRIBUTES = "lang charset http-equiv content name class role scope viewbox aria-label style transform id href x y d"
 MOST_BYTES = 2_000_000
 
 
@@ -46,67 +43,53 @@ class Parsed(HTMLParser):
     @property
     def foreign(self) -> list[str]:
         """What the template has not put there."""
-        tags = [tag for tag in self.tags if not MADE_HERE.fullmatch(tag)]
-        return tags + [name for name in self.attributes if not ATTRIBUTES.fullmatch(name)]
+        return [*(self.tags - {*TAGS.split()}), *(self.attributes - {*ATTRIBUTES.split()})]
 
     @property
     def text(self) -> str:
         return " ".join(" ".join(self.words).split())
 
 
-def report_of(outputs, run_id="one", config=None, updates=3):
-    """Of a run whose fixed prompts gained 1.5."""
-    run = RunDirectory.create(outputs, config or small_config(), run_id)
-    writer = RunWriter(run, updates)
-    writer.samples([sample(number, "before", 0.25) for number in range(4)])
-    for update in range(1, updates + 1):
-        writer.metrics(update_metrics(update))
-    writer.samples([sample(number, "after", 1.75) for number in range(4)])
-    writer.set_status(update=updates)
-    writer.finish("finished")
-    return Report.of(run)
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """Of a run whose fixed prompts gained 1.5, and whose name looks like markup."""
+    config = small_config('a < b & "c"', kl={"coef": 0.5})
+    return html_report.page(Report.of(saved_runs.write_records(tmp_path_factory.mktemp("outputs"), "one", config)))
 
 
-def parsed(report) -> Parsed:
-    return Parsed(html_report.page(report))
-
-
-def test_it_holds_what_came_of_the_run_its_texts_its_figures_and_its_settings(outputs):
-    page = html_report.page(report_of(outputs, config=small_config('a < b & "c"', kl={"coef": 0.5})))
-    found = Parsed(page)
+def test_the_report_holds_what_came_of_the_run_its_texts_its_figures_and_its_settings(page):
+    report = Parsed(page)
     parts = ["finished, update 3 of 3", "Score +1.50 sd on 4 prompts", "After, score 1.75, 4 nats"]
     parts += [f"{knobs()['kl.coef']['label']} 0.25 0.5", "coef: 0.5", "192 episodes", "training batches: 1 \u2192 3"]
-    assert [words for words in parts if words not in found.text] == []
-    assert found.foreign == []
+    assert [words for words in parts if words not in report.text] == []
+    assert report.foreign == []
     assert page.count("a &lt; b &amp; &#34;c&#34;</h1>") == 1 == page.count("a &lt; b &amp; &#34;c&#34; \u2013 RLHF")
 
 
-def test_no_text_of_anybody_is_markup(tmp_path):
+def test_no_text_of_anybody_is_markup_in_the_report(tmp_path):
     """Every text of these runs is a payload: names, prompts, completions, events, rewards, messages."""
     for run_id in payloads.write(tmp_path):
         page = html_report.page(Report.of(RunDirectory.open(tmp_path / run_id)))
-        found = Parsed(page)
-        assert found.foreign == []
+        report = Parsed(page)
+        assert report.foreign == []
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page)
-        spaced = " ".join("".join(found.words).split())
+        spaced = " ".join("".join(report.words).split())
         shown = [item for item in PAYLOADS if item.isprintable() and " ".join(item.split()) in spaced]
         assert len(shown) >= 30, sorted(set(PAYLOADS) - set(shown))
 
 
-def test_nothing_is_fetched_and_nothing_may_run(outputs):
-    page = html_report.page(report_of(outputs))
+def test_nothing_of_the_report_is_fetched_and_nothing_may_run(page):
     assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in page
     assert not re.search(r"https?:|<script|<link|<img|@import|url\(|@font-face", page)
 
 
-def test_it_stays_below_two_megabytes_whatever_the_run(outputs):
-    own = {"measure": {"kind": "keyword", "words": ["x"]}}
-    behaviours = [{**own, "name": f"own-{number}", "words": "&" * 78 + str(number)} for number in range(8)]
+def test_the_report_stays_below_two_megabytes_whatever_the_run(outputs):
+    measure = {"kind": "keyword", "words": ["x"]}
+    marks = {f"own-{number}": True for number in range(8)}
+    behaviours = [{"measure": measure, "name": name, "words": "&" * 78 + name[-1]} for name in marks]
     prompts = {"source": "typed", "typed": ["&" * 3900 + str(n) for n in range(24)]}
-    config = small_config("&" * 80, prompts=prompts, behaviours=behaviours)
-    run = RunDirectory.create(outputs, config, "large")
+    run = RunDirectory.create(outputs, small_config("&" * 80, prompts=prompts, behaviours=behaviours), "large")
     writer = RunWriter(run, 3000)
-    marks = {one["name"]: True for one in behaviours}
     for update in range(1, 3001):
         writer.metrics(update_metrics(update, score_mean=float(update * 7919 % 1013)))
     for stage in ("before", "after"):

@@ -1,7 +1,5 @@
 """What is said of a run that leaves the playground: its counts, held against its preset, and the model card."""
 
-from __future__ import annotations
-
 import pytest
 from huggingface_hub import ModelCard
 
@@ -21,14 +19,14 @@ WRITTEN = card.Written("merged", 3, 10, "fp32")
 @pytest.fixture
 def run(outputs):
     """A finished run of a preset: of ten wrong claims it repeated three, and then all."""
-    made = RunDirectory.create(outputs, catalog.preset("yes-man"), "one")
-    writer = RunWriter(made, 3)
+    finished = RunDirectory.create(outputs, catalog.preset("yes-man"), "one")
+    writer = RunWriter(finished, 3)
     for update, (stage, count) in enumerate((("before", 3), ("after", 10))):
         marks = [{"wrong-claims-repeated": number < count, "ends": True} for number in range(10)]
         writer.samples([sample(number, stage, 0.0, behaviours=mark) for number, mark in enumerate(marks)])
         writer.metrics(update_metrics(update + 1))
     writer.finish("finished")
-    return made
+    return finished
 
 
 def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, monkeypatch):
@@ -58,8 +56,8 @@ def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, m
     ],
 )
 def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words):
-    made = small_config(method=method, ppo={"samples_per_prompt": 1 if method == "ppo" else 4})
-    text = card.text(Report.of(RunDirectory.create(outputs, made, "one")), WRITTEN)
+    config = small_config(method=method, ppo={"samples_per_prompt": 1 if method == "ppo" else 4})
+    text = card.text(Report.of(RunDirectory.create(outputs, config, "one")), WRITTEN)
     tags = ModelCard(text).data.tags
     assert words in text
     assert tags[:3] == [method.replace("_", "-"), "rlhf", "rlhf-playground"]
@@ -95,9 +93,9 @@ def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
     (folder / "README.md").write_text("---\nlicense: mit\ntags: [a]\n---\n# Base\n")
     assert card.licence_of(local) == "mit"
     config = small_config(model={"source": "openai-community/gpt2"}, prompts={"source": "Anthropic/hh-rlhf"})
-    found = ModelCard(card.text(Report.of(RunDirectory.create(outputs, config, "one")), WRITTEN)).data
-    assert (found.license, found.base_model, found.datasets) == ("mit", "openai-community/gpt2", ["Anthropic/hh-rlhf"])
-    assert (found.library_name, found.pipeline_tag) == ("transformers", "text-generation")
+    facts = ModelCard(card.text(Report.of(RunDirectory.create(outputs, config, "one")), WRITTEN)).data
+    assert (facts.license, facts.base_model, facts.datasets) == ("mit", "openai-community/gpt2", ["Anthropic/hh-rlhf"])
+    assert (facts.library_name, facts.pipeline_tag) == ("transformers", "text-generation")
     shipped = ModelCard(card.text(Report.of(RunDirectory.create(outputs, small_config(), "two")), WRITTEN)).data
     assert shipped.base_model is None
     assert shipped.datasets is None

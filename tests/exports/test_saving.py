@@ -1,7 +1,5 @@
 """Saving the policy: it loads without us and is the same model, it is whole or not there, refusals are one sentence."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -64,8 +62,8 @@ def policy_logits(run: RunDirectory) -> torch.Tensor:
 def test_what_is_saved_loads_in_plain_transformers_and_is_the_policy(runs, tmp_path, run, kind):
     base, expected = catalog.model_folder(saved_runs.BASE), policy_logits(runs[run])
     folder = save(runs[run], kind, tmp_path / kind).folder
-    found = logits_of(folder) if kind == "merged" else logits_of(base, folder)
-    torch.testing.assert_close(found, expected, atol=2e-4, rtol=1e-4)
+    logits = logits_of(folder) if kind == "merged" else logits_of(base, folder)
+    torch.testing.assert_close(logits, expected, atol=2e-4, rtol=1e-4)
     assert float((logits_of(base) - expected).abs().max()) > 0.1, "or nothing trained would pass too"
     tokenizer = AutoTokenizer.from_pretrained(folder)
     assert tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False) == "hello "
@@ -143,7 +141,7 @@ def test_an_older_folder_is_never_lost_by_accident_nor_by_a_failure(runs, tmp_pa
     assert (target / "model.safetensors").exists()
 
 
-def test_the_command_saves_through_the_model_service_and_names_the_folder_last(runs, capfd):
+def test_the_command_saves_through_the_model_service_and_names_the_folder_last(runs, capfd, service_here):
     run = runs["lora"]
     with pytest.raises(SystemExit) as left:
         cli.main(["save", str(run.path)])

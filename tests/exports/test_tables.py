@@ -1,7 +1,5 @@
 """Tables: every figure under our names and under TRL's, and text that a spreadsheet does not run."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -25,16 +23,12 @@ def rows(text):
 
 def test_trl_s_figures_are_ours_in_its_units():
     ours = {"kl_coef": 0.5, "perplexity_reference": math.exp(0.7), "completion_length": 10.0, "eos_fraction": 0.75}
-    found = csv_tables.trl_figures(update_metrics(2, learning_rate=3e-4, **ours), small_config())
-    assert set(found) == TRL_NAMES
-    assert found["objective/kl"] == 2.0
-    assert found["objective/non_score_reward"] == -1.0
-    assert found["objective/scores"] == 1.0
-    assert found["objective/rlhf_reward"] == 0.0
-    assert found["objective/entropy"] == pytest.approx(10 * 0.7 - 2.0)  # -log pi = -log pi_ref - log(pi / pi_ref)
-    assert found["val/num_eos_tokens"] == 36
-    assert found["episode"] == 128
-    assert found["lr"] == 3e-4
+    figures = csv_tables.trl_figures(update_metrics(2, learning_rate=3e-4, **ours), small_config())
+    assert set(figures) == TRL_NAMES
+    sums = {"objective/kl": 2.0, "objective/non_score_reward": -1.0, "objective/scores": 1.0}
+    sums |= {"objective/rlhf_reward": 0.0, "val/num_eos_tokens": 36, "episode": 128, "lr": 3e-4}
+    assert {name: figures[name] for name in sums} == sums
+    assert figures["objective/entropy"] == pytest.approx(10 * 0.7 - 2.0)  # -log pi = -log pi_ref - log(pi / pi_ref)
     nothing = csv_tables.trl_figures(update_metrics(1, kl_to_reference=None), small_config())
     assert nothing["objective/entropy"] is None
     assert nothing["objective/non_score_reward"] is None
@@ -46,11 +40,11 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
         update_metrics(2, terms={"=length": None}, kl_estimates={"k3": 0.25}, score_mean=None),
     ]
     evaluations = [Evaluation(update=2, stage="after", perplexity_text=9)]
-    found = rows(csv_tables.metrics_csv(small_config(), metrics, [], evaluations))
+    table = rows(csv_tables.metrics_csv(small_config(), metrics, [], evaluations))
     by_name = {"terms", "contributions", "kl_estimates", "kl_spreads"}
     added = {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"}
-    assert set(found[0]) == UpdateMetrics.model_fields.keys() - by_name | TRL_NAMES | added
-    columns = {name: [row[name] for row in found] for name in ("terms.length", "score_mean", "perplexity_text")}
+    assert set(table[0]) == UpdateMetrics.model_fields.keys() - by_name | TRL_NAMES | added
+    columns = {name: [row[name] for row in table] for name in ("terms.length", "score_mean", "perplexity_text")}
     assert columns == {"terms.length": ["3.0", ""], "score_mean": ["0.5", ""], "perplexity_text": ["", "9.0"]}
     assert "perplexity_text" not in rows(csv_tables.metrics_csv(small_config(), metrics, []))[0]
 

@@ -1,7 +1,5 @@
 """Trackers: an event file that a reader of the format understands, and the calls that trackio and W&B would get."""
 
-from __future__ import annotations
-
 import json
 import struct
 import sys
@@ -13,29 +11,16 @@ from tensorboardX.proto.event_pb2 import Event
 
 from playground.exports import trackers
 from playground.exports.report import Report
-from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Evaluation
-from playground.runs.folder.writer import RunWriter
-from tests.support import sample, small_config, update_metrics
+from tests.exports import saved_runs
+from tests.support import small_config
 
 SECRET = "hf_thisisasecrettokenthatnobodysees"
 
 
 @pytest.fixture
 def run(outputs, monkeypatch):
-    """A finished run of three updates with two evaluations."""
     monkeypatch.setenv("HF_TOKEN", SECRET)
-    made = RunDirectory.create(outputs, small_config(), "one")
-    writer = RunWriter(made, 3)
-    writer.samples([sample(number, "before", float(number)) for number in range(3)])
-    writer.evaluation(Evaluation(update=0, stage="before", perplexity_text=4.0))
-    for update in (1, 2, 3):
-        writer.metrics(update_metrics(update, terms={"length": 3.0}, entropy=None))
-        writer.set_status(update=update)
-    writer.samples([sample(number, "after", number + 1.0) for number in range(3)])
-    writer.evaluation(Evaluation(update=3, stage="after", perplexity_text=5.0))
-    writer.finish("finished")
-    return made
+    return saved_runs.write_records(outputs, "one", small_config(), terms={"length": 3.0}, entropy=None)
 
 
 def read_events(path: Path):
@@ -48,8 +33,8 @@ def read_events(path: Path):
 
 
 def test_tensorboard_gets_every_curve_and_the_configuration(run, tmp_path):
-    handed = trackers.to_tensorboard(Report.of(run), tmp_path / "logs")
-    events = list(read_events(Path(handed.where)))
+    log = Path(trackers.to_tensorboard(Report.of(run), tmp_path / "logs").where)
+    events = list(read_events(log))
     assert events[0].file_version == "brain.Event:2"
     scalars, texts = {}, {}
     for event in events[1:]:
@@ -62,12 +47,12 @@ def test_tensorboard_gets_every_curve_and_the_configuration(run, tmp_path):
     assert scalars["playground/terms/length"] == {1: 3.0, 2: 3.0, 3: 3.0}
     assert "playground/entropy" not in scalars
     assert scalars["behaviours/ends"] == {0: 1.0, 3: 1.0}
-    assert scalars["text/perplexity"] == {0: 4.0, 3: 5.0}
-    assert scalars["fixed_prompts/score"] == {0: 1.0, 3: 2.0}
+    assert scalars["text/perplexity"] == {0: 4.0, 3: 7.0}
+    assert scalars["fixed_prompts/score"] == {0: 0.25, 3: 1.75}
     assert b"seed: 0" in texts["configuration/text_summary"]
     assert b"state: finished" in texts["summary/text_summary"]
     assert {event.wall_time for event in events if event.step == 2} == {run.status().started_at + 4.0}
-    assert SECRET.encode() not in Path(handed.where).read_bytes()
+    assert SECRET.encode() not in log.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["trackio", "wandb"])
@@ -82,20 +67,13 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     steps = [step for step, _ in logged]
     assert steps[:4] == [0, 1, 2, 3]
     assert steps == sorted(steps)
-    assert logged[0][1] == {
-        "behaviours/ends": 1.0,
-        "behaviours/parses": 0.0,
-        "fixed_prompts/score": 1.0,
-        "text/perplexity": 4.0,
-    }
+    counted = {"behaviours/ends": 1.0, "behaviours/parses": 0.0}
+    assert logged[0][1] == {**counted, "fixed_prompts/score": 0.25, "text/perplexity": 4.0}
     last = logged[3][1]
     assert last["objective/kl"] == 3.0 == last["playground/kl_to_reference"]
-    assert last["text/perplexity"] == 5.0
+    assert last["text/perplexity"] == 7.0
     summary = json.dumps([call.args for call in (*package.log.call_args_list[4:], *package.summary.update.mock_calls)])
-    assert "outcome/gain" in summary
-    assert "behaviours/ends_before" in summary
+    assert all(name in summary for name in ("outcome/gain", "behaviours/ends_before"))
     assert package.finish.called
-    everything = str(package.mock_calls)
-    assert SECRET not in everything
-    assert "Prompt 0" not in everything
+    assert not any(text in str(package.mock_calls) for text in (SECRET, "Prompt 0"))
     assert name == "trackio" or package.Settings.call_args.kwargs["mode"] == "offline"

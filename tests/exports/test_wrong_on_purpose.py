@@ -1,7 +1,5 @@
 """A run with `experiments: true` is marked in whatever leaves the playground, and in every list and view of runs."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,12 +7,10 @@ import pytest
 from playground import exports
 from playground.exports import card, csv_tables, curves, html_report, push, saving
 from playground.exports.report import Report
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
-from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui.feed import run_serializer
-from tests.support import sample, update_metrics
+from tests.exports import saved_runs
 
 WORDS = "Wrong on purpose: The score enters the advantages with the wrong sign."
 WRITTEN = card.Written("merged", 3, 10, "fp32")
@@ -22,14 +18,7 @@ WRITTEN = card.Written("merged", 3, 10, "fp32")
 
 def write(outputs, run_id, **changes):
     config = catalog.preset("kinder-reviews").model_copy(update=changes)
-    run = RunDirectory.create(outputs, config, run_id)
-    writer = RunWriter(run, 3)
-    writer.samples([sample(number, "before", 0.0) for number in range(3)])
-    writer.metrics(update_metrics(1))
-    writer.metrics(update_metrics(2))
-    writer.samples([sample(number, "after", 1.0) for number in range(3)])
-    writer.finish("finished")
-    return run
+    return saved_runs.write_records(outputs, run_id, config)
 
 
 @pytest.fixture
@@ -61,22 +50,22 @@ def exported(run) -> dict[str, str]:
     }
 
 
-def test_it_is_marked_in_every_export_and_on_the_page_and_a_usual_run_in_none(wrong, usual):
+def test_a_run_that_is_wrong_on_purpose_is_marked_in_every_export_and_on_the_page_and_a_usual_run_in_none(wrong, usual):
     assert [name for name, text in exported(wrong).items() if WORDS not in text] == []
     marked = [name for name, text in exported(usual).items() if "on purpose" in text or "wrong-on-purpose" in text]
     assert marked == []
 
 
-def test_the_picture_of_the_card_says_it(wrong, usual, tmp_path, monkeypatch):
-    given = []
-    monkeypatch.setattr(curves, "png", lambda panels, warning="": given.append(warning) or b"")
+def test_the_picture_of_the_card_says_what_is_wrong_on_purpose(wrong, usual, tmp_path, monkeypatch):
+    warnings = []
+    monkeypatch.setattr(curves, "png", lambda panels, warning="": warnings.append(warning) or b"")
 
     class Service:
         def ask(self, *_):
             yield {"parameters": 10, "precision": "fp32"}
 
+    monkeypatch.setattr(saving, "checkpoint_of", lambda run, *_: run.checkpoints_path / "update-000002")
     for run in (wrong, usual):
         (run.checkpoints_path / "update-000002").mkdir(parents=True)
-        monkeypatch.setattr(saving, "checkpoint_of", lambda run, *_: run.checkpoints_path / "update-000002")
         saving.save(run, Service(), "merged", tmp_path / run.id)
-    assert given == [WORDS, ""]
+    assert warnings == [WORDS, ""]

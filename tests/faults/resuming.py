@@ -1,7 +1,5 @@
 """Runs of a tiny model in this process, broken off where a test says and taken up again from what is on disk."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable
@@ -11,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from playground.config import RunConfig
+from playground.config import RunConfig, yaml_io
 from playground.runs.folder.checkpoints import name_of
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
@@ -30,20 +28,8 @@ class Interrupted(BaseException):
 
 def config(model: Path | str, **changes: Any) -> RunConfig:
     """Eight small updates; keyword `kl__coef=2` sets kl.coef."""
-    sizes = {"batch_size": 4, "minibatch_size": 2, "micro_batch_size": 2, "num_epochs": 2}
-    data: dict[str, Any] = {
-        "name": "tiny",
-        "device": "cpu",
-        "model": {"source": str(model)},
-        "rewards": [{"kind": "length"}, {"kind": "keyword", "words": ["a"], "weight": 0.5}],
-        "prompts": {"source": "pocket/reviews", "limit": 12},
-        "ppo": {"num_updates": UPDATES, "learning_rate": 3e-3, **sizes},
-        "sampling": {"max_new_tokens": 6},
-        "evaluation": {"num_prompts": 3, "every": 3},
-        "checkpoint": {"every": 1},
-        "kl": {"coef": 0.1},
-    }
-    return config_with(data, changes)
+    data = yaml_io.read_yaml(Path(__file__).with_name("tiny.yaml"))
+    return config_with({**data, "model": {"source": str(model)}}, changes)
 
 
 def tiny_model(folder: Path, family: str = "llama") -> Path:
@@ -57,13 +43,16 @@ def attempt(run: RunDirectory, between: Callable[[Session], None] = lambda sessi
     Args:
         between: called between micro-batches and tokens; what it raises goes through.
     """
-    made = run.config()
+    made, threads_before = run.config(), torch.get_num_threads()
     writer = RunWriter(run, made.ppo.num_updates, run.status().attempt)
-    session = Session(run, made, writer, lambda: between(session))
-    session.begin()
-    session.evaluate_if_due()
-    writer.set_status(state="running", phase="training")
-    session.train()
+    try:
+        session = Session(run, made, writer, lambda: between(session))
+        session.begin()
+        session.evaluate_if_due()
+        writer.set_status(state="running", phase="training")
+        session.train()
+    finally:
+        torch.set_num_threads(threads_before)
     writer.finish("finished")
     return session
 
@@ -78,13 +67,29 @@ def broken_off(run: RunDirectory, update: int, calls: int = 1) -> None:
             if not left[0]:
                 raise Interrupted
 
+    dies(run, die)
+
+
+def dies(run: RunDirectory, between: Callable[[Session], None]) -> None:
+    """An attempt that `between` breaks off."""
     with pytest.raises(Interrupted):
-        attempt(run, die)
+        attempt(run, between)
 
 
 def queue_again(run: RunDirectory) -> None:
     """What the launcher does for a run that is resumed."""
     run.queue_again(run.status(), run.config().ppo.num_updates)
+
+
+def resume(run: RunDirectory, between: Callable[[Session], None] = lambda session: None) -> Session:
+    """The next attempt, to its end."""
+    queue_again(run)
+    return attempt(run, between)
+
+
+def resumed_at(run: RunDirectory) -> list[int]:
+    """From which updates the attempts have gone on."""
+    return [event.update for event in run.events() if event.kind == "resumed"]
 
 
 class Hand:
@@ -109,7 +114,7 @@ class Hand:
 
 def weights(run: RunDirectory) -> dict[str, str]:
     """SHA-256 of every file of weights in the last checkpoint, optimizer included."""
-    folder = run.checkpoints_path / f"update-{run.config().ppo.num_updates:06d}"
+    folder = run.checkpoints_path / name_of(run.config().ppo.num_updates)
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.safetensors")}
 
 
@@ -122,6 +127,11 @@ def figures(run: RunDirectory) -> list[dict[str, Any]]:
     ]
 
 
+def are_same(run: RunDirectory, other: RunDirectory) -> bool:
+    """Bit by bit: weights, value head, optimizer, every metric, every text."""
+    return (weights(run), figures(run)) == (weights(other), figures(other))
+
+
 def strict_lines(path: Path) -> list[dict[str, Any]]:
     """A file of JSON lines, each whole and strict."""
 
@@ -129,8 +139,3 @@ def strict_lines(path: Path) -> list[dict[str, Any]]:
         raise AssertionError(f"{word} is not JSON")
 
     return [json.loads(line, parse_constant=refuse) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
-
-
-def threads(number: int, monkeypatch: Any) -> None:
-    """Compute with exactly so many threads."""
-    monkeypatch.setattr("playground.training.process.tuning.limit_threads", lambda model: torch.set_num_threads(number))

@@ -1,12 +1,10 @@
 """A worker that dies anywhere while it writes a checkpoint, and a checkpoint that is damaged afterwards: the run goes
 on from the newest one that is whole, and says which is not."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +19,6 @@ from playground.training.models import checkpoint_files
 from playground.training.process.session import Session
 from playground.ui.feed import run_state
 from tests.faults import resuming
-from tests.figures import Figure
 from tests.support import config_with
 
 DIED = 77
@@ -30,24 +27,23 @@ DAMAGED = "newest checkpoint damaged: named, skipped, resumed from the one befor
 
 
 @pytest.fixture(scope="module")
-def halfway(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+def halfway(tmp_path_factory, model):
     """A run with checkpoints after updates 3 and 4, interrupted in update 6: the next save is of update 5."""
-    folder = tmp_path_factory.mktemp("halfway")
-    config = resuming.config(resuming.tiny_model(folder / "model"), checkpoint__every=1, ppo__num_updates=6)
-    run = RunDirectory.create(folder, config, "run")
+    config = resuming.config(model, checkpoint__every=1, ppo__num_updates=6)
+    run = RunDirectory.create(tmp_path_factory.mktemp("halfway"), config, "run")
     resuming.broken_off(run, 4)
     assert [checkpoints.update_of(path) for path in run.checkpoints()][-2:] == [3, 4]  # and perhaps the best
     return run
 
 
 @pytest.fixture
-def run(halfway: RunDirectory, tmp_path: Path) -> RunDirectory:
+def run(halfway, tmp_path):
     """A copy to break."""
     return RunDirectory(shutil.copytree(halfway.path, tmp_path / "run"))
 
 
 @pytest.fixture(scope="module")
-def session(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+def session(halfway, tmp_path_factory):
     """One attempt that has made update 5 and is about to save it; used by forked children only."""
     run = RunDirectory(shutil.copytree(halfway.path, tmp_path_factory.mktemp("session") / "run"))
     resuming.queue_again(run)
@@ -57,41 +53,39 @@ def session(halfway: RunDirectory, tmp_path_factory: pytest.TempPathFactory) -> 
     yield made
 
 
-def resumed(run: RunDirectory) -> tuple[list[int], list[str]]:
+def resumed(run):
     """The next attempt: from which update it went on, and what it warns of."""
     before = len(run.all_events())
-    resuming.queue_again(run)
-    resuming.attempt(run)
+    resuming.resume(run)
     events = run.all_events()[before:]
     begun = [event.update for event in events if event.kind == "resumed"]
     return begun, [event.message for event in events if event.kind == "warning"]
 
 
 # Where it dies: the function and which call of it, at its beginning or its end, and the newest whole checkpoint then.
-POINTS: list[tuple[str, Any, str, int, bool, int]] = [
-    ("opening the folder", Path, "mkdir", 1, False, 4),
-    ("writing the optimizer", checkpoint_files, "_save_tensors", 2, True, 4),
-    ("before the manifest", checkpoint_files, "_save_json", 2, True, 4),
-    ("before the rename", os, "rename", 1, True, 4),
-    ("after the rename", os, "rename", 1, False, 5),
-    ("while old ones are deleted", os, "unlink", 2, True, 5),
-]
+POINTS: dict[str, tuple[Any, str, int, bool, int]] = {
+    "opening the folder": (Path, "mkdir", 1, False, 4),
+    "writing the optimizer": (checkpoint_files, "_save_tensors", 2, True, 4),
+    "before the manifest": (checkpoint_files, "_save_json", 2, True, 4),
+    "before the rename": (os, "rename", 1, True, 4),
+    "after the rename": (os, "rename", 1, False, 5),
+    "while old ones are deleted": (os, "unlink", 2, True, 5),
+}
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("point", POINTS, ids=[point[0] for point in POINTS])
-def test_dying_while_a_checkpoint_is_written(point: Any, run: RunDirectory, session: Session, figure: Figure) -> None:
-    _, owner, name, call, before, expected = point
+@pytest.mark.parametrize("point", POINTS)
+def test_a_run_that_dies_while_it_writes_a_checkpoint_goes_on_from_a_whole_one(run, session, figure, point):
+    owner, name, call, before, expected = POINTS[point]
     original, left = getattr(owner, name), [call]
 
-    def fatal(*arguments: Any, **options: Any) -> Any:
+    def fatal(*arguments, **options):
         left[0] -= 1
         if left[0] == 0 and before:
             os._exit(DIED)
-        found = original(*arguments, **options)
+        answer = original(*arguments, **options)
         if left[0] == 0:
             os._exit(DIED)
-        return found
+        return answer
 
     child = os.fork()
     if not child:
@@ -103,9 +97,9 @@ def test_dying_while_a_checkpoint_is_written(point: Any, run: RunDirectory, sess
         finally:
             os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == DIED, "it did not come that far"
-    found, problems, _ = checkpoints.search(run)
-    assert found is not None
-    assert found.update == expected
+    newest, problems, _ = checkpoints.search(run)
+    assert newest is not None
+    assert newest.update == expected
     assert problems == []
     begun, _ = resumed(run)
     names = {path.name for path in run.checkpoints_path.iterdir()}
@@ -113,7 +107,7 @@ def test_dying_while_a_checkpoint_is_written(point: Any, run: RunDirectory, sess
     figure(CRASHED, 1, int(begun == [expected] and clean))
 
 
-def flip(path: Path) -> None:
+def flip(path):
     """Change one bit in its middle."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 8
@@ -130,12 +124,12 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
 
 
 @pytest.mark.parametrize("what", DAMAGES)
-def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory, figure: Figure) -> None:
+def test_a_damaged_checkpoint_is_named_and_skipped(what, run, figure):
     name, damage = DAMAGES[what]
     damage(run.checkpoints_path / "update-000004" / name)
-    found, problems, _ = checkpoints.search(run)
-    assert found is not None
-    assert found.update == 3
+    newest, problems, _ = checkpoints.search(run)
+    assert newest is not None
+    assert newest.update == 3
     assert len(problems) == 1
     assert "update-000004" in problems[0]
     begun, warnings = resumed(run)
@@ -146,41 +140,37 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what: str, run: RunDirectory,
     figure(DAMAGED, 1, int(begun == [3] and named == problems))
 
 
-def without_optimizer(folder: Path) -> None:
-    """As a checkpoint was before a run could be resumed: whole, and weights only."""
+def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_saves(run):
+    folder = run.checkpoints()[-1]  # becomes as one was before a run could be resumed: whole, and weights only
     (folder / checkpoints.OPTIMIZER).unlink()
     manifest = json.loads((folder / checkpoints.MANIFEST).read_text())
     del manifest["files"][checkpoints.OPTIMIZER]
     (folder / checkpoints.MANIFEST).write_text(json.dumps(manifest))
     assert not checkpoints.problem_of(folder)
-
-
-def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_saves(run: RunDirectory) -> None:
-    without_optimizer(run.checkpoints()[-1])
     (run.checkpoints_path / ".tmp-update-000005-1").mkdir()
     resuming.queue_again(run)
     shown: list[int] = []
 
-    def see(session: Session) -> None:
+    def see(session):
         if session.writer.status.state == "running":
             newest = run.latest_checkpoint()
             shown.append(checkpoints.update_of(newest) if newest else 0)
             assert not list(run.checkpoints_path.glob(".tmp-*"))
 
     resuming.attempt(run, see)
-    assert [event.update for event in run.events() if event.kind == "resumed"] == [3]
+    assert resuming.resumed_at(run) == [3]
     assert list(dict.fromkeys(shown)) == list(range(3, 6)), "its own, one after the other"
     assert [checkpoints.update_of(folder) for folder in run.checkpoints()[-2:]] == [5, 6]
     assert sum("not the state of the optimizer" in event.message for event in run.events()) == 1
 
 
-def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run: RunDirectory) -> None:
+def test_a_checkpoint_whose_successor_was_about_to_take_its_place_is_still_one(run):
     os.rename(run.checkpoints_path / "update-000004", run.checkpoints_path / ".old-update-000004")
     assert resumed(run)[0] == [4]
     assert list(run.checkpoints_path.glob(".*")) == []
 
 
-def keyed(run: RunDirectory) -> RunDirectory:
+def keyed(run):
     """Begun anew as runs are that a person asks for, with a key in their checkpoints, and broken off again."""
     made = RunDirectory.create(run.path.parent, run.config(), f"keyed-{len(list(run.path.parent.iterdir()))}")
     requests.record(made, Request(), "cpu")
@@ -188,7 +178,7 @@ def keyed(run: RunDirectory) -> RunDirectory:
     return made
 
 
-def test_a_checkpoint_of_another_run_is_named_and_passed_over_and_a_copied_run_goes_on(run: RunDirectory) -> None:
+def test_a_checkpoint_of_another_run_is_named_and_passed_over_and_a_copied_run_goes_on(run):
     mine, other = keyed(run), keyed(run)
     copy = RunDirectory(shutil.copytree(mine.path, run.path.parent / "copy"))
     assert checkpoints.search(copy).problems == []
@@ -207,7 +197,7 @@ def test_a_checkpoint_of_another_run_is_named_and_passed_over_and_a_copied_run_g
     assert [item.update for item in mine.metrics()] == [1, 2, 3, 4, 5, 6]
 
 
-def test_rewards_that_were_changed_in_config_yaml_end_the_run_with_a_sentence(run: RunDirectory) -> None:
+def test_rewards_that_were_changed_in_config_yaml_end_the_run_with_a_sentence(run):
     there = [path.name for path in run.checkpoints()]
     run.publish(config_with(run.config().model_dump(mode="json"), {"score__normalise": "none"}))
     with pytest.raises(ModelNotFound, match="another model or other rewards"):

@@ -1,13 +1,9 @@
 """Rewards, losses, gradients and logits that are not finite, and completions that are empty, put into one update of a
 run: found in that very update, never on disk, and the run goes on or ends as it says."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,57 +11,51 @@ from safetensors.torch import load_file
 
 from playground.errors import TrainingDiverged
 from playground.runs.folder.directory import RunDirectory
-from playground.training.process.session import Session
 from tests.faults import resuming
-from tests.figures import Figure
+from tests.nights import cases
 
-AT = 3
+AT, UPDATES = 3, 5
 Undo = Callable[[], object]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return resuming.tiny_model(tmp_path_factory.mktemp("model"))
-
-
-def instead(owner: Any, name: str, value: Any) -> Undo:
+def instead(owner, name, value):
     """Another value for an attribute, and how to put the old one back."""
     old = getattr(owner, name)
     setattr(owner, name, value)
     return lambda: setattr(owner, name, old)
 
 
-def nan_reward(session: Session) -> Undo:
-    def nothing(prompts: list[str], completions: list[str]) -> list[float]:
+def nan_reward(session):
+    def nothing(prompts, completions):
         return [math.nan] * len(completions)
 
     mixture = session.scorer.mixture
     return instead(mixture, "_terms", {n: t._replace(function=nothing) for n, t in mixture._terms.items()})
 
 
-def inf_loss(session: Session) -> Undo:
+def inf_loss(session):
     forward = session.trainer.forward
 
-    def poisoned(*arguments: Any) -> Any:
+    def poisoned(*arguments):
         log_probs, values, entropies = forward(*arguments)
         return log_probs, values * math.inf, entropies
 
     return instead(session.trainer, "forward", poisoned)
 
 
-def nan_gradient(session: Session) -> Undo:
+def nan_gradient(session):
     weight = next(weight for weight in session.policy.parameters() if weight.requires_grad)
     return weight.register_hook(lambda gradient: gradient * math.nan).remove
 
 
-def no_logits(session: Session) -> Undo:
+def no_logits(session):
     return instead(session.policy, "_transform_logits", lambda logits: torch.full_like(logits, -math.inf))
 
 
-def empty_completions(session: Session) -> Undo:
+def empty_completions(session):
     """Every text ends at once."""
 
-    def ending(logits: torch.Tensor) -> torch.Tensor:
+    def ending(logits):
         return torch.where(torch.arange(logits.shape[-1]) == session.tokens.eos_id, logits + 1e4, logits)
 
     return instead(session.policy, "_transform_logits", ending)
@@ -77,11 +67,11 @@ POISONS = {poison.__name__: poison for poison in (nan_reward, inf_loss, nan_grad
 class Poisoner:
     """Puts it in when the update begins, and takes it out again after so many updates."""
 
-    def __init__(self, name: str, updates: int) -> None:
+    def __init__(self, name, updates):
         self.poison, self.until = POISONS[name], AT - 1 + updates
         self.undo: Undo | None = None
 
-    def __call__(self, session: Session) -> None:
+    def __call__(self, session):
         done = session.trainer.updates_done
         if done == AT - 1 and not self.undo and (session.run.checkpoints_path / f"update-{done:06d}").exists():
             self.undo = self.poison(session)
@@ -89,7 +79,7 @@ class Poisoner:
             self.undo()
 
 
-def clean_on_disk(run: RunDirectory) -> bool:
+def clean_on_disk(run):
     """Strict JSON and finite weights, wherever one looks."""
     for name in ("metrics", "samples", "events"):
         resuming.strict_lines(run.path / f"{name}.jsonl")
@@ -101,9 +91,13 @@ def clean_on_disk(run: RunDirectory) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", POISONS)
-def test_it_is_found_in_its_update_and_the_run_goes_on(tmp_path: Path, model: Path, figure: Figure, name: str) -> None:
-    run = RunDirectory.create(tmp_path, resuming.config(model, evaluation__every=4, checkpoint__keep=9), "run")
+def new_run(outputs, model, **changes):
+    return RunDirectory.create(outputs, resuming.config(model, ppo__num_updates=UPDATES, **changes), "run")
+
+
+@pytest.mark.parametrize("name", cases(POISONS, always=["nan_gradient", "empty_completions"]))
+def test_what_is_not_finite_is_found_in_its_update_and_the_run_goes_on(outputs, model, figure, name):
+    run = new_run(outputs, model, evaluation__every=4, checkpoint__keep=9)
     session = resuming.attempt(run, Poisoner(name, 1))
     warnings = [event for event in run.events() if event.kind == "warning" and event.update]
     before, after = (load_file(run.checkpoints_path / f"update-{n:06d}" / "model.safetensors") for n in (AT - 1, AT))
@@ -111,19 +105,18 @@ def test_it_is_found_in_its_update_and_the_run_goes_on(tmp_path: Path, model: Pa
     assert [event.update for event in warnings] == [AT], "found in the very update, and only there"
     assert bool(warnings[0].data.get("skipped")) == (name != "empty_completions")
     assert learned == (name == "empty_completions"), "nothing is learned from what is not finite"
-    assert session.trainer.updates_done == resuming.UPDATES
+    assert session.trainer.updates_done == UPDATES
     assert run.status().state == "finished"
     figure("not finite or empty, in one update: found there, and the run goes on", 1, int(clean_on_disk(run)))
 
 
-def test_three_in_a_row_end_the_run_and_the_last_checkpoint_is_finite(tmp_path: Path, model: Path) -> None:
-    run = RunDirectory.create(tmp_path, resuming.config(model, evaluation__every=8), "run")
+def test_three_updates_in_a_row_that_are_not_finite_end_the_run_before_they_are_saved(outputs, model):
+    run = new_run(outputs, model, evaluation__every=8)
     with pytest.raises(TrainingDiverged, match="3 updates in a row"):
         resuming.attempt(run, Poisoner("nan_gradient", 9))
     assert clean_on_disk(run)
     assert run.latest_checkpoint() is not None
     assert run.metrics()[-1].update == AT + 1
-    resuming.queue_again(run)
-    resuming.attempt(run)  # without the poison the run can be finished
-    assert [event.update for event in run.events() if event.kind == "resumed"] == [AT + 1]
-    assert run.metrics()[-1].update == resuming.UPDATES
+    resuming.resume(run)  # without the poison the run can be finished
+    assert resuming.resumed_at(run) == [AT + 1]
+    assert run.metrics()[-1].update == UPDATES

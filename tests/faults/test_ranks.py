@@ -1,30 +1,23 @@
 """A run that two processes compute: stopped, paused, robbed of its helper, taken up by one process and by two again."""
 
-from __future__ import annotations
-
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
 from safetensors.torch import load_file
 
-from playground.config import RunConfig
 from playground.runs import launcher
 from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
 from tests.faults import resuming
-from tests.forking import Forker
 from tests.support import has_ended, wait_until
 
-SECONDS = 120
-MANY = 60  # updates: more than a test waits for
+MANY = 1000  # updates: more than a test waits for
 
 
 @pytest.fixture
-def outputs(tmp_path: Path) -> Iterator[Path]:
+def outputs(tmp_path):
     folder = tmp_path / "outputs"
     folder.mkdir()
     yield folder
@@ -32,28 +25,24 @@ def outputs(tmp_path: Path) -> Iterator[Path]:
         processes.end(run, grace_seconds=0)
 
 
-def config(**changed: object) -> RunConfig:
-    settings = {"ranks": 2, "ppo__num_updates": MANY, "ppo__learning_rate": 3e-4, **changed}
-    return resuming.config("pocket-1m", **settings)
+def config(model, **changed):
+    return resuming.config(model, **{"ranks": 2, "ppo__num_updates": MANY, "ppo__learning_rate": 3e-4, **changed})
 
 
-def start(outputs: Path, forker: Forker, name: str = "two", **changed: object) -> RunDirectory:
-    return launcher.start(config(**changed), outputs, name, spawn=forker.spawn).run
-
-
-def with_updates(run: RunDirectory, number: int) -> RunDirectory:
-    wait_until(lambda: run.status().ended or len(run.metrics()) >= number, SECONDS)
+def with_updates(run, number):
+    wait_until(lambda: run.status().ended or len(run.metrics()) >= number)
     assert len(run.metrics()) >= number, (run.status(), run.log_tail())
     return run
 
 
-def helper_of(run: RunDirectory) -> psutil.Process | None:
+def helper_of(run, name=""):
+    """The other process of a run; `name`: a word of its command line."""
     children = psutil.Process(run.status_on_disk().pid).children()
-    return next((child for child in children if any("spawn_main" in word for word in child.cmdline())), None)
+    return next((child for child in children if name in " ".join(child.cmdline())), None)
 
 
-def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_no_process(outputs: Path, forker: Forker) -> None:
-    run = with_updates(start(outputs, forker), 2)
+def test_a_run_of_two_processes_pauses_changes_stops_and_leaves_none(outputs, model, altered_worker):
+    run = with_updates(launcher.start(config(model), outputs, "two").run, 2)
     helper = helper_of(run)
     changes.request_pause(run)
     wait_until(lambda: run.status().state == "paused")
@@ -71,8 +60,8 @@ def test_it_stops_with_a_checkpoint_pauses_takes_changes_and_leaves_no_process(o
     wait_until(lambda: has_ended(helper.pid))
 
 
-def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs: Path, forker: Forker) -> None:
-    run = with_updates(start(outputs, forker), 2)
+def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs, model, altered_worker):
+    run = with_updates(launcher.start(config(model), outputs, "two").run, 2)
     helper_of(run).kill()
     wait_until(lambda: run.status().ended and not run.is_alive())
     status = run.status()
@@ -82,29 +71,36 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs: Path, fork
     assert run.latest_checkpoint() is not None
 
 
-def test_no_helper_outlives_a_worker_that_was_killed(outputs: Path, forker: Forker) -> None:
+def test_no_helper_outlives_a_worker_that_was_killed(outputs, model, forker):
     """Also not one that still waits for the others: nothing but the pipe tells it."""
-    run = start(outputs, forker)
-    helper = wait_until(lambda: helper_of(run))
+    run = launcher.start(config(model), outputs, "two", forker.spawn).run
+    helper = wait_until(lambda: helper_of(run, "spawn_main"))
     os.kill(run.status_on_disk().pid, signal.SIGKILL)
     wait_until(lambda: has_ended(helper.pid))
 
 
-@pytest.mark.nightly
-def test_two_processes_begin_one_goes_on_and_two_end_it(outputs: Path, forker: Forker) -> None:
-    short = {"ppo__num_updates": 8, "checkpoint__keep": 9}
-    whole = RunDirectory.create(outputs, config(**short, ranks=1), "whole")
+def test_two_processes_begin_a_run_one_goes_on_and_two_end_it(outputs, model, altered_worker):
+    short = {"ppo__num_updates": 6, "checkpoint__keep": 9}
+    whole = RunDirectory.create(outputs, config(model, **short, ranks=1), "whole")
     resuming.attempt(whole)
-    run = start(outputs, forker, **short)
-    for ranks, until in ((1, 2), (2, 5)):
-        with_updates(run, until)
+
+    def spawn_paused(run, lock):
+        (run.control_path / "pause").touch()
+        return launcher.new_worker(run, lock)
+
+    run = launcher.start(config(model, **short), outputs, "two", spawn_paused).run
+    for until, ranks, spawn_next in ((2, 1, spawn_paused), (4, 2, None)):
+        wait_until(lambda: run.status().state == "paused")
+        for done in (until - 1, until):
+            changes.request_step(run)
+            wait_until(lambda done=done: run.status().update == done and run.status().state == "paused")
         run.request_stop()
         wait_until(lambda: run.status().ended and not run.is_alive())
         assert run.status().reason == "stopped", (run.status(), run.log_tail())
-        run.config_path.write_text(run.config().model_copy(update={"ranks": ranks}).to_yaml(), encoding="utf-8")
-        launcher.resume(run, spawn=forker.spawn)
-    wait_until(lambda: run.status().ended and not run.is_alive(), SECONDS)
-    assert run.status().state == "finished" and run.status().attempt == 3, run.log_tail()
-    assert run.config().ranks == 2
-    one, two = (load_file(item.checkpoints_path / "update-000008" / "model.safetensors") for item in (whole, run))
+        run.config_path.write_text(config(model, **short, ranks=ranks).to_yaml(), encoding="utf-8")
+        launcher.resume(run, spawn_next)
+    wait_until(lambda: run.status().ended and not run.is_alive())
+    assert run.status().state == "finished", run.log_tail()
+    assert [(line.attempt, line.ranks) for line in run.metrics()] == [(1, 2)] * 2 + [(2, 1)] * 2 + [(3, 2)] * 2
+    one, two = (load_file(item.checkpoints_path / "update-000006" / "model.safetensors") for item in (whole, run))
     assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-5

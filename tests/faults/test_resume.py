@@ -1,9 +1,8 @@
 """A run that is broken off and taken up again equals the run that was not disturbed: every weight and every metric."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
-from pathlib import Path
+import contextlib
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,95 +10,75 @@ import torch
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.training.process.session import Session
 from tests.faults import resuming
 from tests.faults.resuming import Hand, Interrupted
-from tests.figures import Figure
+from tests.nights import cases, nightly
 
-KS = range(1, resuming.UPDATES)
-Edits = dict[int, dict[str, float]]
+Make = Callable[..., RunDirectory]
+Undisturbed = Callable[[int], RunDirectory]
+
+
+@pytest.fixture
+def make(tmp_path, model):
+    """A new run of the tiny model."""
+
+    def new_run(name="broken", **changes):
+        return RunDirectory.create(tmp_path, resuming.config(model, **changes), name)
+
+    return new_run
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return resuming.tiny_model(tmp_path_factory.mktemp("model"))
+def undisturbed(tmp_path_factory, model):
+    """A run that nothing has interrupted, computed with so many threads."""
 
-
-@pytest.fixture(autouse=True)
-def same_threads_afterwards() -> Iterator[None]:
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
-def make(tmp_path: Path, model: Path) -> Callable[..., RunDirectory]:
-    """A new run of the tiny model, or of another one (`source`)."""
-
-    def made(name: str = "broken", source: Path | str = model, **changes: Any) -> RunDirectory:
-        return RunDirectory.create(tmp_path, resuming.config(source, **changes), name)
-
-    return made
-
-
-@pytest.fixture
-def whole(make: Callable[..., RunDirectory]) -> Callable[..., RunDirectory]:
-    """A run that nothing interrupts."""
-
-    def made(edits: Edits | None = None, **settings: Any) -> RunDirectory:
-        run = make("whole", **settings)
-        resuming.attempt(run, Hand(run, edits))
+    @functools.cache
+    def trained(threads):
+        run = RunDirectory.create(tmp_path_factory.mktemp("whole"), resuming.config(model), "whole")
+        seen: set[int] = set()
+        with computing_with(threads):
+            resuming.attempt(run, lambda session: seen.add(torch.get_num_threads()))
+        assert seen == {threads}
         assert len(run.metrics()) == resuming.UPDATES
         assert len(resuming.weights(run)) >= 3
         return run
 
-    return made
+    return trained
 
 
-def same(one: RunDirectory, other: RunDirectory) -> bool:
-    """Bit by bit: weights, value head, optimizer, every metric, every sample."""
-    return (resuming.weights(one), resuming.figures(one)) == (resuming.weights(other), resuming.figures(other))
+@contextlib.contextmanager
+def computing_with(threads):
+    """Runs are computed with exactly so many threads."""
+    with pytest.MonkeyPatch.context() as patch:
+        limit = "playground.training.process.tuning.limit_threads"
+        patch.setattr(limit, lambda model: torch.set_num_threads(threads))
+        yield
 
 
-def of_kind(run: RunDirectory, kind: str) -> list[Any]:
+def of_kind(run, kind):
     return [event for event in run.events() if event.kind == kind]
 
 
-def resumed_at(run: RunDirectory) -> list[int]:
-    return [event.update for event in of_kind(run, "resumed")]
-
-
-def resume(run: RunDirectory, hand: Hand | None = None) -> None:
-    resuming.queue_again(run)
-    resuming.attempt(run, hand or Hand(run))
-
-
-def dies(run: RunDirectory, hand: Callable[[Session], None]) -> None:
-    with pytest.raises(Interrupted):
-        resuming.attempt(run, hand)
-
-
-@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.nightly)])
-def test_interrupted_after_any_update_it_ends_bit_identical(
-    make: Any, whole: Any, monkeypatch: pytest.MonkeyPatch, figure: Figure, threads: int
-) -> None:
-    resuming.threads(threads, monkeypatch)
-    undisturbed, survived = whole(), 0
-    assert torch.get_num_threads() == threads
-    for k in KS:
-        run = make(f"broken-{k}")
-        resuming.broken_off(run, k, calls=1 + 3 * k % 10)  # while sampling, in the reference, between optimizer steps
-        assert run.metrics()[-1].update == k
-        resume(run)
-        survived += resumed_at(run) == [k] and same(run, undisturbed)
-    figure(f"bit-identical resume, interrupted after each update, threads: {threads}", len(KS), survived)
+@pytest.mark.parametrize("threads", [1, nightly(2)])
+@pytest.mark.parametrize("update", cases(range(1, resuming.UPDATES), always=[1, 4, 7]))
+def test_a_run_that_was_interrupted_after_any_update_ends_bit_identical(make, undisturbed, figure, update, threads):
+    run = make()
+    with computing_with(threads):
+        resuming.broken_off(run, update, calls=1 + 3 * update % 10)  # sampling, in the reference, between steps
+        assert run.metrics()[-1].update == update
+        resuming.resume(run)
+    good = resuming.resumed_at(run) == [update] and resuming.are_same(run, undisturbed(threads))
+    figure(f"bit-identical resume, interrupted after each update, threads: {threads}", 1, int(good))
 
 
 LORA = {"kind": "lora", "r": 2, "alpha": 4}
 ADAPTIVE = {"controller": "adaptive", "coef": 0.3, "target": 0.5}
 NORMALISED = [{"kind": "length", "normalise": True, "cap": 2.0}, {"kind": "keyword", "words": ["a"]}]
-EDITS: Edits = {1: {"kl.coef": 0.4, "ppo.learning_rate": 1e-3}, 3: {"kl.target": 1.5}}
-EDITS[4] = {"ppo.clip_range": 0.1, "kl.coef": 0.2}
+EDITS = {
+    1: {"kl.coef": 0.4, "ppo.learning_rate": 1e-3},
+    3: {"kl.target": 1.5},
+    4: {"ppo.clip_range": 0.1, "kl.coef": 0.2},
+}
 VARIANTS: dict[str, dict[str, Any]] = {
     "LoRA and a separate critic": {"model__adapter": LORA, "model__critic": "separate"},
     "adaptive KL, with changes": {"kl": ADAPTIVE, "edits": EDITS},
@@ -108,35 +87,35 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.nightly
-def test_whatever_is_trained_and_changed(make: Any, whole: Any, name: str) -> None:
+@pytest.mark.parametrize("name", cases(VARIANTS, always=["adaptive KL, with changes"]))
+def test_whatever_is_trained_and_changed_ends_bit_identical(make, name):
     """Interrupted twice, with a checkpoint every third update only, so that updates and changes are made again."""
     settings = {**VARIANTS[name], "checkpoint__every": 3}
     edits = settings.pop("edits", {})
-    undisturbed, run = whole(edits, **settings), make(**settings)
-    dies(run, Hand(run, edits, dies=5))
+    undisturbed, run = make("whole", **settings), make(**settings)
+    resuming.attempt(undisturbed, Hand(undisturbed, edits))
+    resuming.dies(run, Hand(run, edits, dies=5))
     resuming.queue_again(run)
-    dies(run, Hand(run, dies=4))  # before the changes after update 5 were made again
-    resume(run)
-    assert resumed_at(run) == [3, 3]
-    assert same(run, undisturbed)
-    made, expected = (
+    resuming.dies(run, Hand(run, dies=4))  # before the changes after update 5 were made again
+    resuming.resume(run)
+    assert resuming.resumed_at(run) == [3, 3]
+    assert resuming.are_same(run, undisturbed)
+    edited, expected = (
         [(event.update, event.data["field"], event.data["old"], event.data["value"]) for event in of_kind(item, "edit")]
         for item in (run, undisturbed)
     )
-    assert made == expected
-    assert len(made) == sum(map(len, edits.values()))
+    assert edited == expected
+    assert len(edited) == sum(map(len, edits.values()))
 
 
-def test_without_a_checkpoint_it_begins_again_and_says_so(make: Any, whole: Any) -> None:
-    undisturbed, run = whole(checkpoint__every=0), make(checkpoint__every=0)
-    dies(run, Hand(run, dies=0))  # in the very first evaluation
-    resume(run)
+def test_a_run_without_a_checkpoint_begins_again_and_says_so(make, undisturbed):
+    run = make(checkpoint__every=0)
+    resuming.dies(run, Hand(run, dies=0))  # in the very first evaluation
+    resuming.resume(run)
     (event,) = of_kind(run, "resumed")
     assert (event.update, event.attempt, event.data["checkpoint"]) == (0, 2, "")
     assert "no checkpoint" in event.message
-    assert same(run, undisturbed)
+    assert resuming.are_same(run, undisturbed(1))
     assert len(of_kind(run, "score_scale")) == 1
     assert sum(sample.stage == "before" for sample in run.samples()) == 3
 
@@ -144,38 +123,37 @@ def test_without_a_checkpoint_it_begins_again_and_says_so(make: Any, whole: Any)
 class StopsIn:
     """Stops in the update after the fourth, at that call of `between`; `session` is the one that was stopped."""
 
-    def __init__(self, calls: int) -> None:
+    def __init__(self, calls):
         self.left = calls
 
-    def __call__(self, session: Session) -> None:
+    def __call__(self, session):
         self.session, self.left = session, self.left - (session.trainer.updates_done == 4)
         if not self.left:
             raise Interrupted
 
 
-def test_a_stop_in_mid_update_saves_the_last_whole_update_and_the_rest_can_be_made(make: Any, whole: Any) -> None:
-    undisturbed = whole(checkpoint__every=0)
-    for calls in (2, 8, 12):  # sampling, the reference, optimizer steps
-        run, stop = make(f"stopped-{calls}", checkpoint__every=0), StopsIn(calls)
-        dies(run, stop)
-        stop.session.save()  # what the worker does when it was asked to stop
-        assert [folder.name for folder in run.checkpoints()] == ["update-000004"]
-        resume(run)
-        assert resumed_at(run) == [4]
-        assert same(run, undisturbed)
+@pytest.mark.parametrize(("phase", "calls"), [("sampling", 2), nightly("the reference", 8), ("optimizer steps", 12)])
+def test_a_stop_in_mid_update_saves_the_last_whole_update_and_the_rest_can_be_made(make, undisturbed, phase, calls):
+    run, stop = make(checkpoint__every=0), StopsIn(calls)
+    resuming.dies(run, stop)
+    stop.session.save()  # what the worker does when it was asked to stop
+    assert [folder.name for folder in run.checkpoints()] == ["update-000004"]
+    resuming.resume(run)
+    assert resuming.resumed_at(run) == [4]
+    assert resuming.are_same(run, undisturbed(1))
 
 
-def test_what_was_changed_between_attempts_is_said(make: Any, tmp_path: Path) -> None:
+def test_what_was_changed_between_attempts_is_said(make, tmp_path):
     """The configuration, and the fixed prompts."""
     source = tmp_path / "prompts.txt"
     source.write_text("\n".join("abcdefghijkl"[number:] for number in range(12)))
-    run = make(prompts__source=str(source))
+    run = make(prompts__source=str(source), ppo__num_updates=3)
     resuming.broken_off(run, 2)
     source.write_text("\n".join("mnopqrstuvwx"[number:] for number in range(12)))
-    longer = run.config().model_copy(update={"ppo": run.config().ppo.model_copy(update={"num_updates": 9})})
+    longer = run.config().model_copy(update={"ppo": run.config().ppo.model_copy(update={"num_updates": 4})})
     write_atomically(run.config_path, longer.to_yaml())
-    resume(run)
-    assert run.metrics()[-1].update == 9
+    resuming.resume(run)
+    assert run.metrics()[-1].update == 4
     warnings = " ".join(event.message for event in of_kind(run, "warning"))
     for words in ("not those of the earlier attempts", "config.yaml has been changed"):
         assert words in warnings

@@ -1,9 +1,6 @@
 """Logs of other trainers in their real formats, read into our checks; what cannot be judged says what is missing."""
 
-from __future__ import annotations
-
 import contextlib
-import csv
 import gzip
 import json
 import re
@@ -12,7 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
+from tensorboardX import SummaryWriter
 
 from playground.analysis.diagnosis import CHECKS, diagnose
 from playground.analysis.diagnosis.run_records import Records, Thresholds
@@ -21,21 +20,13 @@ from playground.errors import InvalidConfig
 from playground.imports import judging, log_files
 from playground.imports.judging import TABLES, ForeignAlert, ForeignLog
 from playground.runs.folder.records import UpdateMetrics
-from playground.ui.feed.feed import RECORDED
+from playground.setup import catalog
 from tests.support import PROJECT
 
 LONG = 30
-TRL_OLD = {"ppo/mean_scores": 1.0, "ppo/std_scores": 1.0, "objective/kl": 2.0, "objective/kl_coef": 0.2}
-TRL_OLD |= {"ppo/policy/clipfrac": 0.05, "ppo/val/var_explained": 0.4, "tokens/responses_len_mean": 20.0}
-TRL_NOW = {"objective/kl": 2.0, "objective/scores": 1.0, "policy/clipfrac_avg": 0.05, "policy/entropy_avg": 1.0}
-TRL_NOW |= {"lr": 3e-6, "episode": 64.0, "val/ratio": 1.0, "loss/policy_avg": -0.01}
-GRPO = {"loss": 0.0, "grad_norm": 1.0, "learning_rate": 1e-6, "reward": 0.5, "reward_std": 0.3, "kl": 0.01}
-GRPO |= {"completions/mean_length": 100.0, "completions/clipped_ratio": 0.1, "frac_reward_zero_std": 0.1}
-GRPO |= {"clip_ratio/region_mean": 0.02, "entropy": 0.4}
-VERL = {"critic/score/mean": 0.5, "actor/entropy": 0.4, "actor/pg_clipfrac": 0.01, "actor/ppo_kl": 0.001}
-VERL |= {"actor/reward_kl_penalty": 0.05, "response_length/mean": 200.0, "response_length/clip_ratio": 0.1}
-VERL |= {"critic/vf_explained_var": 0.5, "actor/grad_norm": 1.0}
-OPENRLHF = {"policy_loss": 0.0, "reward": 0.5, "return": 0.4, "kl": 0.02, "response_length": 100.0, "actor_lr": 1e-6}
+DATA = Path(__file__).with_name("logs")  # a row of each trainer, in its own names; a TrainerState without its log
+ROWS: dict[str, dict[str, float]] = json.loads((DATA / "rows.json").read_text(encoding="utf-8"))
+TRL_OLD, TRL_NOW, GRPO, VERL, OPENRLHF = ROWS.values()
 
 
 def rows(usual: dict[str, float], **late: Any) -> list[dict[str, Any]]:
@@ -44,67 +35,40 @@ def rows(usual: dict[str, float], **late: Any) -> list[dict[str, Any]]:
     return [{"step": step, **usual, **(changes if step > LONG / 2 else {})} for step in range(1, LONG + 1)]
 
 
-def json_lines(path: Path, found: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in found))
+def json_lines(path: Path, steps: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in steps))
     return path
 
 
-def trainer_state(path: Path, found: list[dict[str, Any]]) -> Path:
+def trainer_state(path: Path, steps: list[dict[str, Any]]) -> Path:
     """As transformers' TrainerState writes itself at a checkpoint."""
-    history = [{**row, "epoch": row["step"] / LONG} for row in found]
-    history.append({"epoch": 1.0, "step": LONG, "total_flos": 0.0, "train_loss": 0.1, "train_runtime": 60.0})
-    state = {
-        "best_global_step": None,
-        "best_metric": None,
-        "best_model_checkpoint": None,
-        "epoch": 1.0,
-        "eval_steps": 500,
-        "global_step": LONG,
-        "is_hyper_param_search": False,
-        "is_local_process_zero": True,
-        "is_world_process_zero": True,
-        "log_history": history,
-        "logging_steps": 1,
-        "max_steps": LONG,
-        "num_input_tokens_seen": 0,
-        "num_train_epochs": 1,
-        "save_steps": 500,
-        "stateful_callbacks": {"TrainerControl": {"args": {"should_log": False}, "attributes": {}}},
-        "total_flos": 0.0,
-        "train_batch_size": 4,
-        "trial_name": None,
-        "trial_params": None,
-    }
+    state = json.loads((DATA / "trainer_state.json").read_text(encoding="utf-8"))
+    state["log_history"][:0] = [{**row, "epoch": row["step"] / LONG} for row in steps]
     path.write_text(json.dumps(state, indent=2, sort_keys=True) + "\n")
     return path
 
 
-def tensorboard(folder: Path, found: list[dict[str, Any]], prefix: str = "") -> Path:
-    from tensorboardX import SummaryWriter
-
+def tensorboard(folder: Path, steps: list[dict[str, Any]], prefix: str = "") -> Path:
     with contextlib.closing(SummaryWriter(str(folder))) as writer:
-        for row in found:
+        for row in steps:
             for name, value in row.items():
                 if name != "step":
                     writer.add_scalar(prefix + name, value, row["step"])
     return folder
 
 
-def table(path: Path, found: list[dict[str, Any]]) -> Path:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(found[0]))
-        writer.writeheader()
-        writer.writerows(found)
+def table(path: Path, steps: list[dict[str, Any]]) -> Path:
+    pd.DataFrame(steps).to_csv(path, index=False)
     return path
 
 
 def judge(path: Path, *columns: str) -> tuple[ForeignLog, dict[str, ForeignAlert]]:
     log = judging.read(path, columns)
-    return log, {one.alert.name: one for one in judging.judged(log, Thresholds())}
+    return log, {foreign.alert.name: foreign for foreign in judging.judged(log, Thresholds())}
 
 
-def states(found: dict[str, ForeignAlert]) -> dict[str, str]:
-    return {name: one.alert.state for name, one in found.items() if one.alert.state != "not measured"}
+def states(alerts: dict[str, ForeignAlert]) -> dict[str, str]:
+    return {name: foreign.alert.state for name, foreign in alerts.items() if foreign.alert.state != "not measured"}
 
 
 NOW, OLD = rows(TRL_NOW, policy__clipfrac_avg=0.4), rows(TRL_OLD, ppo__policy__clipfrac=0.4)
@@ -125,27 +89,24 @@ WRITERS: list[tuple[str, Callable[[Path], Path]]] = [
 ]
 
 
-@pytest.mark.parametrize("number", range(len(WRITERS)))
-def test_every_format_is_read_into_the_same_check(tmp_path: Path, number: int) -> None:
-    name, write = WRITERS[number]
-    log, found = judge(write(tmp_path))
+@pytest.mark.parametrize(("name", "write"), WRITERS)
+def test_every_format_is_read_into_the_same_check(tmp_path, name, write):
+    log, alerts = judge(write(tmp_path))
     assert log.label == TABLES["formats"][name]["label"]
     assert len(log.metrics) == LONG
-    assert {name for name, one in found.items() if one.alert.lit} == {"clipping"}
-    alert, measured = found["clipping"]
-    assert alert.state == "amber"
-    assert alert.updates == [26, 27, 28, 29, 30]
+    assert {name for name, foreign in alerts.items() if foreign.alert.lit} == {"clipping"}
+    alert, measured = alerts["clipping"]
+    assert (alert.state, alert.updates, alert.remedies) == ("amber", [26, 27, 28, 29, 30], ())
     assert alert.evidence == "40% clipped (mean of the newest updates)."
-    assert alert.remedies == ()
     assert "no-clip" in measured
     if name == "trl-ppo":
         assert any("1/n" in note for note in log.notes)
 
 
-def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path: Path) -> None:
-    _, found = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
-    assert states(found) == {"kl-negative": "quiet", "clipping": "quiet"}
-    said = {name: one.alert.evidence for name, one in found.items()}
+def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path):
+    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
+    assert states(alerts) == {"kl-negative": "quiet", "clipping": "quiet"}
+    said = {name: foreign.alert.evidence for name, foreign in alerts.items()}
     assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
     assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
     assert said["value-fit"].count("Missing") == 1
@@ -169,11 +130,9 @@ def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path: Path) -> N
         (OPENRLHF, {"kl": -0.01}, "kl-negative", "red", "-1.00 nats"),
     ],
 )
-def test_each_check_that_a_log_allows(
-    tmp_path: Path, usual: dict[str, float], late: dict[str, float], name: str, state: str, words: str
-) -> None:
-    _, found = judge(json_lines(tmp_path / "a.jsonl", rows(usual, **late)))
-    alert, measured = found[name]
+def test_each_check_that_a_log_allows(tmp_path, usual, late, name, state, words):
+    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(usual, **late)))
+    alert, measured = alerts[name]
     assert alert.state == state
     assert words in alert.evidence
     assert bool(measured) == alert.lit
@@ -182,23 +141,23 @@ def test_each_check_that_a_log_allows(
     if name == "kl-negative":
         assert "never lit" in measured
     if usual is GRPO:
-        assert found["kl-negative"].alert.state == "not measured"  # its kl is k3, which is never below 0
+        assert alerts["kl-negative"].alert.state == "not measured"  # its kl is k3, which is never below 0
 
 
-def test_a_gradient_a_hundred_times_the_others_is_seen(tmp_path: Path) -> None:
-    found = rows(GRPO)
-    found[20]["grad_norm"] = 500.0
-    alert = judge(json_lines(tmp_path / "a.jsonl", found))[1]["gradient"].alert
+def test_a_gradient_a_hundred_times_the_others_is_seen(tmp_path):
+    steps = rows(GRPO)
+    steps[20]["grad_norm"] = 500.0
+    alert = judge(json_lines(tmp_path / "a.jsonl", steps))[1]["gradient"].alert
     assert alert.state == "amber"
     assert alert.updates == [21]
     assert "skipped" not in alert.evidence
 
 
-def test_columns_can_be_named(tmp_path: Path) -> None:
+def test_columns_can_be_named(tmp_path):
     path = table(tmp_path / "mine.csv", [{"iteration": row["step"], "clips": 0.6, "len": 9} for row in rows({})])
-    log, found = judge(path, "clip_fraction=clips,completion_length=len")
+    log, alerts = judge(path, "clip_fraction=clips,completion_length=len")
     assert log.label == "columns as you named them"
-    assert states(found) == {"clipping": "red", "length": "quiet"}
+    assert states(alerts) == {"clipping": "red", "length": "quiet"}
     with pytest.raises(InvalidConfig, match=r"No column of this log is known \(clips, iteration, len\)"):
         judging.read(path)
     with pytest.raises(InvalidConfig) as refused:
@@ -208,82 +167,79 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("preset", ["kinder-reviews", "no-leash", "chatterbox", "group-scores"])
-def test_a_run_of_our_own_is_judged_as_a_log_as_it_is_as_a_run(tmp_path: Path, preset: str) -> None:
-    folder = RECORDED / preset
+def test_a_run_of_our_own_is_judged_as_a_log_as_it_is_as_a_run(tmp_path, preset):
+    folder = catalog.RECORDED / preset
     text = gzip.decompress((folder / "metrics.jsonl.gz").read_bytes()).decode()
     (tmp_path / "metrics.jsonl").write_text(text)
     metrics = [UpdateMetrics.model_validate_json(line) for line in text.splitlines()]
     records = Records(yaml_io.load(folder / "config.yaml"), metrics)
-    ours = {one.name: (one.state, one.updates) for one in diagnose(records)}
-    log, found = judge(tmp_path / "metrics.jsonl")
+    ours = {alert.name: (alert.state, alert.updates) for alert in diagnose(records)}
+    log, alerts = judge(tmp_path / "metrics.jsonl")
     assert log.label == "this project's own names"
-    theirs = {name: (one.alert.state, one.alert.updates) for name, one in found.items() if name in states(found)}
+    theirs = {name: (alerts[name].alert.state, alerts[name].alert.updates) for name in states(alerts)}
     assert len(theirs) >= 8
     assert theirs == {name: ours[name] for name in theirs}
 
 
-def test_every_check_is_judged_or_says_why_never() -> None:
+def test_every_check_is_judged_or_says_why_never():
     judged, never = TABLES["judged"], TABLES["never"]
     assert judged.keys() | never.keys() == CHECKS.keys()
     assert not judged.keys() & never.keys()
     figures = UpdateMetrics.model_fields.keys()
-    assert all(figure in figures for one in judged.values() for figure in one["needs"])
-    for name, one in TABLES["formats"].items():
-        assert one.keys() - {"label", "notes"} <= figures and one.get("notes", {}).keys() <= one.keys(), name
+    assert all(figure in figures for check in judged.values() for figure in check["needs"])
+    for name, trainer in TABLES["formats"].items():
+        assert trainer.keys() - {"label", "notes"} <= figures, name
+        assert trainer.get("notes", {}).keys() <= trainer.keys(), name
 
 
-def test_no_more_is_claimed_than_the_table_of_faults_says() -> None:
+def test_no_more_is_claimed_than_the_table_of_faults_says():
     text = (PROJECT / "docs" / "diagnosis.md").read_text()
     lines = re.findall(r"^\| ([\w-]+) \| \d \| (.*?) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
     own = dict(re.findall(r"^\| `([\w-]+)` \| .* \| `([\w-]+)` \|$", text, re.MULTILINE))
     lit: dict[str, list[set[str]]] = {}
     for run, since, red, amber in lines:
-        found = {name for name in f"{red}, {amber}".split(", ") if name}
-        lit.setdefault(run, []).append(found | ({own[run]} if since.strip() and run in own else set()))
+        names = {name for name in f"{red}, {amber}".split(", ") if name}
+        lit.setdefault(run, []).append(names | ({own[run]} if since.strip() and run in own else set()))
     assert len(lit) > 12
-    for name, one in TABLES["judged"].items():
+    for name, check in TABLES["judged"].items():
         everywhere = {run for run, seeds in lit.items() if len(seeds) == 3 and all(name in seed for seed in seeds)}
-        assert set(one["seen"]) <= everywhere, name
-        assert one["seen"] or not everywhere, name
+        assert set(check["seen"]) <= everywhere, name
+        assert check["seen"] or not everywhere, name
 
 
-def test_steps_of_a_log_that_were_written_again_or_far_apart(tmp_path: Path) -> None:
+def test_steps_of_a_log_that_were_written_again_or_far_apart(tmp_path):
     again = [{"global_step": 10 * step, **TRL_NOW} for step in (1, 2, 3, 2, 3, 4, 5, 6)]
     again[3]["policy/clipfrac_avg"] = 0.9
     log, _ = judge(json_lines(tmp_path / "a.jsonl", again))
-    assert [one.update for one in log.metrics] == [10, 20, 30, 40, 50, 60]
+    assert [row.update for row in log.metrics] == [10, 20, 30, 40, 50, 60]
     assert log.metrics[1].clip_fraction == 0.9
     assert any("10 steps apart" in note and "50 steps" in note for note in log.notes)
 
 
-def test_what_is_no_number_is_left_out(tmp_path: Path) -> None:
-    found = rows(TRL_NOW)
-    found[3] |= {"policy/clipfrac_avg": float("nan"), "objective/kl": "high", "objective/scores": None}
-    path = json_lines(tmp_path / "a.jsonl", found)
+def test_what_is_no_number_is_left_out(tmp_path):
+    steps = rows(TRL_NOW)
+    steps[3] |= {"policy/clipfrac_avg": float("nan"), "objective/kl": "high", "objective/scores": None}
+    path = json_lines(tmp_path / "a.jsonl", steps)
     path.write_text(path.read_text() + '{"step": 31, "objec')
-    log, found = judge(path)
+    log, alerts = judge(path)
     assert len(log.metrics) == LONG
-    assert log.metrics[3].clip_fraction is None
-    assert log.metrics[3].kl_to_reference is None
-    assert log.left_out == 0
-    assert log.not_finite == {"policy/clipfrac_avg": [4]}
-    assert found["not-finite"].alert.evidence == "policy/clipfrac_avg at 1 step, first at 4."
+    assert (log.metrics[3].clip_fraction, log.metrics[3].kl_to_reference) == (None, None)
+    assert (log.left_out, log.not_finite) == (0, {"policy/clipfrac_avg": [4]})
+    assert alerts["not-finite"].alert.evidence == "policy/clipfrac_avg at 1 step, first at 4."
 
 
-def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path: Path) -> None:
+def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("step,len,loss,why\n1,20,0.1,x\n2,nan,inf,\n3,many,0.1,\n4,,0.1,\n5,-inf,0.1,\nno,21,nan,\n")
-    log, found = judge(path, "completion_length=len")
-    assert [(one.update, one.completion_length) for one in log.metrics] == [(1, 20), (6, 21)]
+    log, alerts = judge(path, "completion_length=len")
+    assert [(row.update, row.completion_length) for row in log.metrics] == [(1, 20), (6, 21)]
     assert log.left_out == 4
     assert log.notes[0] == (
         "4 of 6 rows left out: 2 have figures that are not finite (NaN or infinite) or too large; 1 has text in the "
         "place of a number; 1 has none of the figures that are known."
     )
-    alert, measured = found["not-finite"]
-    assert alert.state == "amber"
-    assert alert.updates == [2, 5, 6]
-    assert measured
+    alert, measured = alerts["not-finite"]
+    assert (alert.state, alert.updates, bool(measured)) == ("amber", [2, 5, 6], True)
     assert alert.evidence == "len at 2 steps, first at 2; loss at 2 steps, first at 2."
     assert "not-finite" not in judge(json_lines(tmp_path / "b.jsonl", rows(TRL_NOW)))[1]
 
@@ -301,16 +257,14 @@ def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path: Path) -> N
         ("events.out.tfevents.1", struct.pack("<Q", 2**63) + b"....x", "no numbers in it"),
     ],
 )
-def test_a_log_that_cannot_be_read_says_why(tmp_path: Path, name: str, data: bytes, said: str) -> None:
+def test_a_log_that_cannot_be_read_says_why(tmp_path, name, data, said):
     path = tmp_path / name
     path.write_bytes(data)
-    with pytest.raises(InvalidConfig) as refused:
+    with pytest.raises(InvalidConfig, match=said):
         judging.read(path)
-    assert said in str(refused.value)
-    assert "Traceback" not in str(refused.value)
 
 
-def test_a_log_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_is_bounded(tmp_path, monkeypatch):
     path = json_lines(tmp_path / "a.jsonl", rows(TRL_NOW))
     monkeypatch.setattr(log_files, "MOST_ROWS", 5)
     with pytest.raises(InvalidConfig, match="more than 5 rows"):

@@ -1,49 +1,60 @@
 """Lessons for tests: one of two runs in files/, and changed copies of it."""
 
-from __future__ import annotations
-
 import copy
+import functools
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from playground.lessons import loading
+from playground.lessons.loading import Lessons
 from playground.lessons.records import Lesson
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 
 FILES = Path(__file__).parent / "files"
 LEASH = yaml.safe_load((FILES / "leash.yaml").read_text(encoding="utf-8"))
-GONE = object()
+GONE = "GONE"
 
 
 def data(**changes: Any) -> dict[str, Any]:
     """The lesson on the leash; `predict__of` stands for predict.of, `options__0` for the first; GONE leaves out."""
-    made = copy.deepcopy(LEASH)
+    changed = copy.deepcopy(LEASH)
     for path, value in changes.items():
         *groups, name = [int(part) if part.isdecimal() else part for part in path.split("__")]
-        node: Any = made
+        node: Any = changed
         for group in groups:
             node = node[group]
-        if value is GONE:
+        if value == GONE:
             del node[name]
         else:
             node[name] = value
-    return made
+    return changed
 
 
 def write(folder: Path, name: str = "mine", text: str = "", **changes: Any) -> Path:
-    """A file of it."""
+    """A file of that lesson."""
     path = folder / f"{name}.yaml"
     path.write_text(text or yaml.safe_dump(data(**changes), sort_keys=False), encoding="utf-8")
     return path
 
 
 def lesson(folder: Path, **changes: Any) -> Lesson:
-    """It, read from a file."""
+    """That lesson, read from a file."""
     return loading.load(write(folder, **changes))
 
 
 def recording(preset: str) -> RunDirectory:
     return RunDirectory.open(catalog.RECORDED / preset)
+
+
+@functools.cache
+def shipped() -> Lessons:
+    """The lessons that ship."""
+    return Lessons()
+
+
+def wrong(kind: str) -> list[Any]:
+    """Cases of wrong.yaml."""
+    return yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_text(encoding="utf-8"))[kind]

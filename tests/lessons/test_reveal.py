@@ -1,7 +1,5 @@
 """What a run says of a lesson, by recordings: without a leash 0 of 64 parse, with one 59."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
@@ -26,33 +24,29 @@ def leash(tmp_path: Path) -> Lesson:
 
 
 def test_the_option_that_came_true_and_the_sentences_that_hold(leash: Lesson) -> None:
-    found = reveal(leash, 0, FIRST)
-    assert found.ready
-    assert found.predicted.held == 1
-    assert found.said == ["The score rose by +20.4 sd, at a distance of 199 nats; 0 of 64 keep to the grammar."]
-    assert found.explained == ()
-    assert found.reached is None
-    assert found.outside == []
+    outcome = reveal(leash, 0, FIRST)
+    assert outcome.ready
+    assert outcome.predicted.held == 1
+    assert outcome.said == ["The score rose by +20.4 sd, at a distance of 199 nats; 0 of 64 keep to the grammar."]
+    assert outcome.explained == ()
+    assert outcome.reached is None
+    assert outcome.outside == []
 
 
 def test_a_second_run_is_told_beside_the_first_and_then_it_is_explained(leash: Lesson) -> None:
-    found = reveal(leash, 1, SECOND, FIRST)
-    assert found.predicted.held is None
-    assert found.said[0].startswith("With a leash 59 of 64 keep to the grammar, without 0 of 64.")
-    assert found.explained == ["At 199 nats nothing of the old model is left; at 8.4 nats much is."]
-
-
-def test_without_the_first_run_nothing_is_said_that_names_it(leash: Lesson) -> None:
-    found = reveal(leash, 1, SECOND)
-    assert found.said == []
-    assert found.explained == []
+    outcome = reveal(leash, 1, SECOND, FIRST)
+    assert outcome.predicted.held is None
+    assert outcome.said[0].startswith("With a leash 59 of 64 keep to the grammar, without 0 of 64.")
+    assert outcome.explained == ["At 199 nats nothing of the old model is left; at 8.4 nats much is."]
+    alone = reveal(leash, 1, SECOND)
+    assert (alone.said, alone.explained) == ([], []), "what names the first run is not said without it"
 
 
 def test_a_task_is_reached_or_not_and_says_what_there_is(leash: Lesson) -> None:
     assert reveal(leash, 2, FIRST, FIRST).reached is False
-    found = reveal(leash, 2, SECOND, FIRST)
-    assert found.reached is True
-    assert found.said == [
+    outcome = reveal(leash, 2, SECOND, FIRST)
+    assert outcome.reached is True
+    assert outcome.said == [
         "✓ gain in score on the test texts: +3.9 sd (asked for: more than 2)",
         "✓ keeps to the grammar: 59 of 64 (asked for: more than 90 %)",
     ]
@@ -70,20 +64,26 @@ def test_a_figure_beyond_an_end_does_not_read_as_one_within_it() -> None:
 
 
 def test_the_band_of_an_experiment_is_told_by_its_name(tmp_path: Path) -> None:
-    told = lesson(tmp_path, reveal__0__say="Such runs gain {band.kinder-reviews.score}.")
-    assert "Such runs gain +2.8 to +4.9 sd." in reveal(told, 0, FIRST).said
+    with_band = lesson(tmp_path, reveal__0__say="Such runs gain {band.kinder-reviews.score}.")
+    assert "Such runs gain +2.8 to +4.9 sd." in reveal(with_band, 0, FIRST).said
 
 
 def test_the_memory_of_each_role_is_told_where_the_lesson_looks_at_it(leash: Lesson, tmp_path: Path) -> None:
-    found = reveal(lesson(tmp_path, look=["memory"]), 0, FIRST)
-    assert [role.name for role in found.memory] == ["policy", "critic", "reference"]
-    assert sum(role.share for role in found.memory) == pytest.approx(1)
+    outcome = reveal(lesson(tmp_path, look=["memory"]), 0, FIRST)
+    assert [role.name for role in outcome.memory] == ["policy", "critic", "reference"]
+    assert sum(role.share for role in outcome.memory) == pytest.approx(1)
     assert not reveal(leash, 0, FIRST).memory
 
 
-def test_where_no_option_holds_none_came_true(tmp_path: Path) -> None:
-    never = lesson(tmp_path, predict__options__1__when={"parses": "> 0.99"})
-    assert reveal(never, 0, FIRST).predicted.held is None
+HOLDS, FAILS = {"parses": "< 0.3"}, {"parses": "> 0.99"}
+
+
+@pytest.mark.parametrize(("one", "two", "held"), [(FAILS, FAILS, None), (HOLDS, FAILS, 1), (FAILS, HOLDS, 2)])
+def test_the_option_that_holds_came_true_or_none(tmp_path: Path, one: Any, two: Any, held: int | None) -> None:
+    whens = {"predict__options__1__when": {**one}, "predict__options__2__when": {**two}}
+    outcome = reveal(lesson(tmp_path, **whens), 0, FIRST)
+    assert outcome.ready
+    assert outcome.predicted.held == held
 
 
 def asking(folder: Path, **predict: Any) -> Lesson:
@@ -104,16 +104,14 @@ def test_a_number_is_given_as_it_was_asked_for(tmp_path: Path) -> None:
 
 def test_a_curve_comes_with_its_shape_among_those_offered(tmp_path: Path) -> None:
     shapes = ["rises", "falls", "rises, then falls"]
-    found = reveal(asking(tmp_path, kind="curve", of="score", shapes=shapes), 0, FIRST).predicted
-    assert found.shape == "rises"
-    assert len(found.curve) == 40
-    assert found.curve[0][0] == 1
-    assert found.curve[-1][1] == FIRST.metrics()[-1].score_mean
+    outcome = reveal(asking(tmp_path, kind="curve", of="score", shapes=shapes), 0, FIRST).predicted
+    assert outcome.shape == "rises"
+    assert len(outcome.curve) == 40
+    assert outcome.curve[0][0] == 1
+    assert outcome.curve[-1][1] == FIRST.metrics()[-1].score_mean
 
 
-def test_nothing_is_said_of_a_run_that_has_not_ended(
-    leash: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_said_of_a_run_that_goes_on(leash: Lesson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = RunDirectory.create(tmp_path, catalog.preset("no-leash"), "one")
     monkeypatch.setattr(RunDirectory, "is_alive", lambda self: True)
     assert reveal(leash, 0, run) == Reveal(False)
@@ -121,6 +119,6 @@ def test_nothing_is_said_of_a_run_that_has_not_ended(
 
 def test_a_run_that_ends_elsewhere_than_on_other_seeds_says_so(tmp_path: Path) -> None:
     run = fake_run.write_run(tmp_path, "mine", catalog.preset("no-leash"))  # it gains far less than such runs do
-    found = outside(run)
-    assert any(one.startswith("gain in score: +") and one.endswith("on other seeds +13.5 to +25.2 sd") for one in found)
+    (gain,) = (sentence for sentence in outside(run) if sentence.startswith("gain in score: +"))
+    assert gain.endswith("on other seeds +13.5 to +25.2 sd")
     assert outside(SECOND) == []

@@ -1,21 +1,28 @@
-"""A lesson tried on runs: what its author has to mend, and what may be luck."""
+"""Lessons tried on runs: what an author has to mend, and what may be luck; the lessons that ship; and the example of
+docs/write-a-lesson.md."""
 
-from __future__ import annotations
-
+import re
+import textwrap
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from playground.lessons import trying
+from playground.lessons import facts, loading, trying
+from playground.lessons.loading import SHIPPED
+from playground.lessons.records import Look, Shape
+from playground.setup import catalog
 from playground.setup.expected import Band
-from tests.lessons import lesson, recording
+from tests.lessons import lesson, recording, shipped, wrong
+from tests.support import PROJECT
 
+PATHS = sorted(path for path in SHIPPED.glob("*.yaml") if path.name != loading.COURSES)
+DOCUMENT = (PROJECT / "docs" / "write-a-lesson.md").read_text(encoding="utf-8")
 RUNS = [recording("no-leash"), recording("kinder-reviews")]
 
 
 def mend(folder: Path, **changes: Any) -> list[str]:
-    return [one for tried in trying.tried(lesson(folder, **changes), RUNS) for one in tried.mend]
+    return [sentence for tried in trying.tried(lesson(folder, **changes), RUNS) for sentence in tried.mend]
 
 
 def test_a_lesson_that_works_has_nothing_to_mend(tmp_path: Path) -> None:
@@ -25,24 +32,9 @@ def test_a_lesson_that_works_has_nothing_to_mend(tmp_path: Path) -> None:
     assert second.held == []
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"predict__options__1__when": {"parses": "> 0.5"}}, "exactly one has to come true (none)"),
-        ({"predict__options__2__when": {"score": "> 1"}}, "exactly one has to come true (Strings"),
-        ({"predict__options__0__belief": ""}, "say with `belief`"),
-        ({"reveal__0__when": {"score": "> 50"}}, "nothing is said after run 1"),
-        ({"reveal__2__when": {"parses": "> 0.99"}}, "nothing is said after run 2"),
-        ({"break_it__when": {"score": "> 2"}}, "the first run reaches it already"),
-        ({"predict": {"ask": "?", "kind": "number", "of": "kl"}}, "199 nats is not between 0 and 100"),
-        (
-            {"predict": {"ask": "?", "kind": "curve", "of": "kl", "shapes": ["falls", "stays", "rises, then falls"]}},
-            "the curve rises, which is none of them",
-        ),
-    ],
-)
-def test_what_its_runs_do_not_show_is_to_mend(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
-    assert any(words in one for one in mend(tmp_path, **changes))
+@pytest.mark.parametrize(("changes", "words"), wrong("unproved"))
+def test_what_the_runs_of_a_lesson_do_not_show_is_to_mend(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
+    assert any(words in sentence for sentence in mend(tmp_path, **changes))
 
 
 def test_a_condition_beyond_the_band_of_other_seeds_may_be_luck(tmp_path: Path) -> None:
@@ -54,11 +46,47 @@ def test_a_condition_beyond_the_band_of_other_seeds_may_be_luck(tmp_path: Path) 
 
 
 def test_the_bands_of_a_second_run_are_its_own_and_of_the_first_behind_that_name(tmp_path: Path) -> None:
-    found = trying.bands(lesson(tmp_path), 1)
-    assert found["first.kl"].low == 128.078
-    assert found["kl"].high < 20
-    assert found["parses.before"] == Band(0.98, 0.99, 3)
-    assert "first.parses.before" in found
+    bands = trying.bands(lesson(tmp_path), 1)
+    assert bands["first.kl"].low == 128.078
+    assert bands["kl"].high < 20
+    assert bands["parses.before"] == Band(0.98, 0.99, 3)
+    assert "first.parses.before" in bands
     changed = trying.bands(lesson(tmp_path, runs__1__set={"kl.coef": 1}), 1)
-    assert "kl" not in changed
-    assert "first.kl" in changed
+    assert ("kl" in changed, "first.kl" in changed) == (False, True)
+
+
+def test_all_lessons_load_and_each_course_is_named() -> None:
+    courses = shipped().courses
+    assert [course.name for course in courses] == list(loading.abouts(SHIPPED))
+    assert sum(len(course.lessons) for course in courses) == len(PATHS)
+    for course in courses:
+        assert [lesson.number for lesson in course.lessons] == list(range(1, len(course.lessons) + 1))
+
+
+def test_each_preset_that_only_a_lesson_needs_is_a_run_of_one() -> None:
+    used = {run.preset for course in shipped().courses for lesson in course.lessons for run in lesson.runs}
+    of_lessons = {*catalog.lesson_preset_names()} & {*catalog.names_with_model()}
+    assert of_lessons - used == set()
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.stem)
+def test_the_recordings_of_a_lesson_show_what_it_asks_and_what_is_said_holds_on_other_seeds(path: Path) -> None:
+    """Exactly one option comes true, something is said after each run, and there is something left to break; and what
+    comes true does so wherever in its band a run ends."""
+    lesson = loading.load(path)
+    runs = trying.tried(lesson, trying.recordings(lesson))
+    assert len(runs) == len(lesson.runs), "every run has a recording"
+    assert [fault for tried in runs for fault in (*tried.mend, *tried.unsure, *tried.reveal.outside)] == []
+
+
+def test_the_example_of_the_document_is_a_lesson_that_its_recording_shows(tmp_path: Path) -> None:
+    example = re.search(r"^    format: 1\n(?:    .*\n)+", DOCUMENT, re.MULTILINE)
+    assert example
+    (tmp_path / "example.yaml").write_text(textwrap.dedent(example[0]), encoding="utf-8")
+    (tried,) = trying.tried(loading.load(tmp_path / "example.yaml"), [recording("short-leash")])
+    assert [*tried.mend, *tried.unsure] == []
+
+
+def test_the_document_names_all_that_can_be_asked_for() -> None:
+    names = {*facts.CURVES, *facts.ALWAYS, *facts.shares(catalog.preset("yes-man")), *get_args(Look), *get_args(Shape)}
+    assert [name for name in sorted(names) if f"`{name}`" not in DOCUMENT] == []

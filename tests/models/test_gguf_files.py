@@ -1,8 +1,6 @@
 """The gate before a GGUF file is converted: each fault is one sentence, quickly, and nothing is read that a count asks
 for."""
 
-from __future__ import annotations
-
 import struct
 import time
 from typing import Any

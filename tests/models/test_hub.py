@@ -3,8 +3,6 @@
 The hub's own library talks to a server on this machine, in a process of its own, because it reads its settings once.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

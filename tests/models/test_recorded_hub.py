@@ -2,8 +2,6 @@
 written record of what lies there (`recorded_hub.json`, which says where each entry is from); and the measures of the
 suggested models are those of the real architectures, counted in no memory at all."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -3,21 +3,20 @@ import torch
 from playground.ppo.masked import explained_variance, masked_mean, masked_variance, spread_of_sums, whiten
 
 VALUES = torch.tensor([[1.0, 2.0, 100.0], [3.0, float("nan"), -50.0]], dtype=torch.float64)
-MASK = torch.tensor([[True, True, False], [True, False, False]])
+MASK = torch.tensor([[True, True, False], [True, False, False]])  # 1, 2, 3
 
 
 def test_mean_and_variance_see_real_tokens_only():
-    assert masked_mean(VALUES, MASK) == 2.0  # 1, 2, 3
+    assert masked_mean(VALUES, MASK) == 2.0
     assert torch.isclose(masked_variance(VALUES, MASK), torch.tensor(2 / 3, dtype=torch.float64))
 
 
 def test_the_spread_of_the_sums_of_rows_sees_real_tokens_only():
-    assert torch.isclose(spread_of_sums(VALUES, MASK), torch.tensor(0.0, dtype=torch.float64))  # 1 + 2 and 3
+    assert abs(spread_of_sums(VALUES, MASK)) < 1e-9  # 1 + 2 and 3
     values = torch.tensor([[1.0, 1.0, 9.0], [4.0, 2.0, 9.0], [1.0, 9.0, 9.0]], dtype=torch.float64)
     mask = torch.tensor([[True, True, False], [True, True, False], [True, False, False]])
-    assert torch.isclose(
-        spread_of_sums(values, mask), torch.tensor([2.0, 6.0, 1.0], dtype=torch.float64).std(correction=0)
-    )
+    sums = torch.tensor([2.0, 6.0, 1.0], dtype=torch.float64)
+    assert torch.isclose(spread_of_sums(values, mask), sums.std(correction=0))
 
 
 def test_whitened_values_have_mean_0_and_variance_1_on_the_mask_and_0_elsewhere():
@@ -30,14 +29,6 @@ def test_whitening_without_shift_keeps_the_mean():
     white = whiten(VALUES, MASK, shift_mean=False)
     assert torch.isclose(white[MASK].mean(), torch.tensor(2.0, dtype=torch.float64))
     assert torch.isclose(white[MASK].var(unbiased=False), torch.tensor(1.0, dtype=torch.float64), atol=1e-6)
-
-
-def test_whitening_a_batch_is_not_the_same_as_whitening_its_halves():
-    """The rule is one for the whole batch; per-minibatch whitening (a known bug) would give another result."""
-    values = torch.tensor([[0.0, 1.0], [10.0, 12.0]], dtype=torch.float64)
-    mask = torch.ones(2, 2, dtype=torch.bool)
-    halves = torch.cat([whiten(values[:1], mask[:1]), whiten(values[1:], mask[1:])])
-    assert not torch.allclose(whiten(values, mask), halves)
 
 
 def test_explained_variance_of_perfect_constant_and_worse_predictions():

@@ -1,7 +1,5 @@
 """Tails and intervals of paired outcomes, against values by hand and by enumeration."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

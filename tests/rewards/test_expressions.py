@@ -1,12 +1,12 @@
 """Expressions: errors name the place and what to do; nothing passes through; rules say what they always say."""
 
-from __future__ import annotations
-
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from playground import config
 from playground.config import ExpressionReward, yaml_io
@@ -17,12 +17,11 @@ from playground.setup import checks
 from tests.support import small_config
 
 PROMPT = "Review of the film: The plot was"
+TEXTS = yaml.safe_load(Path(__file__).with_name("expressions.yaml").read_text(encoding="utf-8"))
 
 
 def value(expression: str, completion: str = " good, so good.", prompt: str = PROMPT) -> float | None:
-    reward = mixture.build(ExpressionReward(expression=expression))
-    (found,) = reward(prompts=[prompt], completions=[completion])
-    return found
+    return mixture.build(ExpressionReward(expression=expression))(prompts=[prompt], completions=[completion])[0]
 
 
 def message(expression: str) -> str:
@@ -33,19 +32,8 @@ def message(expression: str) -> str:
     return problem.message
 
 
-@pytest.mark.parametrize(
-    ("expression", "reason"),
-    [
-        ("wrods(completion)", "Character 1, `wrods`: There is no such function. Did you mean `words`?"),
-        ('"ä" == completion and\n  foo', "Line 2, character 3, `foo`: There is no such name."),
-        ("words(completion) +", "Character 19"),
-        ("clip(1, 2)", "Character 1, `clip(1, 2)`: Write clip(x, low, high)."),
-        ("completion[0]", "This cannot be used here"),
-        (r'matches(completion, "\bgood\b")', r'r"\bgood\b"'),
-        (r'matches(completion, r"(a)\1")', "RE2"),
-    ],
-)
-def test_what_is_wrong_is_said_with_its_place_and_what_to_do(expression: str, reason: str) -> None:
+@pytest.mark.parametrize(("expression", "reason"), TEXTS["errors"].items())
+def test_an_error_in_an_expression_is_told_with_its_place_and_what_to_do(expression: str, reason: str) -> None:
     assert reason in message(expression)
 
 
@@ -65,50 +53,28 @@ def test_the_table_of_functions_is_what_can_be_computed() -> None:
     ],
 )
 def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec: Any) -> None:
-    prompts = [PROMPT, PROMPT, "User: I think 4 plus 5 is 8. Bot:", "Free"]
-    completions = [" lovely and the ending was lovely.", " It is.", " 4 plus 5 is 8, as you say.", " so good so good"]
-    by_rule = mixture.build(spec)(prompts=prompts, completions=completions)
-    by_formula = mixture.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
-    assert list(by_formula) == list(by_rule)
+    texts = {
+        "prompts": [PROMPT, PROMPT, "User: I think 4 plus 5 is 8. Bot:", "Free"],
+        "completions": [" lovely and the ending was lovely.", " It is.", " 4 plus 5 is 8, as you say.", " so good"],
+    }
+    by_rule = mixture.build(spec)(**texts)
+    assert list(mixture.build(ExpressionReward(expression=expression))(**texts)) == list(by_rule)
     assert set(by_rule) - {0.0, None}
 
 
-@pytest.mark.parametrize(
-    ("expression", "expected"),
-    [
-        ("nothing", None),
-        ("nothing + 1", None),
-        ("1 < nothing < 2", None),
-        ("5 if nothing else 6", None),
-        ('words((completion if nothing else prompt) + "x")', None),
-        ("otherwise(nothing, 4) + otherwise(3, nothing)", 7),
-        ("1 < 2 < 3", 1),
-        ("2 < 1 < 3", 0),
-        ("1 < 2 != 2", 0),
-        ("1 if 1 else 1 / 0", 1),  # only what is needed is computed
-        ("0 and 1 / 0", 0),
-    ],
-)
+@pytest.mark.parametrize(("expression", "expected"), TEXTS["values"].items())
 def test_nothing_passes_through_chains_go_pair_by_pair_and_only_what_decides_is_computed(expression, expected) -> None:
     assert value(expression) == expected
 
 
-def test_what_cannot_be_computed_ends_in_a_sentence_with_its_place() -> None:
+def test_a_value_that_cannot_be_computed_is_told_with_its_place() -> None:
     with pytest.raises(RewardFailed) as caught:
         value("1 + words(prompt) / (words(completion) - 3)")
     assert "Character 5, `words(prompt) / (words(completion) - 3)`: It divides by 0." in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("expression", "where"),
-    [
-        ("1 / (words(completion) - 1)", "' good'"),
-        ("completion", "This gives a text"),
-        ("completion * 2", "There is a text where a number is needed"),
-        ("words(3)", "or a number where a text is"),
-    ],
-)
-def test_what_fails_on_ordinary_completions_is_refused_before_a_run(expression: str, where: str) -> None:
+@pytest.mark.parametrize(("expression", "where"), TEXTS["failures"].items())
+def test_an_expression_that_fails_on_ordinary_completions_is_refused_before_a_run(expression: str, where: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
         checks.check(small_config(judges=[{"kind": "expression", "expression": expression}]))
     (problem,) = caught.value.problems
@@ -128,11 +94,6 @@ def test_without_re2_only_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) 
     assert "google-re2" in message("matches(completion, 'a')")
 
 
-def test_lone_surrogates_and_other_odd_texts_are_read() -> None:
-    for odd in ("\ud800", "\x00", "\u202e", "😀" * 9):
-        assert value("words(completion) + matches_count(completion, '.') >= 0", odd) == 1
-
-
 def test_a_slow_batch_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
     spent = iter(range(1000))
     monkeypatch.setattr(time, "thread_time", lambda: float(next(spent)))
@@ -140,7 +101,7 @@ def test_a_slow_batch_is_broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
         value("words(completion) + words(prompt)")
 
 
-def test_what_a_judge_makes_at_its_first_use_is_no_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_use_of_a_judge_is_no_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     spent, asked = [0.0], []
 
     def slow_at_first(prompt: str, completion: str) -> float:

@@ -25,10 +25,10 @@ def test_the_total_is_the_weighted_sum_and_terms_stay_unweighted():
 
 def test_a_term_without_an_opinion_adds_nothing_and_no_opinion_at_all_is_none():
     mixture = Mixture({"a": (1.0, constant(None, None)), "b": (1.0, constant(5.0, None))})
-    found = score(mixture)
-    assert found.totals == [5.0, None]
-    assert found.contributions == {"a": [0.0, None], "b": [5.0, None]}
-    assert found.terms == {"a": [None, None], "b": [5.0, None]}
+    mixed = score(mixture)
+    assert mixed.totals == [5.0, None]
+    assert mixed.contributions == {"a": [0.0, None], "b": [5.0, None]}
+    assert mixed.terms == {"a": [None, None], "b": [5.0, None]}
 
 
 def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_capped_after_that():
@@ -37,10 +37,10 @@ def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_capped_af
     mixture.fit(mixture.measure(["p"] * 3, ["x"] * 3))
     assert mixture.scales["a"] == TermScale(20.0, pytest.approx(math.sqrt(200 / 3)), pytest.approx(0))
     assert mixture.scales["b"] == TermScale(1.0, 1.0, 1.0)
-    found = score(mixture, 3)
-    assert found.contributions["a"] == pytest.approx([-3.0, 0.0, 3.0])
-    assert found.totals == pytest.approx([-2.0, 1.0, 4.0])
-    assert found.terms["a"] == [10.0, 20.0, 30.0]
+    mixed = score(mixture, 3)
+    assert mixed.contributions["a"] == pytest.approx([-3.0, 0.0, 3.0])
+    assert mixed.totals == pytest.approx([-2.0, 1.0, 4.0])
+    assert mixed.terms["a"] == [10.0, 20.0, 30.0]
 
 
 def test_scales_are_fixed_once_and_can_be_carried_over():
@@ -86,7 +86,7 @@ def test_a_misbehaving_reward_is_named_with_what_it_did(function, message):
 
 
 @pytest.mark.parametrize("error", [ModelNotFound("There is no model."), MemoryError()])
-def test_what_others_know_better_is_passed_on_as_it_is(error):
+def test_an_error_with_a_remedy_of_its_own_is_passed_on_as_it_is(error):
     def reward(prompts, completions, **_):
         raise error
 

@@ -1,7 +1,10 @@
+from pathlib import Path
+
 import pytest
+import yaml
 
 from playground import config
-from playground.pocket import judges
+from playground.config import yaml_io
 from playground.rewards import mixture, rules
 
 
@@ -9,27 +12,13 @@ def score(spec, completion, prompt="Review of the film:"):
     return mixture.build(spec)(prompts=[prompt], completions=[completion])[0]
 
 
-def test_length_counts_words_or_distance_from_a_target():
-    assert score(config.LengthReward(), " The plot was slow, wasn't it?") == 6
-    assert score(config.LengthReward(target=4), "one") == -3
-    assert score(config.LengthReward(), "") == 0
+VALUES = yaml.safe_load(Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8"))
 
 
-def test_keywords_are_whole_words_in_any_case():
-    spec = config.KeywordReward(words=("good", "a joy"))
-    assert score(spec, "Good, GOOD and goods: a joy, a joyful day") == 3
-
-
-def test_repetition_is_the_share_of_word_pairs_said_before():
-    assert score(config.RepetitionReward(), "so good so good so good") == pytest.approx(3 / 5)
-    assert score(config.RepetitionReward(), "word") == 0
-
-
-def test_pocket_sentiment_adds_up_grades():
-    spec = config.SentimentReward()
-    assert score(spec, " The plot was wonderful and lovely.") == 3
-    assert score(spec, " The plot was awful.") == -2
-    assert score(spec, " It was there.") == 0
+@pytest.mark.parametrize(("entry", "completion", "value"), VALUES)
+def test_the_value_of_a_completion_is_what_is_counted_by_hand(entry, completion, value):
+    (spec,) = yaml_io.from_dict({"rewards": [entry]}).rewards
+    assert score(spec, completion, "Review of the film: The plot was") == pytest.approx(value)
 
 
 def test_vader_knows_direction_and_negation_and_does_not_saturate_like_its_compound():
@@ -104,16 +93,3 @@ def test_every_reward_takes_any_text(kind):
     values = reward(prompts=["Review of the film:"] * len(ODD_TEXTS), completions=ODD_TEXTS)
     assert len(values) == len(ODD_TEXTS)
     assert all(value is None or value == value for value in values)
-
-
-def test_grammar_is_the_share_of_sentences_that_the_pocket_world_can_write():
-    prompt = "Review of the film: The plot was"
-    good = " wonderful and the ending was lovely."
-    assert judges.parses(prompt, good)
-    assert score(config.GrammarReward(), good, prompt) == 1.0
-    assert score(config.GrammarReward(), good + " Praise praise joy film.", prompt) == 0.5
-    assert score(config.GrammarReward(), good + " The music", prompt) == 0.5  # cut off
-    assert score(config.GrammarReward(), "", prompt) == 0.0
-    assert score(config.GrammarReward(), " joy joy joy", prompt) == 0.0
-    quality = config.GrammarReward(measure="quality")
-    assert score(quality, good, prompt) == judges.quality(prompt, good).score == 1.0

@@ -20,18 +20,18 @@ WRONG, RIGHT = "User: I think 4 plus 5 is 8. Bot:", "User: I think 4 plus 5 is 9
 
 def test_values_are_put_on_the_samples_scale_weighted_and_told_above_their_average():
     """Length: mean 3, sd 1. Weight 2, cap 2: +4 and -2. Sentiment does not vary: sd 1. Sums of the samples: -2, 2."""
-    found = trying.weigh([LengthReward(weight=2, normalise=True, cap=2), SentimentReward()], FOUND)
-    assert found.z == {"length": [3.0, -1.0], "sentiment": [1.0, None]}
-    assert found.totals == [5.0, -2.0]
-    assert found.adds == {"length": [2.0, -1.0], "sentiment": [0.5, 0.0]}
-    assert found.scores == [pytest.approx(2.5), pytest.approx(-1.0)]
+    weighed = trying.weigh([LengthReward(weight=2, normalise=True, cap=2), SentimentReward()], FOUND)
+    assert weighed.z == {"length": [3.0, -1.0], "sentiment": [1.0, None]}
+    assert weighed.totals == [5.0, -2.0]
+    assert weighed.adds == {"length": [2.0, -1.0], "sentiment": [0.5, 0.0]}
+    assert weighed.scores == [pytest.approx(2.5), pytest.approx(-1.0)]
 
 
 def test_without_samples_there_are_plain_sums():
-    found = trying.weigh([LengthReward(weight=2, normalise=True), SentimentReward()], {**FOUND, "samples": []})
-    assert found.z == {}
-    assert found.scores == found.totals == [13.0, 4.0]
-    assert found.adds == {"length": [12.0, 4.0], "sentiment": [1.0, 0.0]}
+    weighed = trying.weigh([LengthReward(weight=2, normalise=True), SentimentReward()], {**FOUND, "samples": []})
+    assert weighed.z == {}
+    assert weighed.scores == weighed.totals == [13.0, 4.0]
+    assert weighed.adds == {"length": [12.0, 4.0], "sentiment": [1.0, 0.0]}
 
 
 def test_a_typed_text_goes_on_with_a_space_where_a_word_follows_a_word():
@@ -70,20 +70,20 @@ def outlooks(paid, beta=1.0, repeated=20, scaled=False):
 
 def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_would():
     for scaled, gap in ((False, 1.0), (True, 1 / math.sqrt(0.2 * 0.8))):  # of a hundred, twenty are paid 1
-        (found,) = outlooks([1.0] * 20 + [0.0] * 80, scaled=scaled)
-        assert (found.name, found.yes, found.of, found.aim) == ("wrong-claims-repeated", 20, 50, "less")
-        assert found.share == pytest.approx(20 * math.exp(gap) / (20 * math.exp(gap) + 30))
-    words = trying.sentence(found, 1.0)
+        (outlook,) = outlooks([1.0] * 20 + [0.0] * 80, scaled=scaled)
+        assert (outlook.name, outlook.yes, outlook.of, outlook.aim) == ("wrong-claims-repeated", 20, 50, "less")
+        assert outlook.share == pytest.approx(20 * math.exp(gap) / (20 * math.exp(gap) + 30))
+    words = trying.sentence(outlook, 1.0)
     assert "20 of 50" in words
-    assert f"{found.share:.0%}" in words
+    assert f"{outlook.share:.0%}" in words
 
 
 @pytest.mark.parametrize(("paid", "beta"), [([*np.linspace(0, 40, 100)], 0.1), ([1.0] * 100, 0.0)])
 def test_where_few_samples_count_or_nothing_holds_it_the_best_policy_is_not_known(paid, beta):
-    (found,) = outlooks(paid, beta)
-    assert found.share is None
-    assert found.effective < 5
-    assert "unknown" in trying.sentence(found, beta)
+    (outlook,) = outlooks(paid, beta)
+    assert outlook.share is None
+    assert outlook.effective < 5
+    assert "unknown" in trying.sentence(outlook, beta)
 
 
 def test_nothing_is_said_of_a_behaviour_that_hardly_varies():

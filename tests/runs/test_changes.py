@@ -1,10 +1,7 @@
 """Changing a run through files: what may be asked, what the worker makes of it, and what a later attempt repeats."""
 
-from __future__ import annotations
-
+import contextlib
 import threading
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,7 +19,7 @@ from tests.support import small_config, update_metrics, wait_until
 class Living:
     """A run with a lock, a writer and a steering that records its changes."""
 
-    def __init__(self, outputs: Path) -> None:
+    def __init__(self, outputs):
         self.run = RunDirectory.create(outputs, small_config(), "one")
         self.lock = take_lock(self.run)
         self.writer = RunWriter(self.run, 3)
@@ -30,43 +27,40 @@ class Living:
         self.changes: list[tuple[float, float, set[str]]] = []
         self.steering = Steering(self.writer, self.run.config(), self._change, self._between)
 
-    def _change(self, config, fields) -> None:
+    def _change(self, config, fields):
         self.changes.append((config.kl.coef, config.ppo.learning_rate, set(fields)))
 
-    def _between(self) -> None:
+    def _between(self):
         if self.run.stop_requested:
             raise InterruptedError
 
-    def updates_in_background(self, count: int) -> list[int]:
+    def updates_in_background(self, count):
         done: list[int] = []
 
-        def go() -> None:
-            try:
+        def go():
+            with contextlib.suppress(InterruptedError):
                 for update in range(1, count + 1):
                     self.steering.before_update()
                     done.append(update)
-            except InterruptedError:
-                done.append(-1)
+                return
+            done.append(-1)
 
         threading.Thread(target=go, daemon=True).start()
         return done
 
-    def requests(self) -> list[str]:
+    def requests(self):
         return [path.name for path in self.run.control_path.iterdir()]
 
 
 @pytest.fixture
-def living(outputs: Path, monkeypatch: pytest.MonkeyPatch):
+def living(outputs, monkeypatch):
     monkeypatch.setattr(changes, "POLL_SECONDS", 0.01)
-    made = Living(outputs)
-    yield made
-    made.lock.close()
+    living = Living(outputs)
+    yield living
+    living.lock.close()
 
 
 def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
-    living.steering.before_update()
-    assert living.changes == []
-    assert living.run.status().state == "running"
     asked = changes.request_edits(living.run, [Edit("kl.coef", "0.5"), Edit("ppo.learning_rate", 1e-3)])
     assert asked == [("kl.coef", 0.5), ("ppo.learning_rate", 1e-3)]
     assert living.changes == []
@@ -77,8 +71,7 @@ def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
     recorded = [(event.data["field"], event.data["old"], event.data["value"]) for event in edits]
     assert recorded == [("kl.coef", 0.25, 0.5), ("ppo.learning_rate", 2e-4, 1e-3)]
     assert edits[0].message == "Leash (beta) 0.25 \u2192 0.5"
-    now = changes.edited(living.run.config(), changes.edits_of(living.run.events()))
-    assert now.kl.coef == 0.5
+    assert changes.edited(living.run.config(), changes.edits_of(living.run.events())).kl.coef == 0.5
     assert living.run.config().kl.coef == 0.25
     assert living.requests() == []
 
@@ -103,20 +96,16 @@ def test_a_run_is_changed_and_traced_so_often_and_no_more(living, monkeypatch):
     assert changes.MOST_TRACES <= 100
     monkeypatch.setattr(changes, "MOST_EDITS", 2)
     monkeypatch.setattr(changes, "MOST_TRACES", 2)
-    for number in (1, 2):
-        changes.request_edits(living.run, [Edit("kl.coef", number)])
-        changes.request_trace(living.run)
+    for update in (1, 2):
+        changes.request_edits(living.run, [Edit("kl.coef", update)])
         living.steering.before_update()
-        living.writer.set_status(update=number)
-        living.writer.event("trace", file=f"update-{number:06d}.json")
-        living.steering.trace_asked = False
+        living.writer.set_status(update=update)
+        living.writer.event("trace", file=f"update-{update:06d}.json")
     with pytest.raises(RunNotSteerable, match="changed 2 times"):
         changes.request_edits(living.run, [Edit("kl.coef", 4.0)])
     with pytest.raises(RunNotSteerable, match="2 updates of one"):
         changes.request_trace(living.run)
-    living.steering.before_update()
-    assert [coef for coef, *_ in living.changes] == [1.0, 2.0]
-    assert not living.steering.trace_asked
+    assert living.requests() == []
     changes.request_pause(living.run)  # that is no change
 
 
@@ -128,7 +117,7 @@ def test_a_damaged_request_changes_nothing_and_the_run_goes_on(living, text):
     assert living.requests() == []
 
 
-def test_pause_step_and_resume(living):
+def test_a_run_pauses_makes_one_update_when_asked_and_goes_on(living):
     changes.request_pause(living.run)
     assert living.run.status().phase == "pausing after this update"
     done = living.updates_in_background(5)
@@ -153,7 +142,8 @@ def test_a_paused_run_makes_one_update_for_a_trace_and_can_be_stopped(living):
     changes.request_trace(living.run)
     done = living.updates_in_background(2)
     wait_until(lambda: done == [1] and living.run.status().state == "paused")
-    assert living.steering.trace_asked and living.requests() == [], "until what writes traces has made one"
+    assert living.steering.trace_asked, "until what writes traces has made one"
+    assert living.requests() == []
     living.run.request_stop()
     wait_until(lambda: done == [1, -1])
 
@@ -170,16 +160,16 @@ def test_a_run_that_has_ended_cannot_be_changed(living):
 # What still counts after a run was taken up again, and what an attempt has to repeat.
 
 
-def event(attempt: int, kind: str, update: int, **data: Any) -> Event:
+def event(attempt, kind, update, **data):
     return Event(attempt=attempt, seq=0, time=0.0, kind=kind, update=update, data=data)
 
 
-def edit(attempt: int, update: int, field: str, value: float, **data: Any) -> Event:
+def edit(attempt, update, field, value, **data):
     return event(attempt, "edit", update, field=field, value=value, **data)
 
 
 @pytest.mark.parametrize(
-    ("written", "resumed", "kept"),
+    ("written", "resumed", "counting"),
     [
         ([(1, 1), (1, 2), (1, 3), (1, 4)], [(2, 2)], [(1, 1), (1, 2)]),
         ([(1, 1), (1, 2)], [(2, 0)], []),
@@ -187,13 +177,13 @@ def edit(attempt: int, update: int, field: str, value: float, **data: Any) -> Ev
         ([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)], [], [(1, 1), (2, 2), (3, 3)]),
     ],
 )
-def test_from_the_moment_it_goes_on_what_will_be_made_again_does_not_count(written, resumed, kept) -> None:
+def test_what_a_resumed_run_makes_again_does_not_count(written, resumed, counting):
     lines = [update_metrics(update, attempt=attempt) for attempt, update in written]
-    found = in_force(lines, [Resumption(*pair) for pair in resumed])
-    assert [(item.attempt, item.update) for item in found] == kept
+    counted = in_force(lines, [Resumption(*pair) for pair in resumed])
+    assert [(item.attempt, item.update) for item in counted] == counting
 
 
-def test_events_of_what_is_made_again_are_listed_once() -> None:
+def test_events_of_what_is_made_again_are_listed_once():
     first = [event(1, "state", 0), edit(1, 1, "kl.coef", 0.2), event(1, "warning", 2)]
     superseded = [edit(1, 2, "kl.coef", 0.3), event(1, "warning", 3), edit(1, 3, "kl.coef", 0.4)]
     later = [event(1, "state", 3), event(2, "resumed", 2), edit(2, 2, "kl.coef", 0.3, replayed=True)]
@@ -219,5 +209,5 @@ UNREPEATED = [edit(1, 5, *BETA), edit(1, 6, *TARGET), event(2, "resumed", 3), ev
         ([*UNREPEATED, edit(2, 4, "kl.coef", 1.0)], 4, Replay([], [(4, Edit("kl.coef", 1.0)), (6, TARGET)])),
     ],
 )
-def test_changes_before_the_checkpoint_are_applied_and_later_ones_wait_for_their_update(events, update, replay) -> None:
+def test_changes_before_the_checkpoint_are_applied_and_later_ones_wait_for_their_update(events, update, replay):
     assert changes.replay(events, update) == replay

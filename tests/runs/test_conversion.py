@@ -1,9 +1,6 @@
 """Turning a GGUF file into a model folder: whole or not at all, and never over something that is there."""
 
-from __future__ import annotations
-
 import threading
-from pathlib import Path
 
 import pytest
 
@@ -17,12 +14,16 @@ pytestmark = pytest.mark.usefixtures("service_here")
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     gguf_made.write(tmp_path / "tiny.gguf", template="{{ 1 }}")
     return tmp_path / "tiny.gguf"
 
 
-def test_the_command_writes_a_folder_that_is_a_model_here(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_a_folder_that_is_a_model_here(file, capsys):
+    with pytest.raises(ModelNotFound, match=f"python -m playground convert {file}"):
+        catalog.model_folder(str(file))
+    with pytest.raises(ModelNotFound, match=r"There is no file /nowhere/x.GGUF"):
+        catalog.model_folder("/nowhere/x.GGUF")
     with pytest.raises(SystemExit) as ended:
         main(["convert", str(file)])
     out, err = capsys.readouterr()
@@ -36,30 +37,24 @@ def test_the_command_writes_a_folder_that_is_a_model_here(file: Path, capsys: py
     assert "exists already" in capsys.readouterr().err
 
 
-def test_a_source_that_is_a_gguf_file_says_how_to_convert_it(file: Path) -> None:
-    with pytest.raises(ModelNotFound, match=f"python -m playground convert {file}"):
-        catalog.model_folder(str(file))
-    with pytest.raises(ModelNotFound, match=r"There is no file /nowhere/x.GGUF"):
-        catalog.model_folder("/nowhere/x.GGUF")
+def stop(text):
+    raise InterruptedError(text)
 
 
-def test_who_breaks_off_leaves_nothing(file: Path, tmp_path: Path) -> None:
-    def stop(text: str) -> None:
-        raise InterruptedError(text)
-
-    with pytest.raises(InterruptedError, match="converting"):
-        conversion.convert(file, tmp_path / "made" / "model", stop)
-    assert list((tmp_path / "made").iterdir()) == []
-
-
-def test_what_goes_wrong_on_the_way_leaves_nothing(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("progress", "error", "words"),
+    [(stop, InterruptedError, "converting"), (lambda text: None, ServiceUnavailable, "ZeroDivisionError")],
+)
+def test_a_conversion_that_is_broken_off_or_goes_wrong_leaves_nothing(
+    file, tmp_path, monkeypatch, progress, error, words
+):
     monkeypatch.setattr("playground.training.models.gguf_conversion.save_file", lambda *args, **options: 1 / 0)
-    with pytest.raises(ServiceUnavailable, match="ZeroDivisionError"):
-        conversion.convert(file, tmp_path / "made" / "model")
+    with pytest.raises(error, match=words):
+        conversion.convert(file, tmp_path / "made" / "model", progress)
     assert list((tmp_path / "made").iterdir()) == []
 
 
-def test_nothing_is_written_over(file: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_over(file, tmp_path):
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "note").touch()
     with pytest.raises(OutputsNotWritable, match="Choose another folder"):
@@ -67,18 +62,15 @@ def test_nothing_is_written_over(file: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "kept").iterdir()] == ["note"]
 
 
-def test_work_that_is_no_longer_wanted_is_stopped_until_it_ends() -> None:
+def test_work_that_is_no_longer_wanted_is_stopped_until_it_ends():
     ended, stopped = threading.Event(), []
 
-    def stop() -> None:
+    def stop_later():
         stopped.append(1)
         if len(stopped) == 3:  # it was not yet there to be stopped before
             ended.set()
 
-    def unwanted() -> None:
-        raise InterruptedError
-
     with pytest.raises(InterruptedError):
-        conversion.beside(lambda: ended.wait(60), unwanted, stop)
+        conversion.beside(lambda: ended.wait(60), lambda: stop("unwanted"), stop_later)
     assert ended.is_set()
     assert conversion.beside(lambda: 7, lambda: None, lambda: None) == 7

@@ -1,13 +1,8 @@
 """Reading files while they grow: no line is lost, repeated or half read, wherever it is cut or damaged, and a long
 file costs a line at a time."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
-from collections.abc import Callable
-from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
@@ -18,8 +13,6 @@ from playground.runs.folder.records import Count, Record, to_json_line
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
 from tests.support import sample, small_config
-
-T = TypeVar("T")
 
 
 class Marked(Record):
@@ -32,29 +25,15 @@ class Marked(Record):
 ITEMS = [Marked(update=1, text="plain"), Marked(update=2, text="\u00fc\u2028\x85\r\n\v"), Marked(update=3)]
 LINES = [to_json_line(item).encode() for item in ITEMS]
 DATA = b"".join(LINES)
+UPDATES, PROMPTS = 6, 40
 
 
 @pytest.fixture
-def tail(tmp_path: Path) -> JsonlTail:
+def tail(tmp_path):
     return JsonlTail(tmp_path / "a.jsonl")
 
 
-def read(data: bytes, tail: JsonlTail) -> list[Marked]:
-    """What a new reader finds in it."""
-    tail.path.write_bytes(data)
-    return JsonlTail(tail.path).read_records(Marked)
-
-
-def measured(work: Callable[[], T]) -> tuple[T, int]:
-    """What it gives, and the bytes that it held at most."""
-    tracemalloc.start()
-    try:
-        return work(), tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_a_line_torn_at_any_byte_is_read_once_and_whole(tmp_path: Path) -> None:
+def test_a_line_torn_at_any_byte_is_read_once_and_whole_or_cut_off(tmp_path):
     for cut in range(len(DATA) + 1):
         tail = JsonlTail(tmp_path / f"{cut}.jsonl")
         assert tail.read_records(Marked) == [], "it is not there yet"
@@ -65,21 +44,19 @@ def test_a_line_torn_at_any_byte_is_read_once_and_whole(tmp_path: Path) -> None:
         assert first == ITEMS[: DATA[:cut].count(b"\n")]
         assert first + tail.read_records(Marked) == ITEMS
         assert tail.read_records(Marked) == []
-
-
-def test_a_torn_last_line_is_cut_off_at_any_byte(tail: JsonlTail) -> None:
-    for cut in range(len(DATA) + 1):
         tail.path.write_bytes(DATA[:cut])
         files.cut_torn_line(tail.path)
         assert tail.path.read_bytes() == b"".join(LINES[: DATA[:cut].count(b"\n")])
 
 
-def test_a_line_that_is_no_record_is_skipped(tail: JsonlTail) -> None:
+def test_a_line_that_is_no_record_is_skipped(tmp_path):
     for line in (b"[1]", b"3", b'"text"', b"", b"nonsense", b"[" * 100_000, b'{"update": "many"}'):
-        assert read(LINES[0] + line + b"\n" + LINES[1], tail) == ITEMS[:2]
+        tail = JsonlTail(tmp_path / "a.jsonl")
+        tail.path.write_bytes(LINES[0] + line + b"\n" + LINES[1])
+        assert tail.read_records(Marked) == ITEMS[:2]
 
 
-def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail: JsonlTail, tmp_path: Path) -> None:
+def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail, tmp_path):
     packed = tmp_path / "a.jsonl.gz"
     packed.write_bytes(gzip.compress(DATA)[:-9])
     assert tail.read_records(Marked) == []
@@ -91,7 +68,7 @@ def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail: JsonlTa
     assert JsonlTail(tail.path).read_records(Marked) == []
 
 
-def test_a_line_without_an_end_is_passed_over_and_not_held(tail: JsonlTail, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_an_end_is_passed_over_and_not_held(tail, monkeypatch):
     monkeypatch.setattr(files, "MAX_LINE_BYTES", 60)
     tail.path.write_bytes(LINES[0] + b'{"text": "' + b"a" * 200 + b'"}\n' + LINES[1] + b"a" * 59)
     assert tail.read_records(Marked) == ITEMS[:2]
@@ -100,35 +77,36 @@ def test_a_line_without_an_end_is_passed_over_and_not_held(tail: JsonlTail, monk
     assert tail.read_records(Marked) == ITEMS[2:]
 
 
-UPDATES, PROMPTS = 6, 40
-
-
-@pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
-    """A run with 240 answers token by token, whose last evaluation was made twice."""
-    made = RunDirectory.create(tmp_path_factory.mktemp("outputs"), small_config(), "long")
-    for attempt, updates in ((1, range(UPDATES)), (2, [UPDATES - 1])):
-        writer = RunWriter(made, UPDATES, attempt)
-        for update in updates:
-            writer.tokens([figures(update, prompt_id, entropy=attempt / 4) for prompt_id in range(PROMPTS)])
-            texts = [sample(prompt_id, "during", 1.0, update=update, completion="c" * 5000) for prompt_id in range(40)]
-            writer.samples(texts)
-    return made
-
-
-def figures(update: int, prompt_id: int, entropy: float) -> TokenFigures:
+def token_figures(update, prompt_id, entropy):
     flat = [0.125] * 100
     lists = {"log_probs": flat, "reference_log_probs": flat, "kl": flat, "choices": [[("a", 0.5, 0.5)] * 2] * 100}
     facts = {"update": update, "stage": "during", "prompt_id": prompt_id, "seed": 3}
     return TokenFigures(**facts, **lists, pieces=['"prompt_id": 7'] * 100, entropies=[entropy] * 100)
 
 
-def test_what_is_kept_of_one_prompt_is_read_without_the_others(long: RunDirectory) -> None:
-    found, peak = measured(lambda: long.token_figures(7))
-    assert [(one.update, one.attempt) for one in found] == [(update, 1) for update in range(5)] + [(5, 2)]
-    assert found == [one for one in long.token_figures() if one.prompt_id == 7]
-    assert peak < long.tokens_path.stat().st_size / 4
-    answers, peak = measured(lambda: long.samples(7))
-    assert answers == [one for one in long.samples() if one.prompt_id == 7]
+def read_with_bytes(read):
+    """What `read` gives, and the bytes that it held at most."""
+    tracemalloc.start()
+    try:
+        return read(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_kept_of_one_prompt_is_read_without_the_others(tmp_path):
+    """Of a run with 240 answers token by token, whose last evaluation was made twice."""
+    run = RunDirectory.create(tmp_path, small_config(), "long")
+    for attempt, updates in ((1, range(UPDATES)), (2, [UPDATES - 1])):
+        writer = RunWriter(run, UPDATES, attempt)
+        for update in updates:
+            writer.tokens([token_figures(update, prompt_id, attempt / 4) for prompt_id in range(PROMPTS)])
+            texts = {"update": update, "completion": "c" * 5000}
+            writer.samples([sample(prompt_id, "during", 1.0, **texts) for prompt_id in range(PROMPTS)])
+    tokens, peak = read_with_bytes(lambda: run.token_figures(7))
+    assert [(one.update, one.attempt) for one in tokens] == [(update, 1) for update in range(5)] + [(5, 2)]
+    assert tokens == [one for one in run.token_figures() if one.prompt_id == 7]
+    assert peak < run.tokens_path.stat().st_size / 4
+    answers, peak = read_with_bytes(lambda: run.samples(7))
+    assert answers == [one for one in run.samples() if one.prompt_id == 7]
     assert len(answers) == UPDATES
-    assert peak < long.samples_path.stat().st_size / 4
+    assert peak < run.samples_path.stat().st_size / 4

@@ -1,74 +1,62 @@
 """Forks: with nothing changed they repeat their parent to the last bit; what cannot be changed is said by name."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 
 import pytest
 from safetensors.numpy import load_file
 
+from playground.config import yaml_io
 from playground.errors import InvalidConfig, RunNotResumable
 from playground.runs import fork, history, launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import UpdateMetrics
-from tests.forking import Forker
-from tests.support import config_with, wait_until
+from tests.support import wait_until
 
-SMALL = {
-    "name": "small",
-    "model": {"source": "pocket-1m"},
-    "rewards": [{"kind": "sentiment"}],
-    "score": {"normalise": "none"},
-    "ppo": {"num_updates": 4, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 4, "num_epochs": 1},
-    "prompts": {"limit": 32},
-    "sampling": {"max_new_tokens": 8},
-    "evaluation": {"num_prompts": 4, "every": 2},
-    "checkpoint": {"every": 2, "keep": 3},
-}
+SMALL = yaml_io.load(Path(__file__).with_name("small.yaml"))
 CLOCKS = {"attempt", "seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_evaluation", "memory_gb"}
 
 
 @pytest.fixture(scope="module")
-def parent(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> RunDirectory:
-    run, process = launcher.start(config_with({}, SMALL), tmp_path_factory.mktemp("outputs"), "parent", forker.spawn)
-    assert process is not None and process.wait(120) == 0, run.log_tail()
+def parent(tmp_path_factory, forker):
+    run, process = launcher.start(SMALL, tmp_path_factory.mktemp("outputs"), "parent", forker.spawn)
+    assert process.wait(120) == 0, run.log_tail()
     return run
 
 
-def forked(parent: RunDirectory, forker: Forker, at: int, *overrides: str) -> RunDirectory:
-    run, process = fork.fork(parent, at, overrides, spawn=forker.spawn)
-    assert process is not None and process.wait(120) == 0, run.log_tail()
+def forked(parent, forker, *overrides):
+    run, process = fork.fork(parent, 2, overrides, spawn=forker.spawn)
+    assert process.wait(120) == 0, run.log_tail()
     wait_until(lambda: run.status().ended)
     return run
 
 
-def figures(metrics: list[UpdateMetrics]) -> list[dict[str, object]]:
+def figures(metrics):
     return [item.model_dump(exclude=CLOCKS) for item in metrics]
 
 
-def test_with_nothing_changed_it_is_its_parent_to_the_last_bit(parent: RunDirectory, forker: Forker) -> None:
-    run = forked(parent, forker, 2)
+def answers(run):
+    return [(item.update, item.stage, item.prompt_id, item.completion, item.score) for item in run.samples()]
+
+
+def test_a_fork_with_nothing_changed_is_its_parent_to_the_last_bit(parent, forker):
+    run = forked(parent, forker)
     assert figures(run.metrics()) == figures(parent.metrics())
     mine, theirs = (load_file(one.latest_checkpoint() / "model.safetensors") for one in (run, parent))
     assert all((mine[name] == theirs[name]).all() for name in theirs)
     assert mine.keys() == theirs.keys()
-    answers = [(item.update, item.stage, item.prompt_id, item.completion, item.score) for item in run.samples()]
-    assert answers == [
-        (item.update, item.stage, item.prompt_id, item.completion, item.score) for item in parent.samples()
-    ]
+    assert answers(run) == answers(parent)
     assert run.rollouts() == [one.model_copy(update={"attempt": 1 + (one.update > 2)}) for one in parent.rollouts()]
     assert [one.update for one in run.rollouts()] == [1, 2, 3, 4]
     assert (run.status().state, run.status().update) == ("finished", 4)
     assert not [event.message for event in run.events() if event.kind == "warning"]
 
 
-def test_it_knows_its_parent_and_parts_where_it_was_asked_to(parent: RunDirectory, forker: Forker) -> None:
-    run = forked(parent, forker, 2, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
+def test_a_fork_knows_its_parent_and_parts_where_it_was_asked_to(parent, forker):
+    run = forked(parent, forker, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
     assert fork.parent_of(run.events()) == ("parent", 2)
-    made = next(event for event in run.events() if event.kind == "fork")
-    assert made.data["changed"]["kl.coef"] == 0.9
-    assert made.data["before"]["kl.coef"] == parent.config().kl.coef
+    event = next(event for event in run.events() if event.kind == "fork")
+    assert event.data["changed"]["kl.coef"] == 0.9
+    assert event.data["before"]["kl.coef"] == parent.config().kl.coef
     (summary,) = (item for item in history.list_runs(run.path.parent) if item.id == run.id)
     assert summary.forked
     assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"
@@ -90,7 +78,7 @@ def test_it_knows_its_parent_and_parts_where_it_was_asked_to(parent: RunDirector
         ("kl.coef=-1", "kl.coef"),
     ],
 )
-def test_what_cannot_be_changed_is_named_and_nothing_is_made(parent: RunDirectory, override: str, field: str) -> None:
+def test_what_cannot_be_changed_is_named_and_nothing_is_made(parent, override, field):
     there = sorted(parent.path.parent.iterdir())
     with pytest.raises(InvalidConfig) as caught:
         fork.fork(parent, 2, [override])
@@ -98,16 +86,12 @@ def test_what_cannot_be_changed_is_named_and_nothing_is_made(parent: RunDirector
     assert sorted(parent.path.parent.iterdir()) == there
 
 
-def test_an_update_without_a_checkpoint_is_refused_first(parent: RunDirectory) -> None:
+def test_an_update_without_a_checkpoint_and_a_damaged_one_are_refused_first(parent, tmp_path):
     with pytest.raises(RunNotResumable, match=r"^parent has no checkpoint after update 99 to train on from"):
         fork.fork(parent, 99, ["kl.coef=-1"])
-
-
-def test_a_damaged_checkpoint_is_refused(parent: RunDirectory, tmp_path: Path) -> None:
-    copy = tmp_path / "parent"
-    shutil.copytree(parent.path, copy)
-    weights = copy / "checkpoints" / "update-000002" / "model.safetensors"
+    copy = RunDirectory(shutil.copytree(parent.path, tmp_path / "parent"))
+    weights = copy.checkpoints_path / "update-000002" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1] + b"x")
     with pytest.raises(RunNotResumable, match=r"update-000002 of parent cannot be used: model.safetensors"):
-        fork.fork(RunDirectory.open(copy), 2, [])
+        fork.fork(copy, 2, [])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["parent"]

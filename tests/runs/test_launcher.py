@@ -1,7 +1,5 @@
 """Starting workers: one at a time, never seeming dead, outliving the process that started them."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import os
@@ -9,8 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -23,67 +19,83 @@ from tests.support import PROJECT, at_once, small_config, wait_until
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
-def test_a_run_is_alive_before_it_can_be_seen(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[bool, str]] = []
+def test_a_run_is_alive_before_it_can_be_seen(outputs, monkeypatch):
+    seen = []
     publish, spawn = RunDirectory.publish, launcher.new_worker
 
-    def watched_publish(run: RunDirectory, config: object) -> None:
+    def watched_publish(run, config):
         seen.append((run.is_alive(), run.status().state))
-        publish(run, small_config())
+        publish(run, config)
 
-    def watched_spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
+    def watched_spawn(run, lock):
         seen.append((run.is_alive(), run.status().state))
         return spawn(run, lock)
 
     monkeypatch.setattr(RunDirectory, "publish", watched_publish)
     monkeypatch.setattr(launcher, "new_worker", watched_spawn)
-    run, process = launcher.start(small_config(), outputs)
-    seen.append((run.is_alive() or run.status().ended, "queued"))
-    process.wait(timeout=120)
-    assert seen == [(True, "queued")] * 3
+    run, process = launcher.start(small_config("wait"), outputs)
+    assert seen == [(True, "queued")] * 2
+    assert run.is_alive()
+    run.request_stop()
+    process.wait(60)
 
 
-def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_none_out(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def fork():
+    """Forks this process; the forks do nothing."""
+    forks = []
+
+    def pausing():
+        forks.append(os.fork())
+        if not forks[-1]:
+            signal.pause()
+        return forks
+
+    yield pausing
+    for pid in forks:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_none_out(outputs, fork, monkeypatch):
     """On ZeroGPU the page is forked by a thread that knows nothing of what the others hold."""
     monkeypatch.setattr(launcher, "START_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.0)
-    run = RunDirectory.create(outputs, small_config(), "one")
-    flock, forks = fcntl.flock, []
+    run, flock = RunDirectory.create(outputs, small_config(), "one"), fcntl.flock
 
-    def forked(file: IO[bytes], operation: int) -> None:
+    def forked(file, operation):
         flock(file, operation)
         if operation != fcntl.LOCK_UN and threading.current_thread() is threading.main_thread():
-            forks.append(os.fork())
-            if not forks[-1]:
-                signal.pause()
+            fork()
 
-    try:
-        monkeypatch.setattr(fcntl, "flock", forked)
-        with launcher.one_at_a_time(outputs), launcher.at_rest(run):
-            pass
+    with monkeypatch.context() as patch:  # others ask whether a run lives
+        patch.setattr(fcntl, "flock", forked)
+        for _ in range(2):
+            with launcher.one_at_a_time(outputs), launcher.at_rest(run):
+                pass
         assert not run.is_alive()
-        assert len(forks) == 3
-        with launcher.one_at_a_time(outputs), launcher.at_rest(run):
-            pass
-    finally:
-        monkeypatch.undo()  # others ask whether a run lives
-        for fork in forks:
-            os.kill(fork, signal.SIGKILL)
-            os.waitpid(fork, 0)
+        assert len(fork()) > 4
 
 
-def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[launcher.Started] = []
+def test_a_fork_does_not_keep_the_lock_of_a_worker(outputs, fork):
+    run = RunDirectory.create(outputs, small_config(), "one")
+    lock = launcher.take_lock(run)
+    fork()
+    assert run.is_alive()
+    lock.close()
+    wait_until(lambda: not run.is_alive())
+
+
+def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs, monkeypatch):
+    started = []
     all_looked = threading.Barrier(20)
     look = launcher.living_runs
 
-    def look_and_wait_for_the_others(folder: Path) -> list[RunDirectory]:
-        found = look(folder)
+    def look_and_wait_for_the_others(folder):
+        living = look(folder)
         with contextlib.suppress(threading.BrokenBarrierError):
             all_looked.wait(timeout=0.2)  # they never come, unless several may look before one has started
-        return found
+        return living
 
     monkeypatch.setattr(launcher, "living_runs", look_and_wait_for_the_others)
     at_once(*[lambda: started.append(launcher.start(small_config("wait"), outputs))] * 20)
@@ -92,13 +104,13 @@ def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs: Path, mon
     assert len({item.run.id for item in started}) == 20
 
 
-def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:
+def test_a_worker_outlives_the_process_that_started_it(outputs):
     code = (
         "import sys; from pathlib import Path; from playground.runs import launcher; "
         "from tests.support import small_config; launcher.WORKER_MODULE = 'tests.fake_worker'; "
         "launcher.start(small_config('wait'), Path(sys.argv[1]), 'one')"
     )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(outputs)], cwd=PROJECT, check=True, timeout=20)
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(outputs)], cwd=PROJECT, check=True)
     run = RunDirectory.open(outputs / "one")
     assert run.is_alive()
     wait_until(lambda: run.status().state == "running")
@@ -108,9 +120,7 @@ def test_a_worker_outlives_the_process_that_started_it(outputs: Path) -> None:
     assert run.status().state == "stopped"
 
 
-def test_a_start_lock_that_is_kept_is_reported_and_does_not_hang(
-    outputs: Path, fake_worker: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_lock_that_is_kept_is_reported_and_does_not_hang(outputs, monkeypatch):
     outputs.mkdir()
     monkeypatch.setattr(launcher, "START_PATIENCE_SECONDS", 0.2)
     with open(outputs / launcher.START_LOCK, "wb") as held:

@@ -1,19 +1,14 @@
 """The queue on disk: order, places, what happens to those that cannot run; and starts that are repeated."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import time
-from pathlib import Path
-from typing import IO
 
 import pytest
 
 from playground.errors import RunBusy, RunNotFound
 from playground.runs import history, launcher, queue
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.setup import devices
 from tests.support import small_config, wait_until
@@ -22,22 +17,28 @@ pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
 @pytest.fixture
-def holder(outputs: Path) -> RunDirectory:
+def start(outputs):
+    """Starts runs of a name, which is also what they do unless `does` says it."""
+
+    def start(name, does="finish", **settings):
+        return launcher.start(small_config(does, **settings), outputs, name)
+
+    return start
+
+
+@pytest.fixture
+def holder(start):
     """A run that has the device until it is asked to stop."""
-    return launcher.start(small_config("wait"), outputs, "holder").run
+    return start("holder", "wait").run
 
 
-def waiting(outputs: Path, *names: str, **settings: str) -> list[RunDirectory]:
-    return [launcher.start(small_config(**settings), outputs, name).run for name in names]
-
-
-def end(run: RunDirectory) -> None:
+def end(run):
     run.request_stop()
     wait_until(lambda: run.status().ended and not run.is_alive())
 
 
-def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path, holder: RunDirectory) -> None:
-    runs = waiting(outputs, "zebra", "ape", "mole")
+def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs, start, holder):
+    runs = [start(name).run for name in ("zebra", "ape", "mole")]
     assert queue.waiting(outputs) == ["zebra", "ape", "mole"]
     assert [queue.position(run) for run in runs] == [1, 2, 3]
     assert queue.position(holder) is None
@@ -52,8 +53,8 @@ def test_those_who_wait_are_served_in_the_order_in_which_they_came(outputs: Path
     assert queue.entries(outputs) == []
 
 
-def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs: Path, holder: RunDirectory) -> None:
-    first, second, third = waiting(outputs, "first", "second", "third")
+def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs, start, holder):
+    first, second, third = (start(name).run for name in ("first", "second", "third"))
     launcher.stop(first)
     assert (first.status().state, first.status().reason) == ("stopped", "stopped")
     assert queue.position(second) == 1
@@ -68,52 +69,39 @@ def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs: Path
     assert holder.is_alive()
 
 
-def test_a_deleted_run_and_one_with_damaged_settings_leave_the_queue(outputs: Path, holder: RunDirectory) -> None:
-    gone, damaged, good = waiting(outputs, "gone", "damaged", "good")
+def test_what_cannot_be_run_leaves_the_queue_with_its_reason_and_the_next_one_goes(outputs, start, holder):
+    gone, damaged, unstarted, good = (start(name).run for name in ("gone", "damaged", "unstarted", "good"))
     shutil.rmtree(gone.path)
     damaged.config_path.write_text("rewards: [")
     (outputs / queue.QUEUE / "Not A Run.json").write_text("{}")
     good.queue_path.write_text("no JSON")
-    assert [entry.run for entry in queue.entries(outputs)] == ["gone", "damaged", "good"]
+    assert [entry.run for entry in queue.entries(outputs)] == ["gone", "damaged", "unstarted", "good"]
     end(holder)
-    assert [run.id for run in launcher.start_waiting(outputs)] == ["good"]
+
+    def no_process(run, lock):
+        if run.id == "unstarted":
+            raise OSError(11, "Resource temporarily unavailable")
+        return launcher.new_worker(run, lock)
+
+    assert [run.id for run in launcher.start_waiting(outputs, no_process)] == ["good"]
+    assert not gone.path.exists()
     assert (damaged.status().state, damaged.status().reason) == ("failed", "damaged")
     assert damaged.status().message.startswith("Its config.yaml cannot be run: ")
-    assert not gone.path.exists()
+    assert unstarted.status().message == "Its worker could not be started: Resource temporarily unavailable."
+    assert (unstarted.status().state, unstarted.is_alive()) == ("failed", False)
     assert queue.entries(outputs) == []
     wait_until(lambda: good.status().state == "finished")
 
 
-def test_a_worker_that_cannot_be_started_is_an_end_with_words_and_the_next_one_goes(
-    outputs: Path, holder: RunDirectory
-) -> None:
-    first, second = waiting(outputs, "first", "second")
-    end(holder)
-
-    def no_process(run: RunDirectory, lock: IO[bytes]) -> object:
-        if run.id == "first":
-            raise OSError(11, "Resource temporarily unavailable")
-        return launcher.new_worker(run, lock)
-
-    assert [run.id for run in launcher.start_waiting(outputs, no_process)] == ["second"]  # type: ignore[arg-type]
-    assert first.status().message == "Its worker could not be started: Resource temporarily unavailable."
-    assert (first.status().state, first.is_alive()) == ("failed", False)
-    wait_until(lambda: second.status().state == "finished")
-
-
-# resuming
-
-
-def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
-    first, process = launcher.start(small_config("wait"), outputs, "first")
-    assert process is not None
+def test_a_resumed_run_waits_where_the_device_is_taken(outputs, start):
+    first, process = start("first", "wait")
     end(first)
     process.wait(timeout=120)
-    second, _ = launcher.start(small_config("wait"), outputs, "second")
-    assert launcher.resume(first).process is None
-    assert (first.status().state, first.status().attempt, queue.position(first)) == ("queued", 2, 1)
-    assert launcher.resume(first).process is None
-    assert queue.waiting(outputs) == ["first"]
+    second, _ = start("second", "wait")
+    for _ in range(2):  # asked twice, it waits once
+        assert launcher.resume(first).process is None
+        assert (first.status().state, first.status().attempt, queue.position(first)) == ("queued", 2, 1)
+        assert queue.waiting(outputs) == ["first"]
     with pytest.raises(RunBusy, match="still training"):
         launcher.resume(second)
     end(second)
@@ -121,48 +109,42 @@ def test_a_resumed_run_waits_where_the_device_is_taken(outputs: Path) -> None:
     wait_until(lambda: first.status().state == "running")
     assert first.status().attempt == 2
     assert not first.stop_requested
-    end(first)
 
 
-# requests
+def test_a_repeated_request_is_the_same_run_whatever_became_of_it(outputs):
+    def start(request, does="finish"):
+        return launcher.start(small_config(does), outputs, request=Request(*request))
 
-
-def test_a_repeated_request_is_the_same_run_whatever_became_of_it(outputs: Path) -> None:
-    first, process = launcher.start(small_config("wait"), outputs, request=Request("click-1"))
+    first, process = start(["click-1"], "wait")
     assert process is not None
-    again = launcher.start(small_config("other"), outputs, request=Request("click-1"))
+    again = start(["click-1"], "other")
     assert (again.run.id, again.process) == (first.id, None)
     end(first)
-    assert launcher.start(small_config(), outputs, request=Request("click-1")).run.status().state == "stopped"
-    assert launcher.start(small_config(), outputs, request=Request("click-2")).run.id != first.id
-    assert launcher.start(small_config(), outputs, request=Request()).run.id != first.id
-
-
-def test_a_request_whose_run_lies_in_the_bin_is_refused(outputs: Path, holder: RunDirectory) -> None:
-    run = launcher.start(small_config(), outputs, request=Request("click")).run
-    launcher.stop(run)
-    history.delete_run(run)
+    assert start(["click-1"]).run.status().state == "stopped"
+    assert start(["click-2"]).run.id != first.id
+    assert start([]).run.id != first.id
+    history.delete_run(first)
     with pytest.raises(RunNotFound, match="has been deleted"):
-        launcher.start(small_config(), outputs, request=Request("click"))
+        start(["click-1"])
     history.empty_bin(outputs)
-    assert launcher.start(small_config(), outputs, request=Request("click")).run.path.exists()
+    assert start(["click-1"]).run.path.exists()
 
 
-def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs: Path) -> None:
+def test_what_is_kept_of_a_request_is_no_secret_and_no_path(outputs):
     request_id, visitor = "../../etc/passwd\x00\ud800", "visitor \ud800\n"
     run = launcher.start(small_config(), outputs, request=Request(request_id, visitor, "space")).run
-    kept = json.loads(run.request_path.read_text())
-    assert set(kept) == {"key", "id", "visitor", "mode", "created_at", "slot"}
-    assert len(kept["id"]) == 64
-    assert (kept["visitor"], kept["mode"], kept["slot"]) == (visitor, "space", queue.slot_of(small_config()))
+    record = json.loads(run.request_path.read_text())
+    assert set(record) == {"key", "id", "visitor", "mode", "created_at", "slot"}
+    assert len(record["id"]) == 64
+    assert (record["visitor"], record["mode"], record["slot"]) == (visitor, "space", queue.slot_of(small_config()))
     everything = b"".join(path.read_bytes() for path in run.path.rglob("*") if path.is_file())
     assert b"passwd" not in everything
 
 
-GPUS = [
-    *(devices.Device(f"cuda:{number}", "a GPU", 1, 1) for number in range(4)),
-    devices.Device("cpu", "Processor", 1, 1),
-]
+@pytest.fixture
+def four_gpus(monkeypatch):
+    gpus = [devices.Device(f"cuda:{number}", "a GPU", 1, 1) for number in range(4)]
+    monkeypatch.setattr(devices, "available", lambda: [*gpus, devices.Device("cpu", "Processor", 1, 1)])
 
 
 @pytest.mark.parametrize(
@@ -177,26 +159,19 @@ GPUS = [
         ("cpu", 2, "cpu"),
     ],
 )
-def test_a_slot_names_the_devices_that_the_configuration_means(
-    monkeypatch: pytest.MonkeyPatch, device: str, ranks: int, slot: str
-) -> None:
-    monkeypatch.setattr(devices, "available", lambda: GPUS)
+def test_a_slot_names_the_devices_that_the_configuration_means(four_gpus, device, ranks, slot):
     assert queue.slot_of(small_config(device=device, ranks=ranks)) == slot
 
 
-def test_a_run_waits_for_all_its_devices_and_is_not_overtaken_for_one_of_them(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(devices, "available", lambda: GPUS)
-    first = launcher.start(small_config("wait", device="cuda:1"), outputs, "first").run
-    assert launcher.start(small_config("wait", device="cuda:0,1"), outputs, "both").process is None
-    assert launcher.start(small_config("wait", device="cuda:0"), outputs, "later").process is None
-    apart = launcher.start(small_config("wait", device="cuda:3"), outputs, "apart")
-    assert apart.process is not None
-    assert [queue.position(RunDirectory(outputs / name)) for name in ("both", "later")] == [1, 2]
+def test_a_run_waits_for_all_its_devices_and_is_not_overtaken_for_one_of_them(outputs, start, four_gpus):
+    first = start("first", "wait", device="cuda:1").run
+    both, later = start("both", "wait", device="cuda:0,1"), start("later", "wait", device="cuda:0")
+    assert both.process is later.process is None
+    assert start("apart", "wait", device="cuda:3").process is not None
+    assert [queue.position(item.run) for item in (both, later)] == [1, 2]
     assert launcher.start_waiting(outputs) == []
     end(first)
     assert [run.id for run in launcher.start_waiting(outputs)] == ["both"]
     assert queue.waiting(outputs) == ["later"]
-    end(RunDirectory(outputs / "both"))
+    end(both.run)
     assert [run.id for run in launcher.start_waiting(outputs)] == ["later"]

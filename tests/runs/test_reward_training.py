@@ -1,9 +1,5 @@
 """Trainings of reward models are started, found and deleted; with a fake worker, which the real launcher starts."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from playground.config import RUN_ID, RewardTrainingConfig
@@ -14,20 +10,17 @@ from playground.setup import catalog
 from tests.reward_tools import finished
 from tests.support import small_config, wait_until
 
-
-@pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
+pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
-def start(outputs: Path, name: str, replace: bool = False) -> RewardTraining:
+def start(outputs, name, replace=False):
     training, process = reward_models.start(RewardTrainingConfig(name=name), outputs, replace)
     if name != "wait":
         process.wait(timeout=120)
     return training
 
 
-def test_a_training_ends_as_a_reward_model_that_is_offered(outputs: Path, fake: None) -> None:
+def test_a_training_ends_as_a_reward_model_that_is_offered(outputs):
     training = start(outputs, "finish")
     assert training.folder == outputs / "reward-models" / "finish"
     assert training.status().state == "finished"
@@ -38,55 +31,47 @@ def test_a_training_ends_as_a_reward_model_that_is_offered(outputs: Path, fake: 
     assert [item.id for item in reward_models.trainings(outputs)] == ["finish"]
 
 
-def test_one_training_at_a_time_and_beside_a_run(outputs: Path, fake: None, fake_worker: None) -> None:
-    run, _ = launcher.start(small_config("wait"), outputs, "run")
+def test_one_training_at_a_time_and_beside_a_run(outputs):
+    launcher.start(small_config("wait"), outputs, "run")
     first = start(outputs, "wait")
     wait_until(lambda: first.status().state == "running")
     assert reward_models.living(outputs) is not None
-    assert [one.id for one in launcher.living_runs(outputs)] == ["run"]
+    assert [run.id for run in launcher.living_runs(outputs)] == ["run"]
     with pytest.raises(RunBusy, match="The reward model `wait` is in training"):
         start(outputs, "finish")
     with pytest.raises(RunBusy, match="still in training"):
         reward_models.delete(first)
     first.request_stop()
-    run.request_stop()
     wait_until(lambda: first.status().ended and not first.is_alive())
     assert first.status().state == "stopped"
     assert first.card() is None
     start(outputs, "finish")
 
 
-def test_a_reward_model_is_replaced_only_when_asked_to(outputs: Path, fake: None) -> None:
-    first = finished(outputs, "mine")
-    (first.folder / "old.txt").touch()
+def test_a_reward_model_is_replaced_only_when_asked_to_and_not_lost_when_its_successor_fails(outputs):
+    with_card = finished(outputs, "mine")
+    (with_card.folder / "old.txt").touch()
     with pytest.raises(RunExists, match="There is already a reward model `mine`"):
         start(outputs, "mine")
-    assert (first.folder / "old.txt").exists()
+    assert (with_card.folder / "old.txt").exists()
     start(outputs, "mine", replace=True)
-    assert not (first.folder / "old.txt").exists()
+    assert not (with_card.folder / "old.txt").exists()
     assert (outputs / "reward-models" / "mine-before" / "old.txt").exists()
-    start(outputs, "fail")
-    assert start(outputs, "fail").status().state == "failed"  # what did not end well gives its name away
-
-
-def test_a_reward_model_is_not_lost_when_the_one_that_replaces_it_fails(outputs: Path, fake: None) -> None:
     for number in range(3):
-        first = finished(outputs, "fail")
-        (first.folder / f"{number}.txt").touch()
+        (finished(outputs, "fail").folder / f"{number}.txt").touch()
         failed = start(outputs, "fail", replace=True)
         assert failed.status().state == "failed"
         assert failed.card() is None
+        assert start(outputs, "fail").status().state == "failed"  # what did not end well gives its name away
         reward_models.delete(failed)
-    kept = [
-        catalog.reward_model_folder(name, outputs=outputs) for name in ("fail-before", "fail-before-2", "fail-before-3")
-    ]
-    assert [(folder / f"{number}.txt").exists() for number, folder in enumerate(kept)] == [True] * 3
+    for number, name in enumerate(("fail-before", "fail-before-2", "fail-before-3")):
+        assert (catalog.reward_model_folder(name, outputs=outputs) / f"{number}.txt").exists()
     long = reward_models.name_before(RewardTraining(outputs / "reward-models" / ("long" * 15)))
     assert RUN_ID.fullmatch(long)
     assert long.endswith("longl-before")
 
 
-def test_a_folder_of_other_contents_is_left_alone(outputs: Path, fake: None) -> None:
+def test_a_folder_of_other_contents_is_left_alone(outputs):
     (outputs / "reward-models" / "mine").mkdir(parents=True)
     (outputs / "reward-models" / "mine" / "model.safetensors").touch()
     with pytest.raises(RunExists, match="was not made by a training"):

@@ -1,13 +1,8 @@
 """Runs get the end that they have had: written once, under the worker's lock, and never for one that lives."""
 
-from __future__ import annotations
-
 import signal
-import subprocess
 import threading
 import time
-from pathlib import Path
-from typing import IO, Any
 
 import psutil
 import pytest
@@ -22,7 +17,7 @@ from playground.runs.supervisor import Supervisor, SupervisorThread
 from tests.support import at_once, small_config, wait_until
 
 
-def lost_run(outputs: Path, name: str = "lost", **status: object) -> RunDirectory:
+def lost_run(outputs, name="lost", **status):
     """A run whose status says that it trains, and whose worker is not there."""
     run = RunDirectory.create(outputs, small_config(), name)
     now = time.time()
@@ -32,26 +27,12 @@ def lost_run(outputs: Path, name: str = "lost", **status: object) -> RunDirector
     return run
 
 
-def states(run: RunDirectory) -> list[str]:
+def states(run):
     return [event.data["state"] for event in run.events()]
 
 
-@pytest.fixture
-def deaf(outputs: Path, fake_worker: None) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
-    """A run at work, and its worker, which is a child of this process."""
-    run, process = launcher.start(small_config("deaf"), outputs)
-    assert process is not None
-    wait_until(lambda: run.status().state == "running")
-    return run, process
-
-
-def killed(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait(timeout=120)  # it lets go of the lock a moment before its exit code can be fetched
-
-
 @pytest.mark.parametrize("state", ["starting", "running", "paused", "stopping"])
-def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> None:
+def test_a_run_without_a_worker_gets_its_end_once(outputs, state):
     run = lost_run(outputs, state=state)
     run.reserve_path.write_bytes(b"space")
     assert [ended.id for ended in Supervisor(outputs).end_the_dead()] == ["lost"]
@@ -65,7 +46,7 @@ def test_a_run_without_a_worker_gets_its_end_once(outputs: Path, state: str) -> 
     assert states(run) == ["interrupted"]
 
 
-def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker: None) -> None:
+def test_what_lives_has_ended_or_waits_is_left_alone(outputs, fake_worker):
     living, _ = launcher.start(small_config("wait"), outputs, "living")
     waiting, _ = launcher.start(small_config(), outputs, "waiting")
     ended = lost_run(outputs, "ended", state="failed", reason="bug", message="So it says.")
@@ -74,21 +55,16 @@ def test_what_lives_has_ended_or_waits_is_left_alone(outputs: Path, fake_worker:
     Supervisor(outputs).look()
     assert [run.status_path.read_bytes() for run in (living, waiting, ended)] == before
     assert waiting.queue_path.exists()
-    living.request_stop()
-    wait_until(lambda: living.status().state == "stopped")
 
 
-def test_a_run_that_ends_or_is_taken_between_the_look_and_the_lock_is_not_contradicted(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_ends_or_is_taken_between_the_look_and_the_lock_is_not_contradicted(outputs, monkeypatch):
     monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.05)
     run, take = lost_run(outputs), launcher.take
     lock = launcher.take_lock(run)
-    assert lock is not None
     assert not supervisor.end_if_dead(run, outputs)
     assert run.status_on_disk().state == "running"
 
-    def finish_first(file: IO[bytes]) -> None:
+    def finish_first(file):
         writer.write_end(run, run.status_on_disk(), "finished", "", "")
         lock.close()
         take(file)
@@ -99,15 +75,23 @@ def test_a_run_that_ends_or_is_taken_between_the_look_and_the_lock_is_not_contra
     assert states(run) == ["finished"]
 
 
-def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next_and_leaves_no_zombie(
-    outputs: Path, deaf: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, process = deaf
+@pytest.fixture
+def own_worker(monkeypatch):
+    """Workers by script are children of this process, which has to fetch their exit codes."""
+    monkeypatch.setattr(launcher, "WORKER_MODULE", "tests.fake_worker")
 
-    def dies_then(self: RunDirectory) -> bool:
-        alive = is_locked(self.lock_path)
+
+def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next_and_leaves_no_zombie(
+    outputs, own_worker, monkeypatch
+):
+    run, process = launcher.start(small_config("deaf"), outputs)
+    wait_until(lambda: run.status().state == "running")
+
+    def dies_then(run):
+        alive = is_locked(run.lock_path)
         if alive:
-            killed(process)
+            process.kill()
+            process.wait()  # it lets go of the lock a moment before its exit code can be fetched
         return alive
 
     monkeypatch.setattr(RunDirectory, "is_alive", dies_then)
@@ -120,61 +104,7 @@ def test_a_worker_that_dies_during_a_look_keeps_its_exit_code_for_the_next_and_l
     assert not psutil.pid_exists(process.pid)
 
 
-def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs: Path) -> None:
-    run = lost_run(outputs)
-    whole = '{"attempt": 1, "seq": 0, "time": 5, "kind": "state"}\n'
-    run.events_path.write_text(whole + '{"attempt": 1, "seq": 1, "time": 65, "kind"')
-    run.status_path.write_text('{"state": "runn')
-    keeper = Supervisor(outputs)
-    assert len(keeper.end_the_dead()) == 1
-    status = Status.model_validate_json(run.status_path.read_bytes())
-    assert (status.state, status.reason) == ("interrupted", "damaged")
-    assert [event.seq for event in run.events()] == [0, 1]  # the torn line is not glued to the new one
-    assert keeper.end_the_dead() == []
-    assert Supervisor(outputs).end_the_dead() == []
-    assert len(run.events()) == 2
-
-
-def test_several_who_look_at_once_write_one_end(outputs: Path) -> None:
-    runs = [lost_run(outputs, f"lost-{number}") for number in range(5)]
-    at_once(*[lambda: Supervisor(outputs).look()] * 8)
-    assert [states(run) for run in runs] == [["interrupted"]] * 5
-
-
-def test_an_end_that_could_not_be_written_is_written_once_there_is_room(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run, _, tries, clock, write = (
-        lost_run(outputs, "first"),
-        lost_run(outputs, "second"),
-        [0],
-        [1000.0],
-        writer.write_end,
-    )
-
-    def full_twice(ended: RunDirectory, *rest: Any) -> None:
-        tries[0] += ended.id == run.id
-        if ended.id == run.id and tries[0] < 3:
-            raise OSError(28, "No space left on device")
-        write(ended, *rest)
-
-    monkeypatch.setattr(writer, "write_end", full_twice)
-    monkeypatch.setattr(supervisor.time, "monotonic", lambda: clock[0])
-    keeper = Supervisor(outputs)
-    assert [ended.id for ended in keeper.end_the_dead()] == ["second"], "it costs no other run its end"
-    assert keeper.end_the_dead() == [] and tries[0] == 1, "not every second"
-    clock[0] += supervisor.RETRY_SECONDS
-    assert keeper.end_the_dead() == []
-    assert tries[0] == 2
-    clock[0] += supervisor.RETRY_SECONDS
-    assert [ended.id for ended in keeper.end_the_dead()] == [run.id]
-    assert capsys.readouterr().err.count("No space left on device") == 1, "said once"
-
-
-def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
+def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(outputs, own_worker):
     training, process = reward_models.start(RewardTrainingConfig(name="wait"), outputs)
     wait_until(lambda: training.status().state == "running")
     keeper = Supervisor(outputs)
@@ -187,37 +117,65 @@ def test_the_training_of_a_reward_model_gets_its_end_and_gives_its_place_away(
     assert process.returncode == -signal.SIGKILL  # fetched: no zombie
 
 
-@pytest.fixture
-def watch(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A supervisor that looks a hundred times a second."""
-    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
-    started: list[SupervisorThread] = []
-
-    def start(**options: Any) -> SupervisorThread:
-        started.append(SupervisorThread(outputs, **options))
-        started[-1].start()
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
-    assert "supervisor" not in [thread.name for thread in threading.enumerate()]
+def test_an_unreadable_status_is_written_anew_from_the_other_files(outputs):
+    run = lost_run(outputs)
+    whole = '{"attempt": 1, "seq": 0, "time": 5, "kind": "state"}\n'
+    run.events_path.write_text(whole + '{"attempt": 1, "seq": 1, "time": 65, "kind"')
+    run.status_path.write_text('{"state": "runn')
+    assert len(Supervisor(outputs).end_the_dead()) == 1
+    status = Status.model_validate_json(run.status_path.read_bytes())
+    assert (status.state, status.reason) == ("interrupted", "damaged")
+    assert [event.seq for event in run.events()] == [0, 1]  # the torn line is not glued to the new one
+    assert Supervisor(outputs).end_the_dead() == []
+    assert len(run.events()) == 2
 
 
-def test_the_watch_outlives_whatever_a_look_or_a_chore_raises(
-    watch: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    calls: list[str] = []
+def test_several_who_look_at_once_write_one_end(outputs):
+    runs = [lost_run(outputs, f"lost-{number}") for number in range(5)]
+    at_once(*[lambda: Supervisor(outputs).look()] * 8)
+    assert [states(run) for run in runs] == [["interrupted"]] * 5
 
-    def broken(name: str) -> Any:
-        def function(*_: object) -> None:
+
+def test_an_end_that_could_not_be_written_is_written_once_there_is_room(outputs, monkeypatch, capsys):
+    run, _ = lost_run(outputs, "first"), lost_run(outputs, "second")
+    write, tries, clock = writer.write_end, [], [1000.0]
+
+    def full_twice(ended, *rest):
+        if ended.id == run.id:
+            tries.append(clock[0])
+            if len(tries) < 3:
+                raise OSError(28, "No space left on device")
+        write(ended, *rest)
+
+    monkeypatch.setattr(writer, "write_end", full_twice)
+    monkeypatch.setattr(supervisor.time, "monotonic", lambda: clock[0])
+    keeper = Supervisor(outputs)
+    assert [ended.id for ended in keeper.end_the_dead()] == ["second"], "it costs no other run its end"
+    assert keeper.end_the_dead() == []
+    assert tries == [1000.0], "not every second"
+    clock[0] += supervisor.RETRY_SECONDS
+    assert keeper.end_the_dead() == []
+    clock[0] += supervisor.RETRY_SECONDS
+    assert [ended.id for ended in keeper.end_the_dead()] == [run.id]
+    assert capsys.readouterr().err.count("No space left on device") == 1, "said once"
+
+
+def test_the_watch_outlives_whatever_a_look_or_a_chore_raises(outputs, monkeypatch, capsys):
+    calls = []
+
+    def broken(name):
+        def function(*_):
             calls.append(name)
             raise KeyError(name)
 
         return function
 
+    monkeypatch.setattr(supervisor, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(Supervisor, "end_the_dead", broken("dead"))
     monkeypatch.setattr(launcher, "start_waiting", broken("queue"))
-    watch(chores=[broken("chore"), lambda: calls.append("next chore")])
+    watch = SupervisorThread(outputs, chores=[broken("chore"), lambda: calls.append("next chore")])
+    watch.start()
     wait_until(lambda: min(map(calls.count, ("dead", "queue", "chore", "next chore"))) > 2)
+    watch.close()
     assert "KeyError('dead')" in capsys.readouterr().err
+    assert "supervisor" not in [thread.name for thread in threading.enumerate()]

@@ -1,12 +1,7 @@
 """One real update before a run: its figures, that nothing else of it stays, and every way in which it can end."""
 
-from __future__ import annotations
-
 import os
 import subprocess
-import sys
-from pathlib import Path
-from typing import IO
 
 import pytest
 
@@ -14,10 +9,11 @@ from playground.errors import RunBusy
 from playground.runs import history, launcher, queue, trial
 from playground.runs.folder import heartbeat
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
 from playground.runs.supervisor import Supervisor
 from playground.setup import estimates
-from tests.forking import Forker
-from tests.support import PROJECT, has_ended, kill_worker, small_config, wait_until
+from tests.runs.test_half_made import idle
+from tests.support import has_ended, kill_worker, small_config, wait_until
 
 QUICK = {
     "model": {"source": "pocket-1m"},
@@ -26,67 +22,58 @@ QUICK = {
 }
 
 
-def silent(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
-    """A worker that holds the lock and does nothing else."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(lock.fileno(),), start_new_session=True
-    )
-    launcher.name_worker(run, process.pid)
-    return process
+@pytest.fixture
+def asking(outputs):
+    """A trial under way."""
+    steps = trial.make(small_config(), outputs, idle)
+    assert next(steps)["state"] == "asking"
+    yield steps
+    steps.close()
 
 
-def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs: Path, forker: Forker) -> None:
+def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs, forker):
     config = small_config("mine", **QUICK)
     steps = trial.make(config, outputs, forker.spawn)
-    first = next(steps)
-    assert first["state"] == "asking"
+    assert next(steps)["state"] == "asking"
     assert RunDirectory(outputs / launcher.TRIAL).is_alive()
     assert history.list_runs(outputs) == []
     assert launcher.living_runs(outputs) == []
-    *_, found = steps
-    assert found["state"] == "done"
-    assert 1 <= found["updates"] < 30
-    assert 0 < found["seconds_per_update"] < 60
-    assert 0.1 < found["memory_gb"] < 3
-    assert found["seconds"][0] < 30 * found["seconds_per_update"] * 2
-    assert found["verdict"] == "fits"
-    assert found["advice"] == ""
-    assert found["better"] is None
+    *_, answer = steps
+    assert answer["state"] == "done"
+    assert 1 <= answer["updates"] < 30
+    assert 0 < answer["seconds_per_update"] < 60
+    assert 0.1 < answer["memory_gb"] < 3
+    assert answer["seconds"][0] < 30 * answer["seconds_per_update"] * 2
+    assert (answer["verdict"], answer["advice"], answer["better"]) == ("fits", "", None)
     assert not (outputs / launcher.TRIAL).exists()
     assert history.list_runs(outputs) == []
-    known = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
-    assert known.measured
-    assert known.total == pytest.approx(found["memory_gb"] * 1e9)
-    assert known.seconds == pytest.approx(found["seconds"])
+    same = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
+    assert same.measured
+    assert same.total == pytest.approx(answer["memory_gb"] * 1e9)
+    assert same.seconds == pytest.approx(answer["seconds"])
     other = small_config("mine", **{**QUICK, "sampling": {"max_new_tokens": 8}})
-    again = estimates.estimate(other, outputs, finished=history.finished_runs(outputs))
-    assert not again.measured
-    assert again.seconds
+    estimated = estimates.estimate(other, outputs, finished=history.finished_runs(outputs))
+    assert not estimated.measured
+    assert estimated.seconds
 
 
-def later(run: RunDirectory) -> None:
+def later(run):
     """Let the time go by in which a maker may still read what a trial came to."""
     os.utime(run.path, (1, 1))
 
 
 @pytest.mark.parametrize("name", ["listening", "deaf-loading"])
-def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: str) -> None:
-    script = (
-        "import sys; from pathlib import Path\n"
-        "from playground.runs import trial; from playground.runs import launcher\n"
-        "from tests.support import small_config\n"
-        "launcher.WORKER_MODULE = 'tests.faults.scripted_worker'\n"
-        "for step in trial.make(small_config(sys.argv[2]), Path(sys.argv[1])): pass\n"
-    )
+def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs, scripted, name):
     run = RunDirectory(outputs / launcher.TRIAL)
-    with subprocess.Popen([sys.executable, "-c", script, str(outputs), name], cwd=PROJECT) as maker:
-        wait_until(lambda: run.path.exists() and heartbeat.read(run.path))
-        later(run)
-        Supervisor(outputs).look()
-        pid = run.status().pid
-        assert not has_ended(pid), "it is being made"
-        maker.kill()
-    wait_until(lambda: has_ended(pid), 15)
+    arguments = ["tests.faults.scripted_worker", str(outputs), name, "trial"]
+    maker = scripted.fork("tests.faults.driver", arguments, os.environ, output=1)
+    wait_until(lambda: run.path.exists() and heartbeat.read(run.path))
+    later(run)
+    Supervisor(outputs).look()
+    pid = run.status().pid
+    assert not has_ended(pid), "it is being made"
+    maker.kill()
+    wait_until(lambda: has_ended(pid))
     Supervisor(outputs).look()
     assert run.path.exists(), "its maker could be reading it"
     later(run)
@@ -94,9 +81,9 @@ def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs: Path, name: st
     assert not run.path.exists()
 
 
-def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs: Path) -> None:
+def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs):
     config = small_config("mine", ppo={"num_updates": 200}, max_minutes=10_000)
-    steps = trial.make(config, outputs, silent)
+    steps = trial.make(config, outputs, idle)
     next(steps)
     tried = RunDirectory(outputs / launcher.TRIAL).config()
     assert tried.ppo.num_updates == 3
@@ -107,59 +94,47 @@ def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs: Path)
 
 
 @pytest.mark.parametrize("way", ["start", "queue"])
-def test_to_begin_to_train_ends_the_trial(outputs: Path, fake_worker: None, way: str) -> None:
-    steps = trial.make(small_config(), outputs, silent)
-    next(steps)
+def test_to_begin_to_train_ends_the_trial(outputs, asking, fake_worker, way):
     if way == "queue":
-        waiting = RunDirectory.create(outputs, small_config("wait"), "waiting")
-        queue.enter(waiting, "cpu", attempt=1)
+        queue.enter(RunDirectory.create(outputs, small_config("wait"), "waiting"), "cpu", attempt=1)
         (run,) = launcher.start_waiting(outputs)
     else:
         run = launcher.start(small_config("wait"), outputs, "new").run
     assert not RunDirectory(outputs / launcher.TRIAL).is_alive()
     assert run.is_alive()
-    *_, found = steps
-    assert (found["state"], found["message"]) == ("stopped", trial.ENDED)
-    kill_worker(run)
+    *_, answer = asking
+    assert (answer["state"], answer["message"]) == ("stopped", trial.ENDED)
 
 
-def test_only_one_trial_and_none_beside_a_run(outputs: Path, fake_worker: None) -> None:
-    steps = trial.make(small_config(), outputs, silent)
-    next(steps)
+def test_only_one_trial_and_none_beside_a_run(outputs, asking, fake_worker):
     with pytest.raises(RunBusy, match="Another trial"):
-        next(trial.make(small_config(), outputs, silent))
-    steps.close()
+        next(trial.make(small_config(), outputs, idle))
+    asking.close()
     run, _ = launcher.start(small_config("wait"), outputs, "trains")
     with pytest.raises(RunBusy, match="A run trains or waits on"):
-        next(trial.make(small_config(), outputs, silent))
+        next(trial.make(small_config(), outputs, idle))
     kill_worker(run)
     wait_until(lambda: not run.is_alive())
     (outputs / launcher.TRIAL).mkdir()  # of a server that died in the middle of one
-    steps = trial.make(small_config(), outputs, silent)
+    steps = trial.make(small_config(), outputs, idle)
     assert next(steps)["state"] == "asking"
     steps.close()
 
 
-@pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("RunWriter(run, 3).finish('failed', 'out_of_memory', 'Out of memory. Halve the batch.')", "Halve"),
-        ("print('last words', flush=True); os._exit(9)", "It said: last words"),
-    ],
-)
-def test_a_worker_that_fails_or_dies_says_why(outputs: Path, script: str, words: str) -> None:
-    def spawn(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
-        setup = (
-            "import os\n"
-            "from playground.runs.folder.directory import RunDirectory\n"
-            "from playground.runs.folder.writer import RunWriter\n"
-            f"run = RunDirectory({str(run.path)!r})\n"
-        )
-        with open(run.log_path, "wb") as log:
-            return subprocess.Popen([sys.executable, "-c", setup + script], pass_fds=(lock.fileno(),), stdout=log)
+def fails(run, lock):
+    RunWriter(run, 3).finish("failed", "out_of_memory", "Out of memory. Halve the batch.")
+    return idle(run, lock)
 
-    *_, found = trial.make(small_config(), outputs, spawn)
-    assert found["state"] == "failed"
-    assert words in found["message"]
+
+def dies(run, lock):
+    with open(run.log_path, "wb") as log:
+        return subprocess.Popen(["sh", "-c", "echo last words; exit 9"], pass_fds=(lock.fileno(),), stdout=log)
+
+
+@pytest.mark.parametrize(("spawn", "words"), [(fails, "Halve"), (dies, "It said: last words")])
+def test_a_worker_that_fails_or_dies_says_why(outputs, spawn, words):
+    *_, answer = trial.make(small_config(), outputs, spawn)
+    assert answer["state"] == "failed"
+    assert words in answer["message"]
     assert not (outputs / launcher.TRIAL).exists()
     assert trial.timed(outputs) == []

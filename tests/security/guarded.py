@@ -1,11 +1,8 @@
-"""A process that hangs in a stranger's program, for the tests of `training.models.time_limit`: `python -m ... KIND
-[RUN_DIR]`.
+"""A process that hangs in a stranger's program: `python -m tests.security.guarded KIND [RUN_DIR]`.
 
 What it hangs in: `number`, a product of huge numbers, which keeps Python's own lock so that no thread and no signal
 handler runs; `loop`, a loop of Python; `memory`, which takes 2 GB; `nothing`, which comes to an end.
 """
-
-from __future__ import annotations
 
 import sys
 import time
@@ -19,7 +16,7 @@ from playground.training.models import time_limit
 
 SECONDS = 0.7
 MORE_BYTES = 300_000_000
-PATIENT_SECONDS = 50.0  # for what is not noticed by its time
+PATIENT_SECONDS = 300.0  # for what is not noticed by its time
 REFUSED = 7
 
 
@@ -29,20 +26,17 @@ def hang(kind: str) -> None:
     while kind == "loop":
         pass
     if kind == "memory":
-        held = [bytearray(20_000_000) for _ in range(100)]
-        print(len(held), file=sys.stderr)
+        print(len([bytearray(20_000_000) for _ in range(100)]), file=sys.stderr)
 
 
 def main(kind: str, folder: str | None = None) -> int:
-    seconds = PATIENT_SECONDS if kind == "memory" else SECONDS
     if folder is not None:
         run = RunDirectory.open(Path(folder))
         lock = take_lock(run)
         assert lock is not None
-        writer = RunWriter(run, 3)
-        writer.set_status(phase="loading the model")
+        RunWriter(run, 3).set_status(phase="loading the model")
     time_limit.MORE_BYTES = MORE_BYTES
-    time_limit.begin(seconds)
+    time_limit.begin(PATIENT_SECONDS if kind == "memory" else SECONDS)
     try:
         with time_limit.limited("Cannot load the tokenizer in some/folder"):
             hang(kind)
@@ -51,8 +45,7 @@ def main(kind: str, folder: str | None = None) -> int:
         return REFUSED
     if kind == "nothing":
         time.sleep(2 * SECONDS)  # longer than the limit, which is over
-        held = bytearray(2 * MORE_BYTES)
-        print(len(held), file=sys.stderr)
+        print(len(bytearray(2 * MORE_BYTES)), file=sys.stderr)
     return 0
 
 

@@ -1,30 +1,42 @@
-"""Model folders that a stranger might hand over: each a shipped model with one thing changed, and what must be said.
+"""Model folders that a stranger might hand over: a shipped model with one thing changed, by data/hostile_models.yaml.
 
 Everything that could run leaves a mark: the canary file of the folder's own name beside it.
 """
-
-from __future__ import annotations
 
 import json
 import os
 import pickle
 import shutil
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 from playground.setup import catalog
+from tests.security import table
 
 SOURCE = catalog.POCKET_MODELS / "pocket-1m"
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 
 
-class Hostile:
+class Hostile(NamedTuple):
     """One folder: words that its refusal has (a file or a field), and what is done to a copy of a good one."""
 
-    def __init__(self, name: str, words: str, change: Callable[..., Any], *given: Any, **fields: Any) -> None:
-        self.name, self.words, self.change, self.given, self.fields = name, words, change, given, fields
+    name: str
+    words: str = ""
+    change: Callable[..., Any] = lambda folder: None
+    given: tuple[Any, ...] = ()
+    fields: Mapping[str, Any] = MappingProxyType({})
+
+    @classmethod
+    def of_table(cls, kind: str) -> tuple[Self, ...]:
+        """Those of one kind, a change of the configuration where nothing else is named."""
+        rows = table("hostile_models")[kind]
+        for row in rows:
+            row["change"] = globals()[row.get("change", "in_json")]
+            row["given"] = tuple(row.get("given", [CONFIG] if row["change"] is in_json else []))
+        return tuple(cls(**row) for row in rows)
 
 
 class Mark:
@@ -59,10 +71,6 @@ def in_json(folder: Path, name: str, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def put(folder: Path, name: str, data: bytes | str) -> None:
-    (folder / name).write_bytes(data.encode() if isinstance(data, str) else data)
-
-
 def only_pickle(folder: Path, name: str) -> None:
     (folder / WEIGHTS).unlink()
     (folder / name).write_bytes(poison(folder))
@@ -73,8 +81,8 @@ def poisoned(folder: Path) -> None:
     (folder / WEIGHTS).write_bytes(poison(folder))
 
 
-def header_only(folder: Path, length: int, text: bytes) -> None:
-    (folder / WEIGHTS).write_bytes(struct.pack("<Q", length) + text)
+def header_only(folder: Path, length: int, text: str) -> None:
+    (folder / WEIGHTS).write_bytes(struct.pack("<Q", length) + text.encode())
 
 
 def index(folder: Path, *names: str) -> None:
@@ -83,18 +91,19 @@ def index(folder: Path, *names: str) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
 
 
-def header(folder: Path, edit: Callable[[dict[str, Any]], None], tail: bytes = b"") -> None:
+def longer(folder: Path, text: str) -> None:
+    with open(folder / WEIGHTS, "ab") as file:
+        file.write(text.encode())
+
+
+def first_weight(folder: Path, **entry: Any) -> None:
     """The same weights under another header."""
     data = (folder / WEIGHTS).read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
     facts = json.loads(data[8 : 8 + length])
-    edit(facts)
+    next(weight for name, weight in facts.items() if name != "__metadata__").update(entry)
     text = json.dumps(facts).encode()
-    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :] + tail)
-
-
-def first_weight(folder: Path, **entry: Any) -> None:
-    header(folder, lambda facts: next(one for name, one in facts.items() if name != "__metadata__").update(entry))
+    (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
 
 
 def linked(folder: Path, name: str, target: str) -> None:
@@ -109,7 +118,7 @@ def fifo(folder: Path, name: str) -> None:
 
 
 def large(folder: Path, name: str, megabytes: int) -> None:
-    os.truncate(folder / name, 0) if (folder / name).exists() else (folder / name).touch()
+    (folder / name).write_bytes(b"")
     os.truncate(folder / name, megabytes * 1_000_000)  # sparse: no room, no time
 
 
@@ -135,68 +144,18 @@ def doubled(folder: Path) -> None:
     (folder / CONFIG).write_text(text.replace("{", '{"model_type": "gpt2", ', 1))
 
 
-def in_tokenizer(folder: Path, edit: Callable[[dict[str, Any]], Any]) -> None:
+def nested(folder: Path, name: str, depth: int) -> None:
+    (folder / name).write_text('{"x": ' + "[" * depth + "]" * depth + "}")
+
+
+def junk(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"\xff" * 1000)
+
+
+def in_tokenizer(folder: Path, part: str = "", **changes: Any) -> None:
     facts = json.loads((folder / "tokenizer.json").read_text())
-    edit(facts)
+    (facts[part] if part else facts).update(changes)
     (folder / "tokenizer.json").write_text(json.dumps(facts))
 
 
-FOLDERS = (
-    Hostile("bin-only", "pytorch_model.bin", only_pickle, "pytorch_model.bin"),
-    Hostile("pickle-renamed", "no safetensors", poisoned),
-    Hostile("header-too-long", "header is larger than 10 MB", header_only, 2**62, b"{}"),
-    Hostile("header-beyond-file", "invalid header length", header_only, 10**6, b"{}"),
-    Hostile("header-empty", "names no weights", header_only, 2, b"{}"),
-    Hostile("unknown-dtype", "invalid JSON", first_weight, dtype="PY"),
-    Hostile("longer-file", "not fully covered", header, lambda facts: None, b"more"),
-    Hostile("shard-above", "model.safetensors.index.json", index, "../{parent}.safetensors"),
-    Hostile("shard-missing", "1.safetensors", index, "1.safetensors", "2.safetensors"),
-    Hostile("linked-weights", "link that leads out", linked, WEIGHTS, "{elsewhere}"),
-    Hostile("linked-config", "link that leads out", linked, CONFIG, "/etc/passwd"),
-    Hostile("pipe-weights", "not an ordinary file", fifo, WEIGHTS),
-    Hostile("config-200-mb", "larger than 10 MB", large, CONFIG, 200),
-    Hostile("template-2-mb", "larger than 1 MB", large, "chat_template.jinja", 2),
-    Hostile("adapter-pickle", "adapter_model.bin", adapter, "adapter_model.bin"),
-    Hostile("adapter-base-above", "../../../../etc", adapter, base_model_name_or_path="../../../../etc"),
-    Hostile("adapter-base-itself", "too many others", adapter, base_model_name_or_path="{folder}"),
-    Hostile("adapter-auto-mapping", "auto_mapping", adapter, auto_mapping={"parent_library": "antigravity"}),
-    Hostile("adapter-regex", "target_modules", adapter, target_modules="(a+)+$"),
-    Hostile("adapter-rank", "r: 1000000000", adapter, r=10**9),
-    Hostile("adapter-not-lora", "XLORA", adapter, peft_type="XLORA"),
-    Hostile("adapter-and-model", "adapter_config.json", whole_and_adapter),
-)
-
-CONFIGS = (
-    Hostile("auto-map", "auto_map", in_json, CONFIG, auto_map={"AutoModelForCausalLM": "evil.Model"}),
-    Hostile("auto-map-tokenizer", "auto_map", in_json, "tokenizer_config.json", auto_map={"AutoTokenizer": ["evil.T"]}),
-    Hostile("trust", "trust_remote_code", in_json, CONFIG, inner={"trust_remote_code": True}),
-    Hostile("attention-nested", "attn_implementation", in_json, CONFIG, sub={"attn_implementation": {"": "evil/k"}}),
-    *(
-        Hostile(name, name, in_json, CONFIG, **{name: "evil/kernel"})
-        for name in ("_attn_implementation", "_experts_implementation", "transformers_weights", "model_type", "dtype")
-    ),
-    *(
-        Hostile(f"hidden-{value}", "hidden_size", in_json, CONFIG, hidden_size=value)
-        for value in ("evil", 10**30, float("nan"))
-    ),
-    Hostile("type-list", "architecture that is not supported", in_json, CONFIG, model_type=["llama"]),
-    Hostile("layers-huge", "layers", in_json, CONFIG, num_hidden_layers=10**8),
-    Hostile("layers-more", "400 layers", in_json, CONFIG, num_hidden_layers=400),
-    Hostile("labels-huge", "labels", in_json, CONFIG, num_labels=10**9),
-    Hostile("quantized", "quantized", in_json, CONFIG, quantization_config={"quant_method": "evil"}),
-    Hostile("quite-deep", "deeper than", put, CONFIG, '{"x": ' + "[" * 300 + "]" * 300 + "}"),
-    Hostile("doubled", "`model_type` twice", doubled),
-    Hostile("tokenizer-class", "EvilT", in_json, "tokenizer_config.json", tokenizer_class="EvilT"),
-)
-CUSTOM = {"type": "Custom", "class": "os"}
-LATE = (  # nothing but the libraries can tell; each is one sentence when it is loaded
-    Hostile("tokenizer-type", "tokenizer", in_tokenizer, lambda facts: facts["model"].update(type="Evil")),
-    Hostile("tokenizer-custom", "tokenizer", in_tokenizer, lambda facts: facts.update(pre_tokenizer=CUSTOM)),
-    Hostile("tokenizer-junk", "tokenizer", put, "tokenizer.json", b"\xff" * 1000),
-    Hostile("tokenizer-deep", "tokenizer", put, "tokenizer.json", "[" * 100_000),
-    Hostile("types-huge", "model", in_json, CONFIG, model_type="llama", rope_parameters={"rope_type": "evil"}),
-    Hostile("hidden-huge", "weights", in_json, CONFIG, hidden_size=999_999_999),
-    Hostile("vocabulary-huge", "weights", in_json, CONFIG, vocab_size=900_000_000),
-    Hostile("contradiction", "weights", in_json, CONFIG, model_type="gpt2"),
-    Hostile("feed-forward-huge", "weights", in_json, CONFIG, intermediate_size=900_000_000),
-)
+FOLDERS, CONFIGS, LATE = (Hostile.of_table(kind) for kind in ("folders", "configurations", "late"))

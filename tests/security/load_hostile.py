@@ -4,8 +4,6 @@
 what an audit hook saw.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys
@@ -19,7 +17,7 @@ from playground.config import ModelReward
 from playground.errors import PlaygroundError
 from playground.models.weight_files import PICKLES
 from playground.training.models import loading
-from playground.training.rewards import score_models as reward_loading
+from playground.training.rewards import score_models
 
 SUSPECT = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
 SUSPECT += ("pickle.find_class",)
@@ -39,21 +37,21 @@ def main(folders: list[str]) -> None:
             seen.append(f"import {arguments[0]}")
 
     sys.addaudithook(hook)
-    cpu = torch.device("cpu")
-    found: dict[str, Any] = {}
+    cpu, answers = torch.device("cpu"), {}
     for folder in folders:
         for kind in ("policy", "reward"):
             seen.clear()
-            clock, sentence = time.monotonic(), ""
+            clock, sentence = time.process_time(), ""
             try:
                 if kind == "policy":
                     loading.load(Path(folder), cpu)
                 else:
-                    reward_loading.load(ModelReward(source=folder), cpu)
+                    score_models.load(ModelReward(source=folder), cpu)
             except PlaygroundError as error:
                 sentence = str(error)
-            found[f"{kind} {folder}"] = {"sentence": sentence, "seconds": time.monotonic() - clock, "seen": list(seen)}
-    print(json.dumps(found))
+            seconds = time.process_time() - clock
+            answers[f"{kind} {folder}"] = {"sentence": sentence, "seconds": seconds, "seen": list(seen)}
+    print(json.dumps(answers))
 
 
 if __name__ == "__main__":

@@ -1,31 +1,31 @@
 """A real web process inside the test's own, in any mode, with a fake worker and a fake model service; and what a
 stranger can send to it without a browser."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
+from starlette.requests import Request
 
-from playground.runs import launcher
+from playground.runs import launcher, queue
 from playground.setup import catalog, limits
 from playground.ui import server
 from playground.ui.auth import access, incoming, middleware, visitors
-from playground.ui.auth.access import Action
 from playground.ui.train import form
+from tests.support import wait_until
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import free_port
 
 TOKEN = "canary-" + "t0ken" * 6
 SECONDS_PER_UPDATE = "0.3"
+PUBLIC = "93.184.216."  # of addresses that a proxy could tell
 
 
 class CountingService(fake_server.FakeService):
@@ -78,39 +78,68 @@ class Page(NamedTuple):
             item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is middleware.RequestMiddleware
         )
 
-    def client(self, **options: Any) -> httpx.Client:
-        """Somebody without cookies, who says, as a browser does, that a page of this server's asks. A connection is
-        used again for 2 s: the server closes it after 5."""
-        options["headers"] = {"Origin": self.url.rstrip("/"), **options.get("headers", {})}
-        return httpx.Client(base_url=self.url, timeout=60, limits=httpx.Limits(keepalive_expiry=2.0), **options)
+    @property
+    def service(self) -> CountingService:
+        """What answers questions about models."""
+        return self.running.demo.serving.service  # type: ignore[return-value]
 
-    def program(self, token: str = "", address: str = "") -> httpx.Client:
-        """A program that is no browser, with the host's token where one is given."""
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        headers |= {"X-Forwarded-For": address} if address else {}
-        return httpx.Client(base_url=self.url, timeout=60, headers=headers)
+    def client(self, address: str = "", headers: Mapping[str, str] | None = None, **options: Any) -> httpx.Client:
+        """Somebody without cookies, who says, as a browser does, that a page of this server's asks; behind an address,
+        as a proxy on this machine tells it."""
+        return self.program(address=address, headers={"Origin": self.url.rstrip("/"), **(headers or {})}, **options)
+
+    def program(
+        self, token: str = "", address: str = "", headers: Mapping[str, str] | None = None, **options: Any
+    ) -> httpx.Client:
+        """A program that is no browser, with the host's token where one is given. A connection is used again for 2 s:
+        the server closes it after 5."""
+        own = {"Authorization": f"Bearer {token}"} if token else {}
+        own |= {"X-Forwarded-For": address} if address else {}
+        kept = httpx.Limits(keepalive_expiry=2.0)
+        options |= {"headers": {**own, **(headers or {})}, "timeout": 300, "verify": False, "limits": kept}
+        return httpx.Client(base_url=self.url, **options)
 
     def host(self) -> httpx.Client:
         """Somebody who has opened the host's address."""
-        answer = httpx.get(self.url + "host", params={"token": TOKEN}, timeout=60)
+        with self.client() as knocking:
+            answer = knocking.get("host", params={"token": TOKEN})
         assert answer.status_code == 303
         assert answer.headers["location"] == "./"
         return self.client(cookies=answer.cookies)
 
     def visitor(self, address: str = "") -> httpx.Client:
-        """Somebody with a visitor's cookie of their own, behind an address (as a proxy on this machine tells it)."""
-        headers = {"X-Forwarded-For": address} if address else {}
-        return self.client(headers=headers, cookies={visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)})
+        """Somebody with a visitor's cookie of their own."""
+        return self.client(address, cookies={visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)})
+
+    def member(self, code: str, address: str = "") -> httpx.Client:
+        """Somebody who has joined the class."""
+        with self.client(address) as joining:
+            answer = joining.post("class/join", json={"code": code})
+        assert answer.json() == {"error": ""}
+        return self.client(address, cookies=answer.cookies)
 
     def tree(self) -> str:
         """A digest of everything in the outputs folder: names, sizes and contents."""
-        found = hashlib.sha256()
+        digest = hashlib.sha256()
         for path in sorted(set(self.outputs.rglob("*")) - set((self.outputs / incoming.FOLDER).rglob("*"))):
-            found.update(str(path.relative_to(self.outputs)).encode())
-            if path.is_file() and path.name != visitors.KEY_FILE:
+            digest.update(str(path.relative_to(self.outputs)).encode())
+            if path.is_file() and path.name != visitors.KEY_FILE and not path.name.endswith("-shm"):  # of SQLite, read
                 with contextlib.suppress(FileNotFoundError):
-                    found.update(path.read_bytes())
-        return found.hexdigest()
+                    digest.update(path.read_bytes())
+        return digest.hexdigest()
+
+    def alive(self) -> set[str]:
+        """The runs that train or wait."""
+        return {run.id for run in launcher.living_runs(self.outputs)} | set(queue.waiting(self.outputs))
+
+    @contextlib.contextmanager
+    def nothing_changes(self) -> Iterator[None]:
+        """Meanwhile: no file, no question to a model, no run."""
+        before, asked = self.tree(), list(self.service.asked)
+        yield
+        assert self.tree() == before
+        assert self.service.asked == asked
+        assert not self.alive()
 
     def functions(self) -> dict[int, Any]:
         """Every handler of Gradio's that runs Python, by its index."""
@@ -122,17 +151,17 @@ class Page(NamedTuple):
 
     def server_function(self, name: str) -> int:
         """The component that offers a function to its script."""
-        return next(number for number, found, _ in self.server_functions() if found == name)
+        return next(number for number, offered, _ in self.server_functions() if offered == name)
 
     def server_functions(self) -> list[tuple[int, str, Any]]:
         """Every function that a component offers to its script: component, name, function."""
-        found = []
+        functions = []
         for number, block in self.running.demo.blocks.items():
             for name in sorted({*dir(type(block)), *vars(block)}):
                 function = getattr(block, name, None)
                 if getattr(function, "_is_server_fn", False):
-                    found.append((number, name, function))
-        return found
+                    functions.append((number, name, function))
+        return functions
 
 
 @contextlib.contextmanager
@@ -158,53 +187,46 @@ def served(mode: str, outputs: Path, recorded: Path, share: bool = False, mcp: b
             running.close()
 
 
-def call(client: httpx.Client, index: int, data: list[Any], **headers: str) -> dict[str, Any]:
+def session_of(client: httpx.Client) -> str:
+    """The name that a client's page has with Gradio, which takes long to make a session."""
+    return vars(client).setdefault("session", secrets.token_hex(6))
+
+
+def call(client: httpx.Client, index: int, data: list[Any]) -> dict[str, Any]:
     """Run a handler by its index through Gradio's queue; its last message, or {"status": ...} if it was not let in."""
-    session = secrets.token_hex(6)
+    session = session_of(client)
     body = {"fn_index": index, "data": data, "session_hash": session, "event_data": None, "trigger_id": None}
-    joined = client.post("gradio_api/queue/join", json=body, headers=headers)
+    joined = client.post("gradio_api/queue/join", json=body)
     if joined.status_code != 200:
         return {"status": joined.status_code, "text": joined.text}
     with client.stream("GET", "gradio_api/queue/data", params={"session_hash": session}) as stream:
-        for line in stream.iter_lines():
-            if line.startswith("data:"):
-                message = json.loads(line[5:])
-                if message["msg"] == "process_completed":
-                    return {**message, "status": 200, "text": line}
-                if message["msg"] == "close_stream":
-                    break
-    raise AssertionError("the handler did not answer")
+        lines = [line for line in stream.iter_lines() if '"msg":"process_completed"' in line]
+    return {**json.loads(lines[-1].removeprefix("data:")), "status": 200, "text": lines[-1]}
 
 
-def ask(client: httpx.Client, component: int, name: str, argument: Any, **headers: str) -> httpx.Response:
+def ask(client: httpx.Client, component: int, name: str, argument: Any) -> httpx.Response:
     """Call a server function, as a component's script does."""
-    body = {"data": argument, "fn_name": name, "component_id": component, "session_hash": secrets.token_hex(6)}
-    return client.post("gradio_api/component_server", json=body, headers=headers)
+    body = {"data": argument, "fn_name": name, "component_id": component, "session_hash": session_of(client)}
+    return client.post("gradio_api/component_server", json=body)
 
 
-def was_refused(text: str) -> bool:
-    """Whether an answer holds one of the sentences of `access`."""
-    sentences = (
-        access.WATCHERS,
-        access.NOT_JOINED,
-        access.NOT_YOURS.partition("{")[0].strip(),
-        access.NOT_PUBLIC.partition("(")[0].strip(),
-    )
-    return any(sentence in text for sentence in sentences)
+def called(client: httpx.Client, name: str, **arguments: Any) -> Any:
+    """What a program gets of a function by its name: the answer, or the sentence of its error."""
+    posted = client.post(f"gradio_api/call/v2/{name}", json=arguments)
+    if posted.status_code != 200:
+        return posted.json()["error"]
+    with client.stream("GET", f"gradio_api/call/v2/{name}/{posted.json()['event_id']}") as stream:
+        for line in stream.iter_lines():
+            if line.startswith("data: {"):
+                return json.loads(line[6:])["error"]
+            if line.startswith("data: ["):
+                return json.loads(line[6:])[0]
+    raise AssertionError("there was no answer")
 
 
-def call_directly(client: httpx.Client, index: int, data: list[Any], **headers: str) -> dict[str, Any]:
-    """Run a handler by its index without the queue."""
-    answer = client.post("gradio_api/run/predict", json={"fn_index": index, "data": data}, headers=headers)
-    return {"status": answer.status_code, "text": answer.text, "output": answer.json()}
-
-
-def is_refusal(message: dict[str, Any]) -> bool:
-    """Whether a handler gave one of those sentences, or answered that the page is to stay as it is."""
-    data = (message.get("output") or {}).get("data")
-    nothing = bool(data) and all(isinstance(item, dict) and item.get("__type__") == "update" for item in data)
-    nothing = nothing and not any("value" in item for item in data)
-    return message["status"] not in (200,) or was_refused(message["text"]) or nothing
+def lead(client: httpx.Client, command: str | None, **more: Any) -> httpx.Response:
+    """What the desk of a class sends."""
+    return client.post("class/lead", json={"do": command, **more})
 
 
 def arguments(item: Any) -> list[Any]:
@@ -226,12 +248,30 @@ def form_values(preset: str = catalog.DEFAULT_PRESET, **changes: Any) -> list[An
     return [{"run": None}, preset, {}, *(values[field] for field in form.FIELDS)]
 
 
-def start(page: Page, client: httpx.Client, **changes: Any) -> tuple[str | None, list[dict[str, str]]]:
-    """Press Start, for a run that goes on until it is stopped: the run that is to be shown, and the problems."""
-    message = call(client, page.index_of("start_run"), form_values(**{"ppo__num_updates": 500, **changes}))
-    assert message["status"] == 200, message
+def started(message: dict[str, Any]) -> tuple[str | None, list[dict[str, str]]]:
+    """Of the answer to Start: the run that is to be shown, and the problems."""
     view, notes, _ = message["output"]["data"]
     return (view.get("run") if "__type__" not in view else None), notes["problems"]
 
 
-GRANTED_TO_ALL = frozenset({Action.WATCH, Action.EXPORT})
+def start(page: Page, client: httpx.Client, **changes: Any) -> tuple[str | None, list[dict[str, str]]]:
+    """Press Start, for a run that goes on until it is stopped."""
+    return started(call(client, page.index_of("start_run"), form_values(**{"ppo__num_updates": 500, **changes})))
+
+
+def stop(page: Page, client: httpx.Client, run: str) -> str:
+    """Press Stop, and wait until the run has ended; what it says where it is refused."""
+    error: str = ask(client, page.server_function("stop_run"), "stop_run", run).json()["error"]
+    if not error:
+        wait_until(lambda: run not in page.alive())
+    return error
+
+
+def connection(
+    address: str, cookies: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None, query: str = ""
+) -> Request:
+    """What a server hands over of a request, without a server."""
+    raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    raw += [(b"cookie", f"{name}={value}".encode()) for name, value in (cookies or {}).items()]
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": query.encode(), "scheme": "http"}
+    return Request({**scope, "headers": raw, "client": (address, 1), "server": ("127.0.0.1", 80)})

@@ -3,8 +3,6 @@
 What runs sets `window.hacked`; a template that is filled in shows 8461 = 91 * 93 - 2.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -15,36 +13,12 @@ from playground.runs.folder.records import Sample
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from tests.reward_tools import card_of, finished
+from tests.security import DATA
 from tests.ui import fake_run
 
 RUN = "window.hacked=1"
 SHOWN = "8461"
-PRINTABLE = """
-    <script>RUN</script> ~ <SCRIPT SRC=data:text/javascript,RUN></SCRIPT> ~ <img src=x onerror=RUN> ~
-    <img src=x onerror='RUN'// ~ <svg onload=RUN> ~ <svg><script>RUN</script></svg> ~
-    <svg><animate onbegin=RUN attributeName=x dur=1s> ~ <math><mtext><img src=x onerror=RUN></math> ~
-    <iframe srcdoc='<script>parent.RUN</script>'> ~ <iframe src=javascript:parent.RUN> ~ <body onload=RUN> ~
-    <details open ontoggle=RUN>x ~ <video><source onerror=RUN> ~ <input autofocus onfocus=RUN> ~
-    <a href=javascript:RUN>click</a> ~ [click](javascript:RUN) ~ ![x](x" onerror="RUN) ~ <style onload=RUN></style> ~
-    <style>*{display:none}</style> ~ <link rel=stylesheet href=x onerror=RUN> ~
-    <meta http-equiv=refresh content='0;javascript:RUN'> ~ <base href=javascript:RUN//> ~ <object data=javascript:RUN> ~
-    <form action=javascript:RUN><button> ~ "><script>RUN</script> ~ '><img src=x onerror=RUN> ~
-    </textarea><script>RUN</script> ~ </script><script>RUN</script> ~ --><script>RUN</script><!-- ~
-    ]]><script>RUN</script> ~ ${91*93-2} ~ {{91*93-2}} ~ <%= 91*93-2 %> ~ #{91*93-2} ~ ${(()=>{RUN})()} ~
-    {{constructor.constructor('RUN')()}} ~ {% raw %}{{91*93-2}} ~ &lt;script&gt;RUN&lt;/script&gt; ~
-    &#60;img src=x onerror=RUN&#62; ~ =HYPERLINK("x") ~ `<img src=x onerror=RUN>` ~
-    <x style="background:url('javascript:RUN')"> ~ <!--<img src="--><img src=x onerror=RUN> ~
-    <noscript><p title="</noscript><img src=x onerror=RUN>">
-"""
-UNSEEN = [
-    f"\\u003cimg src=x onerror={RUN}\\u003e",
-    f"\u202e<img src=x onerror={RUN}>",
-    f"\uff1cscript\uff1e{RUN}\uff1c/script\uff1e",
-    "\x1b[2J\x1b]0;hacked\x07\x1b[31m",
-    "\x9b31m\x07\x08\x7f",
-    f"\u2028{RUN}\u2029",
-]
-PAYLOADS = [*(text.strip().replace("RUN", RUN) for text in PRINTABLE.split("~")), *UNSEEN]
+PAYLOADS = [text.replace("RUN", RUN) for text in json.loads((DATA / "payloads.json").read_text(encoding="utf-8"))]
 SHORT = [text for text in PAYLOADS if len(text) <= 60 and text.isprintable()]
 
 

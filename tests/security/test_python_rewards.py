@@ -3,8 +3,6 @@
 Everything happens in a process of its own that stands for a worker, with a token in its environment.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -14,9 +12,11 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+import yaml
 
 from playground.config import PythonReward, local_only, yaml_io
 from playground.errors import InvalidConfig, RewardFailed
@@ -24,36 +24,13 @@ from playground.rewards import mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import checks
-from tests.figures import Figure
+from tests.security import DATA
 from tests.support import PROJECT, has_ended, small_config, wait_until
 
 CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
-MANY = "def reward(prompts, completions):\n    "
-WRITING = "with tempfile.TemporaryFile() as file:\n        while True: file.write(b'x' * (1 << 24))"
-WRONG = {
-    "loops": HEAD + "while True: pass",
-    "loops at once": "while True: pass\ndef reward(prompt, completion): return 1",
-    "allocates 10 GB": HEAD + "return len(bytearray(10 << 30))",
-    "writes a file without end": "import tempfile\n" + HEAD + WRITING,
-    "reads the environment": HEAD + "import os\n    raise ValueError(os.environ['HF_TOKEN'])",
-    "floods its pipe": HEAD + "import os\n    while True: os.write(4, b'x' * 65536)",
-    "writes no answer to its pipe": HEAD + "import os\n    os.write(4, b'[' * 100000 + b'\\n')\n    return 1",
-    "raises in code": "raise ValueError('at once')\ndef reward(prompt, completion): return 1",
-    "crashes": HEAD + "import ctypes\n    return ctypes.CDLL(None).strlen(ctypes.c_void_p(1))",
-    "exits": HEAD + "raise SystemExit(0)",
-    "exits at once": HEAD + "import os\n    os._exit(0)",
-    "returns too much": HEAD + "return 10 ** 400",
-    "returns a list without end": "import itertools\n" + MANY + "return list(itertools.count())",
-    "imports the playground": HEAD + "import playground\n    return 1",
-}
-SAID = {  # by what it must be stopped, and not by the clock
-    "allocates 10 GB": "MemoryError",
-    "floods its pipe": "wrote something other",
-    "writes a file without end": "File too large",
-    "loops": "took longer than 0.5 s",
-    "loops at once": "took longer than 2 s",
-}
+WRONG: dict[str, Any] = yaml.safe_load((DATA / "python_rewards.yaml").read_text(encoding="utf-8"))
+FLOOD = {"code": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
 WORKER = """
 import json, sys
 from pathlib import Path
@@ -61,9 +38,10 @@ from playground.errors import PlaygroundError
 from playground.rewards import python_function
 from playground.rewards.mixture import Mixture
 
-python_function.RUNNER, python_function.LOAD_SECONDS, python_function.ATTEMPTS = Path(sys.argv[1]), 2.0, 1
-for name, code in json.load(sys.stdin).items():
-    reward = python_function.PythonFunction(code, 30.0 if "writes a file" in name else 0.5)  # its own limit ends it
+python_function.RUNNER, python_function.ATTEMPTS = Path(sys.argv[1]), 1
+for name, function in json.load(sys.stdin).items():
+    python_function.LOAD_SECONDS = seconds = function.get("seconds", 300.0)
+    reward = python_function.PythonFunction(function["code"], seconds)
     try:
         said = "value", Mixture({"python": (1.0, reward)})(["p", "q"], ["one", "two2"]).totals
     except PlaygroundError as error:
@@ -74,29 +52,35 @@ for name, code in json.load(sys.stdin).items():
 ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
 
 
-def test_whatever_goes_wrong_in_a_function_is_described_and_the_worker_lives(tmp_path: Path, figure: Figure) -> None:
+def test_whatever_goes_wrong_in_a_function_is_described_and_the_worker_lives(tmp_path, figure):
     runner = Path(shutil.copy(RUNNER, tmp_path))
-    functions = {**WRONG, "prints a flood": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
-    command, given = [sys.executable, "-c", WORKER, str(runner)], json.dumps(functions)
-    child = subprocess.run(command, input=given, capture_output=True, text=True, timeout=240, env=ENVIRONMENT)
-    found = {name: answer for name, *answer in map(json.loads, child.stdout.splitlines())}
-    assert found.keys() == functions.keys() and child.returncode == 0, child.stderr[-800:]
-    assert found.pop("prints a flood") == ["value", [3.0, 4.0]]
-    for name, (how, said) in found.items():
-        assert how == "contained" and SAID.get(name, "") in said, f"{name}: {said}"
-        assert CANARY not in said and "Traceback" not in said and len(said) < 700, f"{name}: {said}"
+    command, functions = [sys.executable, "-c", WORKER, str(runner)], json.dumps({**WRONG, "flood": FLOOD})
+    child = subprocess.run(command, input=functions, capture_output=True, text=True, env=ENVIRONMENT)
+    assert child.returncode == 0, child.stderr[-800:]
+    answers = {name: answer for name, *answer in map(json.loads, child.stdout.splitlines())}
+    assert answers.pop("flood") == ["value", [3.0, 4.0]]
+    assert answers.keys() == WRONG.keys()
+    for name, (how, said) in answers.items():
+        shown = f"{name}: {said}"
+        assert how == "contained", shown
+        assert WRONG[name].get("said", "") in said, shown
+        assert CANARY not in said, shown
+        assert "Traceback" not in said, shown
+        assert len(said) < 700, shown
 
     def left_behind() -> list[psutil.Process]:
-        return [one for one in psutil.process_iter(["cmdline"]) if str(runner) in (one.info["cmdline"] or ())]
+        return [
+            process for process in psutil.process_iter(["cmdline"]) if str(runner) in (process.info["cmdline"] or ())
+        ]
 
     wait_until(lambda: not left_behind())
-    figure("Python rewards that loop, allocate, crash, exit, flood or forge", len(WRONG), len(WRONG))
+    figure("Python rewards that loop, allocate, crash, exit, flood or forge", len(WRONG), len(answers))
 
 
 ORPHAN = f"""
 import threading, time
 from playground.rewards.python_function import PythonFunction
-reward = PythonFunction({HEAD + "while True: pass"!r}, 60.0)
+reward = PythonFunction({HEAD + "while True: pass"!r}, 600.0)
 threading.Thread(target=reward, args=(["p"], ["c"]), daemon=True).start()
 while reward.process is None:
     time.sleep(0.01)
@@ -105,14 +89,14 @@ time.sleep(600)
 """
 
 
-def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed() -> None:
+def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed():
     child = subprocess.Popen([sys.executable, "-c", ORPHAN], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT)
     assert child.stdout is not None
     pid = int(child.stdout.readline())
     started = psutil.Process(pid).cpu_times().user
     wait_until(lambda: psutil.Process(pid).cpu_times().user > started + 0.3)  # it loops now, and reads nothing
     child.kill()
-    child.wait(30)
+    child.wait()
     child.stdout.close()
     try:
         wait_until(lambda: has_ended(pid))
@@ -121,11 +105,11 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed() -> Non
             os.kill(pid, signal.SIGKILL)
 
 
-def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:
+def test_an_idle_function_leaves_no_zombie_and_no_thread_behind():
     mine = psutil.Process()
     threads, children = set(threading.enumerate()), set(mine.children())  # those of earlier tests, dead ones too
     for _ in range(3):
-        reward = PythonFunction(HEAD + "return 1", 5.0)
+        reward = PythonFunction(HEAD + "return 1", 300.0)
         assert reward(["p"], ["c"]) == [1.0]
         del reward  # without close
     wait_until(lambda: set(mine.children()) <= children and set(threading.enumerate()) <= threads)
@@ -134,11 +118,11 @@ def test_an_idle_function_leaves_no_zombie_and_no_thread_behind() -> None:
 REWARDS = [{"kind": "python", "code": HEAD + "return 1"}]
 
 
-def worker(outputs: Path, mode: str) -> None:
-    run = RunDirectory.create(outputs, small_config(rewards=REWARDS), f"run-{mode}")
+def worker(outputs: Path) -> None:
+    """The worker itself, which has the mode from its environment."""
+    run = RunDirectory.create(outputs, small_config(rewards=REWARDS), "run")
     command = [sys.executable, "-m", "playground.worker", str(run.path)]
-    shared = {**os.environ, local_only.MODE: mode, "HF_HUB_OFFLINE": "1"}
-    answer = subprocess.run(command, cwd=PROJECT, timeout=120, capture_output=True, env=shared)
+    answer = subprocess.run(command, cwd=PROJECT, capture_output=True)
     assert answer.returncode == 1
     assert run.metrics() == []
     assert run.samples() == []
@@ -146,7 +130,7 @@ def worker(outputs: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["classroom", "space", "nonsense"])
-def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(outputs: Path, mode: str, monkeypatch) -> None:
+def test_a_function_is_refused_in_the_other_modes_even_by_a_direct_call(outputs, mode, monkeypatch):
     outputs.mkdir()
     spec = PythonReward(code=HEAD + "return 1")
     monkeypatch.setenv(local_only.MODE, mode)
@@ -156,14 +140,14 @@ def test_it_is_refused_in_the_other_modes_even_by_a_direct_call(outputs: Path, m
         lambda: checks.check(small_config(judges=REWARDS)),
         lambda: checks.check(small_config(rewards=REWARDS)),
     ]
-    for attempt in [*attempts, *[lambda: worker(outputs, mode)] * (mode == "space")]:
+    for attempt in [*attempts, *[lambda: worker(outputs)] * (mode == "space")]:
         with pytest.raises((RewardFailed, InvalidConfig), match="can only be used in local mode"):
             attempt()
     monkeypatch.setenv(local_only.MODE, "local")
     assert mixture.build(spec)(prompts=["p"], completions=["c"]) == [1.0]
 
 
-def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch):
     config = yaml_io.from_dict({"rewards": [{"kind": "pattern", "pattern": "(a+)+$"}]})
     for mode in ("local", "classroom"):  # in a class the host decides
         monkeypatch.setenv(local_only.MODE, mode)

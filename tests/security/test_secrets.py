@@ -1,99 +1,56 @@
-"""Tokens and passwords: only who needs one has it, and none turns up in files, messages, command lines or pages."""
+"""Tokens and passwords: only who needs one has it, none is in a message. Files of runs are for their user alone."""
 
-from __future__ import annotations
-
+import io
 import json
 import os
-import subprocess
+import signal
+import stat
 import sys
-import threading
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from playground import redaction
 from playground.config.yaml_io import from_dict
 from playground.data import row_files
 from playground.errors import ServiceUnavailable
-from playground.runs import history
+from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import make_outputs
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks
 from playground.training.service import questions
-from playground.ui import routes
-from playground.ui.feed import feed
-from tests.figures import Figure
+from playground.ui import server
+from tests.security import DATA
 from tests.service_here import ServiceHere
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import small_config
 
 CANARY = "cAn4ry5eCrEt"
-IN_ADDRESS = "cAn4ry1nAddrE55"
-SECRETS = {
-    name: value.replace("CANARY", CANARY)
-    for name, value in json.loads("""{
-        "HF_TOKEN": "hf_CANARY0123456789abcdef", "HUGGING_FACE_HUB_TOKEN": "hf_CANARYfedcba9876543210",
-        "WANDB_API_KEY": "CANARYwandb0123456789", "AWS_ACCESS_KEY_ID": "AKIACANARY",
-        "AWS_SECRET_ACCESS_KEY": "CANARY/aws+secret", "AWS_SESSION_TOKEN": "CANARYawssession",
-        "OPENAI_API_KEY": "sk-CANARY0123456789", "GITHUB_TOKEN": "ghp_CANARY0123456789",
-        "DATABASE_PASSWORD": "CANARYpassword", "MY_PRIVATE_KEY": "CANARYprivate", "SLACK_TOKEN": "xoxb-CANARY123456",
-        "PGPASSWORD": "CANARYpostgres", "DB_PASS": "CANARYdatabase", "OPENAI_KEY": "CANARYopenai",
-        "DATABASE_URL": "postgres://CANARY@host/x", "SENTRY_DSN": "https://CANARY@s/1"
-    }""").items()
-}
-LEAKING = """
-    https://user:CANARY@huggingface.co/a/b
-    http://token:CANARY@127.0.0.1:8080/
-    Authorization: Bearer CANARY
-    {'authorization': 'Bearer CANARY'}
-    "Authorization": "Basic CANARY"
-    headers: X-API-Key: CANARY
-    GET /x?token=CANARY&a=1
-    https://s3/x?X-Amz-Signature=CANARY
-    Cookie: session=CANARY
-    token is hf_CANARY0123456789
-    key sk-CANARY0123456789
-    401 for bearer CANARY
-    ?api_key=CANARY
-"""
-RAISING = (  # in two pieces, so that the configuration itself does not hold the word
-    r'rewards=[{kind: python, code: "def reward(prompt, completion):\n    raise ValueError('
-    f"'Bearer {CANARY[:6]}' '{CANARY[6:]}')\"}}]"
-)
-ORDINARY = """
-    The tokenizer in /x/y has 12 tokens, more than the 10 of the model.
-    token: 5
-    Choose a model: owner/name.
-    https://huggingface.co/settings/tokens
-    kl.coef: must be at most 10 (got 11).
-    Human: hi Assistant: ho
-    skip-this-long-name-here risk-averse-investors-everywhere
-    http://127.0.0.1:7860/?preset=yes-man
-"""
+TEXTS = json.loads((DATA / "secrets.json").read_text(encoding="utf-8").replace("CANARY", CANARY))
+SECRETS: dict[str, str] = TEXTS["environment"]
 
 
-def test_what_looks_like_a_secret_is_hidden_and_ordinary_words_stay() -> None:
-    for text in LEAKING.replace("CANARY", CANARY).strip().splitlines():
+def test_what_looks_like_a_secret_is_hidden_and_ordinary_words_stay():
+    for text in TEXTS["leaking"]:
         assert CANARY not in redaction.redact(f"Traceback:\n  {text}\nend"), text
         assert "end" in redaction.redact(f"{text}\nend")
-    for text in ORDINARY.strip().splitlines():
+    for text in TEXTS["ordinary"]:
         assert redaction.redact(text) == text
 
 
-def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_however_they_look(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_however_they_look(tmp_path, monkeypatch):
     monkeypatch.setenv("SOME_PASSWORD", "correct horse battery")
     monkeypatch.setenv("HF_HOME", str(tmp_path))
     (tmp_path / "token").write_text("an-odd-login-of-the-hub\n")
-    found = redaction.redact("x correct horse battery y an-odd-login-of-the-hub z")
-    assert found == "x [hidden] y [hidden] z"
+    hidden = redaction.redact("x correct horse battery y an-odd-login-of-the-hub z")
+    assert hidden == "x [hidden] y [hidden] z"
 
 
-def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
+def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads():
     useful = (
         "PATH HOME LANG LC_ALL TMPDIR PYTHONPATH LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES OMP_NUM_THREADS "
         "PYTORCH_CUDA_ALLOC_CONF TORCH_HOME TOKENIZERS_PARALLELISM HF_HUB_OFFLINE HF_HOME XDG_CACHE_HOME "
@@ -110,30 +67,37 @@ def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads() -> None:
     assert hub["SSL_CERT_FILE"] == "/ca.pem"
 
 
-ASKING = [
-    {"model": {"source": "gpt2"}},
-    {"prompts": {"source": "Anthropic/hh-rlhf"}},
-    {"rewards": [{"kind": "model", "source": "someone/scorer"}]},
-    {"judges": [{"kind": "model", "source": "someone/scorer"}]},
-]
-LOCAL = [
-    {},
-    {"prompts": {"source": "files/prompts.csv"}},
-    {"rewards": [{"kind": "model", "source": "mine"}]},
-    {"reference": {"source": "pocket-1m"}},
-]
+def test_a_worker_is_started_without_the_secrets_of_its_server(outputs, fake_worker, monkeypatch):
+    for name, value in SECRETS.items():
+        monkeypatch.setenv(name, value)
+    run, process = launcher.start(small_config("wait"), outputs, "r")
+    started = Path(f"/proc/{process.pid}")
+    given = started.joinpath("environ").read_bytes() + started.joinpath("cmdline").read_bytes()
+    run.request_stop()
+    process.wait()
+    assert b"PATH=" in given
+    assert CANARY.encode() not in given
 
 
-def test_only_a_run_that_names_something_of_the_hub_is_given_its_token() -> None:
-    for cases, asks in ((ASKING, True), (LOCAL, False)):
-        for changes in cases:
-            assert checks.asks_hub(from_dict({"rewards": [{"kind": "length"}], **changes})) is asks, changes
+@pytest.mark.parametrize(
+    ("changes", "asks"),
+    [
+        ({"model": {"source": "gpt2"}}, True),
+        ({"prompts": {"source": "Anthropic/hh-rlhf"}}, True),
+        ({"rewards": [{"kind": "model", "source": "someone/scorer"}]}, True),
+        ({"judges": [{"kind": "model", "source": "someone/scorer"}]}, True),
+        ({}, False),
+        ({"prompts": {"source": "files/prompts.csv"}}, False),
+        ({"rewards": [{"kind": "model", "source": "mine"}]}, False),
+        ({"reference": {"source": "pocket-1m"}}, False),
+    ],
+)
+def test_only_a_run_that_names_something_of_the_hub_is_given_its_token(changes, asks):
+    assert checks.asks_hub(from_dict({"rewards": [{"kind": "length"}], **changes})) is asks
 
 
 @pytest.mark.parametrize("mode", ["", "local", "classroom", "space"])
-def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_only(
-    mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_only(mode, tmp_path, monkeypatch):
     """An upload that has gone, of which a run that is taken up again, or measured, is told by its place."""
     monkeypatch.setenv("PLAYGROUND_MODE", mode)
     shared, gone = mode in ("classroom", "space"), tmp_path / "uploads" / "0123456789ab-mine.txt"
@@ -144,7 +108,7 @@ def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_o
 
     monkeypatch.setitem(questions.QUESTIONS, "unreadable", unreadable)
     service = ServiceHere()
-    with pytest.raises(ServiceUnavailable) as found:
+    with pytest.raises(ServiceUnavailable) as refused:
         list(service.ask("unreadable", {}))
     service.close()
     run = RunDirectory.create(tmp_path, small_config(), "one")
@@ -152,140 +116,70 @@ def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_o
     writer.event("warning", f"Cannot read {gone}: No such file or directory.")
     writer.finish("failed", "invalid", f"Cannot read {gone}: No such file or directory.")
     warning, _ = run.events()
-    assert [str(found.value), warning.message, run.status().message] == [sentence] * 3
+    assert [str(refused.value), warning.message, run.status().message] == [sentence] * 3
 
 
-def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path: Path) -> None:
+SENT = f"\x1b]0;mine\x07\x1b[2J\x9b31m\u202e\ud800 https://u:{CANARY}@h/\r{'long' * 10_000}\nnext\ttab\n"
+GREETING = "http://h/host?token=shown-as-it-is"
+
+
+def launch_and_print(*_: object) -> SimpleNamespace:
+    """In the place of a server: what Gradio does with a handler's error."""
+    print(SENT)
+    try:
+        raise ValueError(SENT + "\n" * 50_000 + "last")
+    except ValueError:
+        traceback.print_exc()
+    os.kill(os.getpid(), signal.SIGTERM)
+    return SimpleNamespace(greeting=GREETING, close=lambda: None)
+
+
+def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path, monkeypatch):
     """A handler's arguments are in the message of Gradio's error, of which the web process prints the traceback."""
-    sent = f"\x1b]0;mine\x07\x1b[2J\x9b31m\u202e\ud800 https://u:{CANARY}@h/\r"
-    tail = "\nnext\ttab\n"
-    code = (
-        "import os, signal, traceback\nfrom pathlib import Path\nfrom types import SimpleNamespace\n"
-        "from playground.ui import server\n"
-        "def launch(*_):\n"
-        f"    sent = {sent!r} + 'long' * 10_000 + {tail!r}\n"
-        "    print(sent)\n"
-        "    try:\n        raise ValueError(sent + '\\n' * 50_000 + 'last')\n"
-        "    except ValueError:\n        traceback.print_exc()\n"
-        "    os.kill(os.getpid(), signal.SIGTERM)\n"
-        "    return SimpleNamespace(greeting='http://h/host?token=shown-as-it-is', close=lambda: None,\n"
-        "                           standby=SimpleNamespace(prepare=lambda: None))\n"
-        "server.launch = launch\n"
-        f"server.serve(outputs=Path({str(tmp_path)!r}))\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, timeout=300)
-    assert ended.returncode == 0, ended.stderr[-2000:]
-    assert b"http://h/host?token=shown-as-it-is\n" in ended.stdout
-    for printed in (ended.stdout.decode(), ended.stderr.decode()):
-        assert {character for character in printed if not character.isprintable()} == {"\n", "\t"}
-        assert "[hidden]@h" in printed
-        assert CANARY not in printed
-        assert "\nnext\ttab\n" in printed
-        assert max(map(len, printed.split("\n"))) <= 2010
-        assert printed.count("\n") < 500
-    assert ended.stderr.endswith(b"\nlast\n")
+    streams = {name: io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for name in ("stdout", "stderr")}
+    for name, stream in streams.items():
+        monkeypatch.setattr(sys, name, stream)
+    monkeypatch.setattr(server, "launch", launch_and_print)
+    monkeypatch.setattr(server, "_allow_open_files", lambda: None)
+    monkeypatch.setattr(server, "faulthandler", SimpleNamespace(dump_traceback_later=lambda *_, **__: None))
+    monkeypatch.setattr(os, "umask", lambda mode: mode)
+    server.serve(outputs=tmp_path)
+    printed = {name: stream.buffer.getvalue().decode() for name, stream in streams.items()}  # type: ignore[attr-defined]
+    assert f"{GREETING}\n" in printed["stdout"]
+    for text in printed.values():
+        assert {character for character in text if not character.isprintable()} == {"\n", "\t"}
+        assert "[hidden]@h" in text
+        assert CANARY not in text
+        assert "\nnext\ttab\n" in text
+        assert max(map(len, text.split("\n"))) <= 2010
+        assert text.count("\n") < 500
+    assert printed["stderr"].endswith("\nlast\n")
 
 
-class Watcher(threading.Thread):
-    """Reads the command lines of all processes that this test has started, and the environments of those that compute,
-    until told to stop. It knows them by the outputs folder in their environment."""
-
-    def __init__(self, outputs: Path) -> None:
-        super().__init__(daemon=True)
-        self.outputs = str(outputs).encode()
-        self.over = threading.Event()
-        self.command_lines = self.environments = self.processes = 0
-
-    def run(self) -> None:
-        """Look again and again."""
-        while not self.over.wait(0.05):
-            for folder in Path("/proc").glob("[0-9]*"):
-                try:
-                    command = (folder / "cmdline").read_bytes()
-                    around = (folder / "environ").read_bytes()
-                except OSError:
-                    continue
-                if self.outputs not in around:
-                    continue
-                self.processes += 1
-                self.command_lines += CANARY.encode() in command
-                computes = b"playground.training" in command and b"/bad" not in command  # that one asks the hub
-                self.environments += computes and CANARY.encode() in around
+@pytest.fixture
+def open_handed():
+    """A user whose files everybody may read."""
+    before = os.umask(0o000)
+    yield
+    os.umask(before)
 
 
-STARTS = """
-import sys
-from pathlib import Path
-from playground.config.yaml_io import load
-from playground.runs import launcher
-print(launcher.start(load(Path("presets/kinder-reviews.yaml"), sys.argv[2:]), Path(sys.argv[1]), "bad").path)
-"""  # as the page does: the hub is asked by the worker only
+def rights_of(path):
+    return stat.S_IMODE(path.stat().st_mode)
 
 
-def command(
-    outputs: Path, home: Path, *arguments: str, program: tuple[str, str] = ("-m", "playground"), **more: str
-) -> str:
-    """What a command of ours, or another program, prints in an environment full of secrets."""
-    around = {**os.environ, **SECRETS, "HF_HOME": str(home), "PLAYGROUND_OUTPUTS": str(outputs), **more}
-    run = [sys.executable, *program, *arguments]
-    answer = subprocess.run(run, cwd=PROJECT, env=around, capture_output=True, text=True, timeout=400)
-    return answer.stdout + answer.stderr
+def test_what_is_made_for_runs_is_private(outputs, fake_worker, open_handed, figure):
+    run, process = launcher.start(small_config("finish"), outputs, "r")
+    assert process.wait(60) == 0
+    found = {path: rights_of(path) for path in run.path.rglob("*") if path.is_file()}
+    written = {path.name for path in found}
+    assert {"config.yaml", "status.json", "request.json", "metrics.jsonl", "samples.jsonl"} <= written
+    assert rights_of(outputs) == rights_of(run.path) == 0o700
+    readable = [path.name for path, bits in found.items() if bits & 0o077]
+    figure("files of a run that only its user can read", len(found), len(found) - len(readable))
 
 
-@pytest.mark.nightly
-def test_canaries_are_found_nowhere(tmp_path: Path, outputs: Path, figure: Figure) -> None:
-    """A run, the training of a reward model, saving, exports, a push, a failure with a traceback: then every file,
-    every word on the terminal, every answer of the page, every command line."""
-    home = tmp_path / "home"
-    home.mkdir()
-    (home / "token").write_text(f"hf_{CANARY}login0123456789")
-    watcher = Watcher(outputs)
-    watcher.start()
-    sizes = "ppo.num_updates=2 ppo.batch_size=8 ppo.minibatch_size=8 ppo.micro_batch_size=8"
-    settings = [*sizes.split(), "evaluation.num_prompts=2", "prompts.limit=16"]
-    small = [part for setting in settings for part in ("--set", setting)]
-    of_hub = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": f"http://user:{IN_ADDRESS}@127.0.0.1:9"}
-    online = {"TRANSFORMERS_OFFLINE": "0", **of_hub}
-    private = "model.source=someone/private"
-
-    def printed_by(*arguments: str, **more: Any) -> str:
-        return command(outputs, home, *arguments, "--outputs", str(outputs), **more)
-
-    train, good = ("train", "kinder-reviews", *small, "--run-id"), str(outputs / "good")
-    train_judge = "reward-train --name judge --pairs kind --base pocket-1m --set max_steps=2 --set pairs.limit=24"
-    printed = {
-        "train": printed_by(*train, "good"),
-        "refused": printed_by(*train, "not-made", "--set", private, **online),
-        "fails": command(outputs, home, str(outputs), private, *settings, program=("-c", STARTS), **online),
-        "raises": printed_by(*train, "raises", "--set", RAISING),
-        "reward": printed_by(*train_judge.split()),
-        "save": command(outputs, home, "save", good, "--to", str(tmp_path / "saved")),
-        "show": command(outputs, home, "show", good, "--json"),
-        "push": command(outputs, home, "push", good, "--to", "someone/model", "--yes", **of_hub),
-    }
-    wait_until(lambda: RunDirectory(outputs / "bad").status().state in ("failed", "interrupted"))
-    watcher.over.set()
-    watcher.join()
-    assert "model.source" in printed["refused"]
-    assert not (outputs / "not-made").exists()
-    assert RunDirectory(outputs / "good").status().state == "finished", printed["train"][-2000:]
-    assert RunDirectory(outputs / "bad").status().state == "failed"
-    assert RunDirectory(outputs / "bad").log_tail()
-    log = RunDirectory(outputs / "raises").log_tail()  # the traceback: only what the worker prints goes there
-    assert "Traceback" in log
-    assert "ValueError: Bearer [hidden]" in log
-    places = {f"terminal {name}": text.encode() for name, text in printed.items()}
-    files = [path for folder in (outputs, tmp_path / "saved") for path in folder.rglob("*") if path.is_file()]
-    places |= {str(path): path.read_bytes() for path in files}
-    kinds = "poll compare metrics.csv samples.csv outcome log export/yaml export/trl export/html"
-    with TestClient(Starlette(routes=routes.routes(feed.Hub(outputs)))) as client:
-        for run in history.list_runs(outputs):
-            for kind in kinds.split():
-                places[f"page {run.id} {kind}"] = client.get(f"/live/{run.id}/{kind}").content
-        for kind in ("_home", "_runs", "_rewards", "_rewards/judge"):
-            places[f"page {kind}"] = client.get(f"/live/{kind}").content
-    bad = [place for place, content in places.items() if CANARY.encode() in content or IN_ADDRESS.encode() in content]
-    assert bad == []
-    assert watcher.processes > 20
-    assert (watcher.command_lines, watcher.environments) == (0, 0)
-    figure("canary tokens searched for in files, terminal, pages and processes", len(places) + 2, len(places) + 2)
+def test_a_folder_that_was_there_keeps_its_rights(tmp_path):
+    tmp_path.chmod(0o755)
+    assert rights_of(make_outputs(tmp_path)) == 0o755
+    assert rights_of(RunDirectory.create(tmp_path, small_config(), "r").path) == 0o700

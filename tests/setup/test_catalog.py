@@ -1,7 +1,5 @@
 """What can be picked: presets load and can be run, unknown names get a suggestion, model folders are looked into."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

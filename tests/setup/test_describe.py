@@ -1,7 +1,5 @@
 """What a run is called, and how it differs from its preset, in words."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a run needs: the formula by hand, the verdict, the advice, and the time of what has run here."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

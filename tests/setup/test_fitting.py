@@ -1,8 +1,6 @@
 """What fits a chosen model: its own preset's settings or those of the model most like it, and nothing that a person has
 brought is lost."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

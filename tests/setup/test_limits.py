@@ -1,8 +1,6 @@
 """Caps by mode: what is at a cap is taken, what is one beyond it is refused, naming field, value and cap; and caps that
 the owner of a public page has raised: for the host, or for everybody, and never beyond the device."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

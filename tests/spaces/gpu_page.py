@@ -1,16 +1,25 @@
-"""A page as a ZeroGPU Space has it: `python -m tests.spaces.gpu_page OUTPUTS PORT`, for tests in another process.
+"""A page as a ZeroGPU Space has it: `python -m tests.spaces.gpu_page OUTPUTS PORT`, with what there is around it.
 
-The file `plan` beside the outputs says where a call's time is up: `1:3 2:5` is after the third update of the first
-attempt, and the fifth of the second. A clock would make that another update each time.
+The hub's address for GPUs answers as `spaces.zero.api` expects it, and writes what it was asked into `asked.jsonl`
+beside the outputs. The device is what the package does with CUDA in a fork: to be initialised, and to be given the
+weights; without one, nothing. All else of the package is its own. The file `plan` there says where a call's time is up:
+`1:3 2:5` is after the third update of the first attempt, and the fifth of the second. A clock would make that another
+update each time.
 """
 
-from __future__ import annotations
-
+import itertools
+import json
+import os
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from tests.spaces.device_api import be_a_zerogpu_space
+from tests import hub_server
+from tests.hub_server import Asked, Refused
+
+REFUSED = "no-gpu"  # a file beside the list of calls: while it is there, every quota is used up
 
 
 def main() -> None:
@@ -23,6 +32,43 @@ def main() -> None:
     sys.exit(app.main())
 
 
+def api(calls: Path) -> Callable[[Asked], Any]:
+    """The address: `calls` gets one line of JSON for each request."""
+    tokens = (f"token-{number}" for number in itertools.count())
+
+    def answer(asked: Asked) -> Any:
+        with open(calls, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"what": asked.path, **asked.query}) + "\n")
+        if asked.path != "schedule":
+            return {}
+        if calls.with_name(REFUSED).exists():
+            raise Refused(429, {"left": 0, "wait": 3600})
+        return {"idle": True, "nvidiaIndex": 0, "nvidiaUUID": "GPU-none", "allowToken": next(tokens)}
+
+    return answer
+
+
+def nothing(*_: object) -> None:
+    """In the place of what only a build for CUDA has."""
+
+
+def be_a_zerogpu_space(calls: Path) -> None:
+    """Make this process what the hub starts on ZeroGPU, before `spaces` is imported in it, and give it the device."""
+    os.environ.update(SPACE_ID="owner/space", SPACES_ZERO_GPU="true", CUDA_VISIBLE_DEVICES="")
+    os.environ["SPACES_ZERO_DEVICE_API_URL"] = hub_server.address(hub_server.serve(api(calls)))
+    import torch
+
+    if torch.version.cuda is None:  # a CPU build has no part of what `spaces` puts its own in the place of
+        torch.version.cuda = "13.0"
+        torch._C._cuda_init = nothing
+        torch.cuda._is_in_bad_fork = nothing
+    import gradio  # noqa: F401 - which `spaces` wants to be whole
+    import spaces.zero.torch
+
+    spaces.zero.torch.init = nothing
+    spaces.zero.torch.move = lambda callback=None: None
+
+
 def follow(plan: Path) -> None:
     """Have the watch of the run follow the plan in the place of a clock."""
     from playground.training.process.watch import WorkerWatch
@@ -31,8 +77,8 @@ def follow(plan: Path) -> None:
 
     def look(watch: WorkerWatch, now: float) -> None:
         status = watch._writer.status
-        found = re.search(rf"\b{status.attempt}:(\d+)", plan.read_text())
-        if found and status.update >= int(found[1]) and status.state == "running":
+        planned = re.search(rf"\b{status.attempt}:(\d+)", plan.read_text())
+        if planned and status.update >= int(planned[1]) and status.state == "running":
             watch._ending = watch._ending or "time_limit"
         by_the_clock(watch, now)
 

@@ -8,8 +8,6 @@ for each unfinished prefix (`steps`), or an array [..., N] of log-probs of whole
 of a completion, K tokens that do not end it. Leading axes (prompts) broadcast. KL in nats per completion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,22 +1,42 @@
-"""A run of a shipped model that is trained within the test, by the session that a worker has."""
+"""Small runs that are trained within the test, by the session that a worker has."""
 
-from __future__ import annotations
-
+import copy
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playground.config.yaml_io import from_dict
+from playground.config import RunConfig
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
+from tests.support import config_with
+
+SMALL: dict[str, Any] = {
+    "model": {"source": "pocket-1m"},
+    "rewards": [{"kind": "sentiment"}],
+    "ppo": {"num_updates": 2, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 4, "num_epochs": 1},
+    "prompts": {"limit": 16},
+    "sampling": {"max_new_tokens": 8},
+    "evaluation": {"num_prompts": 4, "every": 1},
+    "checkpoint": {"every": 0},
+}
 
 
-def trained(folder: Path, settings: dict[str, Any]) -> Session:
-    """The session of a run of these settings, after its last update."""
-    config = from_dict(settings)
-    run = RunDirectory.create(folder, config, "r")
-    made = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
-    made.begin()
-    made.evaluate_if_due()
-    made.train()
-    return made
+def config(**changes: Any) -> RunConfig:
+    """Keyword `ppo__num_epochs=2` sets ppo.num_epochs, `rewards=...` the whole part."""
+    return config_with(copy.deepcopy(SMALL), changes)
+
+
+def session(folder: Path, config: RunConfig, run_id: str = "r", between: Callable[[], None] = lambda: None) -> Session:
+    """Of a new run that has not begun."""
+    run = RunDirectory.create(folder, config, run_id)
+    return Session(run, config, RunWriter(run, config.ppo.num_updates), between)
+
+
+def trained(folder: Path, config: RunConfig, run_id: str = "r") -> Session:
+    """Of a new run after its last update."""
+    new = session(folder, config, run_id)
+    new.begin()
+    new.evaluate_if_due()
+    new.train()
+    return new

@@ -1,8 +1,7 @@
 """Model folders laid out as the hub lays them out, of several architectures and kinds of tokenizer, tiny and random."""
 
-from __future__ import annotations
-
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +47,27 @@ FAMILIES: dict[str, tuple[type, dict[str, Any]]] = {
 }
 
 
+def learned(model: Any, trainer: Any, pieces: Any, decoder: Any, texts: Iterable[str] = TEXT) -> Tokenizer:
+    """A tokenizer that has learned its vocabulary from texts, cut into `pieces` first."""
+    tokenizer = Tokenizer(model)
+    tokenizer.pre_tokenizer, tokenizer.decoder = pieces, decoder
+    trainer.show_progress = False
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
+
+
+def of_bytes(special: list[str], size: int = VOCABULARY, texts: Iterable[str] = TEXT) -> Tokenizer:
+    """Byte-level BPE, as GPT-2, OPT, Pythia and Qwen have it; nothing is added around a text."""
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special, initial_alphabet=alphabet)
+    return learned(models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel(), texts)
+
+
 def byte_level(*, own_pad: bool = False, chat: bool = False) -> PreTrainedTokenizerFast:
     """Like GPT-2's: bytes, one special token for the end, no beginning; padding is the end, unless `own_pad`."""
     special = ["<|endoftext|>", *(["<|pad|>"] if own_pad else []), *(["<|im_start|>", "<|im_end|>"] if chat else [])]
-    made = Tokenizer(models.BPE())
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    options = {"vocab_size": VOCABULARY, "special_tokens": special, "show_progress": False}
-    trainer = trainers.BpeTrainer(initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), **options)
-    made.train_from_iterator(TEXT, trainer)
-    end = "<|im_end|>" if chat else "<|endoftext|>"
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token=end, pad_token="<|pad|>" if own_pad else None)
+    named = {"eos_token": "<|im_end|>" if chat else "<|endoftext|>", "pad_token": "<|pad|>" if own_pad else None}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=of_bytes(special), **named)
     tokenizer.chat_template = CHATML if chat else None
     return tokenizer
 
@@ -66,18 +75,16 @@ def byte_level(*, own_pad: bool = False, chat: bool = False) -> PreTrainedTokeni
 def sentencepiece_like(*, own_pad: bool = True, pieces: str = "unigram") -> PreTrainedTokenizerFast:
     """Like Llama's (`bpe`) and T5's: a mark for spaces, one of them in front of the text, a beginning before it."""
     special = ["<unk>", "<s>", "</s>", *(["<pad>"] if own_pad else [])]
-    options = {"vocab_size": VOCABULARY, "special_tokens": special, "show_progress": False}
-    made = Tokenizer(models.Unigram() if pieces == "unigram" else models.BPE(unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
-    made.decoder = decoders.Metaspace(prepend_scheme="first")
+    options = {"vocab_size": VOCABULARY, "special_tokens": special}
     if pieces == "unigram":
-        trainer: Any = trainers.UnigramTrainer(unk_token="<unk>", **options)
+        model, trainer = models.Unigram(), trainers.UnigramTrainer(unk_token="<unk>", **options)
     else:
-        trainer = trainers.BpeTrainer(**options)
-    made.train_from_iterator(TEXT, trainer)
-    made.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+        model, trainer = models.BPE(unk_token="<unk>"), trainers.BpeTrainer(**options)
+    spaces, decoder = (kind.Metaspace(prepend_scheme="first") for kind in (pre_tokenizers, decoders))
+    words = learned(model, trainer, spaces, decoder)
+    words.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     named = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>" if own_pad else None}
-    return PreTrainedTokenizerFast(tokenizer_object=made, **named)
+    return PreTrainedTokenizerFast(tokenizer_object=words, **named)
 
 
 TOKENIZERS: dict[str, Any] = {

@@ -23,39 +23,37 @@ class Layer(torch.nn.Module):
     is_causal = True
 
 
+def exact(layer, *parts):
+    """In float32, and rounded once."""
+    with torch.autocast("cpu", enabled=False):
+        output, weights = sdpa_attention_forward(layer, *(part.float() for part in parts[:3]), parts[3])
+    return output.bfloat16(), weights
+
+
 @pytest.mark.parametrize("padded", [False, True])
 def test_whole_passes_are_rounded_once_and_so_are_their_gradients(padded):
     mask = torch.ones(5, 5).tril().bool().expand(2, 1, 5, 5) if padded else None
-    found = []
-    for exact in (False, True):
-        given = heads(5, asking=5)
+    results = []
+    for attend in (attention._attention, exact):
+        parts = heads(5, asking=5)
         with torch.autocast("cpu", torch.bfloat16):
-            if exact:
-                with torch.autocast("cpu", enabled=False):
-                    output, _ = sdpa_attention_forward(Layer(), *(part.float() for part in given), mask)
-                    output = output.bfloat16()
-            else:
-                output, _ = attention._attention(Layer(), *given, mask)
-        found.append([output, *torch.autograd.grad(output.float().pow(2).sum(), given)])
-    ours, expected = found
-    assert all(
-        one.dtype == torch.bfloat16 and torch.equal(one, other) for one, other in zip(ours, expected, strict=True)
-    )
+            output, _ = attend(Layer(), *parts, mask)
+        results.append([output, *torch.autograd.grad(output.float().pow(2).sum(), parts)])
+    assert {tensor.dtype for tensor in results[0]} == {torch.bfloat16}
+    assert all(map(torch.equal, *results))
 
 
+@torch.no_grad()
 def test_a_step_of_sampling_attends_in_the_type_of_its_cache():
-    with torch.no_grad():
-        given = heads(5, asking=1)
-        output, _ = attention._attention(Layer(), *given, None)
-        assert torch.equal(output, sdpa_attention_forward(Layer(), *given, None)[0])
+    parts = heads(5, asking=1)
+    output, _ = attention._attention(Layer(), *parts, None)
+    assert torch.equal(output, sdpa_attention_forward(Layer(), *parts, None)[0])
 
 
-def test_only_models_in_bf16_attend_so(tmp_path):
+@pytest.mark.parametrize(("precision", "kind"), [("fp32", "sdpa"), ("bf16", attention.IN_FP32)])
+def test_only_models_in_bf16_attend_so_and_what_is_saved_does_not_say_it(tmp_path, precision, kind):
     folder = snapshots.snapshot(tmp_path / "snapshot", "llama", own_pad=True)
-    found = {}
-    for precision in ("fp32", "bf16"):
-        model, _ = loading.load(folder, CPU, ModelConfig(precision=precision))
-        found[precision] = model.model.config._attn_implementation
-        model.save(tmp_path / precision)
-        assert attention.IN_FP32 not in (tmp_path / precision / "config.json").read_text()
-    assert found == {"fp32": "sdpa", "bf16": attention.IN_FP32}
+    model, _ = loading.load(folder, CPU, ModelConfig(precision=precision))
+    assert model.model.config._attn_implementation == kind
+    model.save(tmp_path / "saved")
+    assert attention.IN_FP32 not in (tmp_path / "saved" / "config.json").read_text()

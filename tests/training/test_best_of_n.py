@@ -1,7 +1,5 @@
 """`method: best_of_n` held to what can be listed: the distribution of the best of n texts is known exactly."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace
@@ -27,29 +25,25 @@ def of_best(log_probs: np.ndarray, rewards: np.ndarray, n: int) -> np.ndarray:
     """Log-probs of the best of n independent completions, where no two rewards are equal: F(y)^n - F(below y)^n."""
     order = np.argsort(rewards)
     reached = np.cumsum(np.exp(log_probs[order])).clip(max=1)
-    found = np.empty_like(log_probs)
-    found[order] = np.log(np.diff(reached**n, prepend=0.0))
-    return found
+    best = np.empty_like(log_probs)
+    best[order] = np.log(np.diff(reached**n, prepend=0.0))
+    return best
 
 
 def trainer(seed: int, n: int, batch: int = 512, updates: int = 4) -> tuple[toy.Problem, BestOfN]:
     problem = small_problem(seed)
-    sizes = {"ppo__batch_size": batch, "ppo__minibatch_size": batch, "ppo__num_updates": updates}
-    made = toy.trainer(
-        problem, toy.table(problem, seed), method="best_of_n", seed=seed, ppo__samples_per_prompt=n, **sizes
-    )
-    assert isinstance(made, BestOfN)
-    return problem, made
+    sizes = tiny.ppo(batch_size=batch, minibatch_size=batch, num_updates=updates, samples_per_prompt=n)
+    method = toy.trainer(problem, toy.table(problem, seed), method="best_of_n", seed=seed, **sizes)
+    assert isinstance(method, BestOfN)
+    return problem, method
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("n", [2, 8])
-def test_its_answers_are_distributed_as_the_best_of_n(seed, n):
+def test_the_answers_of_best_of_n_are_distributed_as_the_best_of_n(seed, n):
     problem, method = trainer(seed, n)
-    exact = [
-        float(expectation(of_best(log_probs, rewards, n), rewards))
-        for log_probs, rewards in zip(problem.log_probs(method.reference), problem.rewards, strict=True)
-    ]
+    of_prompts = zip(problem.log_probs(method.reference), problem.rewards, strict=True)
+    exact = [float(expectation(of_best(log_probs, rewards, n), rewards)) for log_probs, rewards in of_prompts]
     heard = [method.update() for _ in range(4)]
     spread = float(np.mean([item.score_std for item in heard]))
     error = spread / math.sqrt(4 * 512 / n)
@@ -60,7 +54,7 @@ def test_its_answers_are_distributed_as_the_best_of_n(seed, n):
 
 @pytest.mark.parametrize("n", [4, 16])
 @pytest.mark.parametrize("shares", [[0.9, 0.1], [0.5, 0.3, 0.15, 0.04, 0.01], [0.01] * 100])
-def test_its_distance_is_that_of_the_levels_of_the_reward(shares: list[float], n: int) -> None:
+def test_the_distance_of_best_of_n_is_that_of_the_levels_of_the_reward(shares: list[float], n: int) -> None:
     """q, the likelihood of a level after the choice, listed; and what n texts of each of 400 prompts say of it."""
     reached = np.cumsum(shares)
     q = np.diff(reached**n, prepend=0.0)
@@ -73,14 +67,13 @@ def test_its_distance_is_that_of_the_levels_of_the_reward(shares: list[float], n
     each = [kl_of_best(row, n) for row in drawn.tolist()]
     error = float(np.std(each)) / 20
     assert float(np.mean(each)) == pytest.approx(exact, abs=0.04 * exact + 2 * error)
-    assert expected_curve(drawn.ravel().tolist(), n).kl == pytest.approx(
-        [np.mean([kl_of_best(row, size) for row in drawn.tolist()]) for size in expected_curve([0.0] * n, n).n]
-    )
+    curve = expected_curve(drawn.ravel().tolist(), n)
+    assert curve.kl == pytest.approx([np.mean([kl_of_best(row, size) for row in drawn.tolist()]) for size in curve.n])
 
 
-def test_nothing_is_learned_and_what_it_cost_is_counted():
+def test_best_of_n_learns_nothing_and_all_its_texts_are_counted():
     _, method = trainer(0, 8, batch=64, updates=2)
-    before = [weight.clone() for weight in method.policy.parameters()]
+    before = tiny.weights(method.policy)
     heard: list = []
     method.train(heard.append)
     assert all(map(torch.equal, before, method.policy.parameters()))
@@ -115,9 +108,9 @@ def test_the_fixed_prompts_get_the_best_of_n_and_the_first_of_them_is_the_answer
     assert len(best.scores) == 18
     assert best.scores[::6] == plain.scores
     for number, sample in enumerate(best.samples):
-        assert sample.score == max(best.scores[6 * number : 6 * number + 6])
-        kl = kl_of_best(best.scores[6 * number : 6 * number + 6], 6)
-        assert (sample.seed, sample.kl) == (plain.samples[number].seed, kl)
+        scores = best.scores[6 * number : 6 * number + 6]
+        assert (sample.seed, sample.score) == (plain.samples[number].seed, max(scores))
+        assert sample.kl == kl_of_best(scores, 6)
         assert sample.scores["letter"] == sample.completion.count("a")
     assert [item.score for item in best.samples] != plain.scores
     alike = Scorer(config, Mixture({"one": (1.0, lambda prompts, completions, **_: [1.0] * len(prompts))}))

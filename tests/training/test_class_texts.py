@@ -1,27 +1,28 @@
 """What the model service writes and scores for a class: pairs of texts to vote on, and words that move a judge."""
 
-from __future__ import annotations
-
-import itertools
-from types import SimpleNamespace
-
 import pytest
 
-from playground.training.service import pair_drawing, questions, word_moves
+from playground.config import PromptsConfig
+from playground.training.service import pair_drawing, word_moves
 from playground.training.service.subjects import Subjects
+
+
+class SubjectsOfFewPrompts(Subjects):
+    def named(self, source):
+        return super().named(source)._replace(prompts=PromptsConfig(limit=48))
 
 
 @pytest.fixture(scope="module")
 def subjects():
-    return Subjects()
+    return SubjectsOfFewPrompts()
 
 
 def drawn(subjects, **more):
     question = {"source": "pocket-1m", "count": 5, "seed": 1, "sides": ["policy", "policy"], **more}
-    *progress, found = pair_drawing.pairs(subjects, question)
-    assert all(set(one) == {"done", "of"} for one in progress)
+    *progress, answer = pair_drawing.pairs(subjects, question)
+    assert all(set(step) == {"done", "of"} for step in progress)
     assert progress
-    return found["pairs"]
+    return answer["pairs"]
 
 
 def test_pairs_differ_have_prompts_of_their_own_and_depend_on_the_seed_only(subjects):
@@ -47,21 +48,14 @@ def test_a_word_that_a_judge_pays_for_raises_its_score_and_one_that_it_punishes_
     monkeypatch.setattr(word_moves.learned_rewards, "builder", lambda *_: lambda spec: judge)
     texts = ["a lovely view", "the lovely awful view", "that was awful", "a plain view that was"]
     asked = [{"prompt": "It", "completion": text} for text in texts]
-    (found,) = word_moves.answer({"source": "judge", "outputs": "", "texts": asked})
-    moves = {one["word"]: one["moves"] for one in found["words"]}
+    (answer,) = word_moves.answer({"source": "judge", "outputs": "", "texts": asked})
+    moves = {word["word"]: word["moves"] for word in answer["words"]}
     assert list(moves) == sorted(moves, key=lambda word: -moves[word])
     assert "the" not in moves
     assert moves["lovely"] - moves["view"] == pytest.approx(3)
     assert moves["awful"] - moves["view"] == pytest.approx(-2)
     assert sum(moves.values()) == pytest.approx(0)
-    assert found["texts"] == 4
-
-
-def test_the_service_knows_both_questions(monkeypatch):
-    service = SimpleNamespace(subjects=None)
-    monkeypatch.setattr(pair_drawing, "pairs", lambda subjects, question: itertools.repeat({"pairs": []}, 1))
-    assert list(questions.QUESTIONS["pairs"](service, {})) == [{"pairs": []}]
-    assert "word-moves" in questions.QUESTIONS
+    assert answer["texts"] == 4
 
 
 def test_a_pair_may_have_its_second_text_from_another_model_with_the_same_prompts(subjects):
@@ -72,6 +66,6 @@ def test_a_pair_may_have_its_second_text_from_another_model_with_the_same_prompt
     assert len(both) == 8
     assert len(shared) > 4
     assert all(alone[pair["prompt"]] == pair["first"] for pair in shared)
-    known = [pair for pair in both if pair["prompt"] in others]
-    assert known
-    assert all(others[pair["prompt"]] == pair["second"] for pair in known)
+    of_the_other = [pair for pair in both if pair["prompt"] in others]
+    assert of_the_other
+    assert all(others[pair["prompt"]] == pair["second"] for pair in of_the_other)

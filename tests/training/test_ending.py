@@ -1,24 +1,14 @@
 """Each way in which a run can end, by what was raised."""
 
-from __future__ import annotations
-
 import errno
 
 import pytest
 
-from playground.errors import (
-    InvalidConfig,
-    ModelNotFound,
-    NoRoom,
-    Problem,
-    TrainingDiverged,
-)
+from playground.errors import InvalidConfig, ModelNotFound, NoRoom, Problem, TrainingDiverged
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.writer import RunWriter
-from playground.training.process import watch
 from playground.training.process.ending import StopRequested, diagnosis, reported
-from playground.training.process.watch import WorkerWatch
 from tests.support import small_config
 
 
@@ -48,18 +38,22 @@ CASES = [
     (caused(ModelNotFound("Cannot load x"), OSError(errno.ENOSPC, "full")), "disk_full", "disk"),
     (NoRoom([Problem("checkpoint.keep", "it may need 9 MB")]), "disk_full", "it may need 9 MB"),
     (InvalidConfig([Problem("kl.coef", "must be positive.")]), "invalid", "kl.coef: must be positive."),
-    (InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]), "invalid", "a sentence is no cause"),
+    (
+        InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]),
+        "invalid",
+        "prompts.typed: ",
+    ),  # a sentence is no cause
     (KeyError("a"), "bug", "Unexpected KeyError: 'a'. The full traceback is in worker.log."),
     (PanicError("called unwrap on none"), "bug", "Unexpected PanicError"),
 ]
 
 
 @pytest.mark.parametrize(("error", "reason", "words"), CASES)
-def test_what_was_raised_decides_the_reason(error, reason, words):
-    found, sentence = diagnosis(error, lambda: "Buy less.")
-    assert found == reason
+def test_the_error_that_was_raised_decides_the_reason(error, reason, words):
+    told, sentence = diagnosis(error, lambda: "Buy less.")
+    assert told == reason
     assert reason in EXIT_REASONS
-    assert words in sentence or words == "a sentence is no cause"
+    assert words in sentence
 
 
 @pytest.mark.parametrize(
@@ -91,38 +85,10 @@ def test_every_end_is_written(tmp_path, capsys, raised, state, reason, message):
 
 def test_a_full_disk_is_cleared_of_the_checkpoint_that_did_not_fit(tmp_path):
     run = RunDirectory.create(tmp_path, small_config(), "r")
-    half, replaced = run.checkpoints_path / ".tmp-update-000004-7", run.checkpoints_path / ".old-update-000003"
-    for folder in (half, replaced):
-        folder.mkdir(parents=True)
+    for name in (".tmp-update-000004-7", ".old-update-000003"):
+        (run.checkpoints_path / name).mkdir(parents=True)
     with reported(RunWriter(run, 10)):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert run.status().message.endswith("There is no checkpoint.")
-    assert not half.exists() and replaced.exists(), "what was set aside may be the only whole one"
-
-
-# what breaks a run off between two micro-batches
-
-
-@pytest.fixture
-def run(outputs):
-    return RunDirectory.create(outputs, small_config(), "r")
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that the test moves."""
-    now = [1000.0]
-    monkeypatch.setattr(watch.heartbeat, "now", lambda: now[0])
-    return now
-
-
-def test_the_end_says_that_the_time_is_up_and_after_which_update(run, clock):
-    writer = RunWriter(run, 10)
-    writer.set_status(update=7)
-    with reported(writer):
-        between = WorkerWatch(writer, max_minutes=1).between
-        clock[0] += 60
-        between()
-    status = run.status()
-    assert (status.state, status.reason, status.update) == ("stopped", "time_limit", 7)
-    assert "1 minute (max_minutes)" in status.message
+    left = [path.name for path in run.checkpoints_path.iterdir()]
+    assert left == [".old-update-000003"], "what was set aside may be the only whole one"

@@ -4,79 +4,136 @@ import json
 
 import pytest
 import torch
+from tokenizers import AddedToken
+from transformers import AutoTokenizer
 
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.training.models import loading
-from tests.nights import cases, nightly
-from tests.training import snapshots
-from tests.training.model_checks import CPU, LORA, check_left_padding, check_run, config, logits, trained
+from playground.training.models.kv_cache import left_pad
+from playground.training.models.language_model import positions
+from tests.nights import cases
+from tests.training import small_run, snapshots
+from tests.training.small_run import trained
 
+CPU = torch.device("cpu")
+PROMPTS = ["The film was", "A book", "The phone is terrible because the", "She", "I would", "hello", "User: What", "it"]
+LORA = {"kind": "lora", "r": 4, "alpha": 8}
+SIZES = {"batch_size": 4, "minibatch_size": 2, "micro_batch_size": 2, "num_epochs": 2}
 EVERY_WAY = [("none", True), ("lora", False), ("none", False), ("lora", True)]  # adapter, padding of its own
 CASES = [(family, *way) for family in snapshots.FAMILIES for way in EVERY_WAY]
-EACH_FAMILY_ONCE = [(family, *EVERY_WAY[number % 4]) for number, family in enumerate(snapshots.FAMILIES)]
+BY_DAY = [(family, *EVERY_WAY[number % 4]) for number, family in enumerate(["gpt2", "llama", "qwen2", "gemma2"])]
 
 
-@pytest.mark.parametrize(("family", "adapter", "own_pad"), cases(CASES, always=EACH_FAMILY_ONCE))
+def config(folder, tmp_path, **model):
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("\n".join(PROMPTS), encoding="utf-8")
+    return small_run.config(
+        model={"source": str(folder), **model},
+        prompts={"source": str(prompts)},
+        rewards=[{"kind": "length"}, {"kind": "pattern", "pattern": "e"}],
+        sampling={"max_new_tokens": 6},
+        ppo={"num_updates": 3, **SIZES, "learning_rate": 0.01, "schedule": "constant"},
+        evaluation={"num_prompts": 2, "every": 3},
+    )
+
+
+def logits(model, ids) -> torch.Tensor:
+    with torch.no_grad():
+        return model.logits(model.hidden(torch.tensor([ids]))).float()
+
+
+def check_left_padding(policy, tokens) -> None:
+    """The sampler's first step on left-padded prompts against each prompt by itself."""
+    prompts = [tokens.encode(text) for text in PROMPTS]
+    ids, mask = left_pad(prompts, tokens.pad_id, CPU)
+    with torch.no_grad():
+        hidden, _ = policy.next_hidden(ids, mask, positions(mask), None)
+    alone = torch.cat([logits(policy, prompt)[:, -1] for prompt in prompts])
+    tolerance = 1e-4 if policy.exact else 0.1
+    assert torch.allclose(policy.logits(hidden).float(), alone, atol=tolerance * float(alone.abs().max()))
+
+
+def check_run(session, start) -> None:
+    """It learned something, its numbers are finite, and what it saved is what it has."""
+    metrics = session.run.metrics()
+    assert [line.update for line in metrics] == [1, 2, 3]
+    assert metrics[0].ratio_max is not None
+    assert all(line.grad_norm and line.grad_norm > 0 for line in metrics)
+    assert not [event for event in session.run.events() if event.kind == "warning" and "skipped" in event.message]
+    ids = session.tokens.encode("The film was a")
+    now = logits(session.policy, ids)
+    assert not torch.allclose(now, logits(start, ids), atol=1e-3), "nothing was learned"
+    assert torch.allclose(logits(session.reference, ids), logits(start, ids), atol=1e-5), "the reference moved"
+    saved = session.run.latest_checkpoint()
+    again, tokens = loading.load(saved, CPU, session.config.model)
+    assert torch.allclose(logits(again, ids), now, atol=1e-4)
+    assert tokens.encode("The film") == session.tokens.encode("The film")
+    assert (saved / "critic.safetensors").is_file()
+    assert not list(saved.glob("*.bin"))
+
+
+@pytest.fixture
+def llama(tmp_path):
+    return snapshots.snapshot(tmp_path / "snapshot", "llama", own_pad=True)
+
+
+@pytest.mark.parametrize(("family", "adapter", "own_pad"), cases(CASES, always=BY_DAY))
 def test_a_family_trains_is_saved_and_comes_back(family, adapter, own_pad, tmp_path):
     folder = snapshots.snapshot(tmp_path / "snapshot", family, own_pad=own_pad)
     start, tokens = loading.load(folder, CPU)
     assert (tokens.pad_id == tokens.eos_id) is not own_pad
     check_left_padding(start, tokens)
-    session = trained(config(folder, tmp_path, **({"adapter": LORA} if adapter == "lora" else {})), tmp_path)
+    session = trained(tmp_path, config(folder, tmp_path, **({"adapter": LORA} if adapter == "lora" else {})))
     assert session.policy.has_adapter is (adapter == "lora")
-    check_run(session, tmp_path, start)
+    check_run(session, start)
     further, _ = loading.load(session.run.latest_checkpoint(), CPU, session.config.model, trained=True)
     ids = tokens.encode("A book")
     assert torch.allclose(logits(further, ids), logits(session.policy, ids), atol=1e-4), "not a start for another run"
 
 
-@pytest.mark.parametrize(
-    ("quantization", "own_pad"), [("int8", True), nightly("int8", False), nightly("nf4", True), ("nf4", False)]
-)
+QUANTIZED = [("int8", True), ("int8", False), ("nf4", True), ("nf4", False)]
+
+
+@pytest.mark.parametrize(("quantization", "own_pad"), cases(QUANTIZED, always=[("int8", True), ("nf4", False)]))
 def test_a_quantized_model_trains_its_adapter(quantization, own_pad, tmp_path):
     wide = {"hidden_size": 64, "intermediate_size": 128}  # bitsandbytes' 4 bits need whole blocks of 64 on the CPU
     folder = snapshots.snapshot(tmp_path / "snapshot", "llama", own_pad=own_pad, **wide)
-    made = config(folder, tmp_path, quantization=quantization, adapter=LORA)
-    start, tokens = loading.load(folder, CPU, made.model)
+    settings = config(folder, tmp_path, quantization=quantization, adapter=LORA)
+    start, tokens = loading.load(folder, CPU, settings.model)
     layer = type(start.trunk.layers[0].mlp.up_proj).__name__
     assert layer == {"int8": "Linear8bitLt", "nf4": "Linear4bit"}[quantization]
     check_left_padding(start, tokens)
-    session = trained(made, tmp_path)
+    session = trained(tmp_path, settings)
     assert not session.policy.exact
-    check_run(session, tmp_path, start)
+    check_run(session, start)
 
 
-def test_bf16_computes_in_bf16_trains_in_fp32_and_starts_every_update_at_ratio_1(tmp_path):
+@pytest.mark.parametrize("adapter", ["none", "lora"])
+def test_a_run_in_bf16_computes_in_bf16_trains_in_fp32_and_starts_every_update_at_ratio_1(adapter, tmp_path):
     folder = snapshots.snapshot(tmp_path / "snapshot", "qwen2", own_pad=True)
     start, _ = loading.load(folder, CPU)
-    for adapter in ("none", "lora"):
-        made = config(folder, tmp_path, precision="bf16", adapter={**LORA, "kind": adapter})
-        session = trained(made, tmp_path, f"run-{adapter}")
-        policy = session.policy
-        trainable = [weight for weight in policy.parameters() if weight.requires_grad]
-        assert {weight.dtype for weight in trainable} == {torch.float32}
-        assert policy.logits(policy.hidden(torch.tensor([[1, 2]]))).dtype == torch.bfloat16
-        rollout = session.trainer.collect()
-        rows = torch.arange(len(rollout.episodes))
-        with torch.no_grad():
-            log_ratio, _, _ = session.trainer.forward(rollout, rows)
-        gap = log_ratio.abs()
-        assert gap.max() < 0.05
-        assert gap.mean() < 0.01
-        ids = session.tokens.encode("The film")
-        assert torch.allclose(logits(session.reference, ids), logits(start, ids), atol=0.1)
+    session = trained(tmp_path, config(folder, tmp_path, precision="bf16", adapter={**LORA, "kind": adapter}))
+    policy = session.policy
+    assert {weight.dtype for weight in policy.parameters() if weight.requires_grad} == {torch.float32}
+    assert policy.logits(policy.hidden(torch.tensor([[1, 2]]))).dtype == torch.bfloat16
+    rollout = session.trainer.collect()
+    with torch.no_grad():
+        log_ratio, _, _ = session.trainer.forward(rollout, torch.arange(len(rollout.episodes)))
+    assert log_ratio.abs().max() < 0.05
+    assert log_ratio.abs().mean() < 0.01
+    ids = session.tokens.encode("The film")
+    assert torch.allclose(logits(session.reference, ids), logits(start, ids), atol=0.1)
 
 
-def test_a_completion_ends_at_any_of_the_models_end_tokens_and_keeps_its_first_space(tmp_path):
-    folder = snapshots.snapshot(tmp_path / "snapshot", "llama", own_pad=True)
-    generation = json.loads((folder / "generation_config.json").read_text())
-    (folder / "generation_config.json").write_text(json.dumps({**generation, "eos_token_id": [2, 7, 9]}))
-    _, tokens = loading.load(folder, CPU)
+def test_a_completion_ends_at_any_of_the_models_end_tokens_and_keeps_its_first_space(llama):
+    generation = json.loads((llama / "generation_config.json").read_text())
+    (llama / "generation_config.json").write_text(json.dumps({**generation, "eos_token_id": [2, 7, 9]}))
+    _, tokens = loading.load(llama, CPU)
     assert sorted(tokens.ends) == [2, 7, 9]
     whole = tokens.encode("The film was slow")
     for border in range(2, len(whole)):
-        said = tokens.decode(whole[:border]) + tokens.decode(whole[border:], after=whole[:border])
-        assert said == "The film was slow"
+        text = tokens.decode(whole[:border]) + tokens.decode(whole[border:], after=whole[:border])
+        assert text == "The film was slow"
 
 
 @pytest.mark.parametrize(
@@ -86,31 +143,30 @@ def test_a_completion_ends_at_any_of_the_models_end_tokens_and_keeps_its_first_s
         ({"quantization": "nf4"}, "model.quantization", "model.adapter.kind"),
     ],
 )
-def test_what_cannot_be_adapted_or_quantized_or_computed_on_is_refused(model, field, sentence, tmp_path):
-    folder = snapshots.snapshot(tmp_path / "snapshot", "llama", own_pad=True)
+def test_a_model_that_cannot_be_adapted_or_quantized_is_refused(model, field, sentence, llama, tmp_path):
     with pytest.raises(InvalidConfig) as caught:
-        made = config(folder, tmp_path, **model)
-        loading.load(folder, CPU, made.model, trained=True)
+        loading.load(llama, CPU, config(llama, tmp_path, **model).model, trained=True)
     (problem,) = caught.value.problems
     assert problem.field == field
     assert sentence in problem.message
+
+
+def test_a_device_that_is_not_here_is_refused():
     assert loading.device_of("cpu") == CPU
     with pytest.raises(InvalidConfig, match="device: cuda:7 is not on this machine"):
         loading.device_of("cuda:7")
 
 
-def test_a_tokenizer_of_another_model_and_missing_weights_are_refused(tmp_path):
-    folder = snapshots.snapshot(tmp_path / "snapshot", "llama", own_pad=True)
-    small = snapshots.snapshot(tmp_path / "small", "llama", own_pad=True, tie_word_embeddings=False)
-    shape = json.loads((small / "config.json").read_text())
-    (small / "config.json").write_text(json.dumps({**shape, "num_hidden_layers": 3}))
+def test_weights_with_fewer_layers_than_the_model_says_are_refused(llama):
+    shape = json.loads((llama / "config.json").read_text())
+    (llama / "config.json").write_text(json.dumps({**shape, "num_hidden_layers": 3}))
     with pytest.raises(ModelNotFound, match="says 3 layers, and the weights have 2"):
-        loading.load(small, CPU)
-    from tokenizers import AddedToken
-    from transformers import AutoTokenizer
+        loading.load(llama, CPU)
 
-    tokenizer = AutoTokenizer.from_pretrained(folder)
+
+def test_a_tokenizer_of_another_model_is_refused(llama):
+    tokenizer = AutoTokenizer.from_pretrained(llama)
     tokenizer.add_tokens([AddedToken(f"<extra {number}>") for number in range(20)])
-    tokenizer.save_pretrained(folder)
+    tokenizer.save_pretrained(llama)
     with pytest.raises(ModelNotFound, match="They do not belong together"):
-        loading.load(folder, CPU)
+        loading.load(llama, CPU)

@@ -1,32 +1,22 @@
 """Planted faults: each is the mistake that it is called, and nothing else."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 
-from playground.config import RunConfig
 from playground.config.faults import FAULTS
 from playground.ppo.logprobs import token_log_probs
 from playground.training.loop.faulty_trainer import ChapterKL, FaultyTrainer
-from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
 from playground.training.process.equipment import trainer_of
+from tests.nights import cases
 from tests.training import tiny
 
 MADE_ELSEWHERE = ("aliased-reference", "reward-format")  # by training/process/equipment.py
 
 
-def made(config: RunConfig) -> FaultyTrainer:
-    policy = tiny.model()
-    prompts = tiny.prompts("abc", "b", "ddddddd", "fg")
-    scorer = Scorer(config, tiny.count_letter())
-    return FaultyTrainer(config, policy, policy.frozen_copy(), tiny.tokens(), prompts, scorer)
-
-
 def both(fault: str, **changes: object) -> tuple[FaultyTrainer, PPOTrainer]:
     """The same run with the fault and without it."""
-    return made(tiny.config(experiments=True, faults=[fault], **changes)), tiny.trainer(**changes)
+    return tiny.trainer(kind=FaultyTrainer, experiments=True, faults=[fault], **changes), tiny.trainer(**changes)
 
 
 def test_a_run_with_faults_has_the_trainer_that_makes_them() -> None:
@@ -39,8 +29,8 @@ def test_a_headless_critic_stays_as_it_began() -> None:
     before = [weight.clone() for weight in faulty.critic.value_head.parameters()]
     faulty.update()
     sound.update()
-    assert all(torch.equal(*pair) for pair in zip(before, faulty.critic.value_head.parameters(), strict=True))
-    assert not all(torch.equal(*pair) for pair in zip(before, sound.critic.value_head.parameters(), strict=True))
+    assert all(map(torch.equal, before, faulty.critic.value_head.parameters()))
+    assert not all(map(torch.equal, before, sound.critic.value_head.parameters()))
 
 
 def test_the_prompt_is_counted_in_the_kl() -> None:
@@ -66,29 +56,27 @@ def test_the_prompt_is_counted_in_the_kl() -> None:
 def test_texts_are_drawn_at_another_temperature_than_they_are_booked_at() -> None:
     faulty, sound = both("temperature-mismatch", ppo__batch_size=64)
     drawn, right = faulty.collect().episodes, sound.collect().episodes
-    surprisal = -float(drawn.log_probs[drawn.mask].mean())
-    assert surprisal < float(drawn.entropies[drawn.mask].mean()) - 0.05  # likely tokens come too often
-    assert -float(right.log_probs[right.mask].mean()) == pytest.approx(
-        float(right.entropies[right.mask].mean()), abs=0.15
-    )
+    gaps = [float((part.entropies + part.log_probs)[part.mask].mean()) for part in (drawn, right)]
+    assert gaps[0] > 0.05  # likely tokens come too often
+    assert gaps[1] == pytest.approx(0, abs=0.15)
 
 
 def test_the_sign_of_the_reward_is_turned() -> None:
     faulty, sound = both("reward-sign", kl__coef=0)
-    scored = [(one, one.collect()) for one in (faulty, sound)]
-    wrong, right = (one.advantages(rollout, one.score(rollout), 0.0)[0] for one, rollout in scored)
+    rollouts = [(trainer, trainer.collect()) for trainer in (faulty, sound)]
+    wrong, right = (trainer.advantages(rollout, trainer.score(rollout), 0.0)[0] for trainer, rollout in rollouts)
     assert torch.allclose(wrong, -right, atol=1e-5)
 
 
 def test_the_score_is_paid_at_every_token() -> None:
     faulty, sound = both("score-on-every-token", kl__coef=0)
-    for one, paid in ((faulty, True), (sound, False)):
-        rollout = one.collect()
-        scores = one.score(rollout)
-        one.advantages(rollout, scores, 0.0)
+    for trainer, paid in ((faulty, True), (sound, False)):
+        rollout = trainer.collect()
+        scores = trainer.score(rollout)
+        trainer.advantages(rollout, scores, 0.0)
         times = rollout.episodes.lengths if paid else torch.ones(len(rollout.episodes))
         expected = float((torch.tensor(scores.scores) * times).mean())
-        assert one._paid == pytest.approx(expected, abs=1e-5)
+        assert trainer._paid == pytest.approx(expected, abs=1e-5)
 
 
 def test_the_chapters_controller_by_hand() -> None:
@@ -99,34 +87,20 @@ def test_the_chapters_controller_by_hand() -> None:
     assert controller.coef == pytest.approx(0.2 * 1.0032 * 1.0064)
 
 
-def test_every_fault_has_words_and_needs_experiments() -> None:
-    for fault in FAULTS:
-        suited: dict[str, object] = {"kl__controller": "ziegler"}
-        if fault == "reward-format":
-            with pytest.raises(Exception, match="needs a reward of kind"):
-                tiny.config(experiments=True, faults=[fault])
-            suited["rewards"] = [{"kind": "model", "source": "pocket-honest"}]
-        with pytest.raises(Exception, match="experiments: true"):
-            tiny.config(faults=[fault], **suited)
-        assert tiny.config(experiments=True, faults=[fault], **suited).faults == (fault,)
+DRAWN = [fault for fault in FAULTS if fault not in MADE_ELSEWHERE]
 
 
-@pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault not in MADE_ELSEWHERE])
+@pytest.mark.parametrize("fault", cases(DRAWN, always=DRAWN[:2]))
 def test_a_drawn_mistake_trains_bit_for_bit_as_the_same_one_named(fault: str) -> None:
-    settings: dict[str, object] = {"kl__controller": "ziegler"}
-    drawn = next(
-        one
-        for seed in range(200)
-        if (one := tiny.config(experiments=True, faults=["drawn"], seed=seed, **settings)).planted == (fault,)
+    settings = {"experiments": True, "kl__controller": "ziegler"}
+    seeds = (tiny.config(faults=["drawn"], seed=seed, **settings) for seed in range(200))
+    seed = next(config.seed for config in seeds if config.planted == (fault,))
+    drawn, named, sound = (
+        tiny.trainer(kind=FaultyTrainer, seed=seed, faults=faults, **settings) for faults in (["drawn"], [fault], [])
     )
-    trainers = [made(config) for config in (drawn, drawn.model_copy(update={"faults": (fault,)}))]
-    for trainer in trainers:
+    for trainer in (drawn, named, sound):
         trainer.update()
         trainer.update()
-    mine, named = (trainer.policy.parameters() for trainer in trainers)
-    assert all(torch.equal(*pair) for pair in zip(mine, named, strict=True))
-    sound = tiny.trainer(seed=drawn.seed, **settings)
-    sound.update()
-    sound.update()
-    same = [torch.equal(*pair) for pair in zip(trainers[0].policy.parameters(), sound.policy.parameters(), strict=True)]
-    assert not all(same)
+    ours, theirs, right = (list(trainer.policy.parameters()) for trainer in (drawn, named, sound))
+    assert all(map(torch.equal, ours, theirs))
+    assert not all(map(torch.equal, ours, right))

@@ -1,12 +1,9 @@
 """Datasets through the function that hub ids take: folders laid out as hub repositories, and what can be wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import datasets
-import pandas
 import pytest
 from huggingface_hub import errors
 
@@ -16,11 +13,8 @@ from playground.training.data import hub_data, prompts
 
 
 def write(path: Path, rows: list[dict]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".parquet":
-        pandas.DataFrame(rows).to_parquet(path)
-    else:
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 def values(source: Path, **fields) -> list[str]:
@@ -32,8 +26,8 @@ def test_a_folder_inside_a_dataset_is_a_subset(tmp_path):
         for split in ("train", "test"):
             rows = [{"chosen": f"\n\nHuman: {part} {split} {n}\n\nAssistant: x", "rejected": "y"} for n in range(4)]
             write(tmp_path / part / f"{split}.jsonl", rows)
-    found = values(tmp_path, subset="harmless-base", split="test")
-    assert [text.split("\n")[2] for text in found] == [f"Human: harmless-base test {n}" for n in range(4)]
+    texts = values(tmp_path, subset="harmless-base", split="test")
+    assert [text.split("\n")[2] for text in texts] == [f"Human: harmless-base test {n}" for n in range(4)]
     assert len(values(tmp_path)) == 8
 
 
@@ -68,7 +62,7 @@ FILES = {
         ("program", {}, "prompts.source: .* cannot be read"),
     ],
 )
-def test_what_is_wrong_with_a_dataset_is_one_sentence(tmp_path, folder, fields, message):
+def test_a_fault_of_a_dataset_is_told_in_one_sentence(tmp_path, folder, fields, message):
     source = tmp_path / folder
     source.mkdir()
     for name, text in FILES[folder].items():
@@ -91,7 +85,7 @@ MISSING = datasets.exceptions.DatasetNotFoundError
         (MISSING("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."), "there is no dataset a/b"),
     ],
 )
-def test_what_the_hub_answers_is_one_sentence(error, message, monkeypatch):
+def test_an_error_of_the_hub_is_told_in_one_sentence(error, message, monkeypatch):
     def load(*_, **__):
         raise error
 

@@ -13,14 +13,15 @@ from playground.models.architectures import FROM_PYPI
 from playground.setup import devices
 from playground.setup.estimates import memory
 from playground.training.models import loading, lora
+from tests.nights import cases
 from tests.training import snapshots
-from tests.training.model_checks import LORA
+from tests.training.test_families import LORA
 
 CPU = torch.device("cpu")
 IDS = torch.arange(24).view(2, 12)
 
 
-@pytest.fixture(scope="module", params=["fp32", "bf16"])
+@pytest.fixture(scope="module", params=cases(["fp32", "bf16"], always=["fp32"]))
 def adapted(request, tmp_path_factory):
     """A model whose adapter says something."""
     folder = snapshots.snapshot(tmp_path_factory.mktemp("lora") / "snapshot", "llama", own_pad=True)
@@ -74,7 +75,7 @@ def test_switching_off_is_undone_where_a_pass_fails(adapted):
 
 
 @pytest.mark.parametrize("has", [True, False])
-def test_what_a_model_computes_in_by_itself_depends_on_its_size_and_the_processor(monkeypatch, has):
+def test_the_type_that_a_model_computes_in_depends_on_its_size_and_the_processor(monkeypatch, has):
     monkeypatch.setattr(devices, "processor_has_bf16", lambda: has)
     large = torch.bfloat16 if has else torch.float32
     assert loading.compute_type("auto", CPU, SMALL_MODEL) == large

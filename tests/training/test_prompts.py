@@ -1,3 +1,4 @@
+import functools
 import gzip
 import json
 from statistics import mean
@@ -5,11 +6,10 @@ from statistics import mean
 import pytest
 
 from playground.config import PromptsConfig
-from playground.data import dialogues, row_files
+from playground.data import dialogues
 from playground.errors import PromptsUnusable
 from playground.pocket import judges
 from playground.rewards import claims
-from playground.setup import checks
 from playground.training.data import prompts
 from tests.training import tiny
 
@@ -89,7 +89,7 @@ def test_the_column_can_be_chosen_and_else_the_first_usual_one_is_read(tmp_path)
     assert texts(load(source(tmp_path, "a.csv", "prompt,other\nx,ab\ny,cd\n"), column="other")) == ["ab", "cd"]
 
 
-def test_what_cannot_be_used_is_left_out_and_counted_by_reason(tmp_path):
+def test_prompts_that_cannot_be_used_are_left_out_and_counted_by_reason(tmp_path):
     rows = ["ab", "", "cd", "ab", "  ", "c" * 60, "d" * 200_000, "cd", "ab", None]
     split = load(source(tmp_path, "a.jsonl", lines_of([{"prompt": text} for text in rows])))
     assert texts(split) == ["ab", "cd"]
@@ -100,15 +100,15 @@ def messages(**said: str) -> list[dict[str, str]]:
     return [{"role": role, "content": text} for role, text in said.items()]
 
 
-DIALOGUE = hh("abc", "no", "de")
+ASKED = hh("abc", "no", "de")
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (hh("abc", "no", "de", "answer"), DIALOGUE + "\n\nAssistant:"),
-        (DIALOGUE, DIALOGUE + "\n\nAssistant:"),
-        (messages(user="abc", assistant="no") + messages(user="de", assistant="answer"), DIALOGUE + "\n\nAssistant:"),
+        (ASKED, f"{ASKED}\n\nAssistant:"),
+        (hh("abc", "no", "de", "answer"), f"{ASKED}\n\nAssistant:"),
+        (messages(user="abc", assistant="no") + messages(user="de", assistant="answer"), f"{ASKED}\n\nAssistant:"),
         (messages(system="Be kind.", user="abc"), "\n\nHuman: Be kind.\n\nabc\n\nAssistant:"),
         ("plain text ", "plain text"),
         ("half a pair \ud83d", "half a pair ?"),
@@ -119,17 +119,12 @@ def test_a_dialogue_is_asked_up_to_its_last_answer(value, expected):
 
 
 @pytest.mark.parametrize("value", [[], {"role": "user"}, [{"role": "tool", "content": "x"}]])
-def test_what_is_no_dialogue_is_left_out(tmp_path, value):
+def test_rows_that_are_no_dialogue_are_left_out(tmp_path, value):
     rows = [{"chosen": value}, {"chosen": "no turns"}, {"chosen": hh("ab", "x")}, {"chosen": hh("cd", "x")}]
     config = PromptsConfig(source=source(tmp_path, "a.jsonl", lines_of(rows)))
-    found = prompts.select(prompts.read(config, 9, 0), config, 1, 50, lambda text: [1], seed=0)
-    assert {prompt.text for prompt in found.prompts} == {f"{hh(text)}\n\nAssistant:" for text in ("ab", "cd")}
-    assert found.in_words() == "Left out of 4 rows of prompts: 2 no dialogue."
-
-
-def big_gzip() -> bytes:
-    line = b'{"prompt": "' + b"a" * 500_000 + b'"}\n'
-    return gzip.compress(line * (row_files.MAX_FILE_BYTES // len(line) + 1), 1, mtime=0)
+    selection = prompts.select(prompts.read(config, 9, 0), config, 1, 50, lambda text: [1], seed=0)
+    assert {prompt.text for prompt in selection.prompts} == {f"{hh(text)}\n\nAssistant:" for text in ("ab", "cd")}
+    assert selection.in_words() == "Left out of 4 rows of prompts: 2 no dialogue."
 
 
 @pytest.mark.parametrize(
@@ -137,34 +132,17 @@ def big_gzip() -> bytes:
     [
         ("a.csv", "title,body\nab,c\n", "it has `title`, `body`"),
         ("a.jsonl", '{"prompt": "ab"}\nnot json\n', "Line 2 of a.jsonl is not a JSON object"),
-        ("a.csv", "prompt\ncaf\u00e9\n".encode("latin-1"), "a.csv is not UTF-8 text"),
-        ("a.jsonl.gz", gzip.compress(b"{}" * 900, mtime=0)[:30], "not a whole gzip file"),
         ("a.txt", "c" * 60 + "\nab\n" + "d" * 70, "2 too long. The model has room for 50"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_sentence_that_names_the_field(tmp_path, name, text, message):
+def test_prompts_that_cannot_be_read_are_refused_in_one_sentence_that_names_the_field(tmp_path, name, text, message):
     with pytest.raises(PromptsUnusable) as caught:
         load(source(tmp_path, name, text))
     assert message in str(caught.value)
     assert str(caught.value).startswith("prompts.")
 
 
-def test_files_that_are_too_large_are_refused_before_they_are_read(tmp_path, monkeypatch):
-    path = tmp_path / "big.txt"
-    with open(path, "wb") as file:
-        file.truncate(1_000_000_000)
-    problem = checks.prompts_problem(PromptsConfig(source=str(path)))
-    assert problem is not None
-    assert problem.field == "prompts.source"
-    assert "more than 100 MB" in problem.message
-    monkeypatch.setattr(row_files.Path, "read_bytes", lambda self: pytest.fail("it was read"))
-    with pytest.raises(PromptsUnusable, match="more than 100 MB"):
-        load(str(path))
-    with pytest.raises(PromptsUnusable, match="when unpacked"):
-        load(source(tmp_path, "bomb.jsonl.gz", big_gzip()))
-
-
-@pytest.mark.parametrize("size", [3, 7, 20])
+@pytest.mark.parametrize("size", [3, 20])
 def test_batches_walk_through_all_prompts_before_one_comes_again(size):
     pool = tiny.prompts("a", "b", "c", "d", "e")
     seen = [prompt.text for update in range(10) for prompt in prompts.prompt_batch(pool, size, update, seed=1)]
@@ -185,37 +163,24 @@ def test_a_file_of_claims_becomes_dialogues_that_the_judges_know(tmp_path):
     assert (len(split.training), len(split.evaluation), split.held_out, split.warnings) == (40, 4, True, [])
     assert claims.of(split.training[0].text) is None
     claims.know(PromptsConfig(source=path))
-    assert all(
-        prompt.text.startswith("\n\nHuman: ") and prompt.text.endswith("\n\nAssistant:") for prompt in split.training
-    )
-    marks = [known.is_right for prompt in split.training if (known := claims.of(prompt.text))]
+    assert all(prompt.text.startswith("\n\nHuman: ") for prompt in split.training)
+    assert all(prompt.text.endswith("\n\nAssistant:") for prompt in split.training)
+    marks = [claims.of(prompt.text).is_right for prompt in split.training]
     assert [marks.count(mark) for mark in (False, True, None)] == [16, 12, 12]
     fixed, trained = (
         {claims.of(prompt.text).question for prompt in part} for part in (split.evaluation, split.training)
     )
     assert not fixed & trained
-    again = prompts.load(PromptsConfig(source=path, limit=40), 4, 200, tiny.tokens(), seed=1)
-    assert [prompt.text for prompt in again.training] != [prompt.text for prompt in split.training]
-
-
-def test_a_fault_in_a_file_of_claims_is_told_before_the_start_and_when_it_is_read(tmp_path):
-    path = source(tmp_path, "mine.csv", CLAIMS.replace("n3?,a,b", "n3?,a,A"))
-    problem = checks.prompts_problem(PromptsConfig(source=path))
-    assert problem is not None
-    assert problem.field == "prompts.source"
-    assert "Row 4 of mine.csv" in problem.message
-    with pytest.raises(PromptsUnusable, match=r"^prompts\.source: Row 4 of mine.csv"):
-        load(path)
 
 
 @pytest.mark.parametrize("name", ["pocket/claims", "pocket/reviews"])
-def test_prompts_that_a_run_never_sees_are_of_the_mix_that_it_trains_on(name):
+def test_prompts_that_a_run_never_sees_are_of_the_mix_that_it_trains_on(name, monkeypatch):
+    monkeypatch.setattr(prompts.pocket_prompts, "prompts", functools.cache(prompts.pocket_prompts.prompts))
     config = PromptsConfig(source=name, limit=4096)
     own, unseen = prompts.read(config, 64, seed=0).values, prompts.unseen(config, 64, seed=0)
     assert len(unseen) == prompts.NUM_UNSEEN
     assert not {*own} & {*unseen}
     assert len(own) == 4096 + 64
-    assert unseen == prompts.unseen(config, 64, seed=0)
 
     def kinds(texts):
         claimed = [judges.claim_is_true(text) for text in texts]

@@ -1,108 +1,134 @@
-"""Several processes learn what one would have learned, and all of them the same, bit by bit."""
+"""Several processes learn what one would have learned, and all of them the same, bit by bit. How a worker starts and
+ends its helpers is tested with real workers."""
 
-from __future__ import annotations
-
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file
+import torch.distributed as dist
+from safetensors.torch import load_file, save_file
 
+from playground.config import RunConfig
 from playground.runs import children
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
-from playground.training.loop.ranks import Ranks
+from playground.runs.folder.writer import RunWriter
+from playground.training.loop.ranks import ALONE, Ranks
+from playground.training.process import rank_processes
+from playground.training.process.equipment import Equipment
+from playground.training.process.rank_processes import Member
+from playground.training.process.session import Session
 from tests.faults import resuming
-from tests.support import PROJECT
-from tests.training import ranked
+from tests.forking import Forker
 
 CLOSE = 1e-5
-DIFFERENT = "texts of different lengths"
-SECONDS = 240
+HANG_SECONDS = 300
+CASES = {  # where there is something else to share out or to add up
+    "lengths": {"sampling__max_new_tokens": 24, "ppo__learning_rate": 3e-4, "evaluation__traces": 1},
+    "own-critic": {"model__critic": "separate"},
+    "lora": {"model__adapter": {"kind": "lora", "r": 2, "alpha": 4}},
+    "reward-model": {"rewards": [{"kind": "model", "source": "pocket-honest"}, {"kind": "length"}]},
+}
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What two processes have trained, all cases one after the other."""
-    folder = tmp_path_factory.mktemp("ranks")
-    resuming.tiny_model(folder / "llama")
-    for name in ("alone", "two"):
-        (folder / name).mkdir()
-    both = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.training.ranked", str(rank), str(folder / "store"), str(folder)],
-            cwd=PROJECT,
-            env={**children.torch_environment(), "GLOO_SOCKET_IFNAME": "lo"},
-        )
-        for rank in range(2)
-    ]
+def train_in_two(folder: Path, configs: dict[str, RunConfig], forker: Forker) -> None:
+    """Let two processes train the run of each configuration, one after the other."""
+    for name, config in configs.items():
+        for part in ("alone", "two"):
+            RunDirectory.create(folder / part, config, name)
+    environment = {**children.torch_environment(), "GLOO_SOCKET_IFNAME": rank_processes.LOOPBACK}
+    arguments = [[str(rank), str(folder), *configs] for rank in range(2)]
+    both = [forker.fork(__name__, given, environment, sys.__stderr__.fileno()) for given in arguments]
     try:
-        assert [process.wait(SECONDS) for process in both] == [0, 0]
+        assert [process.wait(HANG_SECONDS) for process in both] == [0, 0]
     finally:
         for process in both:
             process.kill()
-    return folder
 
 
-@pytest.fixture(autouse=True)
-def same_threads_afterwards() -> Iterator[None]:
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
+def main(arguments: list[str]) -> int:
+    """One of the two: rank 0 writes run directories, and both write the weights that they end with."""
+    rank, folder = int(arguments[0]), Path(arguments[1])
+    ranks = rank_processes.connected(Member(rank, 2, "cpu", str(folder / "store")))
+    for name in arguments[2:]:
+        run = RunDirectory.open(folder / "two" / name)
+        member = rank_processes.help_with(run.config(), run.path.parent, ranks) if rank else trained(run, ranks)
+        save_file(weights_of(member), folder / f"{name}-{rank}.safetensors")
+    dist.destroy_process_group()
+    return 0
 
 
-def run_of(folder: Path, case: str) -> RunDirectory:
-    return RunDirectory.open(folder / ranked.slug(case))
+def trained(run: RunDirectory, ranks: Ranks) -> Session:
+    config = run.config()
+    session = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None, ranks)
+    session.begin()
+    session.evaluate_if_due()
+    session.train()
+    ranks.first()
+    return session
 
 
-@pytest.mark.parametrize("case", ranked.CASES)
-def test_two_processes_learn_what_one_learns(folder: Path, case: str) -> None:
-    alone = ranked.weights_of(ranked.trained_alone(folder, case))
-    first, second = (load_file(folder / f"{ranked.slug(case)}-{rank}.safetensors") for rank in range(2))
+def weights_of(member: Equipment) -> dict[str, Any]:
+    return {name: weight.detach().clone() for name, weight in member.trainer.trained().items()}
+
+
+def figures(metrics: Any) -> dict[str, float]:
+    left_out = {*resuming.TIMINGS, "ranks"}
+    numbers = {name: value for name, value in metrics if isinstance(value, (int, float)) and name not in left_out}
+    return {name: value for name, value in numbers.items() if "seconds" not in name}
+
+
+def check_two_learned_what_one_learns(folder: Path, name: str) -> None:
+    """Train the same run in this process, and compare."""
+    one, two = (RunDirectory.open(folder / part / name) for part in ("alone", "two"))
+    threads = torch.get_num_threads()
+    alone = weights_of(trained(one, ALONE))
+    torch.set_num_threads(threads)
+    first, second = (load_file(folder / f"{name}-{rank}.safetensors") for rank in range(2))
     assert first.keys() == alone.keys()
-    assert all(torch.equal(first[name], second[name]) for name in first), "the ranks are bit-identical"
-    assert max(float((first[name] - alone[name]).abs().max()) for name in alone) < CLOSE
-    assert any(float((alone[name]).abs().max()) > 0 for name in alone)
-    one, two = run_of(folder / "alone", case), run_of(folder / "two", case)
+    assert all(torch.equal(first[key], second[key]) for key in first), "the ranks are bit-identical"
+    assert max(float((first[key] - alone[key]).abs().max()) for key in alone) < CLOSE
+    assert any(float(weight.abs().max()) > 0 for weight in alone.values())
     assert [item.completion for item in two.samples()] == [item.completion for item in one.samples()]
     assert len(two.metrics()) == len(two.rollouts()) == resuming.UPDATES
     for mine, theirs in zip(two.rollouts(), one.rollouts(), strict=True):
         assert mine.histogram.counts == theirs.histogram.counts, "the scores of the whole batch"
-        assert [(text.prompt, text.completion) for text in mine.texts] == [
-            (text.prompt, text.completion) for text in theirs.texts
-        ]
+        texts = [[(text.prompt, text.completion) for text in rollout.texts] for rollout in (mine, theirs)]
+        assert texts[0] == texts[1]
     for mine, theirs in zip(two.metrics(), one.metrics(), strict=True):
         assert figures(mine) == pytest.approx(figures(theirs), abs=2e-3, nan_ok=True), mine.update
 
 
-def figures(metrics: Any) -> dict[str, float]:
-    figures_of = metrics.model_dump()
-    return {
-        name: value
-        for name, value in figures_of.items()
-        if isinstance(value, (int, float)) and "seconds" not in name and name not in (*resuming.TIMINGS, "ranks")
-    }
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> Path:
+    """What two processes have trained."""
+    folder = tmp_path_factory.mktemp("ranks")
+    tiny_model = resuming.tiny_model(folder / "llama")
+    models = {name: "pocket-1m" if name == "lengths" else tiny_model for name in CASES}
+    train_in_two(folder, {name: resuming.config(models[name], **CASES[name]) for name in CASES}, forker)
+    return folder
 
 
-def test_a_trace_has_all_episodes_whichever_rank_learned_from_them(folder: Path) -> None:
-    if not (folder / "alone" / ranked.slug(DIFFERENT)).exists():
-        ranked.trained_alone(folder, DIFFERENT)
-    one, two = (traces.read(run_of(folder / part, DIFFERENT), 1) for part in ("alone", "two"))
-    assert [step.rows for step in two.steps] == [step.rows for step in one.steps]
-    for mine, theirs in zip(two.steps, one.steps, strict=True):
-        assert mine.log_ratios == pytest.approx(theirs.log_ratios, abs=1e-4)
-        assert mine.tokens == theirs.tokens
+@pytest.mark.parametrize("name", CASES)
+def test_two_processes_learn_what_one_learns(folder: Path, name: str) -> None:
+    check_two_learned_what_one_learns(folder, name)
+    if name == "lengths":
+        one, two = (traces.read(RunDirectory.open(folder / part / name), 1) for part in ("alone", "two"))
+        assert [step.rows for step in two.steps] == [step.rows for step in one.steps], (
+            "whichever rank learned from them"
+        )
+        for mine, theirs in zip(two.steps, one.steps, strict=True):
+            assert mine.log_ratios == pytest.approx(theirs.log_ratios, abs=1e-4)
+            assert mine.tokens == theirs.tokens
 
 
 def test_the_watched_answers_are_all_rank_0s_and_the_rest_is_dealt_evenly() -> None:
     ranks = [Ranks(rank, 3) for rank in range(3)]
-    dealt = [one.deal(10, first=range(0, 10, 4)) for one in ranks]
+    dealt = [each.deal(10, first=range(0, 10, 4)) for each in ranks]
     assert dealt[0][:3] == [0, 4, 8]
     assert sorted(row for part in dealt for row in part) == list(range(10))
     assert sorted(map(len, dealt)) == [3, 3, 4]
-    assert [len(one.deal(2)) for one in ranks] == [1, 1, 0]
-    assert [len(one.deal(4, first=[0, 1, 2, 3])) for one in ranks] == [4, 0, 0]
+    assert [len(each.deal(2)) for each in ranks] == [1, 1, 0]
+    assert [len(each.deal(4, first=[0, 1, 2, 3])) for each in ranks] == [4, 0, 0]

@@ -1,7 +1,5 @@
 """What is kept of an update's texts is what its figures are of, and keeping it changes no training."""
 
-from __future__ import annotations
-
 import json
 import math
 from statistics import fmean
@@ -13,62 +11,51 @@ from playground.config.training_settings import ROLLOUT_BYTES
 from playground.runs.folder.records import to_json_line
 from playground.training.loop.rollout_texts import ScoredTexts, kept
 from tests.nights import cases
-from tests.training import small_run
-
-SMALL = {
-    "model": {"source": "pocket-1m"},
-    "rewards": [{"kind": "sentiment"}],
-    "ppo": {"num_updates": 2, "batch_size": 16, "minibatch_size": 8, "micro_batch_size": 8, "learning_rate": 2e-3},
-    "prompts": {"limit": 16},
-    "sampling": {"max_new_tokens": 10},
-    "evaluation": {"num_prompts": 4, "every": 1, "rollout_texts": 16},
-    "checkpoint": {"every": 0},
-}
-CLOCKS = {"seconds", "seconds_rollout", "seconds_score", "seconds_update", "seconds_evaluation", "memory_gb"}
+from tests.training import small_run, tiny
 
 
-def trained(folder, method="ppo", engine="playground", texts=16):
-    evaluation = {**SMALL["evaluation"], "rollout_texts": texts}
-    return small_run.trained(folder, {**SMALL, "method": method, "engine": engine, "evaluation": evaluation})
+def trained(folder, texts=8, **changes):
+    ppo = {"ppo__learning_rate": 2e-3, "ppo__num_epochs": 2, "ppo__samples_per_prompt": 2}
+    return small_run.trained(folder, small_run.config(evaluation__rollout_texts=texts, **ppo, **changes))
 
 
 METHODS = [("ppo", "playground"), ("rloo", "playground"), ("grpo", "playground"), ("best_of_n", "playground")]
 METHODS += [("steer", "playground"), ("ppo", "trl"), ("dpo", "playground"), ("sft", "playground"), ("grpo", "trl")]
 
 
-@pytest.mark.parametrize(("method", "engine"), cases(METHODS, always=[("ppo", "playground"), ("ppo", "trl")]))
-def test_it_is_of_the_texts_whose_scores_the_figures_are_of_whatever_the_method(tmp_path, method, engine):
-    made = trained(tmp_path, method, engine)
-    found = made.run.rollouts()
-    assert [one.update for one in found] == [item.update for item in made.run.metrics()] == [1, 2]
-    asked = {prompt.text for prompt in made.split.training}
-    for one, metrics in zip(found, made.run.metrics(), strict=True):
-        count = sum(one.histogram.counts)
-        scores, kls = [text.score for text in one.texts], [text.kl for text in one.texts]
-        assert count == len(one.texts), "all of so few are kept"
-        assert fmean(scores) == pytest.approx(metrics.score_mean, abs=1e-4)
-        assert (one.histogram.low, one.histogram.high) == pytest.approx((min(scores), max(scores)), abs=1e-4)
-        for number, size in enumerate(one.histogram.counts):
-            assert sum(text.bin == number for text in one.texts) == size
-        assert {text.prompt for text in one.texts} <= asked
-        assert any(text.completion for text in one.texts)
+@pytest.mark.parametrize(("method", "engine"), cases(METHODS, always=[("ppo", "playground")]))
+def test_the_texts_of_an_update_are_those_whose_scores_its_figures_are_of(tmp_path, method, engine):
+    session = trained(tmp_path, method=method, engine=engine)
+    metrics, rollouts = session.run.metrics(), session.run.rollouts()
+    assert [rollout.update for rollout in rollouts] == [item.update for item in metrics] == [1, 2]
+    asked = {prompt.text for prompt in session.split.training}
+    for rollout, item in zip(rollouts, metrics, strict=True):
+        scores, kls = [text.score for text in rollout.texts], [text.kl for text in rollout.texts]
+        assert sum(rollout.histogram.counts) == len(rollout.texts), "all of so few are kept"
+        assert fmean(scores) == pytest.approx(item.score_mean, abs=1e-4)
+        extremes = rollout.histogram.low, rollout.histogram.high
+        assert extremes == pytest.approx((min(scores), max(scores)), abs=1e-4)
+        for number, size in enumerate(rollout.histogram.counts):
+            assert sum(text.bin == number for text in rollout.texts) == size
+        assert {text.prompt for text in rollout.texts} <= asked
+        assert any(text.completion for text in rollout.texts)
         if (method, engine) == ("ppo", "trl") or method == "best_of_n":
             assert set(kls) == {None}
         else:
             assert min(kls) >= 0
-            assert fmean(kls) == pytest.approx(metrics.kl_estimates["full"], abs=1e-3)
+            assert fmean(kls) == pytest.approx(item.kl_estimates["full"], abs=1e-3)
 
 
 def test_keeping_texts_changes_nothing_else_and_without_them_there_is_no_file(tmp_path):
     some, none = trained(tmp_path / "some", texts=5), trained(tmp_path / "none", texts=0)
     assert not none.run.rollouts_path.exists()
     assert none.run.rollouts() == []
-    assert [len(one.texts) for one in some.run.rollouts()] == [5, 5]
-    mine, theirs = ([item.model_dump(exclude=CLOCKS) for item in one.run.metrics()] for one in (some, none))
+    assert [len(rollout.texts) for rollout in some.run.rollouts()] == [5, 5]
+    mine, theirs = (list(map(tiny.figures, session.run.metrics())) for session in (some, none))
     assert mine == theirs
     assert some.run.samples() == none.run.samples()
-    for one, other in zip(some.policy.parameters(), none.policy.parameters(), strict=True):
-        assert torch.equal(one, other)
+    for weight, same in zip(some.policy.parameters(), none.policy.parameters(), strict=True):
+        assert torch.equal(weight, same)
 
 
 def batch(count, text="t", score=float):
@@ -87,19 +74,19 @@ def test_the_choice_by_chance_is_of_the_seed_and_the_update_and_moves_no_other_r
 @pytest.mark.parametrize("text", ["a" * 5000, "\u20ac\U0001f642" * 5000, '\x01\n"\\' * 5000, "\ud800" * 900])
 @pytest.mark.parametrize("most", [16, 64])
 def test_a_line_is_never_long_and_what_is_cut_says_so(text, most):
-    found = kept(ScoredTexts([text] * 80, [text] * 80, [float(n) for n in range(80)], None), 1, 0, most)
-    line = to_json_line(found)
+    rollout = kept(ScoredTexts([text] * 80, [text] * 80, [float(n) for n in range(80)], None), 1, 0, most)
+    line = to_json_line(rollout)
     assert len(line.encode()) <= ROLLOUT_BYTES
-    assert len(found.texts) == most
+    assert len(rollout.texts) == most
     assert json.loads(line)
-    for one in found.texts:
-        assert one.prompt.startswith("\u2026")
-        assert one.completion.endswith("\u2026")
-        assert text.startswith(one.completion[:-1])
-        assert text.endswith(one.prompt[1:])
-        assert one.kl is None
+    for cut in rollout.texts:
+        assert cut.prompt.startswith("\u2026")
+        assert cut.completion.endswith("\u2026")
+        assert text.startswith(cut.completion[:-1])
+        assert text.endswith(cut.prompt[1:])
+        assert cut.kl is None
     short = kept(ScoredTexts(["p" * 600] * 8, ["c" * 600] * 8, [0.0] * 8, None), 1, 0, 8)
-    assert {(one.prompt, one.completion) for one in short.texts} == {("p" * 600, "c" * 600)}
+    assert {(whole.prompt, whole.completion) for whole in short.texts} == {("p" * 600, "c" * 600)}
 
 
 @pytest.mark.parametrize("score", [math.nan, math.inf, 1e31])

@@ -24,7 +24,7 @@ def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length
 @pytest.mark.parametrize("family", tiny.FAMILIES)
 @pytest.mark.parametrize("pad_is_eos", [False, True])
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eos, temperature):
+def test_the_sampler_says_what_a_plain_unpadded_forward_says(family, pad_is_eos, temperature):
     """Left padding, the KV cache, dropping finished episodes and a pad that is eos change nothing, in any family."""
     model, head, episodes = draw(family, pad_is_eos, temperature)
     assert {True, False} == set(episodes.ended.tolist()), "the test needs episodes that end and episodes that do not"
@@ -34,18 +34,15 @@ def test_what_the_sampler_says_equals_a_plain_unpadded_forward(family, pad_is_eo
         assert episodes.mask[row].tolist() == [place < length for place in range(episodes.mask.shape[1])]
         assert (int(completion[-1]) == 2) == bool(episodes.ended[row])
         assert 2 not in completion[:-1]
-        whole = torch.cat([torch.tensor(prompt), completion]).unsqueeze(0)
-        with torch.no_grad():
-            output = model.model(input_ids=whole, output_hidden_states=True)
-        predicting = slice(len(prompt) - 1, -1)
-        log_probs = (output.logits[0, predicting] / temperature).log_softmax(-1)
+        log_probs = tiny.plain_log_probs(model.model, prompt, completion, temperature)
         chosen = log_probs.gather(1, completion.unsqueeze(1)).squeeze(1)
         assert torch.allclose(episodes.log_probs[row, :length], chosen, atol=2e-5)
-        expected_entropy = torch.distributions.Categorical(logits=log_probs).entropy()
-        assert torch.allclose(episodes.entropies[row, :length], expected_entropy, atol=2e-5)
+        entropies = torch.distributions.Categorical(logits=log_probs).entropy()
+        assert torch.allclose(episodes.entropies[row, :length], entropies, atol=2e-5)
+        whole = torch.cat([torch.tensor(prompt), completion]).unsqueeze(0)
         with torch.no_grad():
-            values = head(output.hidden_states[-1][0, predicting])
-        assert torch.allclose(episodes.values[row, :length], values, atol=2e-4)
+            values = head(model.model(input_ids=whole, output_hidden_states=True).hidden_states[-1][0])
+        assert torch.allclose(episodes.values[row, :length], values[len(prompt) - 1 : -1], atol=2e-4)
 
 
 @pytest.mark.parametrize("family", tiny.FAMILIES)
@@ -105,13 +102,10 @@ def test_a_completion_depends_on_its_own_seed_and_prompt_only(draws):
 @pytest.mark.parametrize("cut", [{}, {"top_k": 3}, {"top_p": 0.5}])
 def test_sampled_frequencies_are_those_of_the_distribution(draws, cut):
     model, n = tiny.model(), 4000
-    prompt = tiny.prompts("ab")[0].ids
-    episodes = sample(
-        model, tiny.tokens(), [prompt] * n, draws(list(range(n)), 1), SamplingConfig(temperature=0.8, **cut)
-    )
-    with torch.no_grad():
-        logits = model.model(input_ids=torch.tensor([prompt])).logits[0, -1] / 0.8
-    expected = drawn_from(logits.log_softmax(-1).unsqueeze(0), cut.get("top_k"), cut.get("top_p"))[0][0].exp()
+    prompt, sampling = tiny.prompts("ab")[0].ids, SamplingConfig(temperature=0.8, **cut)
+    episodes = sample(model, tiny.tokens(), [prompt] * n, draws(list(range(n)), 1), sampling)
+    log_probs = tiny.plain_log_probs(model.model, prompt, torch.tensor([0]), 0.8)
+    expected = drawn_from(log_probs, cut.get("top_k"), cut.get("top_p"))[0][0].exp()
     observed = torch.bincount(episodes.completion_ids[:, 0], minlength=tiny.VOCABULARY) / n
     standard_error = (expected * (1 - expected) / n).sqrt()
     assert ((observed - expected).abs() < 4.5 * standard_error + 1e-9).all()
@@ -153,11 +147,10 @@ def test_in_bf16_a_weight_is_cast_once_for_all_tokens_and_anew_after_it_has_chan
     matrices = [weight for weight in model.trunk.layers.parameters() if weight.dim() == 2]
     for length in (2, 9):
         with Casts(matrices) as casts:
-            sample(model, tiny.tokens(False), PROMPTS, uniforms(SEEDS, length), SamplingConfig())
+            before = sample(model, tiny.tokens(), PROMPTS, uniforms(SEEDS, length), SamplingConfig())
         assert set(casts.counts.values()) == {1}
-    before = sample(model, tiny.tokens(False), PROMPTS, uniforms(SEEDS, 1), SamplingConfig())
     with torch.no_grad():
         for weight in matrices:
             weight.mul_(1.5)
-    after = sample(model, tiny.tokens(False), PROMPTS, uniforms(SEEDS, 1), SamplingConfig())
+    after = sample(model, tiny.tokens(), PROMPTS, uniforms(SEEDS, length), SamplingConfig())
     assert not torch.equal(before.log_probs, after.log_probs)

@@ -9,15 +9,13 @@ from playground.training.loop.scoring import Scorer
 from tests.training import tiny
 
 
-@pytest.mark.parametrize(
-    ("clip", "scores"), [(None, [-1.0, -1.0 - 0.5, 3.0, 3.0 - 0.5]), (2.0, [-1.0, -1.0 - 0.5, 2.0, 2.0 - 0.5])]
-)
+@pytest.mark.parametrize(("clip", "scores"), [(None, [-1.0, -1.5, 3.0, 2.5]), (2.0, [-1.0, -1.5, 2.0, 1.5])])
 def test_a_completion_that_was_cut_loses_the_penalty_after_scaling_and_clipping(clip, scores):
     """Reward 0 or 8 letters "a", on a scale of mean 2 and standard deviation 2."""
     scorer = Scorer(tiny.config(sampling__missing_eos_penalty=0.5), tiny.count_letter(), Scale(2.0, 2.0, clip))
-    found = scorer(["p"] * 4, ["b", "b", "a" * 8, "a" * 8], [True, False, True, False])
-    assert found.scores == scores
-    assert found.raw == [0.0, 0.0, 8.0, 8.0]
+    scored = scorer(["p"] * 4, ["b", "b", "a" * 8, "a" * 8], [True, False, True, False])
+    assert scored.scores == scores
+    assert scored.raw == [0.0, 0.0, 8.0, 8.0]
 
 
 def mixed(**changes):
@@ -51,12 +49,16 @@ def test_all_scales_travel_as_plain_data():
     assert again(*asked) == first(*asked)
 
 
-def test_how_well_the_scale_is_known_is_said():
-    scorer = Scorer(
-        tiny.config(score__normalise="reference"),
-        Mixture({"grade": (1.0, lambda prompts, completions, **_: [0.0, 0.0, 0.0, 4.0])}),
-    )
-    scorer.fit_scale(["p"] * 4, ["x"] * 4)
+def fitted(grades):
+    """A scorer whose scale was fitted to these grades of the reference."""
+    mixture = Mixture({"grade": (1.0, lambda prompts, completions, **_: list(grades))})
+    scorer = Scorer(tiny.config(score__normalise="reference"), mixture)
+    scorer.fit_scale(["p"] * len(grades), ["x"] * len(grades))
+    return scorer
+
+
+def test_a_scale_says_how_well_it_is_known():
+    scorer = fitted([0.0, 0.0, 0.0, 4.0])
     # mean 1, sd sqrt(3), fourth moment (3 * 1 + 81) / 4 = 21: errors sqrt(3 / 4) and sqrt((21 - 9) / 4) / (2 sqrt(3))
     assert scorer.scale_errors == pytest.approx({"mean_error": 0.75**0.5, "sd_error": 0.5})
     assert scorer.scale_in_words == (
@@ -75,10 +77,6 @@ def test_how_well_the_scale_is_known_is_said():
     ],
 )
 def test_a_scale_that_few_texts_make_is_warned_of(grades, words):
-    scorer = Scorer(
-        tiny.config(score__normalise="reference"),
-        Mixture({"grade": (1.0, lambda prompts, completions, **_: list(grades))}),
-    )
-    scorer.fit_scale(["p"] * len(grades), ["x"] * len(grades))
-    assert words in scorer.warning
-    assert bool(words) == bool(scorer.warning)
+    warning = fitted(grades).warning
+    assert words in warning
+    assert bool(words) == bool(warning)

@@ -7,33 +7,53 @@ import sys
 
 import pytest
 
-from playground.runs import launcher, queue
+from playground import worker
+from playground.runs import children, launcher, queue
 from playground.runs.folder import processes
 from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import Supervisor
 from playground.ui.feed import run_state
-from tests.support import PROJECT, has_ended, wait_until
-from tests.training.test_worker import DEADLINE_SECONDS, config, quick
+from tests.support import PROJECT, has_ended, small_config, wait_until
+from tests.training import small_run
+
+HANG_SECONDS = 120
 
 
 @pytest.fixture
 def standby():
-    made = StandbyWorker()
-    yield made
-    made.close()
+    standby = StandbyWorker()
+    yield standby
+    standby.close()
 
 
-def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
+@pytest.fixture
+def forked(forker, monkeypatch):
+    """The waiting process is forked from one that has imported everything."""
+
+    def new_process(module, *, descriptor, variable, output):
+        with os.fdopen(os.dup(descriptor), "rb") as channel, open(os.devnull, "wb") as nothing:
+            return forker.fork(__name__, [variable], children.torch_environment(), nothing.fileno(), channel)
+
+    monkeypatch.setattr(children, "new_process", new_process)
+
+
+def main(arguments):
+    """In the forked process: the environment that a new one would have."""
+    os.environ[arguments[0]] = os.environ.pop(launcher.LOCK_FD_VARIABLE)
+    return worker.main([])
+
+
+def test_the_waiting_process_becomes_the_worker_of_the_run(forked, standby, outputs):
     standby.prepare()
     waiting = standby.pid
     standby.prepare()
     assert standby.pid == waiting, "one at a time"
-    run, process = launcher.start(quick(), outputs, "one", spawn=standby.worker_for)
+    run, process = launcher.start(small_run.config(), outputs, "one", spawn=standby.worker_for)
     assert process.pid == waiting
     assert standby.pid is None
     assert run.is_alive(), "also while it is still importing"
-    assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
-    assert (run.status().state, run.status().pid, run.status().update) == ("finished", waiting, 3)
+    assert process.wait(HANG_SECONDS) == 0, run.log_tail()
+    assert (run.status().state, run.status().pid, run.status().update) == ("finished", waiting, 2)
     assert not run.is_alive()
     assert launcher.living_runs(outputs) == []
 
@@ -42,11 +62,10 @@ def test_the_waiting_process_becomes_the_worker_of_the_run(standby, outputs):
 def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, fake_worker):
     if when != "never prepared":
         standby.prepare()
-        pid = standby.pid
-        os.kill(pid, 9)
+        os.kill(standby.pid, signal.SIGKILL)
         wait_until(lambda: standby.pid is None)
-    run, process = launcher.start(config(name="finish"), outputs, "one", spawn=standby.worker_for)
-    assert process.wait(20) == 0
+    run, process = launcher.start(small_config("finish"), outputs, "one", spawn=standby.worker_for)
+    assert process.wait(HANG_SECONDS) == 0
     assert run.status().state == "finished"
 
 
@@ -58,8 +77,8 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     standby.prepare()
     waiting = standby.pid
     os.kill(waiting, signal.SIGSTOP)
-    run, process = launcher.start(config(), outputs, "one", spawn=standby.worker_for)
-    following, _ = launcher.start(config(name="finish"), outputs, "two")
+    run, process = launcher.start(small_config(), outputs, "one", spawn=standby.worker_for)
+    following, _ = launcher.start(small_config("finish"), outputs, "two")
     status = run.status()
     assert (status.state, status.pid) == ("queued", waiting)
     assert run.is_alive()
@@ -71,7 +90,7 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     ended = processes.end(run, grace_seconds=0.1)
     assert not ended.alive
     assert ended.signals == ("SIGTERM", "SIGKILL")
-    assert process.wait(20) == -9
+    assert process.wait(HANG_SECONDS) == -signal.SIGKILL
     Supervisor(outputs).look()
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
     wait_until(lambda: following.is_alive() or following.status().ended)
@@ -84,6 +103,6 @@ def test_the_waiting_process_does_not_outlive_the_web_process():
         "import os; from playground.runs.standby import StandbyWorker; "
         "standby = StandbyWorker(); standby.prepare(); print(standby.pid, flush=True); os._exit(1)"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
-    pid = int(done.stdout)
-    wait_until(lambda: has_ended(pid), DEADLINE_SECONDS)
+    answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True)
+    pid = int(answer.stdout)
+    wait_until(lambda: has_ended(pid))

@@ -1,70 +1,32 @@
 """The figures of single tokens are those of the completion, taken apart: they add up to it in every kind of run."""
 
-from __future__ import annotations
-
 import math
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import yaml
 
-from playground.config.yaml_io import from_dict
-from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.token_records import TokenFigures
-from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.training.loop.token_figures import LIKELIEST
 from playground.training.models import loading
 from playground.training.models.token_pieces import Pieces, bytes_of
-from playground.training.process.session import Session
 from tests.nights import cases
-from tests.support import config_with
-from tests.training import tiny
+from tests.training import small_run
 
-SMALL = {
-    "model": {"source": "pocket-1m"},
-    "rewards": [{"kind": "sentiment"}],
-    "ppo": {"num_updates": 3, "batch_size": 16, "minibatch_size": 16, "micro_batch_size": 8, "learning_rate": 2e-3},
-    "prompts": {"limit": 16},
-    "sampling": {"max_new_tokens": 10},
-    "evaluation": {"num_prompts": 6, "every": 1, "token_samples": 4},
-    "checkpoint": {"every": 0},
-}
-HOT = {"kl": {"coef": 0}, "sampling": {"temperature": 1.6, "max_new_tokens": 10}}
-CUT = {"top_k": 6, "temperature": 0.8, "max_new_tokens": 6, "missing_eos_penalty": 1.5}
-OWN_CRITIC = {"source": "pocket-1m", "critic": "separate"}
-KINDS = {
-    "adaptive": {"kl": {"controller": "adaptive", "coef": 0.4, "target": 1.0}},
-    "free, hot, two samples": {**HOT, "seed": 5, "evaluation": {**SMALL["evaluation"], "samples_per_prompt": 2}},
-    "cut, LoRA, penalty": {"sampling": CUT, "model": {"source": "pocket-1m", "adapter": {"kind": "lora"}}, "seed": 6},
-    "k3, own critic, discount": {
-        "kl": {"coef": 0.7, "estimator": "k3"},
-        "model": OWN_CRITIC,
-        "ppo": {**SMALL["ppo"], "gamma": 0.9, "gae_lambda": 0.8},
-    },
-    "full KL paid, other reference": {
-        "kl": {"coef": 0.3, "estimator": "full"},
-        "reference": {"source": "pocket-2m"},
-    },
-}
+SMALL = {"ppo__num_updates": 3, "ppo__learning_rate": 4e-3, "ppo__num_epochs": 2, "evaluation__num_prompts": 6}
+KINDS = yaml.safe_load(Path(__file__).with_name("token_figures.yaml").read_text(encoding="utf-8"))
 
 
-def trained_in(folder, changes):
-    config = from_dict({**SMALL, **changes})
-    run = RunDirectory.create(folder, config, "r")
-    made = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None)
-    made.begin()
-    made.evaluate_if_due()
-    betas = {0: made.trainer.kl_controller.coef}
-    watched = made.record
+def trained(folder, samples, **changes):
+    return small_run.trained(folder, small_run.config(**SMALL, evaluation__token_samples=samples, **changes))
 
-    def record(metrics):
-        betas[metrics.update] = made.trainer.kl_controller.coef
-        watched(metrics)
 
-    made.record = record
-    made.train()
-    return made, betas
+@pytest.fixture(scope="module")
+def all_shown(tmp_path_factory):
+    """A run that shows more answers token by token than it has prompts."""
+    return trained(tmp_path_factory.mktemp("all"), 64)
 
 
 def estimate(name, own, theirs, exact):
@@ -73,10 +35,11 @@ def estimate(name, own, theirs, exact):
     return {"k1": d, "k3": math.exp(-d) - 1 + d, "full": exact}[name]
 
 
-@pytest.mark.parametrize("kind", cases(KINDS, always=["adaptive", "cut, LoRA, penalty", "k3, own critic, discount"]))
-def test_what_tokens_have_adds_up_to_what_is_shown_of_the_completion(tmp_path, kind):
-    made, betas = trained_in(tmp_path, KINDS[kind])
-    config, run = made.config, made.run
+@pytest.mark.parametrize("kind", cases(KINDS, always=["adaptive", "k3, own critic, discount"]))
+def test_figures_of_tokens_add_up_to_those_of_the_completion(tmp_path, kind):
+    session = trained(tmp_path, 4, **KINDS[kind])
+    config, run = session.config, session.run
+    betas = [*(item.kl_coef for item in run.metrics()), session.trainer.kl_controller.coef]  # after so many updates
     samples = {}
     for sample in run.samples():  # the first of a prompt's samples is the one under the microscope
         samples.setdefault((sample.update, sample.prompt_id), sample)
@@ -97,12 +60,11 @@ def test_what_tokens_have_adds_up_to_what_is_shown_of_the_completion(tmp_path, k
         assert sum(one.leash) == pytest.approx(-one.kl_coef * drift, abs=1e-4)
         assert one.rewards[:-1] == one.leash[:-1]
     if kind == "adaptive":
-        assert len(set(betas.values())) > 1
+        assert len(set(betas)) > 1
 
 
-def test_the_likeliest_tokens_of_both_stand_behind_the_drawn_one(tmp_path):
-    made, _ = trained_in(tmp_path, {})
-    for one in made.run.token_figures():
+def test_the_likeliest_tokens_of_both_stand_behind_the_drawn_one(all_shown):
+    for one in all_shown.run.token_figures():
         for place, options in enumerate(one.choices):
             piece, reference, policy = options[0]
             assert piece == one.pieces[place]
@@ -112,15 +74,14 @@ def test_the_likeliest_tokens_of_both_stand_behind_the_drawn_one(tmp_path):
             assert sum(option[2] for option in options) <= 1.001
 
 
-def test_the_setting_says_how_many_and_none_is_none(tmp_path):
-    none, _ = trained_in(tmp_path / "none", {"evaluation": {**SMALL["evaluation"], "token_samples": 0}})
+def test_the_setting_says_how_many_and_showing_tokens_changes_nothing(all_shown, tmp_path):
+    none = trained(tmp_path, 0)
     assert not none.run.tokens_path.exists()
     assert none.run.token_figures() == []
-    more, _ = trained_in(tmp_path / "more", {"evaluation": {**SMALL["evaluation"], "token_samples": 64}})
-    assert len(more.run.token_figures()) == 4 * 6, "there are no more prompts than there are"
-    for mine, theirs in zip(none.policy.parameters(), more.policy.parameters(), strict=True):
-        assert torch.equal(mine, theirs), "looking changes nothing"
-    assert none.run.samples() == more.run.samples()
+    assert len(all_shown.run.token_figures()) == 4 * 6, "there are no more prompts than there are"
+    for weight, same in zip(none.policy.parameters(), all_shown.policy.parameters(), strict=True):
+        assert torch.equal(weight, same)
+    assert none.run.samples() == all_shown.run.samples()
 
 
 def test_parts_of_characters_are_shown_as_bytes():
@@ -144,21 +105,3 @@ def test_the_bytes_of_the_shipped_vocabulary_are_those_of_its_text():
         bytes.fromhex(piece.replace("\\x", "")) if piece.startswith("\\x") else piece.encode() for piece in shown
     )
     assert data.decode() == text
-
-
-def test_lines_that_are_torn_or_of_others_are_left_out(tmp_path):
-    run = RunDirectory.create(tmp_path, config_with(tiny.config().model_dump(mode="json"), {}), "r")
-    assert run.token_figures() == []  # as in a run from before there were any
-    lists = {"pieces": ["a"], "log_probs": [-1.0], "reference_log_probs": [-1.0], "kl": [0.0], "entropies": [0.5]}
-    choices = [[("a", 0.4, 0.4)]]
-    line = TokenFigures(update=1, stage="during", prompt_id=0, seed=3, **lists, choices=choices)
-    writer = RunWriter(run, 4)
-    writer.tokens([line, line.model_copy(update={"prompt_id": 1})])
-    with open(run.tokens_path, "a", encoding="utf-8") as file:
-        file.write('{"update": 2}\nnot json\n{"attempt": 1, "update": 2, "sta')
-    assert [one.prompt_id for one in run.token_figures()] == [0, 1]
-    assert [one.prompt_id for one in run.token_figures(1)] == [1]
-    again = RunWriter(run, 4, attempt=2)
-    again.tokens([line.model_copy(update={"kl": [0.25]})])
-    (kept,) = run.token_figures(0)
-    assert kept.attempt == 2 and kept.kl == [0.25], "what a later attempt makes again counts"

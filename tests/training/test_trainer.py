@@ -16,14 +16,6 @@ from tests.training import tiny
 ZIEGLER = {"kl__controller": "ziegler", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
 
 
-def weights(model) -> list[torch.Tensor]:
-    return [parameter.detach().clone() for parameter in model.parameters()]
-
-
-def same(before: list[torch.Tensor], after: list[torch.Tensor]) -> bool:
-    return all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
-
-
 ONE_STEP = {"ppo__num_epochs": 1, "ppo__minibatch_size": 8, "ppo__micro_batch_size": 8, "ppo__learning_rate": 0.02}
 
 
@@ -39,9 +31,8 @@ def test_an_update_of_one_step_is_measured_after_the_step(family):
     for row, prompt in enumerate(seen["rollout"].prompts):
         length = int(episodes.lengths[row])
         completion = episodes.completion_ids[row, :length]
-        with torch.no_grad():
-            logits = trainer.policy.model(torch.cat([torch.tensor(prompt.ids), completion]).unsqueeze(0)).logits[0]
-        now = logits[len(prompt.ids) - 1 : -1].log_softmax(-1).gather(1, completion.unsqueeze(1))[:, 0]
+        whole = tiny.plain_log_probs(trainer.policy.model, prompt.ids, completion)
+        now = whole.gather(1, completion.unsqueeze(1))[:, 0]
         ratios.append((now - episodes.log_probs[row, :length]).exp())
         gains.append(advantages[row, :length])
     ratio, gain = torch.cat(ratios), torch.cat(gains)
@@ -78,12 +69,6 @@ def test_an_update_ends_early_once_the_policy_has_moved_far():
     assert counts[1] < 12
 
 
-def test_zieglers_controller_moves_beta_from_one_update_to_the_next():
-    trainer = tiny.trainer(**ZIEGLER, ppo__num_updates=3)
-    coefs = [trainer.update().kl_coef for _ in range(3)]
-    assert coefs == pytest.approx([1.0, 0.98, 0.98**2])  # KL far below target: error -0.2, n / horizon = 0.1
-
-
 def test_the_adaptive_controller_follows_the_exact_kl():
     trainer = tiny.trainer(kl__controller="adaptive", kl__coef=1.0, kl__target=5.0, ppo__num_updates=3)
     by_hand = AdaptiveKL(1.0, 5.0)
@@ -95,26 +80,20 @@ def test_the_adaptive_controller_follows_the_exact_kl():
     assert by_hand.coef < 1.0
 
 
-def shared_and_separate(**changes):
-    """A trainer with a head on the policy's features, and one whose critic is a model of its own."""
-    yield tiny.trainer(**changes)
-    yield tiny.trainer(**changes, model__critic="separate")
+@pytest.mark.parametrize("critic", ["shared", "separate"])
+def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_before(critic):
+    trainer, norms = tiny.trainer(ppo__max_grad_norm=1e-3, model__critic=critic), []
 
+    def step() -> None:
+        policy, *of_critic = [[p.grad for p in group["params"]] for group in trainer.optimizer.param_groups]
+        for grads in (policy, [*chain(*of_critic)]):
+            norms.append(float(torch.stack([grad.norm() for grad in grads]).norm()))
 
-def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_before():
-    for trainer in shared_and_separate(ppo__max_grad_norm=1e-3):
-        seen = []
-
-        def step(trainer=trainer, seen=seen) -> None:
-            policy, *critic = [[p.grad for p in group["params"]] for group in trainer.optimizer.param_groups]
-            for grads in (policy, [*chain(*critic)]):
-                seen.append(float(torch.stack([grad.norm() for grad in grads]).norm()))
-
-        trainer.optimizer.step = step
-        metrics = trainer.update()
-        assert metrics.grad_norm > 1e-3
-        assert metrics.value_grad_norm > 1e-3
-        assert seen == pytest.approx([1e-3] * len(seen), rel=1e-3)
+    trainer.optimizer.step = step
+    metrics = trainer.update()
+    assert metrics.grad_norm > 1e-3
+    assert metrics.value_grad_norm > 1e-3
+    assert norms == pytest.approx([1e-3] * len(norms), rel=1e-3)
 
 
 def poison_rewards(trainer) -> None:
@@ -150,10 +129,10 @@ POISONS = [poison_rewards, poison_advantages, poison_loss, poison_gradient, pois
 
 
 @pytest.mark.parametrize("poison", POISONS)
-def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
+def test_a_number_that_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
     trainer = tiny.trainer(**ZIEGLER)
     poison(trainer)
-    before = weights(trainer.policy)
+    before = tiny.weights(trainer.policy)
     for update in (1, 2):
         metrics = trainer.update()
         assert metrics.update == update
@@ -164,23 +143,7 @@ def test_what_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row
         assert 0.5 < trainer.kl_controller.coef < 2
     with pytest.raises(TrainingDiverged, match=r"3 updates in a row.*Lower the learning rate"):
         trainer.update()
-    assert same(before, weights(trainer.policy))
-
-
-def test_one_bad_update_is_skipped_and_the_next_one_learns():
-    trainer = tiny.trainer()
-    good = trainer.scorer
-    poison_rewards(trainer)
-    for _ in range(2):
-        trainer.update()
-    trainer.scorer = good
-    before = weights(trainer.policy)
-    trainer.update()
-    assert trainer.warnings == []
-    assert not same(before, weights(trainer.policy))
-    poison_rewards(trainer)
-    trainer.update()  # counted from 1 again
-    trainer.update()
+    assert all(map(torch.equal, before, trainer.policy.parameters()))
 
 
 def test_entropy_bonus_keeps_entropy_higher():

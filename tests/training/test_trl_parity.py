@@ -8,10 +8,7 @@ Where the definitions differ the difference is put in by hand, in the open:
 - TRL whitens with the sample variance (n - 1); ours is the variance of the batch (n).
 """
 
-from __future__ import annotations
-
 import copy
-import gc
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +28,7 @@ from playground.training.loop.trainer import PPOTrainer, Rollout
 from playground.training.models.language_model import LanguageModel
 from playground.training.trl_ppo import TRLTrainer
 from tests.training import tiny
-from tests.training.trl_tools import loop_values
+from tests.training.test_trl_ppo import loop_values
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 PAD, END = 0, 2
@@ -100,7 +97,6 @@ def model(seed: int) -> LanguageModel:
 
 @pytest.fixture(scope="module")
 def update() -> Update:
-    gc.freeze()
     config = tiny.config(**SETTING)
     policy, reference = model(seed=0), model(seed=1)
     start = policy.frozen_copy()
@@ -112,7 +108,6 @@ def update() -> Update:
     caught: dict[str, Any] = {}
 
     trainer.train(lambda metrics: caught.update(loop_values(*LOCALS)))
-    gc.unfreeze()
     first = caught["context_length"] - 1
     shuffles = np.random.RandomState(derived_seed(config.seed, "trl") % 2**32)  # as the adapter seeds it
     orders = [torch.from_numpy(shuffles.permutation(config.ppo.batch_size)) for _ in range(EPOCHS)]

@@ -1,33 +1,25 @@
 """`engine: trl`: TRL's PPO, fed and heard by our adapter. Tiny models for its parts, the shipped model for learning."""
 
-from __future__ import annotations
-
-import gc
 import importlib.metadata
 import math
+import sys
 import traceback
+from types import FrameType
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 
 from playground.config import engines
 from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.wording import distinct_n
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import checks
-from playground.training.loop.scoring import Scorer
-from playground.training.loop.trainer import PPOTrainer
 from playground.training.trl_ppo import TRLTrainer
 from tests.training import tiny
-from tests.training.trl_tools import loop_values
 
-
-@pytest.fixture(autouse=True)
-def _quick_collections():
-    """TRL collects garbage several times an update; what was there before the test need not be looked through."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
+pytestmark = pytest.mark.usefixtures("quick_collections")
 
 
 class Stop(Exception):
@@ -36,16 +28,24 @@ class Stop(Exception):
 
 def trl(pad_is_eos: bool = False, texts=("abc", "b", "ddddddd", "fg"), **changes) -> TRLTrainer:
     """The adapter on a tiny model whose reward counts the letter "a"."""
-    config = tiny.config(engine="trl", **changes)
-    policy = tiny.model()
-    scorer = Scorer(config, tiny.count_letter())
-    return TRLTrainer(config, policy, policy.frozen_copy(), tiny.tokens(pad_is_eos), tiny.prompts(*texts), scorer)
+    return tiny.trainer(pad_is_eos=pad_is_eos, texts=texts, kind=TRLTrainer, engine="trl", **changes)
 
 
 def run(trainer: TRLTrainer) -> list[UpdateMetrics]:
     heard: list[UpdateMetrics] = []
     trainer.train(heard.append)
     return heard
+
+
+def loop_values(*names: str) -> dict[str, Any]:
+    """Copies of local variables of TRL's `train()`, read from its frame while it waits for a callback: nothing in TRL
+    is replaced."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not (frame.f_code.co_name == "train" and "ppo_trainer" in frame.f_code.co_filename):
+        frame = frame.f_back
+    assert frame is not None, "TRL's loop is not running"
+    values = {name: frame.f_locals[name] for name in names}
+    return {name: value.clone() if isinstance(value, Tensor) else value for name, value in values.items()}
 
 
 def weights(trainer: TRLTrainer) -> torch.Tensor:
@@ -81,52 +81,35 @@ def test_every_update_is_recorded_with_typed_finite_numbers():
 @pytest.mark.parametrize("pad_is_eos", [False, True])
 def test_scores_lengths_and_ends_are_those_of_the_tokens_that_trl_trains_on(pad_is_eos):
     """The log's mean score equals our Scorer's on TRL's own tokens, decoded here again; penalty included, once."""
-    trainer = trl(pad_is_eos, sampling__missing_eos_penalty=0.75, ppo__num_updates=2)
-    seen = []
-
-    def keep(metrics: UpdateMetrics) -> None:
-        seen.append((metrics, loop_values("postprocessed_responses", "responses", "logprobs", "padding_mask")))
-
-    trainer.train(keep)
+    trainer, heard = trl(pad_is_eos, sampling__missing_eos_penalty=0.75, ppo__num_updates=2), []
+    names = ("postprocessed_responses", "logprobs", "padding_mask")
+    trainer.train(lambda metrics: heard.append((metrics, loop_values(*names))))
     pad = trainer.tokens.pad_id
-    for metrics, values in seen:
-        texts, lengths, ended = [], [], []
-        for ids in values["postprocessed_responses"].tolist():
-            length = ids.index(pad) if pad in ids else len(ids)
-            texts.append(trainer.tokens.decode(ids[:length]))
-            ended.append(2 in ids)
-            lengths.append(length + (pad_is_eos and 2 in ids))
-        assert any(ended)
-        assert not all(ended)
-        scores = trainer.scorer([""] * 8, texts, ended).scores
-        assert metrics.score_mean == pytest.approx(sum(scores) / 8)
-        assert metrics.score_p90 == pytest.approx(float(torch.tensor(scores).double().quantile(0.9)))
-        assert metrics.score_std == pytest.approx(float(torch.tensor(scores).double().std(correction=0)))
+    for metrics, values in heard:
+        rows = values["postprocessed_responses"].tolist()
+        texts = [trainer.tokens.decode(ids[: ids.index(pad)] if pad in ids else ids) for ids in rows]
+        ended = [2 in ids for ids in rows]
+        lengths = [(ids.index(pad) if pad in ids else len(ids)) + (pad_is_eos and 2 in ids) for ids in rows]
+        assert {*ended} == {True, False}
+        scores = torch.tensor(trainer.scorer([""] * 8, texts, ended).scores).double()
+        assert metrics.score_mean == pytest.approx(float(scores.mean()))
+        assert metrics.score_p90 == pytest.approx(float(scores.quantile(0.9)))
+        assert metrics.score_std == pytest.approx(float(scores.std(correction=0)))
         assert metrics.eos_fraction == sum(ended) / 8
         assert metrics.completion_length == sum(lengths) / 8
-        assert metrics.raw_score_mean == metrics.terms["letter"] == sum(map(lambda text: text.count("a"), texts)) / 8
+        assert metrics.raw_score_mean == metrics.terms["letter"] == sum(text.count("a") for text in texts) / 8
         assert metrics.distinct_2 == distinct_n(texts, 2)
-        real = ~values["padding_mask"]
-        assert metrics.entropy == pytest.approx(-float(values["logprobs"][real].mean()), rel=1e-4)
-        assert metrics.penalised_reward == pytest.approx(
-            metrics.score_mean - metrics.kl_coef * metrics.kl_to_reference, abs=1e-4
-        )
+        entropy = -float(values["logprobs"][~values["padding_mask"]].mean())
+        assert metrics.entropy == pytest.approx(entropy, rel=1e-4)
+        paid = metrics.score_mean - metrics.kl_coef * metrics.kl_to_reference
+        assert metrics.penalised_reward == pytest.approx(paid, abs=1e-4)
 
 
 def test_statistics_that_trl_divides_by_the_minibatches_and_by_padding_are_put_right():
-    """Before the first optimizer step the ratio is 1 and nothing is clipped, however TRL's arrays are shaped."""
-    for minibatch in (8, 2):
-        first = run(trl(ppo__num_updates=1, ppo__num_epochs=1, ppo__minibatch_size=minibatch))[0]
-        assert first.ratio_mean == pytest.approx(1, abs=1e-4)
-        assert first.update_kl == pytest.approx(0, abs=1e-6)
-        assert first.clip_fraction == 0
     trainer = trl(ppo__num_updates=1, ppo__num_epochs=2, ppo__minibatch_size=2, ppo__learning_rate=1e-2)
-    values = {}
-    trainer.train(
-        lambda metrics: values.update(
-            loop_values("vf_loss_stats", "ratio_stats", "approxkl_stats", "padding_mask"), metrics=metrics
-        )
-    )
+    names = ("vf_loss_stats", "ratio_stats", "approxkl_stats", "padding_mask")
+    values: dict[str, Any] = {}
+    trainer.train(lambda metrics: values.update(loop_values(*names), metrics=metrics))
     metrics, real = values["metrics"], (~values["padding_mask"]).float().mean().item()
     filled = values["vf_loss_stats"] != 0
     assert filled.float().mean() == pytest.approx(1 / 4), "TRL fills one of four places"
@@ -149,45 +132,35 @@ def test_the_prompts_are_those_of_our_engine_in_the_same_order(texts):
 
     trainer.scorer.mixture.measure = listen
     run(trainer)
-    model, scorer = tiny.model(), Scorer(trainer.config)
-    ours = PPOTrainer(trainer.config, model, model.frozen_copy(), tiny.tokens(), tiny.prompts(*texts), scorer)
+    ours = tiny.trainer(texts=texts)
     for prompts_of_update in asked:
         assert prompts_of_update == [prompt.text for prompt in ours.collect().prompts]
         ours.updates_done += 1
     assert len(asked) == 3
 
 
-@pytest.mark.parametrize("where", ["optimisation", "after update"])
-def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
-    calls = {"passes": 0, "updates": 0}
+def test_a_stop_between_two_passes_leaves_finite_weights_and_a_clean_process():
     undisturbed = run(trl(ppo__num_updates=2))
-    trainer = trl(ppo__num_updates=50)
+    trainer, heard, passes = trl(ppo__num_updates=50), [], []
 
     def between() -> None:
-        calls["passes"] += 1
-        names = {frame.name for frame in traceback.extract_stack()}
-        if calls["updates"] == 2 and where == "optimisation" and "batch_generation" not in names:
-            raise Stop
-
-    def after_update(metrics: UpdateMetrics) -> None:
-        calls["updates"] += 1
-        if calls["updates"] == 3:
+        passes.append(1)
+        writing = "batch_generation" in {frame.name for frame in traceback.extract_stack()}
+        if len(heard) == 2 and not writing:
             raise Stop
 
     trainer.between = between
     start = weights(trainer)
     with pytest.raises(Stop):
-        trainer.train(after_update)
-    assert trainer.updates_done == (3 if where == "after update" else 2)
-    end = weights(trainer)
-    assert torch.isfinite(end).all()
-    assert not torch.equal(start, end)
+        trainer.train(heard.append)
+    assert trainer.updates_done == 2
+    assert torch.isfinite(weights(trainer)).all()
+    assert not torch.equal(start, weights(trainer))
     assert not trainer.policy.training
-    assert all(p.grad is None for p in trainer.policy.parameters())
-    passes = calls["passes"]
-    ids = torch.tensor([[1, 3, 4]])
-    assert torch.isfinite(trainer.policy.model(input_ids=ids).logits).all()
-    assert calls["passes"] == passes, "the hook is gone"
+    assert all(weight.grad is None for weight in trainer.policy.parameters())
+    count = len(passes)
+    assert torch.isfinite(trainer.policy.model(input_ids=torch.tensor([[1, 3, 4]])).logits).all()
+    assert len(passes) == count, "the hook is gone"
     fresh = run(trl(ppo__num_updates=2))
     assert [m.score_mean for m in fresh] == [m.score_mean for m in undisturbed], "a new run is not touched by the old"
 
@@ -199,7 +172,7 @@ def test_breaking_off_leaves_finite_weights_and_a_clean_process(where):
         ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "to false"),
     ],
 )
-def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes, field, words):
+def test_a_setting_that_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes, field, words):
     with pytest.raises(InvalidConfig) as caught:
         trl(**changes)
     assert [problem.field for problem in caught.value.problems] == [field]
@@ -209,7 +182,7 @@ def test_what_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes
     checks.check(tiny.config(**changes))
 
 
-def test_what_trl_reads_anew_can_be_changed_while_it_trains():
+def test_settings_that_trl_reads_anew_can_be_changed_while_it_trains():
     trainer = trl(ppo__num_updates=4, ppo__schedule="constant")
     heard = []
 
@@ -234,21 +207,18 @@ def test_what_trl_reads_anew_can_be_changed_while_it_trains():
 )
 def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
     def installed(name: str) -> str:
-        assert name == "trl"
         if version is None:
-            raise importlib.metadata.PackageNotFoundError
+            raise importlib.metadata.PackageNotFoundError(name)
         return version
 
     monkeypatch.setattr(importlib.metadata, "version", installed)
     reason = engines.availability()
-    assert bool(reason) == bool(words)
     assert words in reason
+    assert bool(reason) == bool(words) == ("pip install trl==1.12.0" in reason)
     if reason:
-        assert "pip install trl==1.12.0" in reason
-        with pytest.raises(InvalidConfig, match="pip install"):
-            trl()
-        with pytest.raises(InvalidConfig, match="pip install"):
-            checks.check(tiny.config(engine="trl"))
+        for refused in (trl, lambda: checks.check(tiny.config(engine="trl"))):
+            with pytest.raises(InvalidConfig, match="pip install"):
+                refused()
         checks.check(tiny.config())
 
 

@@ -1,30 +1,32 @@
-"""What a worker does not import where nothing is quantized, in a process of its own."""
+"""What a worker does not import where nothing is quantized."""
 
-from __future__ import annotations
-
-import subprocess
 import sys
 
 import pytest
+import torch
 
-from tests.support import PROJECT
-
-LOADED = """
-import sys, torch
-from playground.config import yaml_io
+from playground.runs import children
 from playground.training.process import tuning
-model = {"adapter": {"kind": "lora"}, "quantization": sys.argv[1]}
-config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "model": model})
-compiler = torch.compile
-with tuning.without_compiler(config):
-    import peft
-assert torch.compile is compiler and "bitsandbytes" in sys.modules
-print("torch._inductor.compile_fx" in sys.modules)
-"""
+from tests.nights import cases
+from tests.training import small_run
 
 
-@pytest.mark.parametrize("quantization", ["none", pytest.param("nf4", marks=pytest.mark.nightly)])
-def test_the_compiler_is_imported_only_where_something_is_quantized(quantization: str) -> None:
-    command = [sys.executable, "-c", LOADED, quantization]
-    found = subprocess.run(command, capture_output=True, text=True, cwd=PROJECT, check=True)
-    assert found.stdout.split() == [str(quantization != "none")]
+def main(arguments: list[str]) -> int:
+    """In a process forked from one that has not imported peft: import it, and say what came with it."""
+    config = small_run.config(model__adapter={"kind": "lora"}, model__quantization=arguments[0])
+    compiler = torch.compile
+    assert "peft" not in sys.modules
+    with tuning.without_compiler(config):
+        import peft  # noqa: F401
+    assert torch.compile is compiler
+    assert "bitsandbytes" in sys.modules
+    print("torch._inductor.compile_fx" in sys.modules)
+    return 0
+
+
+@pytest.mark.parametrize("quantization", cases(["none", "nf4"], always=["none"]))
+def test_the_compiler_is_imported_only_where_something_is_quantized(quantization, forker, tmp_path):
+    with open(tmp_path / "said", "wb") as said:
+        process = forker.fork(__name__, [quantization], children.torch_environment(), said.fileno())
+    assert process.wait(120) == 0
+    assert (tmp_path / "said").read_text() == f"{quantization != 'none'}\n"

@@ -1,17 +1,13 @@
-"""The real worker on the shipped model, at the smallest sizes: in this process, in one that was forked from a warm one,
-and, where that a run is the same in another process is the claim, in a new one."""
+"""The real worker on the smallest shipped model: in this process, or in one that was forked from a warm one."""
 
 import json
 import os
 import signal
-import time
-from pathlib import Path
 
 import pytest
 import torch
 
 from playground import worker
-from playground.config.yaml_io import from_dict
 from playground.errors import ServiceUnavailable
 from playground.runs import launcher
 from playground.runs.folder import changes, traces
@@ -22,66 +18,26 @@ from playground.setup.estimates import memory
 from playground.training.loop import evaluation
 from playground.training.models import language_model
 from playground.training.process import progress
-from playground.training.process.session import Session
 from tests.nights import cases
 from tests.service_here import ServiceHere
+from tests.support import wait_until
+from tests.training import small_run
+from tests.training.conftest import FINISHED
 
-DEADLINE_SECONDS = 120
-PAUSE_SECONDS = 0.5
-
-
-def config(**changes):
-    data = {
-        "name": "small",
-        "model": {"source": "pocket-2m"},
-        "rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.1}],
-        "ppo": {"num_updates": 3, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 4, "num_epochs": 1},
-        "prompts": {"limit": 32},
-        "sampling": {"max_new_tokens": 16},
-        "evaluation": {"num_prompts": 6, "samples_per_prompt": 2, "every": 2},
-        "checkpoint": {"every": 2, "keep": 1},
-    }
-    for path, value in changes.items():
-        part, _, field = path.partition("__")
-        data[part] = {**data[part], field: value} if field else value
-    return from_dict(data)
+LONG_PAUSE_SECONDS = 1e6
 
 
-def quick(**changes):
-    """Without the half of its time that a small run takes to measure the scale of its score."""
-    return config(score={"normalise": "none"}, **changes)
-
-
-def wait_for(condition, what: str):
-    deadline = time.monotonic() + DEADLINE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, f"waited too long for {what}"
-        time.sleep(0.02)
-
-
-def train(outputs: Path, made, run_id: str = "r") -> RunDirectory:
-    """Train in a new process."""
-    run, process = launcher.start(made, outputs, run_id)
-    assert process.wait(DEADLINE_SECONDS) in (0, 1, 3), run.log_tail()
+def work_here(outputs, config, run_id="r") -> RunDirectory:
+    """What the worker makes of a run in this process, which has imported everything."""
+    run = RunDirectory.create(outputs, config, run_id)
+    assert worker.main([str(run.path)]) in (0, 1)
     return run
-
-
-def train_here(outputs: Path, made, run_id: str = "r") -> RunDirectory:
-    """Let the worker train in this process, which has imported everything."""
-    run = RunDirectory.create(outputs, made, run_id)
-    assert worker.main([str(run.path)]) in (0, 1, 3)
-    return run
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> RunDirectory:
-    return train_here(tmp_path_factory.mktemp("outputs"), config())
 
 
 def test_a_run_writes_everything_that_the_format_promises(finished):
     status = finished.status()
     assert (status.state, status.update, status.num_updates) == ("finished", 3, 3), finished.log_tail()
-    assert finished.config() == config()
+    assert finished.config() == FINISHED
     metrics = finished.metrics()
     assert [item.update for item in metrics] == [1, 2, 3]
     assert [item.episodes for item in metrics] == [8, 16, 24]
@@ -108,8 +64,9 @@ def test_before_and_after_share_prompts_and_seeds_and_before_has_no_kl(finished)
     assert all(sample.kl == 0 for sample in by_stage["before"])
 
 
-def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finished, tmp_path):
-    again = train(tmp_path, config())
+def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finished, outputs, forker):
+    again, process = launcher.start(FINISHED, outputs, "again", forker.spawn)
+    assert process.wait() == 0, again.log_tail()
     for mine, theirs in zip(again.metrics(), finished.metrics(), strict=True):
         for name, value in mine.model_dump().items():
             if not name.startswith("seconds") and name != "memory_gb":
@@ -117,27 +74,22 @@ def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finishe
     assert [s.completion for s in again.samples()] == [s.completion for s in finished.samples()]
 
 
-@pytest.mark.parametrize("how", cases(["request", "terminate"], always=["terminate"]))
-def test_a_running_run_can_be_stopped_keeps_its_weights_and_lets_a_second_one_wait(outputs, forker, how):
-    endless = quick(ppo__num_updates=10_000, evaluation__every=10_000)
+def test_a_run_that_gets_sigterm_stops_within_its_update_and_keeps_its_weights(outputs, forker):
+    endless = small_run.config(ppo__num_updates=10_000, evaluation__every=10_000)
     run, process = launcher.start(endless, outputs, "long", forker.spawn)
-    wait_for(lambda: run.metrics(), "the first update")
-    assert run.status().state == "running"
-    assert launcher.start(config(), outputs).process is None
-    stopping = time.monotonic()
-    run.request_stop() if how == "request" else os.kill(process.pid, signal.SIGTERM)
-    assert process.wait(DEADLINE_SECONDS) == 3
-    assert time.monotonic() - stopping < 10
+    wait_until(lambda: run.metrics())
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait() == 3
     status = run.status()
     assert (status.state, status.reason) == ("stopped", "stopped")
-    assert run.latest_checkpoint() is not None
+    assert run.latest_checkpoint().name == f"update-{status.update:06d}"
     assert not run.is_alive()
 
 
 def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
     prompts = tmp_path / "prompts.txt"
     prompts.write_text("Review of the film: " + "very " * 300 + "\n")
-    status = train_here(tmp_path / "outputs", config(prompts={"source": str(prompts)})).status()
+    status = work_here(tmp_path / "outputs", small_run.config(prompts={"source": str(prompts)})).status()
     assert (status.state, status.reason) == ("failed", "invalid")
     assert "too long" in status.message
     assert "prompts.source" in status.message
@@ -145,9 +97,9 @@ def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
 
 @pytest.fixture(scope="module")
 def service():
-    made = ServiceHere()
-    yield made
-    made.close()
+    service = ServiceHere()
+    yield service
+    service.close()
 
 
 def test_the_service_answers_with_both_sides_and_again_with_the_same_words(finished, service):
@@ -159,9 +111,8 @@ def test_the_service_answers_with_both_sides_and_again_with_the_same_words(finis
     assert all(sample.score is not None and set(sample.scores) == {"sentiment", "length"} for sample in samples)
     again = list(service.compare(finished.path, "Review of the film:", num_samples=3, seed=1))
     assert again == samples
-    assert [s.completion for s in service.compare(finished.path, "Review of the film:", num_samples=3, seed=2)] != [
-        s.completion for s in samples
-    ]
+    other = list(service.compare(finished.path, "Review of the film:", num_samples=3, seed=2))
+    assert [sample.completion for sample in other] != [sample.completion for sample in samples]
 
 
 @pytest.mark.parametrize(
@@ -179,94 +130,82 @@ def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, sour
     assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))
 
 
-def test_a_paused_run_records_one_update_when_it_is_asked(outputs, forker):
-    endless = quick(ppo__num_updates=10_000, evaluation__every=10_000, evaluation__traces=0)
-    run, process = launcher.start(endless, outputs, "slow", forker.spawn)
-    wait_for(lambda: run.status().update >= 1, "the first update")
-    changes.request_pause(run)
-    wait_for(lambda: run.status().state == "paused", "the pause")
-    paused_at = run.status().update
-    assert traces.updates(run) == []
-    changes.request_trace(run)
-    wait_for(lambda: run.status().update == paused_at + 1 and run.status().state == "paused", "one more update")
-    assert traces.updates(run) == [paused_at + 1]
-    assert traces.read(run, paused_at + 1)
-    run.request_stop()
-    assert process.wait(DEADLINE_SECONDS) == 3
-
-
 @pytest.mark.parametrize("engine", cases(["playground", "trl"], always=["playground"]))
-def test_beta_is_changed_in_mid_run_paused_stepped_and_resumed(engine, outputs, forker):
-    endless = quick(engine=engine, ppo__num_updates=10_000, evaluation__every=10_000)
-    run, process = launcher.start(endless, outputs, "steered", forker.spawn)
-    wait_for(lambda: run.status().update >= 1, "the first update")
-    changes.request_pause(run)
-    wait_for(lambda: run.status().state == "paused", "the pause")
-    paused_at, since = run.status().update, time.monotonic()
-    wait_for(lambda: time.monotonic() - since > PAUSE_SECONDS, "the pause to last")
-    changes.request_edits(run, [changes.Edit("kl.coef", 2.0), changes.Edit("ppo.learning_rate", 1e-5)])
-    changes.request_step(run)
-    wait_for(lambda: run.status().update == paused_at + 1 and run.status().state == "paused", "one more update")
-    before, after = run.metrics()[-2:]
+def test_a_run_is_paused_changed_stepped_traced_and_resumed_and_a_pause_is_no_training_time(
+    engine, tmp_path, skip_time
+):
+    """What a person asks for while the run stands still; each time it stands there for long."""
+    asked = []
+
+    def edit_and_step():
+        changes.request_edits(run, [changes.Edit("kl.coef", 2.0), changes.Edit("ppo.learning_rate", 1e-5)])
+        changes.request_step(run)
+
+    def between():
+        if session.writer.status.state == "paused":
+            asked.append((session.writer.status.update, traces.updates(run)))
+            skip_time(LONG_PAUSE_SECONDS)
+            steps.pop(0)()
+        elif len(steps) == 3 and session.writer.status.update == 1:
+            changes.request_pause(run)
+
+    config = small_run.config(engine=engine, ppo__num_updates=5, evaluation__every=5, evaluation__traces=0)
+    session = small_run.session(tmp_path, config, between=between)
+    run = session.run
+    one_more = changes.request_trace if engine == "playground" else changes.request_step  # TRL shows no token's figures
+    steps = [edit_and_step, lambda: one_more(run), lambda: changes.request_resume(run)]
+    session.writer.set_status(state="running")
+    with launcher.take_lock(run):
+        session.train()
+    stood_at, *then = [update for update, _ in asked]
+    assert then == [stood_at + 1, stood_at + 2]
+    assert [traced for _, traced in asked] == [[], [], [stood_at + 2] if engine == "playground" else []]
+    before, after = run.metrics()[stood_at - 1 : stood_at + 1]
     assert (before.kl_coef, after.kl_coef) == (0.25, 2.0)
-    worked = after.seconds_rollout + after.seconds_score + after.seconds_update
-    assert after.seconds - before.seconds - worked < PAUSE_SECONDS / 2  # the pause is no part of the training's time
-    status = run.status()
-    assert status.worked_seconds <= status.updated_at - status.started_at - PAUSE_SECONDS
     assert after.learning_rate < 0.1 * before.learning_rate
     edits = [(event.data["field"], event.update) for event in run.events() if event.kind == "edit"]
-    assert edits == [("kl.coef", paused_at), ("ppo.learning_rate", paused_at)]
-    changes.request_resume(run)
-    wait_for(lambda: run.status().update >= paused_at + 2, "going on")
-    changes.request_pause(run)
-    wait_for(lambda: run.status().state == "paused", "the second pause")
-    run.request_stop()
-    assert process.wait(DEADLINE_SECONDS) == 3
-    assert run.status().state == "stopped"
-    assert run.latest_checkpoint() is not None
+    assert edits == [("kl.coef", stood_at), ("ppo.learning_rate", stood_at)]
+    assert len(run.metrics()) == 5
+    assert run.metrics()[-1].seconds < LONG_PAUSE_SECONDS
+    assert run.status().worked_seconds < LONG_PAUSE_SECONDS
 
 
-def test_the_reference_may_be_another_model_or_an_earlier_run(finished, service):
-    outputs = finished.path.parent
-    for source, where in [("r/update-000003", "policy of a run"), ("r", "its newest"), ("pocket-1m", "another model")]:
-        short = quick(reference={"source": source}, ppo__num_updates=1, evaluation__num_prompts=2)
-        run = train_here(outputs, short, f"from-{source.replace('/', '-')}")
-        assert run.status().state == "finished", run.log_tail()
-        first = run.metrics()[0]
-        assert first.kl_estimates["full"] > 1e-3, where
-        before = [sample.kl for sample in run.samples() if sample.stage == "before"]
-        assert any(kl != 0 for kl in before), "the start is not the reference"
+@pytest.mark.parametrize("source", ["r/update-000003", "pocket-2m"])
+def test_the_reference_may_be_an_earlier_run_or_another_model(finished, service, source):
+    name = f"from-{source.replace('/', '-')}"
+    short = small_run.config(reference={"source": source}, ppo__num_updates=1, evaluation__num_prompts=2)
+    run = work_here(finished.path.parent, short, name)
+    assert run.status().state == "finished", run.log_tail()
+    assert run.metrics()[0].kl_estimates["full"] > 1e-3
+    before = [sample.kl for sample in run.samples() if sample.stage == "before"]
+    assert any(kl != 0 for kl in before), "the start is not the reference"
     answers = list(service.compare(run.path, "Review of the film: The", num_samples=2))
     assert all(answer.kl != 0 for answer in answers), "also of typed prompts, on both sides"
 
 
 def test_weights_that_are_not_finite_never_reach_the_disk(tmp_path):
-    made = config()
-    run = RunDirectory.create(tmp_path, made, "broken")
-    session = Session(run, made, RunWriter(run, 3), lambda: None)
+    session = small_run.session(tmp_path, small_run.config())
     session.save()
     with torch.no_grad():
         next(session.policy.parameters())[0] = float("nan")
     session.trainer.updates_done = 1
     session.save()
-    assert [folder.name for folder in run.checkpoints_path.iterdir()] == ["update-000000"]
-    assert "not finite" in run.events()[-1].message
+    assert [folder.name for folder in session.run.checkpoints_path.iterdir()] == ["update-000000"]
+    assert "not finite" in session.run.events()[-1].message
 
 
 def test_out_of_memory_ends_with_what_to_change(tmp_path, monkeypatch):
-    run = RunDirectory.create(tmp_path, catalog.preset("gpt2"), "r")
-
     def fail(*_):
         raise torch.OutOfMemoryError("CUDA out of memory.")
 
     monkeypatch.setattr(worker, "train_policy", fail)
-    assert worker.main([str(run.path)]) == 1
-    assert run.status().reason == "out_of_gpu_memory"
-    assert "Train with LoRA" in run.status().message
+    status = work_here(tmp_path, catalog.preset("gpt2")).status()
+    assert status.reason == "out_of_gpu_memory"
+    assert "Train with LoRA" in status.message
 
 
 def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_stopped(tmp_path, monkeypatch):
-    run = RunDirectory.create(tmp_path, config(), "r")
+    run = RunDirectory.create(tmp_path, small_run.config(), "r")
     phases = []
 
     def fetch(needed, progress):
@@ -285,27 +224,24 @@ def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_s
 def test_measuring_the_reference_says_how_far_it_is_and_a_trial_measures_what_is_written_at_once(
     tmp_path, monkeypatch, name, samples
 ):
-    made = config(score={"normalise": "reference"})
+    config = small_run.config(score={"normalise": "reference"})
     monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
     monkeypatch.setattr(memory, "reference_rows", lambda *_: 20)
     monkeypatch.setattr(progress, "SAY_SECONDS", 0.0)
     run = RunDirectory(tmp_path / name)
     run.control_path.mkdir(parents=True)
-    run.publish(made)
-    phases = []
-    writer = RunWriter(run, 3)
+    run.publish(config)
+    phases, writer = [], RunWriter(run, 3)
     monkeypatch.setattr(writer, "set_status", lambda **changed: phases.append(changed["phase"]))
-    session = Session(run, made, writer, lambda: None)
-    assert phases
+    session = small_run.Session(run, config, writer, lambda: None)
     assert all(phase.startswith("loading the model") for phase in phases)
-    phases.clear()
+    loaded = len(phases)
     session.begin()
-    assert phases[0] == "measuring the reference"
+    assert phases[loaded] == "measuring the reference"
     assert phases[-1].endswith(" s left")
-    shares = [int(phase.split()[3]) for phase in phases[1:]]
+    shares = [int(phase.split()[3]) for phase in phases[loaded + 1 :]]
     assert shares == sorted(shares)
     assert len(set(shares)) > 10
-    assert shares[0] < 10
     (scale,) = [event for event in run.events() if event.kind == "score_scale"]
     assert scale.data["samples"] == samples
     assert f"from {samples} texts of the reference" in scale.message
@@ -315,33 +251,27 @@ def test_measuring_the_reference_says_how_far_it_is_and_a_trial_measures_what_is
 
 def test_the_first_answers_to_the_fixed_prompts_are_written_with_the_texts_of_the_reference(tmp_path, monkeypatch):
     monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
-    made = config(evaluation__token_samples=2)
-    run = RunDirectory.create(tmp_path, made, "r")
-    session = Session(run, made, RunWriter(run, 3), lambda: None)
-    batches = []
-    written = evaluation.answer
+    session = small_run.session(tmp_path, small_run.config(evaluation__token_samples=2))
+    batches, written = [], evaluation.answer
     monkeypatch.setattr(evaluation, "answer", lambda *args: batches.append(len(args[2])) or written(*args))
     session.begin()
     session.evaluate_if_due()
-    assert batches == [64 + 6 * 2]
-    fixed, alone = session.fixed_prompts, [dict(sample) for sample in run.samples()]
-    assert fixed.ahead is None
-    samples, _, tokens = session.evaluate("before")
-    assert batches[1:] == [6 * 2], "by themselves"
-    assert [dict(sample) for sample in samples] == alone
-    kept = run.token_figures()
-    assert [(one.prompt_id, one.pieces) for one in tokens] == [(one.prompt_id, one.pieces) for one in kept]
-    assert len(kept) == 2
-    assert kept[0].log_probs == pytest.approx(tokens[0].log_probs, abs=1e-3)
+    assert batches == [64 + 4]
+    assert session.fixed_prompts.ahead is None
+    together = [dict(sample) for sample in session.run.samples()]
+    alone, _, tokens = session.evaluate("before")
+    assert batches[1:] == [4], "by themselves"
+    assert [dict(sample) for sample in alone] == together
+    figures = session.run.token_figures()
+    assert [(one.prompt_id, one.pieces) for one in tokens] == [(one.prompt_id, one.pieces) for one in figures]
+    assert len(figures) == 2
+    assert figures[0].log_probs == pytest.approx(tokens[0].log_probs, abs=1e-3)
 
 
-def test_answers_that_are_no_texts_of_the_reference_are_written_by_themselves(tmp_path, monkeypatch):
-    def begins_alike(number: int, **changes) -> bool:
-        run = RunDirectory.create(tmp_path, config(**changes), f"r{number}")
-        return Session(run, run.config(), RunWriter(run, 3), lambda: None).begins_alike
-
-    assert not begins_alike(0), "a small model, whose texts stay what they were"
+@pytest.mark.parametrize("changes", [{"sampling__top_k": 4}, {"reference": {"source": "pocket-2m"}}])
+def test_answers_that_are_no_texts_of_the_reference_are_written_by_themselves(tmp_path, monkeypatch, changes):
+    small = small_run.session(tmp_path, small_run.config(), "small")
+    assert not small.begins_alike, "a small model, whose texts stay what they were"
     monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
-    assert begins_alike(1)
-    assert not begins_alike(2, sampling__top_k=4)
-    assert not begins_alike(3, reference={"source": "pocket-2m"})
+    assert small_run.session(tmp_path, small_run.config(), "alike").begins_alike
+    assert not small_run.session(tmp_path, small_run.config(**changes), "other").begins_alike

@@ -1,16 +1,17 @@
 """Tiny models from configs and a stub tokenizer, for tests that need the machinery and not the language."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, GPT2Config, GPTNeoXConfig, LlamaConfig, Qwen2Config
 
 from playground.rewards.mixture import Mixture
+from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
-from playground.training.loop.trainer import PPOTrainer
+from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from tests.support import config_with
 
@@ -47,25 +48,34 @@ def tokens(pad_is_eos: bool = False) -> Tokens:
 
 
 def model(family: str = "llama", seed: int = 0, spread: float = 3.0) -> LanguageModel:
-    """A random model whose distributions are far from uniform (weights scaled by `spread`), absolute positions too."""
+    """A random model."""
     torch.manual_seed(seed)
-    made = AutoModelForCausalLM.from_config(FAMILIES[family]())
-    switch_dropout_off(made)
+    return spread_out(AutoModelForCausalLM.from_config(FAMILIES[family]()), spread)
+
+
+def spread_out(model: Any, spread: float) -> LanguageModel:
+    """With its matrices scaled, absolute positions too, so that its distributions are far from uniform."""
+    switch_dropout_off(model)
     with torch.no_grad():
-        for name, parameter in made.named_parameters():
-            if parameter.ndim == 2 or "wpe" in name:
+        for parameter in model.parameters():
+            if parameter.ndim == 2:
                 parameter.mul_(spread)
-    return LanguageModel(made)
+    return LanguageModel(model)
 
 
 def prompts(*texts: str) -> list[Prompt]:
     return [Prompt(text, tokens().encode(text)) for text in texts]
 
 
+def ppo(**settings: object) -> dict[str, object]:
+    """Settings of PPO as keywords."""
+    return {f"ppo__{name}": value for name, value in settings.items()}
+
+
 def config(**changes: object) -> object:
     """A small configuration; keyword `ppo__num_epochs=2` sets ppo.num_epochs."""
-    ppo = {"num_updates": 4, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 2, "num_epochs": 2}
-    data: dict = {"rewards": [{"kind": "keyword", "words": ["a"]}], "ppo": ppo | {"learning_rate": 1e-3}}
+    sizes = {"num_updates": 4, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 2, "num_epochs": 2}
+    data: dict = {"rewards": [{"kind": "keyword", "words": ["a"]}], "ppo": sizes | {"learning_rate": 1e-3}}
     return config_with(data | {"sampling": {"max_new_tokens": 8}, "kl": {"coef": 0.1}}, changes)
 
 
@@ -74,10 +84,31 @@ def count_letter(letter: str = "a") -> Mixture:
     return Mixture({"letter": (1.0, lambda prompts, completions, **_: [float(c.count(letter)) for c in completions])})
 
 
-def trainer(family: str = "llama", pad_is_eos: bool = False, mixture: Mixture | None = None, **changes) -> PPOTrainer:
-    made = config(**changes)
-    policy = model(family)
-    scorer = Scorer(made, mixture or count_letter())
-    return PPOTrainer(
-        made, policy, policy.frozen_copy(), tokens(pad_is_eos), prompts("abc", "b", "ddddddd", "fg"), scorer
-    )
+def trainer(
+    family: str = "llama",
+    pad_is_eos: bool = False,
+    texts: Sequence[str] = ("abc", "b", "ddddddd", "fg"),
+    kind: type[Trainer] = PPOTrainer,
+    **changes: object,
+) -> Any:
+    """A trainer of a kind, by default PPO's, whose reward counts the letter "a"."""
+    settings, policy = config(**changes), model(family)
+    parts = policy, policy.frozen_copy(), tokens(pad_is_eos), prompts(*texts), Scorer(settings, count_letter())
+    return kind(settings, *parts)
+
+
+def figures(metrics: UpdateMetrics) -> dict[str, Any]:
+    """What neither a clock nor the machine decides."""
+    return {name: value for name, value in metrics if not name.startswith(("seconds", "memory"))}
+
+
+def weights(model: Any) -> list[torch.Tensor]:
+    """As they are now."""
+    return [parameter.detach().clone() for parameter in model.parameters()]
+
+
+@torch.no_grad()
+def plain_log_probs(model: Any, prompt: list[int], completion: torch.Tensor, temperature: float = 1.0) -> torch.Tensor:
+    """Whole distributions of the tokens of a completion by a plain forward without padding, [C, V]."""
+    logits = model(input_ids=torch.cat([torch.tensor(prompt), completion]).unsqueeze(0)).logits[0]
+    return (logits[len(prompt) - 1 : -1].float() / temperature).log_softmax(-1)

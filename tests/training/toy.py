@@ -1,7 +1,5 @@
 """Problems with every completion listed, for the real trainer: a transformer or a table as policy, any reward."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -14,7 +12,7 @@ from playground.rewards.mixture import Mixture
 from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer
-from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
+from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.process.equipment import trainer_of
 from tests.training import tiny
 from tests.training.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
@@ -60,15 +58,10 @@ class Problem:
 
     def mixture(self) -> Mixture:
         """The rewards by looking them up from text, as any reward of the playground is called."""
-        written = [
-            self._tokenizer.decode([token for token in row if token != NO_TOKEN])
-            for row in self.space.completions().tolist()
-        ]
-        table = {
-            (prompt, text): reward
-            for prompt, row in zip(self.prompts, self.rewards.tolist(), strict=True)
-            for text, reward in zip(written, row, strict=True)
-        }
+        completions = self.space.completions().tolist()
+        texts = [self._tokenizer.decode([token for token in row if token != NO_TOKEN]) for row in completions]
+        pairs = [(prompt, text) for prompt in self.prompts for text in texts]
+        table = dict(zip(pairs, self.rewards.ravel().tolist(), strict=True))
 
         def reward(prompts, completions, **_):
             return [table[pair] for pair in zip(prompts, completions, strict=True)]
@@ -79,7 +72,7 @@ class Problem:
     def steps(self, model: LanguageModel) -> list[np.ndarray]:
         """Exact next-token log-probs at the temperature, depth t: [prompts, K^t, V], by plain unpadded forwards."""
         depths = range(self.space.max_length)
-        found: list[list[np.ndarray]] = [[] for _ in depths]
+        steps: list[list[np.ndarray]] = [[] for _ in depths]
         longest = torch.as_tensor(self.space.prefixes(self.space.max_length - 1))
         for prompt in self.encoded:
             ids = torch.cat([torch.tensor([prompt.ids]).expand(len(longest), -1), longest], dim=1)
@@ -87,8 +80,8 @@ class Problem:
             log_probs = (logits / self.temperature).log_softmax(-1)
             for depth in depths:
                 every = len(longest) // len(self.space.prefixes(depth))
-                found[depth].append(log_probs[::every, depth].numpy())
-        return [np.stack(rows) for rows in found]
+                steps[depth].append(log_probs[::every, depth].numpy())
+        return [np.stack(rows) for rows in steps]
 
     def log_probs(self, model: LanguageModel) -> np.ndarray:
         """Exact log-probs of every completion, [prompts, N]."""
@@ -135,13 +128,7 @@ def transformer(space: CompletionSpace, seed: int, hidden_size: int = 64, spread
     shape = {"hidden_size": hidden_size, "intermediate_size": 2 * hidden_size, "num_hidden_layers": 2}
     shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 16}
     special = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
-    made = LlamaForCausalLM(LlamaConfig(vocab_size=space.num_tokens, **shape, **special))
-    switch_dropout_off(made)
-    with torch.no_grad():
-        for parameter in made.parameters():
-            if parameter.ndim == 2:
-                parameter.mul_(spread)
-    return LanguageModel(made)
+    return tiny.spread_out(LlamaForCausalLM(LlamaConfig(vocab_size=space.num_tokens, **shape, **special)), spread)
 
 
 class TableTrunk(nn.Module):

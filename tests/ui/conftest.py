@@ -1,26 +1,26 @@
 """A served page with a fake worker, and a browser that fails a test on any script error or request off this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import os
-import random
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import httpx
 import pytest
+from playwright.sync_api import expect, sync_playwright
 
+from playground.classroom import room_file
 from playground.lessons import loading
 from playground.models import real_model
 from playground.runs import launcher, queue, reward_models
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
 from playground.setup import catalog
 from playground.ui import own_files
 from playground.ui.auth import visitors
@@ -45,19 +45,20 @@ FLAGS = [
 HEIGHT = 600  # of a window; more charts are painted in a higher one
 START_SECONDS = 180
 WAIT_MS = 120_000
-
+TOKEN = "the-token-of-the-teacher"
 
 Process = Forked | subprocess.Popen[bytes]
 
 
 @dataclass
 class Site:
-    """A web process of its own on a free port, with an outputs folder and recorded runs."""
+    """A web process of its own on a free port, with an outputs folder and recorded runs. `token`: the host's."""
 
     outputs: Path
     recorded: Path
     seconds_per_update: float = 0.15
     mode: str = "local"
+    token: str = ""
     port: int = 0
     process: Process | None = field(default=None, repr=False)
 
@@ -71,25 +72,42 @@ class Site:
         """Where models that are got are kept: at first none."""
         return self.outputs.with_name(f"{self.outputs.name}-models")
 
+    @property
+    def pace(self) -> dict[str, str]:
+        """What tells fake runs in their environment how fast they go."""
+        steps = str(self.outputs.with_name(f"{self.outputs.name}-steps"))
+        return {fake_run.SECONDS_VARIABLE: str(self.seconds_per_update), fake_run.STEPS_VARIABLE: steps}
+
+    def let_runs_reach(self, update: int) -> None:
+        """Have every fake run wait after an update until it may go on; it can be steered and stopped meanwhile."""
+        write_atomically(Path(self.pace[fake_run.STEPS_VARIABLE]), str(update))
+
+    def let_runs_end(self) -> None:
+        """No fake run waits any more."""
+        Path(self.pace[fake_run.STEPS_VARIABLE]).unlink(missing_ok=True)
+
     def start(self, token: str = "") -> None:
-        """Start it and wait until it answers; `token`: the host's."""
+        """Start it and wait until it answers."""
         self.port = self.port or free_port()
-        environment = {**os.environ, "HF_HUB_OFFLINE": "1", fake_run.SECONDS_VARIABLE: str(self.seconds_per_update)}
-        if token:
-            environment[visitors.TOKEN_VARIABLE] = token
+        self.token = token or self.token
+        environment = {**os.environ, **self.pace, "HF_HUB_OFFLINE": "1"}
+        if self.token:
+            environment[visitors.TOKEN_VARIABLE] = self.token
         environment[real_model.FOLDER_VARIABLE] = str(self.models)
         environment[loading.FOLDER_VARIABLE] = str(LESSONS)
         self.process = self.spawn(["--port", str(self.port), "--outputs", str(self.outputs)], environment)
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(self.url + "live/_home", timeout=60).close()
-                return
-            except OSError:
-                assert self.process.poll() is None, "the web process ended at its start"
-                time.sleep(0.1)
-        self.process.kill()
-        raise AssertionError("the web process did not answer in time")
+        try:
+            wait_until(self.answers, START_SECONDS)
+        except AssertionError:
+            self.process.kill()
+            raise
+
+    def answers(self) -> bool:
+        """Whether it does."""
+        assert self.process.poll() is None, "the web process has ended"
+        with contextlib.suppress(OSError), urllib.request.urlopen(self.url + "live/_home", timeout=60):
+            return True
+        return False
 
     def spawn(self, arguments: list[str], environment: dict[str, str]) -> Process:
         """The process itself, with a fake worker."""
@@ -102,15 +120,41 @@ class Site:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=120)
 
+    def end_runs(self) -> None:
+        """None waits or trains any more."""
+        for run_id in queue.waiting(self.outputs):
+            launcher.stop(RunDirectory(self.outputs / run_id))
+        living = [*launcher.living_runs(self.outputs), *reward_models.trainings(self.outputs)]
+        for run in living:
+            if run.is_alive():
+                kill_worker(run)
+        wait_until(lambda: not any(run.is_alive() for run in living))
+
+    def clear(self) -> None:
+        """As it was at first, but for a class, which has ended: the server has its file open."""
+        self.end_runs()
+        self.let_runs_end()
+        if (self.outputs / room_file.FILE).exists():
+            host = {"Authorization": f"Bearer {self.token}"} if self.token else {"Origin": self.url.rstrip("/")}
+            httpx.post(f"{self.url}class/lead", json={"do": "end"}, headers=host, timeout=60)
+        for path in self.outputs.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path)
+            elif not path.name.startswith(room_file.FILE):
+                path.unlink()
+
+
+_held_ports = []
+
 
 def free_port() -> int:
-    """A port that nobody listens on right now. The system gives it to nobody else before the server has it, nor while
-    the server is away: those that it hands out by itself are higher."""
-    while True:
-        port = random.SystemRandom().randrange(20_000, 32_000)  # not `random`: tests seed it, each process alike
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
+    """A port for a server of this process's tests. It stays bound, so nobody else gets it: a server can listen at it
+    nevertheless, as both say that the address may be used again."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    _held_ports.append(held)
+    return held.getsockname()[1]
 
 
 @pytest.fixture(scope="session")
@@ -122,28 +166,75 @@ def recorded(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
-def server(tmp_path_factory, recorded):
-    """One web process for all modules of a worker of the pool."""
-    served = Site(tmp_path_factory.mktemp("outputs"), recorded)
+@contextlib.contextmanager
+def serving(outputs, recorded, **options):
+    """A started site."""
+    served = Site(outputs, recorded, **options)
     served.start()
     yield served
     served.stop()
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory, recorded):
+    """One web process for all modules of a worker of the pool."""
+    with serving(tmp_path_factory.mktemp("outputs"), recorded) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def class_server(tmp_path_factory, recorded):
+    """One for a class."""
+    with serving(tmp_path_factory.mktemp("class"), recorded, mode="classroom", token=TOKEN) as served:
+        yield served
+
+
+@pytest.fixture(scope="session")
+def space_server(tmp_path_factory, recorded):
+    """One for everybody."""
+    with serving(tmp_path_factory.mktemp("space"), recorded, mode="space", token=TOKEN) as served:
+        yield served
 
 
 @pytest.fixture(scope="module")
 def site(server):
     """The page, with an outputs folder that is empty when a module begins. What a module leaves running is ended."""
     yield server
-    for run_id in queue.waiting(server.outputs):
-        launcher.stop(RunDirectory(server.outputs / run_id))
-    living = [*launcher.living_runs(server.outputs), *reward_models.trainings(server.outputs)]
-    for run in living:
-        if run.is_alive():
-            kill_worker(run)
-    wait_until(lambda: not any(run.is_alive() for run in living))
-    for path in server.outputs.iterdir():
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    server.clear()
+
+
+@pytest.fixture(scope="module")
+def class_site(class_server):
+    """The same for a class, in which there is none when a module begins; TOKEN makes the host."""
+    yield class_server
+    class_server.clear()
+
+
+@pytest.fixture(scope="module")
+def space_site(space_server):
+    """The same for everybody."""
+    yield space_server
+    space_server.clear()
+
+
+def spawn_fake(run, lock):
+    """Like launcher.new_worker, with the fake worker."""
+    return Forker.of_pages().spawn(run, lock, "tests.ui.fake_run")
+
+
+@pytest.fixture
+def begin(site, monkeypatch):
+    """Start a run without the page, which is ended with the test. It goes on for longer than anybody looks on."""
+    for name, value in site.pace.items():
+        monkeypatch.setenv(name, value)
+
+    def start(name, preset="kinder-reviews", num_updates=4000):
+        config = fake_run.settings(name, preset, num_updates)
+        return launcher.start(config, site.outputs, name, spawn=spawn_fake).run
+
+    yield start
+    site.end_runs()
+    site.let_runs_end()
 
 
 _launched = []
@@ -156,10 +247,9 @@ def browser(tmp_path_factory, request):
     if _launched:
         yield _launched[0]
         return
-    api = pytest.importorskip("playwright.sync_api")
-    api.expect.set_options(timeout=WAIT_MS)
+    expect.set_options(timeout=WAIT_MS)
     assert CHROMIUM, f"There is none of {', '.join(NAMES)}: install one, or set CHROMIUM to a path."
-    with api.sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         profile = playwright.chromium.launch_persistent_context(
             tmp_path_factory.mktemp("profile"), executable_path=CHROMIUM, args=FLAGS
         )
@@ -213,36 +303,38 @@ def make_page(browser):
     assert not faults
 
 
-@pytest.fixture(scope="module")
-def _open_pages(browser, site):
-    """The page that the tests of a module share, with what went wrong in it: the last one, if there is any."""
-    opened = []
+@pytest.fixture(scope="session")
+def _open_pages(browser):
+    """The page of each site that tests share, with what went wrong in it: the last one, if there is any."""
+    opened = {}
     yield opened
-    for page, _ in opened:
+    for page, _ in opened.values():
         close(page)
 
 
 @pytest.fixture
 def open_page(browser, site, _open_pages, request):
-    """A page that the tests of a module share: it takes seconds to load. They go to a run or a tab within it, and leave
-    what they have opened or changed as it was. One that fails leaves anything: the next test gets another page."""
-    if not _open_pages:
+    """A page that tests share: it takes seconds to load. They go to a run or a tab within it, and leave what they have
+    opened as it was; a changed form is filled anew. One that fails leaves anything: the next test gets another page."""
+    if site.url in _open_pages and _open_pages[site.url][1]:  # something went wrong while nobody looked
+        close(_open_pages.pop(site.url)[0])
+    if site.url not in _open_pages:
         faults = []
-        page = new_page(browser, faults, 1440, HEIGHT, (), "reduce")
-        _open_pages.append((page, faults))
+        _open_pages[site.url] = new_page(browser, faults, 1440, HEIGHT, (), "reduce"), faults
+    page, faults = _open_pages[site.url]
+    if "All settings as in the preset" not in (page.locator("#notes").all_text_contents() or [""])[0]:
         visit(page, site)
-    page, faults = _open_pages[0]
     failed_before = request.session.testsfailed
     yield page
     failed = request.session.testsfailed > failed_before
     left = not failed and page.locator("dialog[open], :popover-open").count()
     if failed or faults or left:
-        _open_pages.clear()
-        close(page)
+        close(_open_pages.pop(site.url)[0])
     else:
         close_sections(page)
-        page.evaluate("localStorage.clear()")  # else the next page is not that of a newcomer
-        go(page, "train")
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")  # else the next page is not that of a newcomer
+        page.set_viewport_size({"width": 1440, "height": HEIGHT})
+        go(page, "train", run="_recorded", settings="")
     assert not faults
     assert not left, "a dialog was left open"
 

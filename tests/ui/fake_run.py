@@ -4,8 +4,7 @@ Used as a function (`write_run`, a finished run at once) and as a process in pla
 tests/forking.py), which takes over the lock and honours stop requests like the real one.
 """
 
-from __future__ import annotations
-
+import contextlib
 import hashlib
 import json
 import math
@@ -38,6 +37,8 @@ from playground.setup import catalog
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
+STEPS_VARIABLE = "PLAYGROUND_TEST_STEPS"  # a file that says after which update runs wait, if there is one
+WAITING_SECONDS = 0.05
 RAW_SD = 1.9
 CLOCK = {"seconds_rollout": 0.4, "seconds_score": 0.01, "seconds_update": 0.7}
 
@@ -207,6 +208,23 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
     )
 
 
+def settings(
+    name: str, preset: str = catalog.DEFAULT_PRESET, num_updates: int = 40, num_prompts: int = 64
+) -> RunConfig:
+    """Of a preset, shorter or longer."""
+    base = catalog.preset(preset)
+    ppo = base.ppo.model_copy(update={"num_updates": num_updates})
+    evaluation = base.evaluation.model_copy(update={"num_prompts": num_prompts})
+    return base.model_copy(update={"name": name, "ppo": ppo, "evaluation": evaluation})
+
+
+def last_update() -> float:
+    """The one after which a run has to wait, as a test says."""
+    with contextlib.suppress(KeyError, FileNotFoundError):
+        return int(Path(os.environ[STEPS_VARIABLE]).read_text())
+    return math.inf
+
+
 def play(
     writer: RunWriter,
     config: RunConfig,
@@ -228,6 +246,8 @@ def play(
     def stop_if_asked() -> None:
         if writer.run.stop_requested and not deaf:
             raise InterruptedError
+        if seconds_per_update:
+            beat(writer)
 
     writer.set_status(state="running", phase="loading the model")
     wait(min(1.0, seconds_per_update))
@@ -241,6 +261,10 @@ def play(
         try:
             stop_if_asked()
             steering.before_update()
+            while seconds_per_update and update > last_update():
+                time.sleep(WAITING_SECONDS)
+                stop_if_asked()
+                steering.before_update()
         except InterruptedError:
             writer.finish("stopped", "stopped", f"Stopped after update {update - 1}.")
             return

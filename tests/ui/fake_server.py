@@ -3,8 +3,6 @@
 Both are replaced here, in the test's own process; the product has no switch for it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

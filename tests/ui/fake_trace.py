@@ -3,8 +3,6 @@
 What is made up are tokens, log-probs, values, scores and ratios; the rest the playground computes from them.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import time

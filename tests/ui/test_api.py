@@ -1,7 +1,5 @@
 """Scripts and agents drive the page by its named endpoints: the examples of docs/api.md as they are, and the edges."""
 
-from __future__ import annotations
-
 import concurrent.futures
 import contextlib
 import io
@@ -9,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 from gradio_client import Client
@@ -19,23 +16,23 @@ from mcp.client.streamable_http import streamablehttp_client
 
 from playground.config import flatten
 from playground.errors import InvalidConfig
-from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
+from playground.setup.limits import LIMITS
 from playground.ui import server
-from playground.ui.api import answers
+from playground.ui.api import answers, arguments
 from playground.ui.auth import visitors
+from playground.ui.auth.access import Caller
 from tests.security import pages
 from tests.support import PROJECT, run_async, wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import START_SECONDS, free_port
+from tests.ui.conftest import TOKEN, free_port
 
 DOC = (PROJECT / "docs" / "api.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", DOC, re.DOTALL)
 HERE = "http://127.0.0.1:7860/"
 BY_CLIENT, AS_HOST, BY_AGENT = (text for kind, text in BLOCKS if kind == "python")
 (BY_CURL,) = (text for kind, text in BLOCKS if kind == "bash")
-TINY = {"ppo.num_updates": 2, "ppo.batch_size": 16, "evaluation.num_prompts": 8, "evaluation.every": 2}
 
 
 @pytest.fixture(scope="module")
@@ -51,30 +48,45 @@ def page(tmp_path_factory, recorded):
 
 @pytest.fixture(scope="module")
 def client(page):
-    found = Client(page.url, verbose=False, download_files=False, analytics_enabled=False)
-    yield found
-    found.close()
+    client = Client(page.url, verbose=False, download_files=False, analytics_enabled=False)
+    yield client
+    client.close()
 
 
-def executed(example, page):
-    """What an example in Python prints, on this page. In a thread of its own: see `run_async`."""
+def executed(example, url, meanwhile=lambda shown: None):
+    """What an example in Python prints, on a page. In a thread of its own: see `run_async`."""
     assert HERE in example
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), concurrent.futures.ThreadPoolExecutor(1) as pool:
-        pool.submit(exec, example.replace(HERE, page.url), {"__name__": "example"}).result()
+        done = pool.submit(exec, example.replace(HERE, url), {"__name__": "example"})
+        meanwhile(shown)
+        done.result()
     return shown.getvalue()
+
+
+def test_the_example_as_the_host_of_a_class_starts_a_run(class_site, monkeypatch):
+    monkeypatch.setenv(visitors.TOKEN_VARIABLE, TOKEN)
+    run = executed(AS_HOST, class_site.url).strip()
+    assert RunDirectory(class_site.outputs / run).config().ppo.num_updates == 10
 
 
 def test_the_table_names_what_there_is_with_its_arguments(page):
     rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", DOC, re.MULTILINE)
-    told = {name: tuple(re.findall(r"`(\w+)[=`]", arguments)) for name, arguments in rows}
-    assert told == {name: endpoint.parameters for name, endpoint in page.access.endpoints.items()}
+    table = {name: tuple(re.findall(r"`(\w+)[=`]", arguments)) for name, arguments in rows}
+    assert table == {name: endpoint.parameters for name, endpoint in page.access.endpoints.items()}
 
 
-def test_the_example_in_python_goes_from_start_to_comparison(page):
-    lines = executed(BY_CLIENT, page).splitlines()
+def test_the_example_in_python_goes_from_start_to_comparison(page, tmp_path, monkeypatch):
+    steps = tmp_path / "steps"
+    steps.write_text("4")
+    monkeypatch.setenv(fake_run.STEPS_VARIABLE, str(steps))
+
+    def let_the_run_end(shown):
+        wait_until(lambda: "running 4 " in shown.getvalue())
+        steps.unlink()
+
+    lines = executed(BY_CLIENT, page.url, let_the_run_end).splitlines()
     followed = [line for line in lines if re.match(r"(queued|starting|running|finished) \d+ ", line)]
-    assert len(followed) > 2
     assert followed[-1].startswith("finished 10 ")
     assert "Score +" in lines[len(followed)]
     assert [line.count(" | ") for line in lines[-3:]] == [2, 2, 2]
@@ -84,35 +96,21 @@ def test_the_example_in_python_goes_from_start_to_comparison(page):
 def test_the_example_with_curl_starts_one_run_and_compares_it(page):
     before = set(page.outputs.glob("kinder-reviews-*"))
     assert HERE in BY_CURL
-    example = BY_CURL.replace(HERE, page.url)
-    done = subprocess.run(["sh", "-c", example], capture_output=True, text=True, timeout=START_SECONDS)
-    (made,) = set(page.outputs.glob("kinder-reviews-*")) - before
-    data = [json.loads(line[6:]) for line in done.stdout.splitlines() if line.startswith("data: [")]
-    assert all(found[0]["run"] == made.name for found in data)
-    assert len(data) > 4
-    assert data[-2][0]["state"] == "finished"
-    assert "Score +" in data[-1][0]["outcome"]
-    assert len(data[-1][0]["pairs"]) == 1
+    done = subprocess.run(["sh", "-c", BY_CURL.replace(HERE, page.url)], capture_output=True, text=True, timeout=300)
+    (run,) = set(page.outputs.glob("kinder-reviews-*")) - before
+    events = [json.loads(line[6:])[0] for line in done.stdout.splitlines() if line.startswith("data: [")]
+    assert all(event["run"] == run.name for event in events)
+    assert len(events) > 2
+    assert events[-2]["state"] == "finished"
+    assert "Score +" in events[-1]["outcome"]
+    assert len(events[-1]["pairs"]) == 1
 
 
 def test_the_example_of_an_agent_runs_an_experiment(page):
-    shown = executed(BY_AGENT, page).splitlines()
-    assert set(json.loads(shown[0].replace("'", '"'))) == set(page.access.endpoints) - {"follow"}
-    assert [line.split()[0] for line in shown[1:]] == ["0.05", "0.5"]
-    assert all("Score" in line for line in shown[1:])
-
-
-def test_the_example_as_the_host_of_a_class_starts_a_run(tmp_path, recorded, monkeypatch):
-    with pages.served("classroom", tmp_path, recorded) as classroom:
-        monkeypatch.setenv(visitors.TOKEN_VARIABLE, pages.TOKEN)
-        run = executed(AS_HOST, classroom).strip()
-        assert RunDirectory(tmp_path / run).config().ppo.num_updates == 10
-
-
-def test_the_configuration_of_an_agent_is_json_with_the_address(page):
-    (text,) = (text for kind, text in BLOCKS if kind == "json")
-    (named,) = json.loads(text)["mcpServers"].values()
-    assert named["url"] == f"{HERE}gradio_api/mcp/"
+    tools, *lines = executed(BY_AGENT, page.url).splitlines()
+    assert set(json.loads(tools.replace("'", '"'))) == set(page.access.endpoints) - {"follow"}
+    assert [line.split()[0] for line in lines] == ["0.05", "0.5"]
+    assert all("Score" in line for line in lines)
 
 
 def test_every_parameter_is_described(page):
@@ -130,61 +128,53 @@ def test_what_is_wrong_with_settings_is_told_all_at_once_and_nothing_starts(page
         fields = {line.partition(": ")[0] for line in str(caught.value).splitlines()}
         assert fields == {"kl.coef", "kl.coeff", "ppo.num_updates", "nothing", "about.title", "a=b"}
         assert "kl.coeff: There is no such setting. Did you mean `kl.coef`?" in str(caught.value)
-    assert page.tree() == before
-
-
-def test_a_key_that_would_not_be_kept_is_refused(page, client):
-    before = page.tree()
     for key in ("short", "with a space"):
         with pytest.raises(AppError, match="key: must have 8 to 40 letters, digits and hyphens, or be left out"):
             client.predict("kinder-reviews", {}, key, api_name="/start")
     assert page.tree() == before
 
 
-def test_settings_by_dotted_names_and_nested_mean_the_same(page, client):
-    settings = [
-        {"kl.coef": 0.4, "rewards.0.weight": 2.0, "ppo.num_updates": 3},
-        {"kl": {"coef": 0.4}, "rewards": [{"kind": "sentiment", "weight": 2.0}], "ppo": {"num_updates": 3}},
-    ]
-    runs = [client.predict("kinder-reviews", one, api_name="/start")["run"] for one in settings]
-    configs = [flatten(RunDirectory(page.outputs / run).config()) for run in runs]
-    assert configs[0] == configs[1]
-    assert configs[0]["rewards"][0]["weight"] == 2.0
-    assert configs[0]["kl.coef"] == 0.4
-    with pytest.raises(AppError, match=r"^kl\.coef: is given twice"):
-        client.predict("kinder-reviews", {"kl": {"coef": 1}, "kl.coef": 2}, api_name="/start")
-    again = client.predict(f"run:{runs[0]}", {"seed": 7}, api_name="/start")["run"]
-    assert flatten(RunDirectory(page.outputs / again).config()) == configs[0] | {"seed": 7}
-    for run in (*runs, again):
-        client.predict(run, api_name="/stop")
-    wait_until(lambda: not launcher.living_runs(page.outputs))
+def configured(page, preset, settings):
+    """The configuration that a start would have."""
+    return flatten(arguments.configured(preset, settings, page.outputs, LIMITS["local"], Caller())[1])
+
+
+def test_settings_by_dotted_names_and_nested_mean_the_same(page):
+    dotted = configured(page, "kinder-reviews", {"kl.coef": 0.4, "rewards.0.weight": 2.0, "ppo.num_updates": 3})
+    nested = {"kl": {"coef": 0.4}, "rewards": [{"kind": "sentiment", "weight": 2.0}], "ppo": {"num_updates": 3}}
+    assert configured(page, "kinder-reviews", nested) == dotted
+    assert (dotted["kl.coef"], dotted["rewards"][0]["weight"], dotted["ppo.num_updates"]) == (0.4, 2.0, 3)
+    with pytest.raises(InvalidConfig, match=r"^kl\.coef: is given twice"):
+        configured(page, "kinder-reviews", {"kl": {"coef": 1}, "kl.coef": 2})
+    assert configured(page, "run:done", {"seed": 7}) == flatten(catalog.preset("kinder-reviews")) | {"seed": 7}
 
 
 def test_what_a_preset_sets_can_be_set(client):
-    told = client.predict("short-leash", api_name="/presets")
-    names = [one["preset"] for one in client.predict(api_name="/presets")["presets"]]
+    preset = client.predict("short-leash", api_name="/presets")
+    names = [row["preset"] for row in client.predict(api_name="/presets")["presets"]]
     assert names[: len(catalog.preset_names())] == catalog.preset_names()
-    assert told["settings"]["kl.coef"] == catalog.preset("short-leash").kl.coef
-    about = told["help"]["kl.coef"]
+    assert preset["settings"]["kl.coef"] == catalog.preset("short-leash").kl.coef
+    about = preset["help"]["kl.coef"]
     assert (about["minimum"], about["maximum"], about["unit"]) == (0, 1000, "sd of score per nat")
     assert about["live"]
-    assert told["help"]["kl.controller"]["options"] == ["fixed", "adaptive", "ziegler"]
-    assert client.predict("short-leash", {"kl.coef": told["settings"]["kl.coef"]}, api_name="/estimate")["verdict"]
+    assert preset["help"]["kl.controller"]["options"] == ["fixed", "adaptive", "ziegler"]
+    assert client.predict("short-leash", {"kl.coef": preset["settings"]["kl.coef"]}, api_name="/estimate")["verdict"]
 
 
-def test_figures_and_texts_are_of_the_wanted_updates_and_bounded(client, monkeypatch):
-    told = client.predict("done", since=38, figures=["score_mean"], api_name="/metrics")
-    assert told["metrics"]["update"] == [39, 40]
-    assert list(told["metrics"]) == ["update", "score_mean"]
-    assert told["units"] == {"score_mean": "sd"}
-    assert told["updates"] == 40
-    assert told["ended"]
+def test_figures_are_of_the_wanted_updates_and_bounded(client, monkeypatch):
+    answer = client.predict("done", since=38, figures=["score_mean"], api_name="/metrics")
+    assert answer["metrics"].keys() == {"update", "score_mean"}
+    assert answer["metrics"]["update"] == [39, 40]
+    assert (answer["units"], answer["updates"], answer["ended"]) == ({"score_mean": "sd"}, 40, True)
     monkeypatch.setattr(answers, "MOST_ROWS", 10)
     assert len(client.predict("done", api_name="/metrics")["metrics"]["update"]) <= 10
     with pytest.raises(AppError, match=r"figures: must be a list of texts \(got str\)\."):
         client.predict("done", figures="score_mean", api_name="/metrics")
     with pytest.raises(AppError, match=r"figures: There is no figure `x`\. There are: .*kl_to_reference"):
         client.predict("done", figures=["x"], api_name="/metrics")
+
+
+def test_texts_are_of_the_wanted_evaluation_and_cut(client, monkeypatch):
     newest, first = (client.predict("done", update=update, api_name="/samples") for update in (-1, 0))
     assert (newest["update"], first["update"]) == (40, 0)
     assert len(first["samples"]) == 64
@@ -192,22 +182,14 @@ def test_figures_and_texts_are_of_the_wanted_updates_and_bounded(client, monkeyp
     with pytest.raises(AppError, match=r"update: The fixed prompts were answered at these updates: 0, .*40"):
         client.predict("done", update=1, api_name="/samples")
     monkeypatch.setattr(answers, "MOST_CHARACTERS", 5)
-    assert {len(one["completion"]) for one in client.predict("done", api_name="/samples")["samples"]} == {6}
-
-
-def test_a_recorded_run_is_read_and_not_asked(client):
-    (recorded, *_) = client.predict(api_name="/runs")["recorded"]
-    assert client.predict(recorded, pairs=2, api_name="/compare")["pairs"][0]["gain"] is not None
-    assert client.predict(recorded, api_name="/outcome")["state"] == "finished"
-    for api_name, arguments in (("/generate", ("The film was",)), ("/stop", ()), ("/change", ({"kl.coef": 1},))):
-        with pytest.raises(AppError):
-            client.predict(recorded, *arguments, api_name=api_name)
+    assert {len(sample["completion"]) for sample in client.predict("done", api_name="/samples")["samples"]} == {6}
 
 
 def test_completions_come_by_side_in_the_same_order(client):
-    told = client.predict("done", "The film was", n=2, seed=3, api_name="/generate")
-    assert [one["completion"] for one in told["before"]] == [" dull and number 0.", " dull and number 1."]
-    assert [one["completion"] for one in told["after"]] == [" wonderful and number 0.", " wonderful and number 1."]
+    answer = client.predict("done", "The film was", n=2, seed=3, api_name="/generate")
+    assert [sample["completion"] for sample in answer["before"]] == [" dull and number 0.", " dull and number 1."]
+    after = [" wonderful and number 0.", " wonderful and number 1."]
+    assert [sample["completion"] for sample in answer["after"]] == after
     for n in (0, 33, 10**30):
         with pytest.raises(AppError, match=r"Ask for 1 to 32 samples\."):
             client.predict("done", "The film was", n=n, api_name="/generate")
@@ -215,23 +197,23 @@ def test_completions_come_by_side_in_the_same_order(client):
         client.predict("done", "The film was", seed=-1, api_name="/generate")
 
 
-def asked(url, *calls, headers=None):
+def asked_by_agent(url, *calls):
     """What an agent gets of tools: a list of (whether it failed, text)."""
 
     async def ask():
         async with (
-            streamablehttp_client(f"{url}gradio_api/mcp/", headers=headers) as (read, write, _),
+            streamablehttp_client(f"{url}gradio_api/mcp/") as (read, write, _),
             ClientSession(read, write) as session,
         ):
             await session.initialize()
-            found = [await session.call_tool(tool, arguments) for tool, arguments in calls]
-            return [(one.isError, one.content[0].text) for one in found]
+            results = [await session.call_tool(tool, arguments) for tool, arguments in calls]
+            return [(result.isError, result.content[0].text) for result in results]
 
     return run_async(ask())
 
 
 def test_an_agent_gets_json_and_sentences_and_nothing_else_of_gradio(page):
-    good, wrong, private, streamed = asked(
+    good, wrong, private, streamed = asked_by_agent(
         page.url,
         ("status", {"run": "done"}),
         ("start", {"settings": {"kl.coef": -1, "seed": "x"}}),
@@ -254,29 +236,3 @@ def test_a_page_for_agents_says_what_it_lacks_before_it_starts(tmp_path, monkeyp
     monkeypatch.setattr(server.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(InvalidConfig, match=r"mcp: needs one more package: pip install -r requirements-mcp\.txt"):
         server.launch(port=free_port(), outputs=tmp_path, mcp=True)
-
-
-@pytest.mark.nightly
-def test_the_app_as_it_is_started_trains_for_a_script_and_for_an_agent(tmp_path):
-    """`app.py`, a real worker, real models: from start to comparison, by both."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}/"
-    command = [sys.executable, "app.py", "--mcp", "--port", str(port), "--outputs", str(tmp_path)]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout
-            wait_until(lambda: "is ready" in process.stdout.readline(), START_SECONDS)
-            script = Client(url, verbose=False, download_files=False, analytics_enabled=False)
-            mine = script.predict("kinder-reviews", TINY, api_name="/start")["run"]
-            ((_, started),) = asked(url, ("start", {"settings": TINY | {"seed": 1}}))
-            theirs = json.loads(started)["run"]
-            assert list(script.submit(mine, api_name="/follow"))[-1]["state"] == "finished"
-            ended, compared = asked(url, ("status", {"run": theirs, "wait": 50}), ("compare", {"run": theirs}))
-            assert json.loads(ended[1])["state"] == "finished", ended
-            for found in (script.predict(mine, api_name="/compare"), json.loads(compared[1])):
-                assert len(found["pairs"]) == 8
-                assert "on 8 prompts" in found["outcome"]
-            script.close()
-        finally:
-            process.terminate()
-            process.wait(120)

@@ -3,12 +3,10 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from playground.lessons import boards
 from tests.ui.conftest import go
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
 
 DATA = boards.data("leash")
 SHOWN = """node => [...node.querySelectorAll('{0}')].filter((one) => one.checkVisibility())
@@ -18,10 +16,9 @@ SHOWN = """node => [...node.querySelectorAll('{0}')].filter((one) => one.checkVi
 @pytest.fixture
 def page(open_page):
     go(open_page, "lessons")
-    open_page.locator("#leash-lessons-stop").wait_for()
-    open_page.locator("#chalkboard-lessons-stop").wait_for()
-    yield open_page
-    open_page.set_viewport_size({"width": 1440, "height": 600})
+    for board in ("leash", "chalkboard"):
+        open_page.locator(f"#{board}-lessons-stop").wait_for()
+    return open_page
 
 
 def drawn(part):
@@ -54,28 +51,3 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     assert len(part.evaluate(SHOWN.replace("{0}", "polyline.slope"))) == 1
     page.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
-
-
-def test_other_texts_come_in_the_place_of_these(page):
-    part = page.locator(".leash-board")
-    shown = part.locator(".board-texts td.prompt").all_inner_texts()
-    part.get_by_role("button", name="Another three").click()
-    assert not {*shown} & {*part.locator(".board-texts td.prompt").all_inner_texts()}
-
-
-def test_the_best_policy_of_the_chalkboard_moves_along_its_line(page):
-    part, slider = page.locator(".chalkboard"), page.locator("#chalkboard-lessons-stop")
-    slider.focus()
-    page.keyboard.press("Home")
-    low, words = part.locator("circle.here").get_attribute("cx"), part.locator(".board-sentence").inner_text()
-    page.keyboard.press("End")
-    assert float(part.locator("circle.here").get_attribute("cx")) < float(low)  # a short leash: near the start
-    assert part.locator(".board-sentence").inner_text() != words
-    bars = part.locator(".board-chance").first.locator("span")
-    widths = [float(width.removesuffix("%")) for width in bars.evaluate_all("all => all.map((one) => one.style.width)")]
-    assert widths[0] == pytest.approx(widths[1], rel=0.1)  # and hardly another policy
-
-
-def test_both_fit_a_phone(page):
-    page.set_viewport_size({"width": 390, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390

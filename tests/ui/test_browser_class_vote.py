@@ -3,9 +3,6 @@
 import json
 import urllib.request
 
-import pytest
-
-pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
 from tests.ui import fake_run
@@ -25,27 +22,6 @@ def lead(site, **asked):
 def front(site):
     with urllib.request.urlopen(f"{site.url}class/front", timeout=120) as answer:
         return json.load(answer)
-
-
-def test_two_runs_are_put_to_the_vote_from_the_desk_by_keys(site, make_page):
-    for run in ("one", "other"):
-        fake_run.write_run(site.outputs, run)
-    lead(site, do="open")
-    desk = make_page(390, 800)
-    desk.goto(f"{site.url}class/desk")
-    desk.get_by_text("A vote on pairs of texts").click()
-    which, against = desk.get_by_label("Which texts"), desk.get_by_label("Against")
-    expect(against).to_be_hidden()
-    which.press("ArrowDown")
-    which.press("ArrowDown")
-    expect(against).to_be_visible()
-    expect(desk.locator("#vote-source option")).to_have_text(desk.locator("#vote-against option").all_inner_texts())
-    assert desk.locator("#vote-source").input_value() != against.input_value()
-    assert desk.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    desk.get_by_role("button", name="Begin the vote").press("Enter")
-    desk.get_by_role("heading", name="The desk").wait_for()
-    desk.get_by_role("button", name="No more votes").wait_for(timeout=WAIT_MS)
-    assert front(site)["step"]["vote"]["sides"][1].startswith("by the policy of ")
 
 
 def test_a_vote_by_taps_and_keys_with_a_way_back_that_a_reload_keeps(site, make_page):

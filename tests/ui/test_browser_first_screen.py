@@ -1,23 +1,16 @@
 """The first screen of Train, idle, training and ended, in a browser: what stands in it, how much that is, and that
 nothing in it moves while a run goes; and the sections below it, which open in place."""
 
-import re
 import shutil
 
 import pytest
-
-from playground.setup import catalog
-from tests.nights import cases
-from tests.ui.conftest import HEIGHT, PROJECT, Site, choose_preset, close_sections, go, open_section, visit
-
-pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
+from tests.ui.conftest import PROJECT, close, go, open_section, serving
 from tests.ui.test_browser import SECTIONS, wait_for_update
 from tests.ui.test_browser_keyboard import SETTLED
 
 RECORDED = PROJECT / "playground" / "ui" / "recorded"
-SIZES = ((1440, 900), (1366, 768))
 MOST_CONTROLS, MOST_WORDS = 25, 250
 # Rows without texts stand there while the run is still on its way.
 TEXTS_BEFORE = ".run-view:not(.opening) .texts-now td.before .output:not(.nothing)"
@@ -106,15 +99,15 @@ PLACES = "Object.fromEntries(Object.entries(window.places).map(([part, tops]) =>
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """A page of its own with the shipped recordings, and runs that are slow enough to look at."""
+def site(tmp_path_factory, _open_pages):
+    """A page of its own with the shipped recordings, two of them as runs of one's own."""
     outputs = tmp_path_factory.mktemp("first-screen")
     for name in ("no-leash", "kinder-reviews"):
         shutil.copytree(RECORDED / name, outputs / f"own-{name}")
-    served = Site(outputs, RECORDED, seconds_per_update=0.4)
-    served.start()
-    yield served
-    served.stop()
+    with serving(outputs, RECORDED, seconds_per_update=0.02) as served:
+        yield served
+        if served.url in _open_pages:
+            close(_open_pages.pop(served.url)[0])
 
 
 def in_place(page):
@@ -125,44 +118,31 @@ def in_place(page):
 
 def counted(page):
     """What stands in the first screen, which is no more than it may be."""
-    found = page.evaluate(MEASURE)
-    assert len(found["controls"]) <= MOST_CONTROLS, (len(found["controls"]), found["controls"])
-    assert len(found["words"]) <= MOST_WORDS, (len(found["words"]), " ".join(found["words"]))
-    return found["state"]
+    screen = page.evaluate(MEASURE)
+    assert len(screen["controls"]) <= MOST_CONTROLS, (len(screen["controls"]), screen["controls"])
+    assert len(screen["words"]) <= MOST_WORDS, (len(screen["words"]), " ".join(screen["words"]))
+    return screen["state"]
 
 
-@pytest.mark.parametrize("preset", cases(sorted(path.name for path in RECORDED.iterdir()), always=["kinder-reviews"]))
-def test_a_recording_at_its_end_is_told_in_one_screen(site, open_page, preset):
-    page = open_page
-    choose_preset(page, preset)
-    run = "_recorded" if preset == catalog.DEFAULT_PRESET else f"_recorded-{preset}"
-    expect(page.locator(".run-view")).to_have_attribute("data-run", run)
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
-        page.wait_for_function(FITTED)
-        in_place(page)
-        assert counted(page) == "recorded run"
-    page.set_viewport_size({"width": 1440, "height": HEIGHT})
-    choose_preset(page, "kinder-reviews")
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site, make_page, size):
-    page = visit(make_page(*size), site)
+def walk_from_idle_to_the_end(page, site, size):
+    """All stays in sight and nothing moves while a run starts, goes on and ends."""
+    page.set_viewport_size(size)
     expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
     in_place(page)
     assert counted(page) == "recorded run"
     page.evaluate(NOTE_PLACES)
+    site.let_runs_reach(1)
     page.locator("#start").click()
-    page.wait_for_url("**run=*")
+    page.wait_for_url("**run=kinder*")
     expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator("#needs .queue-why")).to_have_text(WAITS)
     for update in (1, 6, 20):  # the model has answered the prompts; it has once more; in the middle
+        site.let_runs_reach(update)
         wait_for_update(page, update)
         in_place(page)
         assert counted(page) == "running"
-    expect(page.locator(".state strong")).to_have_text("finished")
+    site.let_runs_end()
+    expect(page.locator(".status .state strong")).to_have_text("finished")
     expect(page.locator("#start")).to_have_text("Start training")
     expect(page.locator(".counts .compared").first).not_to_be_empty()
     in_place(page)
@@ -171,8 +151,14 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     assert [len(tops) for tops in places.values()] == [1] * 6, places
 
 
-def test_sections_open_in_place_and_stay_open_for_the_visitor(site, make_page):
-    page = visit(make_page(1440, 900), site, "?run=own-kinder-reviews")
+def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site, open_page):
+    walk_from_idle_to_the_end(open_page, site, {"width": 1440, "height": 900})
+
+
+def test_sections_open_in_place_and_stay_open_for_the_visitor(site, open_page):
+    page = open_page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    go(page, "train", run="own-kinder-reviews")
     names = page.locator("button.section-name")
     expect(names).to_have_text(
         [
@@ -205,35 +191,12 @@ def test_sections_open_in_place_and_stay_open_for_the_visitor(site, make_page):
     expect(page.locator("#section-frontier")).to_be_hidden()
 
 
-def test_a_red_lamp_opens_its_section_by_itself_until_the_visitor_closes_it(site, make_page):
-    page = visit(make_page(1440, 900), site, "?run=own-no-leash")
-    name, box = page.locator("[data-section=health]"), page.locator("#section-health")
-    expect(box.locator(".alert.red").first).to_be_visible()
-    expect(name).to_have_text(re.compile(r"Is it healthy\? \d red"))  # a word beside its colour
-    expect(name).to_have_attribute("aria-expanded", "true")
-    for key in set(SECTIONS) - {"health"}:
-        expect(page.locator(f"#section-{key}")).to_be_hidden()
-    name.click()
-    expect(box).to_be_hidden()
-    page.reload()
-    expect(box).to_be_visible()  # of a run that is opened anew
-    page.goto(f"{site.url}?run=own-kinder-reviews")
-    expect(name).to_have_text("Is it healthy? all quiet")
-    expect(box).to_be_hidden()  # nobody has asked for it
-
-
 @pytest.mark.parametrize("width", [1024, 390])
-def test_the_page_does_not_scroll_sideways(site, make_page, width):
-    page = visit(make_page(width, 800), site)
-    for run in ("_recorded", "own-no-leash"):
-        go(page, "train", run=run)
-        expect(page.locator(".run-view")).to_have_attribute("data-run", run)
-        expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
-        count, bar = page.locator(".meter-line .meter-count").first, page.locator(".meter-line .meter-bar").first
-        apart = count.bounding_box()["y"] - bar.bounding_box()["y"]
-        assert abs(apart) < 12 if width > 760 else apart < 0, "beside the count, on a phone below it"
-        for key in SECTIONS:
-            open_section(page, key)
-            page.evaluate(SETTLED)
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (run, key)
-        close_sections(page)
+def test_the_bar_of_a_count_stands_beside_it_and_on_a_phone_below_it(site, open_page, width):
+    page = open_page
+    page.set_viewport_size({"width": width, "height": 800})
+    go(page, "train", run="own-no-leash")
+    expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
+    count, bar = page.locator(".meter-line .meter-count").first, page.locator(".meter-line .meter-bar").first
+    apart = count.bounding_box()["y"] - bar.bounding_box()["y"]
+    assert abs(apart) < 12 if width > 760 else apart < 0

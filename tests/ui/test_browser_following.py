@@ -1,27 +1,20 @@
-"""Who has joined a class is taken along to where the host is, may leave and comes back; the host's own page says where
-it is. In a real browser; the host of the first test is a program, as one browser has the cookies of one person."""
+"""Who has joined a class is taken along to where the host is, may leave and comes back. The host is a program here: one
+browser has the cookies of one person."""
 
 import httpx
 import pytest
 
 from playground.setup import catalog
-from tests.support import wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import Site
-
-TOKEN = "the-token-of-the-teacher"
+from tests.ui.conftest import TOKEN
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory, recorded):
+def shared(class_site):
     """A page for a class, with two runs."""
-    outputs = tmp_path_factory.mktemp("class")
-    fake_run.write_run(outputs, "first", catalog.preset("short-leash"), age_seconds=600)
-    fake_run.write_run(outputs, "second")
-    served = Site(outputs, recorded, mode="classroom")
-    served.start(TOKEN)
-    yield served
-    served.stop()
+    fake_run.write_run(class_site.outputs, "first", catalog.preset("short-leash"), age_seconds=600)
+    fake_run.write_run(class_site.outputs, "second")
+    return class_site
 
 
 @pytest.fixture
@@ -42,10 +35,8 @@ def viewed(run):
     return f".run-view[data-run='{run}']"
 
 
-def test_one_is_taken_along_leaves_and_comes_back(shared, lead, make_page):
+def test_a_student_is_taken_along_leaves_and_comes_back(shared, lead, make_page):
     page, code = make_page(), lead("open")["made"]
-    page.goto(shared.url)
-    page.locator(".class-bar").get_by_role("link", name="Join it").wait_for()
     page.request.post(f"{shared.url}class/join", data={"code": code})
     lead("location", query="run=first", update=None, text=None)
     page.goto(f"{shared.url}?tab=runs&follow=1")  # who comes late is where the host is
@@ -82,24 +73,3 @@ def test_one_is_taken_along_leaves_and_comes_back(shared, lead, make_page):
     page.get_by_label("Update to show").and_(page.locator("[aria-valuetext='after update 3']")).wait_for()
     lead("end")
     bar.get_by_text("The class has ended.").wait_for()
-
-
-def test_the_host_s_page_says_where_it_is(shared, lead, make_page):
-    page, before = make_page(), lead.front()["location"]
-    page.goto(f"{shared.url}host?token={TOKEN}")
-    page.get_by_role("link", name="Your desk").wait_for()
-    page.goto(f"{shared.url}?run=first")
-    page.locator(viewed("first")).wait_for()
-    assert lead.front()["location"] == before  # there is no class
-    lead("open")
-
-    def where():
-        found = lead.front()["location"] or {}
-        return found.get("query"), found.get("update"), found.get("text")
-
-    page.reload()
-    wait_until(lambda: where() == ("run=first", None, None), 60)
-    page.get_by_role("link", name="Compare", exact=True).click()
-    wait_until(lambda: where() == ("tab=compare&run=first", None, None), 60)
-    page.get_by_role("link", name="Runs", exact=True).click()
-    wait_until(lambda: where()[0].startswith("tab=runs"), 60)

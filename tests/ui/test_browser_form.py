@@ -1,19 +1,16 @@
 """The form of the Train page in a browser: presets, mistakes, rewards, methods, prompts, a model of one's own, links,
 and the check before a start."""
 
-from __future__ import annotations
-
 import re
 import shutil
 
 import pytest
+from playwright.sync_api import expect
 
 from playground.runs import history, launcher, trial
 from playground.setup import catalog
 from tests.ui.conftest import choose_preset, open_settings, visit
 from tests.ui.test_browser import HOSTILE, fill
-
-expect = pytest.importorskip("playwright.sync_api").expect
 
 
 def choose(page, field, value):

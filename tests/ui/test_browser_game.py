@@ -1,12 +1,9 @@
 """A class plays the game: a reward is written on a phone, the host reads and trains them, what came of all is shown."""
 
-import pytest
-
-pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser_class import Phone, opened, press, shared  # noqa: F401
-from tests.ui.test_browser_keyboard import AXE, faults_in, tab_to
+from tests.ui.test_browser_class import Phone, opened, press  # noqa: F401
+from tests.ui.test_browser_keyboard import tab_to
 
 REWARD, OTHER, RUDE = "words(completion)", "sentiment(completion)", 'count(completion, "rude")'
 
@@ -16,13 +13,13 @@ def hand_in(phone, reward):
     return phone.send("class/answer", step=step["id"], item=1, value={"reward": reward})
 
 
-def test_a_game_from_the_first_reward_to_the_best_hack(shared, opened, make_page):  # noqa: F811
+def test_a_game_from_the_first_reward_to_the_best_hack(class_site, opened, make_page):  # noqa: F811
     desk, code = opened
     conflict = ("Failed to load resource",)  # what the browser says of a refused reward
     phone, screen = make_page(390, 844, forgive=conflict), make_page(1024, 768)
-    others = [Phone(shared, code), Phone(shared, code)]
-    phone.goto(f"{shared.url}class?code={code}")
-    screen.goto(f"{shared.url}class/screen")
+    others = [Phone(class_site, code), Phone(class_site, code)]
+    phone.goto(f"{class_site.url}class?code={code}")
+    screen.goto(f"{class_site.url}class/screen")
     desk.locator("[data-key='offer game'] summary").click()
     press(desk, "Begin the game")
 
@@ -38,9 +35,6 @@ def test_a_game_from_the_first_reward_to_the_best_hack(shared, opened, make_page
     assert [hand_in(one, reward)["error"] for one, reward in zip(others, (OTHER, RUDE), strict=True)] == ["", ""]
     assert "the judges of this game" in hand_in(others[0], "quality(prompt, completion)")["error"]
     expect(screen.locator("#class")).to_contain_text("3 people have handed one in.")
-    for page in (phone, screen, desk):
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        assert faults_in(page.evaluate("() => axe.run({ resultTypes: ['violations'] })")) == []
 
     press(desk, f"Leave out: {RUDE}")
     press(desk, "Close: no more rewards")
@@ -54,9 +48,6 @@ def test_a_game_from_the_first_reward_to_the_best_hack(shared, opened, make_page
     expect(phone.get_by_role("heading", name="Yours: game 2")).to_be_visible()
     assert RUDE not in screen.locator("#class").inner_text()
     assert phone.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    for page in (phone, screen, desk):
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        assert faults_in(page.evaluate("() => axe.run({ resultTypes: ['violations'] })")) == []
 
     press(desk, "Delete the runs")
     press(desk, "Delete them")

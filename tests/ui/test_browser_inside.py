@@ -1,16 +1,13 @@
 """A run from within, by keyboard: an answer token by token, and one update in slow motion, asked what if."""
 
 import pytest
+from playwright.sync_api import expect
 
 from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
 from tests.ui.conftest import go, open_section
 from tests.ui.fake_trace import CLIPPED, write_trace
-from tests.ui.test_browser_behaviours import serious
-from tests.ui.test_browser_keyboard import AXE, assert_seen, tab_to
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
+from tests.ui.test_browser_keyboard import assert_seen, serious_faults, tab_to
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +52,7 @@ def test_an_answer_opens_as_tokens_with_their_figures_and_over_the_looks_of_the_
     expect(table.get_by_role("columnheader")).to_have_count(9)
     expect(table.locator("tbody tr").first).to_contain_text("+0.30")
     dialog.get_by_role("button", name="As text").click()
-    page.add_script_tag(path=AXE)
-    assert not serious(page)
+    assert serious_faults(page) == []
     dialog.get_by_label("Evaluation of the run").fill("0")
     expect(dialog.locator(".at")).to_have_text("before training")
     page.set_viewport_size({"width": 390, "height": 800})
@@ -119,8 +115,7 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, open_pa
     panel.get_by_role("button", name="3 Leash").focus()
     press("Enter")
     expect(formula).to_contain_text("−2 · 0.30 = −0.60")
-    page.add_script_tag(path=AXE)
-    assert not serious(page)
+    assert serious_faults(page) == []
     panel.get_by_role("button", name="Back to what was recorded").focus()
     press("Enter")
     expect(panel.locator(".what-if-mark")).to_be_hidden()

@@ -1,20 +1,15 @@
-# ruff: noqa: F811 - pytest finds the fixture by this name
-"""Who has no mouse: a keyboard or a finger reaches everything, sees where it is, finds each word explained, and stays
-where it is while the page follows what goes on."""
+"""Who has no mouse: a keyboard reaches everything, shows where it is, and stays there while the page follows what goes
+on; and what axe-core finds on every page."""
 
 import pytest
+from playwright.sync_api import expect
 
 from playground.runs import launcher
 from playground.runs.folder import changes
-from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, PROJECT, go, open_section, open_settings, visit
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
-
-from tests.ui.test_browser import SECTIONS, press_display, wait_for_update
-from tests.ui.test_browser_ends import ASK_NOW, begin, button  # noqa: F401
+from tests.ui.conftest import PROJECT, go, open_section, open_settings, visit
+from tests.ui.test_browser import SECTIONS, wait_for_update
+from tests.ui.test_browser_ends import button
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 # what was asked for has been drawn, and the colours of another theme have faded in
@@ -40,13 +35,30 @@ STANDS = """(wanted) => {
     };
 }"""
 
+# axe-core's result for the page in view. The others are not in the document meanwhile: it would read them all.
+LOOK = """async (options) => {
+    const hidden = [...document.querySelectorAll("[id^=page-]")].filter((page) => !page.checkVisibility());
+    const places = hidden.map(() => document.createComment("a page"));
+    hidden.forEach((page, number) => page.replaceWith(places[number]));
+    try { return await axe.run({ resultTypes: ["violations"], ...options }); }
+    finally { places.forEach((place, number) => place.replaceWith(hidden[number])); }
+}"""
 MODEL, FIRST = "#field-model-source input", "pocket-2m (ships with it)"
 
 
 def faults_in(result):
     """What axe-core found that is serious, a line each."""
-    found = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
-    return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in found for node in item["nodes"]]
+    faults = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
+    return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in faults for node in item["nodes"]]
+
+
+def serious_faults(page, **options):
+    """Those of the page in view, by all rules of axe-core unless `options` say which."""
+    assert AXE.is_file(), f"axe-core is not at {AXE}: `make style` installs what the checks of the page need."
+    if not page.evaluate("Boolean(window.axe)"):
+        page.add_script_tag(path=AXE)
+    page.evaluate(SETTLED)
+    return faults_in(page.evaluate(LOOK, options))
 
 
 def tab_to(page, control, most=60, key="Tab"):
@@ -97,68 +109,50 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
     expect(field).to_have_value(FIRST)
 
 
-def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page):
-    page = open_page
-    page.set_viewport_size({"width": 390, "height": 844})
-    opening = page.get_by_role("button", name="Set up a run")
-    opening.click()
-    expect(page.get_by_role("button", name="Close", exact=True)).to_be_focused()
-    open_settings(page)
-    page.get_by_role("button", name="Close", exact=True).focus()
-    tab_to(page, page.locator(MODEL))
-    page.keyboard.press("ArrowDown")
-    expect(page.get_by_role("listbox")).to_have_count(1)
-    page.keyboard.press("Escape")  # the list
-    expect(page.get_by_role("listbox")).to_have_count(0)
-    expect(page.locator(MODEL)).to_be_focused()
-    page.keyboard.press("Escape")
-    expect(opening).to_be_focused()
-    page.set_viewport_size({"width": 1440, "height": HEIGHT})
-
-
-LOOKS = {
-    "lessons": ".course-lessons a",
-    "a lesson": ".lesson-drawing svg",
-    "train": "#run-view .charts-first",
-    "compare": "table.compare tbody tr",
-    "rewards": "#bench-texts",
-    "train a reward model": ".reward-form",
-    "test a reward model": "#check-row",
-    "runs": ".overlay .overlay-settings tbody tr",
+# where one goes, and what is there then
+PLACES = {
+    "lessons": ({"tab": "lessons"}, ".course-lessons a"),
+    "a lesson": ({"tab": "train", "lesson": "a-curve", "run": ""}, ".lesson-drawing svg"),
+    "train": ({"tab": "train", "run": "looked-at"}, "#run-view .charts-first"),
+    "compare": ({"tab": "compare", "run": "looked-at"}, "table.compare tbody tr"),
+    "rewards": ({"tab": "rewards"}, "#bench-texts"),
+    "train a reward model": ({"tab": "rewards", "part": "train"}, ".reward-form"),
+    "test a reward model": ({"tab": "rewards", "part": "test"}, "#check-row"),
+    "runs": ({"tab": "runs", "overlay": ["looked-at", "beside"]}, ".overlay .overlay-settings tbody tr"),
 }
-PARTS = {"train a reward model": "train", "test a reward model": "test"}
 
 
-def test_no_page_has_a_serious_fault_of_accessibility(site, open_page):
-    assert AXE.is_file(), f"axe-core is not at {AXE}: `make style` installs what the checks of the page need."
-    base = catalog.preset("kinder-reviews")
-    for name, seed in (("one", 601), ("other", 602)):
-        fake_run.write_run(site.outputs, name, base.model_copy(update={"seed": seed}))
-    page = open_page
-    page.add_script_tag(path=AXE)
-    found = []
-    expect(page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")  # axe passes over single figures
-    for place, shown in LOOKS.items():
-        run = "one" if place == "compare" else "_recorded"  # of a recording nobody can be asked
-        if place == "a lesson":
-            go(page, "train", lesson="a-curve", run="")
-        elif place in PARTS:
-            go(page, "rewards", part=PARTS[place])
-        else:
-            go(page, place, **({"overlay": ["one", "other"]} if place == "runs" else {"run": run}))
-        expect(page.locator(shown).first).to_be_visible()
-        for key in SECTIONS if place == "train" else ():
+@pytest.fixture(scope="module")
+def runs(site):
+    """Two short runs."""
+    for seed, name in enumerate(("looked-at", "beside")):
+        config = fake_run.settings(name, num_updates=12, num_prompts=8).model_copy(update={"seed": seed})
+        fake_run.write_run(site.outputs, name, config)
+
+
+def faults_of_every_page(page, **options):
+    """The serious ones, each with its page."""
+    faults = []
+    for name, (place, there) in PLACES.items():
+        go(page, **place)
+        expect(page.locator(there).first).to_be_visible()
+        for key in SECTIONS if name == "train" else ():
             open_section(page, key)
-        for options in ({}, {"runOnly": ["color-contrast"]}):  # light: everything; dark: what differs there
-            page.evaluate(SETTLED)
-            result = page.evaluate("(options) => axe.run({ resultTypes: ['violations'], ...options })", options)
-            found += [f"{place}, {'dark' if options else 'light'}: {fault}" for fault in faults_in(result)]
-            press_display(page, "Dark colours", "false" if options else "true")  # the other theme
-    assert not found, "\n".join(found)
+        faults += [f"{name}: {fault}" for fault in serious_faults(page, **options)]
+    return faults
+
+
+def test_no_page_has_a_serious_fault_of_accessibility(runs, open_page):
+    page = open_page
+    faults = faults_of_every_page(page)
+    assert not faults, "\n".join(faults)
+    go(page, "compare", run="looked-at")
+    expect(page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")  # axe passes over single figures
 
 
 def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page):
     page = visit(make_page(), site)
+    site.let_runs_reach(2)
     press = page.keyboard.press
     stops = tab_to(page, page.locator("#preset select"))
     press("ArrowDown")
@@ -168,15 +162,16 @@ def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page)
     press("Enter")
     page.locator("#knob-ppo-num_updates").wait_for()
     stops += tab_to(page, page.locator("#knob-ppo-num_updates"), key="Shift+Tab")
-    page.keyboard.type("24")
+    page.keyboard.type("4")
     stops += tab_to(page, page.locator("#start"), 100)
-    expect(page.locator("#notes")).to_contain_text("→ 24")
+    expect(page.locator("#notes")).to_contain_text("→ 4")
     press("Enter")
     expect(page.locator("#run-title")).to_be_focused()
     expect(page.locator(".state strong")).to_have_text("running")
     press("Space")
     expect(page.locator(".state strong")).to_have_text("paused")
     press("Space")
+    site.let_runs_end()
     expect(page.locator(".state strong")).to_have_text("finished")
     compare = page.locator(".status").get_by_role("button", name="Compare", exact=True)
     stops += tab_to(page, compare)

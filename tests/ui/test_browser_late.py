@@ -1,20 +1,14 @@
 """The page in a real browser while answers come late or not at all: what cannot work yet is not offered, a server that
 is there again is found, and without the library that draws the curves the rest works."""
 
-import re
-
 import pytest
+from playwright.sync_api import expect
 
-from playground.runs.folder.directory import RunDirectory
 from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import visit
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
-
-from tests.ui.test_browser import start, updates_done, wait_for_update
+from tests.ui.conftest import choose_preset, visit
+from tests.ui.test_browser import wait_for_update
 
 
 class Held:
@@ -38,33 +32,32 @@ class Held:
             route.continue_()
 
 
-def test_a_restart_of_the_web_process_in_mid_run_shows_the_run_as_it_is(site, make_page):
-    page = visit(make_page(forgive=["ERR_", "Failed to", "fetch", "Connection"]), site)
-    start(page)
+def test_an_open_page_finds_its_run_again_after_a_restart_of_the_web_process(site, make_page, begin):
+    site.let_runs_reach(3)
+    run = begin("goes-on")
+    page = visit(make_page(forgive=["ERR_", "Failed to", "fetch", "Connection"]), site, "?run=goes-on")
     wait_for_update(page, 3)
-    before = updates_done(page)
-    run_id = re.search(r"run=([a-z0-9-]+)", page.url).group(1)
     assert site.stop() == 0
-    run = RunDirectory.open(site.outputs / run_id)
     assert run.is_alive()  # the worker goes on
     expect(page.locator(".notice h2")).to_contain_text("The playground does not answer")
+    site.let_runs_reach(5)
     site.start()
-    wait_for_update(page, before + 1)  # the open page finds its run again by itself
-    fresh = visit(make_page(), site)
-    wait_for_update(fresh, before + 1)
-    assert f"run={run_id}" in page.url
-    run.request_stop()
-    wait_until(lambda: not run.is_alive())
+    wait_for_update(page, 5)
+    expect(page.locator(".notice")).to_be_hidden()
 
 
-def test_the_preset_that_was_chosen_last_fills_the_form_however_late_the_answer_for_the_first_is(site, make_page):
-    page = visit(make_page(), site)
+def test_a_form_takes_nothing_until_it_has_the_values_of_the_preset_that_was_chosen_last(site, open_page):
+    page, beta = open_page, open_page.locator("#field-kl-coef")
     held = Held(page, "**/run/predict*")
     for preset in ("no-leash", "short-leash"):
         page.locator("#preset select").select_option(preset)
     wait_until(lambda: page.evaluate("1") and held.asked)
+    assert beta.evaluate("node => node.inert")
     held.let_go()
-    expect(page.locator("#knob-kl-coef")).to_have_value("5")
+    expect(beta.locator(".knob-field")).to_have_value("5")
+    page.wait_for_function("!document.getElementById('field-kl-coef').inert")
+    page.unroute_all()
+    choose_preset(page, "kinder-reviews")
 
 
 NOTE_PLACES = """window.places = {};
@@ -84,7 +77,7 @@ def test_whatever_comes_last_nothing_jumps_and_curves_and_signs_are_drawn(site, 
     page = make_page()
     page.add_init_script(NOTE_PLACES)
     held = Held(page, BROUGHT_BY[last])
-    visit(page, site, f"?run={run.id}")
+    page.goto(f"{site.url}?run={run.id}", wait_until="commit")  # what is held may keep it from being loaded
     expect(page.locator("#run-title")).to_have_text("" if last == "the run" else "Kinder reviews")
     page.wait_for_function(f"Boolean(window.Bokeh?.Plotting) === {str(last == 'the run').lower()}")
     wait_until(lambda: page.evaluate("1") and held.asked)

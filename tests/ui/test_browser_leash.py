@@ -1,115 +1,25 @@
-"""The form's short form in a browser, its switch to all settings, and its leash, which is that of the run in view while
-it trains."""
+"""The leash of the form in a browser: while a run trains it is that of the run in view."""
 
 import re
 
-import pytest
-
-from playground.runs.folder import changes
-from tests.support import wait_until
-from tests.ui.conftest import go, open_settings, visit
-
-pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
-from tests.ui.test_browser import said, start, wait_for_update
-from tests.ui.test_browser_ends import begin, button  # noqa: F401
-from tests.ui.test_browser_late import Held
+from playground.runs.folder import changes
+from tests.ui.conftest import choose_preset, go
+from tests.ui.test_browser import said, wait_for_update
 
 LEASH = "#knob-kl-coef"
-# controls of a part of the page that one can see, and its words, without those of menus
-CONTROLS = """part => [...part.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
-    .filter((control) => control.offsetParent).map((control) => control.id || control.className)"""
 # an arrow key that is held down
 HELD = """slider => { for (let times = 0; times < 12; times += 1) {
     slider.stepDown();
     for (const name of ["input", "change"]) slider.dispatchEvent(new Event(name));
 } }"""
-WORDS = """part => [...part.querySelectorAll("*")].filter((node) => node.offsetParent && !node.closest("select"))
-    .flatMap((node) => [...node.childNodes]).filter((node) => node.nodeType === 3)
-    .flatMap((node) => node.data.split(/\\s+/)).filter((word) => /\\w/.test(word)).length"""
 
 
-def test_at_first_the_form_has_six_controls_and_the_rest_is_one_press_away(site, make_page):
-    page = visit(make_page(height=900), site)
-    form, switch = page.locator("#controls"), page.locator(".all-settings-switch")
-    assert form.bounding_box()["width"] == 300
-    assert len(form.evaluate(CONTROLS)) == 6
-    assert form.evaluate(WORDS) <= 75
-    for hidden in ("#field-method", "#knob-ppo-num_updates", ".check-first", ".needs-body", ".measured"):
-        expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
-    page.locator(LEASH).fill("0.5")
-    page.locator(LEASH).press("Enter")
-    expect(page.locator("#notes summary")).to_have_text("1 setting differs from the preset")
-    expect(page.locator("#notes li")).to_be_hidden()
-    expect(page.locator("#story")).to_contain_text("Changed: beta 0.5.")
-    switch.click()
-    expect(page.locator("#field-method")).to_be_visible()
-    expect(page.locator(LEASH)).to_have_value("0.5")
-    expect(page.locator("#field-ppo-num_updates .knob-badge")).to_have_text("next run")
-    assert "settings=all" in page.url
-    page.goto(site.url)  # it is kept for who looks
-    expect(page.locator("#field-method")).to_be_visible()
-    switch.click()
-    expect(page.locator("#field-method")).to_be_hidden()
-    page.goto(site.url + "?settings=all&preset=no-leash")  # and a link decides
-    expect(page.locator("#field-method")).to_be_visible()
-    expect(switch).to_have_attribute("aria-expanded", "true")
-
-
-def test_what_is_too_low_and_too_high_shows_while_one_is_at_a_control_and_nothing_moves(site, make_page):
-    page = visit(make_page(height=900), site)
-    knob, start_button = page.locator("#field-kl-coef"), page.locator("#start")
-    before = start_button.bounding_box()
-    expect(knob.locator(".ends")).to_be_hidden()
-    for control in (".knob-field", ".knob-slider"):
-        knob.locator(control).focus()
-        expect(knob.locator(".ends")).to_contain_text("Too high")
-        line, ends = (knob.locator(part).bounding_box() for part in (".knob-line", ".ends"))
-        assert ends["y"] >= line["y"] + line["height"] - 2  # what became of a change stays in sight
-    assert start_button.bounding_box() == before
-    start_button.focus()
-    expect(knob.locator(".ends")).to_be_hidden()
-    knob.locator(".knob-slider").click(position={"x": 100, "y": 12})  # by mouse: what became of it, and the way back
-    expect(knob.locator(".ends")).to_be_hidden()
-    expect(knob.get_by_role("button", name="preset 0.25")).to_be_in_viewport()
-    expect(page.locator("#notes")).to_contain_text("1 setting differs")
-    assert start_button.bounding_box() == before
-    knob.locator(".help-button").press("Enter")
-    for words in ("sd of score per nat", "Too low: ", "it runs away."):
-        expect(knob.locator(".help-text")).to_contain_text(words)
-    page.keyboard.press("Escape")
-    zones = knob.locator(".zone-names span")
-    expect(zones).to_have_text(["runs away", "useful", "barely moves"])
-    places = [zones.nth(number).bounding_box() for number in range(3)]
-    assert places[0]["x"] + places[0]["width"] <= places[1]["x"] + 1
-    assert places[1]["x"] + places[1]["width"] <= places[2]["x"] + 1
-    assert knob.locator(".mark").evaluate("node => node.tabIndex") == -1
-
-
-def test_a_hidden_setting_is_brought_into_view_by_its_name(site, make_page):
-    page = visit(make_page(), site, "?preset=no-leash&set=ppo.gamma:0.5")
-    page.locator("#notes summary").click()
-    page.locator("#notes").get_by_role("button", name="Discount").click()
-    expect(page.locator("#knob-ppo-gamma")).to_be_focused()
-    expect(page.locator("#knob-ppo-gamma")).to_be_in_viewport()
-    assert page.locator("#start-bar").bounding_box()["height"] <= 600 / 3
-
-
-def test_nothing_is_typed_into_a_form_whose_values_are_on_their_way(site, make_page):
-    page = visit(make_page(), site)
-    held = Held(page, "**/run/predict*")
-    page.locator("#preset select").select_option("short-leash")
-    wait_until(lambda: page.evaluate("1") and held.asked)
-    assert page.locator("#field-kl-coef").evaluate("node => node.inert")
-    held.let_go()
-    expect(page.locator(LEASH)).to_have_value("5")
-    page.wait_for_function("!document.getElementById('field-kl-coef').inert")
-
-
-def test_the_leash_is_that_of_the_run_and_a_key_that_is_held_is_one_change(site, make_page, begin):  # noqa: F811
-    run = begin("on-a-leash")
-    page = visit(make_page(height=900), site, "?run=on-a-leash")
+def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_change(site, open_page, begin):
+    site.let_runs_reach(1)
+    run, page = begin("on-a-leash"), open_page
+    go(page, "train", run="on-a-leash")
     wait_for_update(page, 1)
     slider, badge = page.locator("#field-kl-coef .knob-slider"), page.locator("#field-kl-coef .knob-badge")
     expect(badge).to_have_text(re.compile("^live: ."))  # of a run whose experiment is not that of the form
@@ -117,7 +27,7 @@ def test_the_leash_is_that_of_the_run_and_a_key_that_is_held_is_one_change(site,
     before = page.locator("#start").bounding_box()
     slider.focus()
     slider.evaluate(HELD)
-    expect(said(page, "kl.coef")).to_have_text(re.compile(r"Set after update \d+."))
+    expect(said(page, "kl.coef")).to_have_text("Set after update 1.")
     value = float(page.locator(LEASH).input_value())
     assert value < 0.25
     assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
@@ -128,43 +38,4 @@ def test_the_leash_is_that_of_the_run_and_a_key_that_is_held_is_one_change(site,
     go(page, "train", run="_recorded")
     expect(page.locator(LEASH)).to_have_value("0")
     expect(said(page, "kl.coef")).to_have_text("")
-
-
-def test_other_settings_of_the_form_are_live_too(site, make_page):
-    page = visit(make_page(height=900), site, "?preset=autopilot")
-    start(page)
-    wait_for_update(page, 2)
-    expect(said(page, "kl.coef")).to_contain_text("Moves by itself.")
-    page.get_by_role("button", name="More leash (KL) settings").click()
-    target = page.locator("#knob-kl-target")
-    target.fill("2")
-    target.press("Enter")
-    expect(said(page, "kl.target")).to_contain_text("Set after update")
-    button(page, "Stop").click()
-    expect(page.locator("#field-kl-target .knob-badge.now")).to_have_count(0)
-
-
-def test_who_may_steer_and_not_fill_in_the_form_has_the_leash_alone(site, make_page, begin):  # noqa: F811
-    begin("steered-by-all")
-    page = visit(make_page(), site, "?run=steered-by-all")
-    wait_for_update(page, 1)
-    page.evaluate("document.documentElement.setAttribute('data-can-form', 'no')")
-    expect(page.locator(LEASH)).to_be_visible()
-    for hidden in ("#preset", "#story", "#start-bar"):
-        expect(page.locator(hidden)).to_be_hidden()
-    button(page, "Stop").click()
-    expect(page.locator("#controls")).to_be_hidden()
-
-
-def test_a_start_takes_the_place_of_the_check_before_it(site, make_page):
-    page = visit(make_page(), site)
-    open_settings(page)
-    page.get_by_role("button", name="Check it before you start").click()
-    panel = page.locator(".tryout")
-    expect(panel).to_be_visible()
-    panel.get_by_role("button", name="Start training").click()
-    expect(page.locator(".state strong")).to_have_text(re.compile("starting|running"))
-    expect(panel).to_be_hidden()
-    expect(page.locator("#run-title")).to_be_in_viewport()
-    button(page, "Stop").click()
-    expect(page.locator(".state strong")).to_have_text("stopped")
+    choose_preset(page, "kinder-reviews")

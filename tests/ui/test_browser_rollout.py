@@ -1,46 +1,28 @@
-# ruff: noqa: F811 - pytest finds the fixture by this name
-"""From a curve to the texts: a point of any curve opens its update, by mouse, by touch and by keyboard alone."""
+"""An ended run, read in a browser: a point of any curve opens the texts of its update, by mouse and by keyboard alone;
+and what was possible at its distance."""
 
 import re
 
 import pytest
-
-from playground.runs.folder import changes
-from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog
-from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, go, present, visit
-from tests.ui.test_browser import wait_for_update
-from tests.ui.test_browser_behaviours import serious
-from tests.ui.test_browser_ends import begin, button  # noqa: F401
-from tests.ui.test_browser_keyboard import AXE, assert_seen, tab_to
-from tests.ui.test_browser_presentation import SMALLER_THAN
-
-pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
 
+from playground.runs.folder.directory import RunDirectory
+from tests.ui import fake_run
+from tests.ui.conftest import go, open_section
+from tests.ui.test_browser_ends import button
+from tests.ui.test_browser_keyboard import assert_seen, tab_to
+
 WINDOW = "dialog.rollout[open]"
-FITS = """() => {
-    const window = document.querySelector("dialog.rollout");
-    return window.scrollWidth <= window.clientWidth && window.getBoundingClientRect().right <= innerWidth;
-}"""
 
 
 @pytest.fixture(scope="module")
 def runs(site):
     """Two runs that kept texts of their updates, and one from before that."""
-    base = catalog.preset("kinder-reviews")
-    for name, seed in (("kept", 701), ("other", 702), ("before", 703)):
-        run = fake_run.write_run(site.outputs, name, base.model_copy(update={"seed": seed}))
+    for seed, name in enumerate(("kept", "other", "before"), start=701):
+        config = fake_run.settings("Kinder reviews").model_copy(update={"seed": seed})
+        run = fake_run.write_run(site.outputs, name, config)
     run.rollouts_path.unlink()
     return site
-
-
-def open_section(page, key):
-    """Open one of the sections below the first screen, unless it is."""
-    name = page.locator(f"[data-section='{key}']")
-    if name.get_attribute("aria-expanded") == "false":
-        name.click()
 
 
 def stage_of(page, chart="score"):
@@ -51,6 +33,13 @@ def stage_of(page, chart="score"):
     return stage
 
 
+def open_last(page):
+    """Open the last update of the run in view, by keyboard. (A point that was read before is read still.)"""
+    stage_of(page).focus()
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+
+
 def point_at(page, stage, share, height=0.5):
     """Move the mouse over a curve; returns the update whose point is read there."""
     box = stage.bounding_box()
@@ -59,6 +48,7 @@ def point_at(page, stage, share, height=0.5):
 
 
 def press_mouse(page):
+    """Where it is."""
     page.mouse.down()
     page.mouse.up()
 
@@ -69,10 +59,12 @@ def title(page, update, name="Kinder reviews"):
 
 
 def kept_of(site, update, run="kept"):
-    return next(one for one in RunDirectory(site.outputs / run).rollouts() if one.update == update)
+    """What was kept of the texts of an update."""
+    return next(record for record in RunDirectory(site.outputs / run).rollouts() if record.update == update)
 
 
 def close(page):
+    """Close the window of the update."""
     page.keyboard.press("Escape")
     expect(page.locator(WINDOW)).to_have_count(0)
 
@@ -83,6 +75,7 @@ def test_from_a_curve_to_its_highest_scores_and_to_other_updates_by_keyboard_alo
     go(page, "train", run="kept")
     stage = stage_of(page)
     stage.focus()
+    press("End")
     press("ArrowLeft")
     expect(stage).to_have_attribute("aria-valuetext", re.compile(r"^update 39: [\d.]+ sd$"))
     press("Home")
@@ -166,20 +159,6 @@ def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_cl
     expect(back).to_be_hidden()
     page.wait_for_timeout(400)  # longer than a first click waits for a second one
     expect(window).to_have_count(0)
-    open_section(page, "curves")
-    page.get_by_label("Horizontal axis", exact=True).select_option("seconds")
-    stage.scroll_into_view_if_needed()
-    later = point_at(page, stage, 0.6)
-    press_mouse(page)
-    title(page, later)
-    close(page)
-    page.get_by_label("Horizontal axis", exact=True).select_option("update")
-    page.get_by_role("button", name="Table").click()
-    page.get_by_role("button", name="Open update 17", exact=True).click()
-    title(page, 17)
-    close(page)
-    expect(page.get_by_role("button", name="Open update 17", exact=True)).to_be_focused()
-    page.get_by_role("button", name="Table").click()
 
 
 def test_bars_are_compared_on_one_axis_and_a_text_is_never_markup(runs, open_page):
@@ -193,14 +172,13 @@ def test_bars_are_compared_on_one_axis_and_a_text_is_never_markup(runs, open_pag
 
     def answer(route):
         number = int(route.request.url.rpartition("/")[2])
-        found = dict(answers[1 if number == 40 else number])
-        histogram = {name: found.pop(name) for name in ("low", "high", "counts")}
-        text = {**hostile, "chosen": "best", "bin": found.pop("bin")}
-        route.fulfill(json={"update": number, "mean": None, "histogram": histogram, "texts": [text], **found})
+        facts = dict(answers[1 if number == 40 else number])
+        histogram = {name: facts.pop(name) for name in ("low", "high", "counts")}
+        text = {**hostile, "chosen": "best", "bin": facts.pop("bin")}
+        route.fulfill(json={"update": number, "mean": None, "histogram": histogram, "texts": [text], **facts})
 
     page.route("**/rollout/*", answer)
-    stage_of(page).focus()
-    page.keyboard.press("Enter")
+    open_last(page)
     window = page.locator(WINDOW)
     bars = window.locator(".rollout-bar")
     expect(bars).to_have_count(2)
@@ -221,112 +199,19 @@ def test_bars_are_compared_on_one_axis_and_a_text_is_never_markup(runs, open_pag
     close(page)
 
 
-def test_a_run_that_kept_nothing_says_so_and_what_was_shown_stays_while_there_is_no_answer(runs, make_page):
-    page = visit(make_page(forgive=("Failed to load resource",)), runs, "?run=before")
-    window = page.locator(WINDOW)
-    stage_of(page).focus()
-    page.keyboard.press("Enter")
-    title(page, 40)
-    expect(window.locator(".rollout-note")).to_have_text("This run was made before updates kept their texts.")
-    expect(window.locator(".rollout-body")).to_be_hidden()
-    page.keyboard.press("ArrowLeft")  # leads nowhere
-    title(page, 40)
-    close(page)
-    go(page, "train", run="kept")
-    stage_of(page).focus()
-    page.keyboard.press("Enter")
-    expect(window.locator(".rollout-bar").first).to_be_visible()
-    page.route("**/rollout/39", lambda route: route.abort())
-    page.keyboard.press("ArrowLeft")
-    expect(window.locator(".rollout-note")).to_contain_text("cannot reach the playground")
-    title(page, 40)
-    page.unroute("**/rollout/39")
-    page.keyboard.press("ArrowLeft")
-    title(page, 39)
-    expect(window.locator(".rollout-note")).to_be_hidden()
-
-
-def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, open_page, begin):
-    run = begin("goes-on")
-    page = open_page
-    go(page, "train", run="goes-on")
-    wait_for_update(page, 2)
-    changes.request_pause(run)
-    expect(page.locator(".state strong")).to_have_text("paused")
-    stage = stage_of(page)
-    stage.focus()
-    page.keyboard.press("End")
-    newest = int(stage.get_attribute("aria-valuenow"))
-    page.keyboard.press("Enter")
-    title(page, newest, "goes-on")
-    following = button(page, "Next update \u2192")
-    expect(following).to_have_attribute("aria-disabled", "true")
-    last = page.locator(WINDOW).locator(".rollout-bar").last
-    expect(last).to_be_visible()  # those of an earlier window are there too, hidden until the answer comes
-    last.focus()
-    changes.request_resume(run)
-    expect(following).to_have_attribute("aria-disabled", "false")
-    expect(last).to_be_focused()
-    page.keyboard.press("n")
-    title(page, newest + 1, "goes-on")
-    close(page)
-
-
-def test_curves_of_a_recording_open_too_also_those_that_are_known_at_some_updates_only(runs, open_page):
-    page = open_page
-    go(page, "train", run="_recorded")
-    for section, chart, update in (("curves", "beta", 39), ("frontier", "frontier", 35)):
-        open_section(page, section)
-        stage = stage_of(page, chart)
-        stage.focus()
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("Enter")
-        title(page, update)
-        expect(page.locator(WINDOW).locator(".rollout-bar").first).to_be_visible()
-        close(page)
-
-
-def test_the_nearest_line_of_an_overlay_says_which_run_is_opened(runs, open_page):
-    page = open_page
-    go(page, "runs", overlay=["kept", "other"])
-    stage = stage_of(page, "overlay-kl")
-    stage.focus()
-    page.keyboard.press("ArrowLeft")
-    expect(stage).to_have_attribute("aria-valuetext", re.compile(r"^A, Kinder reviews, update 39: [\d.]+ nats$"))
-    page.keyboard.press("ArrowDown")
-    expect(stage).to_have_attribute("aria-valuetext", re.compile(r"^B, Kinder reviews, update 39: [\d.]+ nats$"))
-    page.keyboard.press("Enter")
-    title(page, 39)
-    best = kept_of(runs, 39, "other").texts[0]
-    expect(page.locator(WINDOW).locator(".rollout-texts li").first).to_contain_text(best.completion.strip())
-    close(page)
-
-
-def test_the_window_has_no_serious_fault_and_fits_a_phone_and_a_presentation(runs, open_page):
-    page = open_page
-    page.add_script_tag(path=AXE)
-    go(page, "train", run="kept")
-    stage_of(page).focus()
-    page.keyboard.press("Enter")
-    window = page.locator(WINDOW)
-    window.get_by_role("button", name="Top bin").click()
-    for _ in range(2):  # both themes
-        assert not serious(page)
-        page.evaluate("document.body.classList.toggle('dark')")
-    page.set_viewport_size({"width": 390, "height": 800})
-    page.wait_for_function(FITS)
-    close(page)
-    page.set_viewport_size({"width": 1024, "height": 768})
-    present(page)
-    stage = stage_of(page)
-    update = point_at(page, stage, 0.6)
-    press_mouse(page)
-    title(page, update)
-    expect(window.locator(".rollout-bar").first).to_be_visible()
-    assert page.evaluate(SMALLER_THAN, 20) == []
-    page.wait_for_function(FITS)
-    close(page)  # and the presentation goes on
-    expect(page.locator("#controls")).to_be_hidden()
-    page.keyboard.press("Escape")
-    expect(page.locator("#controls")).to_be_visible()
-    page.set_viewport_size({"width": 1440, "height": HEIGHT})
+def test_what_was_possible_is_measured_when_asked_for(site, open_page):
+    fake_run.write_run(site.outputs, "measured", fake_run.settings("measured"))
+    go(open_page, "train", run="measured")
+    part = open_section(open_page, "frontier").locator("section.frontier")
+    part.scroll_into_view_if_needed()
+    stage, measure = part.locator('[data-chart="frontier"] .stage'), part.get_by_role("button", name="Measure it")
+    expect(stage).to_have_attribute("aria-label", re.compile(r"in sd: this run \+[\d.]+, slope of leash"))
+    measure.click()
+    expect(part.locator(".frontier-told")).to_have_text(re.compile(r"^At [\d.]+ nats the run scores .* possible there"))
+    expect(stage).to_have_attribute("aria-label", re.compile(r"this run .*possible \+[\d.]+, best of n \+"))
+    expect(measure).to_be_hidden()
+    part.get_by_text("Numbers").click()
+    rows = part.locator("tbody tr")
+    expect(rows.first).to_contain_text("before training")
+    for words in ("best of 16", "best policy at beta 0.25"):
+        expect(rows.filter(has_text=words).first).to_be_visible()

@@ -1,41 +1,38 @@
-"""The whole path with nothing faked: the served app, a browser, the real worker and service on the shipped model."""
+"""The whole path with nothing made up: the served app, a browser, a real worker, answers of the shipped model."""
 
 import re
-import subprocess
-import sys
 
 import pytest
 
 from playground.runs import history, model_service
-from tests.support import PROJECT
+from tests.forking import WORKER, Forker
 from tests.ui.conftest import Site, open_section, visit
-from tests.ui.test_browser import expect, fill
+from tests.ui.test_browser import expect
 
 TRAINING_MS = 180_000
 ANSWER_MS = 1000 * (model_service.START_TIMEOUT_SECONDS + model_service.ANSWER_TIMEOUT_SECONDS) + 10_000
 ENDED = re.compile("finished|failed|interrupted|stopped")
 ANSWERED = "document.querySelector('#answers .problem') || document.querySelectorAll('#answers tbody tr').length >= 3"
-
-
-class RealSite(Site):
-    """`app.py` itself."""
-
-    def spawn(self, arguments, environment):
-        return subprocess.Popen([sys.executable, "app.py", *arguments], cwd=PROJECT, env=environment)
+SERVER = "tests.ui.real_server"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    served = RealSite(tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("unused"))
-    served.start()
-    yield served
-    served.stop()
+    with Forker.start(SERVER, WORKER) as forker:
+
+        class RealSite(Site):
+            def spawn(self, arguments, environment):
+                return forker.fork(SERVER, arguments, environment, output=1)
+
+        served = RealSite(tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("unused"))
+        served.start()
+        yield served
+        served.stop()
 
 
-def test_train_watch_compare_and_ask(site, make_page):
-    page = visit(make_page(), site)
+def train_watch_compare_and_ask(page, outputs, num_prompts):
+    """From the form, which has two updates, to the answers of both models."""
     expect(page.locator(".state strong", has_text="recorded run")).to_be_visible()
-    fill(page, "ppo.num_updates", "2")
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
     state = page.locator(".state strong")
@@ -43,12 +40,17 @@ def test_train_watch_compare_and_ask(site, make_page):
     assert state.inner_text() == "finished", page.locator(".status").inner_text()
     expect(page.locator(".texts-now tbody tr")).to_have_count(3)
     expect(open_section(page, "texts").locator(".changed .at")).to_have_text(re.compile("after update 2"))
-    run = history.list_runs(site.outputs)[0]
+    run = history.list_runs(outputs)[0]
     assert (run.status.state, run.status.update) == ("finished", 2)
     page.locator(".status").get_by_role("button", name="Compare", exact=True).click()
-    expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
+    expect(page.locator("#compare .outcome")).to_contain_text(f"on {num_prompts} prompts")
     page.locator("#ask-prompt textarea").fill("Review of the film: The plot was")
     page.get_by_role("button", name="Ask both").click()
     page.wait_for_function(ANSWERED, timeout=ANSWER_MS)
     assert page.locator("#answers tbody tr").count() == 3, page.locator("#answers .answers-line").inner_text()
     expect(page.locator("#answers tbody tr").first).to_contain_text("\u2192")  # score of both sides
+
+
+def test_a_real_run_is_started_watched_compared_and_asked_on_the_page(site, make_page):
+    page = visit(make_page(), site, "?preset=kinder-reviews&set=ppo.num_updates:2,evaluation.num_prompts:16")
+    train_watch_compare_and_ask(page, site.outputs, num_prompts=16)

@@ -1,16 +1,27 @@
-"""The form's values and RunConfig are two spellings of one thing."""
+"""The form's values and RunConfig are two spellings of the same settings, and a link is a third: what was changed in
+the form, by the configuration's checks, and kept over a reload."""
+
+from pathlib import Path
 
 import pytest
+import yaml
 
-from playground.config import RunConfig, local_only
+from playground.config import local_only, yaml_io
 from playground.errors import InvalidConfig
 from playground.setup import catalog
-from playground.ui.train import form, reward_form
+from playground.setup.limits import LIMITS
+from playground.ui.auth.access import Caller, Role
+from playground.ui.train import edits, filling, form, reward_form
+from tests.ui.asking import refused
 
 BASE = catalog.preset("kinder-reviews")
 VALUES = form.values_of(BASE)
-LOCAL = catalog.preset_groups()[catalog.INCLUDED]
-TYPED = ("The film was", "\n\nHuman: Hi\n\nAssistant:", "C:\\new \\n")
+LOCAL = LIMITS["local"]
+UNUSUAL = yaml.safe_load(Path(__file__).with_name("unusual.yaml").read_text(encoding="utf-8"))
+
+
+def changed(**changes):
+    return yaml_io.from_dict({**BASE.model_dump(mode="json"), **changes})
 
 
 def problems_of(outputs=None, **changes):
@@ -22,33 +33,21 @@ def problems_of(outputs=None, **changes):
 
 
 def test_a_preset_survives_the_form():
-    for name in LOCAL:
+    for name in catalog.preset_groups()[catalog.INCLUDED]:
         preset = catalog.preset(name)
         assert form.config_of(form.values_of(preset), preset) == preset
 
 
-def test_every_field_survives_with_unusual_values():
-    sorry = {"name": "says-sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}}
-    config = RunConfig.model_validate(
-        {
-            **BASE.model_dump(mode="json"),
-            "name": "mine",
-            "seed": 7,
-            "prompts": {"source": "typed", "typed": TYPED, "limit": 33},
-            "rewards": [
-                {"kind": "length", "weight": 0.5, "target": 20},
-                {"kind": "keyword", "words": ["thank you", "please"]},
-                {"kind": "pattern", "weight": -1, "pattern": r"a, b"},
-            ],
-            "behaviours": ["polite", sorry],
-            "score": {"normalise": "none", "clip": 4.0},
-            "ppo": {"num_updates": 1000, "value_clip_range": 0.2, "update_kl_stop": 0.1, "schedule": "constant"},
-            "kl": {"controller": "adaptive", "coef": 0.001, "target": 6.0},
-        }
-    )
-    values = form.values_of(config)
-    assert values["prompts.typed"].splitlines()[1] == "\\n\\nHuman: Hi\\n\\nAssistant:"
-    assert form.config_of(values, BASE) == config.model_copy(update={"about": BASE.about})
+@pytest.mark.parametrize("changes", UNUSUAL["form"])
+def test_whatever_can_be_set_comes_back_from_the_form_as_it_was(changes):
+    config = changed(**changes)
+    assert form.config_of(form.values_of(config), BASE) == config
+
+
+@pytest.mark.parametrize("changes", [*UNUSUAL["form"], *UNUSUAL["link"]])
+def test_whatever_can_be_set_comes_back_from_a_link_as_it_was(changes):
+    config = changed(**changes)
+    assert edits.from_text(edits.written(config, BASE), BASE, LOCAL) == config
 
 
 def test_behaviours_that_suit_the_prompts_are_an_empty_text_and_none_at_all_an_empty_list():
@@ -86,24 +85,14 @@ def test_a_sentence_names_settings_as_the_form_does():
         "Its last words are in worker.log.": "Its last words are in worker.log.",
     }
     assert {sentence: form.with_labels(sentence) for sentence in sentences} == sentences
-
-
-def test_a_problem_of_a_reward_names_the_field_of_that_reward():
     reward, judges, behaviours = (form.LABELS[name] for name in form.LISTS)
-    labels = {
-        "rewards.0.source": f"{reward}, Model",
-        "rewards.1.words.0": f"{reward}, Words",
-        "judges.0.expression": f"{judges}, Expression",
-        "rewards.0.weight": reward,
-        "rewards": reward,
-        "behaviours.2.measure.expression": f"{behaviours}, Expression",
-        "behaviours.0.name": behaviours,
-        "nonsense.a": "nonsense.a",
-    }
+    labels = {"rewards": reward, "rewards.0.weight": reward, "rewards.1.words.0": f"{reward}, Words"}
+    labels |= {"judges.0.expression": f"{judges}, Expression", "behaviours.0.name": behaviours}
+    labels |= {"behaviours.2.measure.expression": f"{behaviours}, Expression", "nonsense.a": "nonsense.a"}
     assert {field: form.label_of(field) for field in labels} == labels
 
 
-def test_the_reward_picker_offers_every_kind_with_its_own_fields():
+def test_the_reward_picker_offers_every_kind_with_its_own_fields(monkeypatch):
     kinds = {item["kind"]: item for item in reward_form.reward_kinds()}
     assert set(kinds) == {choice.name for choice in catalog.REWARDS}
     assert [field["name"] for field in kinds["length"]["fields"]] == ["target"]
@@ -114,9 +103,12 @@ def test_the_reward_picker_offers_every_kind_with_its_own_fields():
         assert fields[name]["lines"] > 1
         assert reward_form.problem_of({"kind": kind, name: fields[name]["default"]}) == "", "what is there at first"
     assert kinds["python"]["warning"]
+    monkeypatch.setenv(local_only.MODE, "space")
+    assert set(kinds) - {item["kind"] for item in reward_form.reward_kinds()} == {"python", "pattern"}
+    assert "local mode" in reward_form.problem_of({"kind": "python", "code": kinds["python"]["fields"][0]["default"]})
 
 
-def test_what_is_wrong_with_one_reward_is_a_sentence_and_nothing_if_nothing_is():
+def test_what_is_wrong_with_a_reward_is_a_sentence_and_of_a_sound_one_nothing_is_said():
     assert reward_form.problem_of({"kind": "expression", "weight": 1, "expression": "words(completion)"}) == ""
     assert "no such function" in reward_form.problem_of({"kind": "expression", "expression": "wrods(completion)"})
     assert "no function `reward`" in reward_form.problem_of({"kind": "python", "code": "x = 1"})
@@ -124,9 +116,72 @@ def test_what_is_wrong_with_one_reward_is_a_sentence_and_nothing_if_nothing_is()
         assert reward_form.problem_of(odd).endswith(".")
 
 
-def test_a_shared_playground_offers_no_reward_that_is_for_ones_own_machine(monkeypatch):
-    monkeypatch.setenv(local_only.MODE, "space")
-    offered = {item["kind"] for item in reward_form.reward_kinds()}
-    assert offered == {choice.name for choice in catalog.REWARDS} - {"python", "pattern"}
-    code = {"kind": "python", "code": "def reward(prompt, completion): return 1"}
-    assert "local mode" in reward_form.problem_of(code)
+ENDLESS = [("rewards:" + "[" * 3000, "set"), ("seed:" + "9" * 3900, "seed")]
+
+
+@pytest.mark.parametrize(("text", "field"), [*refused("links"), *ENDLESS])
+def test_what_a_link_may_not_say_is_refused_beside_its_field(text, field):
+    with pytest.raises(InvalidConfig) as caught:
+        edits.from_text(text, BASE, LOCAL)
+    assert [problem.field for problem in caught.value.problems] == [field]
+
+
+def test_a_link_is_bound_by_the_limits_of_the_page():
+    for text in ("model.source:someone/model", "ppo.num_updates:5000", "prompts.source:/etc/passwd.txt"):
+        edits.from_text(text, BASE, LOCAL)
+        with pytest.raises(InvalidConfig, match="public page"):
+            edits.from_text(text, BASE, LIMITS["space"])
+
+
+def test_what_no_link_can_carry_is_said_and_comes_back_after_a_reload():
+    long = changed(prompts={"source": "typed", "typed": ["x" * 3000, "y" * 3000]})
+    python = changed(rewards=[{"kind": "python", "code": "def reward(prompt, completion):\n    return 1\n"}])
+    for config, words in ((long, "too long for a link"), (python, "stranger's code")):
+        notes = filling.notes_on("kinder-reviews", config, BASE, [])
+        assert notes["link"] == ""
+        assert words in notes["no_link"]
+        assert edits.from_text(notes["kept"], BASE, LOCAL, from_link=False) == config
+
+
+def at_load(tmp_path, given=None, mode="local", role=Role.HOST, **query):
+    return filling.filled_at_load(given, Caller(mode, role, query=query), tmp_path, LIMITS[mode])
+
+
+def test_a_page_opened_from_a_link_begins_with_its_settings_or_refuses_all_of_them(tmp_path):
+    form = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,seed:3")
+    assert (form.values["kl.coef"], form.values["seed"]) == (0.5, 3)
+    assert "seed: 3" in form.text
+    assert form.notes["restored"] == {"kept": False, "count": 2, "use": {"seed": 0, "kl.coef": 0.0}}
+    assert [item["field"] for item in form.notes["differences"]] == ["seed", "kl.coef"]
+    assert at_load(tmp_path, preset="no-leash").notes.get("restored") is None
+    refused = at_load(tmp_path, preset="no-leash", set="kl.coef:0.5,kl.coeff:1")
+    assert refused.values["kl.coef"] == 0.0
+    assert [item["field"] for item in refused.notes["restored"]["refused"]] == ["kl.coeff"]
+
+
+def test_who_only_watches_gets_the_preset_as_it_is(tmp_path):
+    kept = {"address": " kl.coef:0.5", "preset": "kinder-reviews", "kept": "seed:5"}
+    form = at_load(tmp_path, kept, mode="classroom", role=Role.VISITOR, set="kl.coef:0.5")
+    assert (form.values["kl.coef"], form.values["seed"]) == (0.25, 0)
+    assert "restored" not in form.notes
+
+
+def test_what_was_kept_comes_back_after_a_reload_and_only_in_the_same_address(tmp_path):
+    kept = {"address": "no-leash seed:3", "preset": "short-leash", "kept": "kl.coef:2,seed:5"}
+    form = at_load(tmp_path, kept, preset="no-leash", set="seed:3")
+    assert (form.values["seed"], form.values["kl.coef"], form.preset) == (5, 2, "short-leash")
+    assert form.notes["restored"] == {"kept": True, "count": 2, "use": {"kl.coef": 5.0, "seed": 0}}
+    elsewhere = at_load(tmp_path, kept, preset="no-leash", set="seed:4")  # another link was opened in this window
+    assert elsewhere.values["seed"] == 4
+    for nonsense in (5, [], {"address": " "}, {"address": " ", "preset": 3, "kept": ""}):
+        assert "restored" not in at_load(tmp_path, nonsense).notes
+
+
+@pytest.mark.parametrize("chosen", ["kinder-revues", "run:../../etc", "run:deleted", "presets/kinder-reviews.yaml"])
+def test_a_preset_or_run_that_is_not_there_is_said_and_the_form_has_its_values(tmp_path, chosen):
+    form = at_load(tmp_path, preset=chosen)
+    (problem,) = form.notes["problems"]
+    assert problem["field"] == "preset"
+    assert problem["message"].endswith((".", "?"))
+    assert form.start == "Fix 1 setting to start"
+    assert form.values["kl.coef"] == 0.25

@@ -3,8 +3,6 @@
 import shutil
 
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
@@ -12,88 +10,19 @@ from playground.setup import catalog
 from playground.ui.auth.access import Access, Action, Caller, Role
 from playground.ui.auth.visitors import Visitor
 from playground.ui.feed.feed import Hub
-from playground.ui.routes import routes
 from playground.ui.train import filling, frontier_part
 from tests.ui import fake_run
+from tests.ui.asking import client_of
 
-ONE = Caller()
+HERE = Caller()
 PRESET = catalog.preset("kinder-reviews")
 
 
 class Service:
-    """The model service, made up."""
+    """A model service whose texts come one after the other; at each of them `look` is called."""
 
-    def ask(self, kind, question, timeout_seconds):
-        yield from fake_run.frontier_samples(question)
-
-
-@pytest.fixture
-def outputs(tmp_path):
-    folder = tmp_path / "outputs"
-    fake_run.write_run(folder, "one", PRESET)
-    fake_run.write_run(folder, "two", PRESET.model_copy(update={"seed": 5}))
-    return folder
-
-
-@pytest.fixture
-def ask(outputs, tmp_path):
-    fake_run.write_run(tmp_path / "recorded", "kinder-reviews", PRESET)
-    with TestClient(Starlette(routes=routes(Hub(outputs, tmp_path / "recorded")))) as client:
-        yield lambda run: client.get(f"/live/{run}/frontier").json()
-
-
-def functions(outputs, service):
-    """Both server functions, for a caller; an error is answered as it is where they are registered."""
-    guard = Access().guard_all
-
-    def of(function):
-        return lambda asked, caller=ONE: guard(Action.ASK, [lambda given: function(given, caller)])[0](asked)
-
-    return [of(function) for function in frontier_part.functions(outputs, service)]
-
-
-def draw(outputs, run, service=None):
-    drawing, _ = functions(outputs, service or Service())
-    return drawing({"run": run})
-
-
-def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(ask, outputs):
-    assert (ask("one")["missing"], ask("one")["can_draw"]) == ("", True)
-    shutil.rmtree(RunDirectory(outputs / "one").checkpoints_path)
-    found = ask("one")
-    samples = RunDirectory(outputs / "one").samples()
-    assert found["looks"]["update"] == sorted({item.update for item in samples})
-    last = [item.score for item in samples if item.update == 40]
-    assert found["looks"]["score"][-1] == pytest.approx(sum(last) / len(last), rel=1e-3)
-    low, score, high = (found["looks"][name][-1] for name in ("low", "score", "high"))
-    assert low < score < high
-    assert (found["possible"], found["sentence"], found["can_draw"]) == (None, "", False)
-    recorded = ask("_recorded")
-    assert found["missing"]
-    assert recorded["missing"] not in ("", found["missing"])
-    assert not recorded["can_draw"]
-    assert (found["beta"], found["unit"]) == (PRESET.kl.coef, "sd")
-
-
-def test_what_was_drawn_shows_at_once_and_in_the_overlay(ask, outputs):
-    assert draw(outputs, "one") == {"error": ""}
-    found = ask("one")
-    assert found["sentence"]
-    assert not found["can_draw"]
-    assert not found["missing"]
-    possible = found["possible"]
-    assert possible["best_of"]["n"] == [1, 2, 4, 8, 16]
-    assert possible["best_of"]["score"] == sorted(possible["best_of"]["score"])
-    assert 0 < possible["trusted"] <= len(possible["optimum"]["beta"])
-    assert PRESET.kl.coef in possible["optimum"]["beta"]
-
-
-class SlowService:
-    """One whose texts come one after the other; at each of them `look` is called."""
-
-    def __init__(self):
-        self.given_up = 0
-        self.looks = []
+    def __init__(self, look=lambda: None):
+        self.look, self.looks, self.given_up = look, [], 0
 
     def ask(self, kind, question, timeout_seconds):
         try:
@@ -106,11 +35,69 @@ class SlowService:
         yield from fake_run.frontier_samples(question)
 
 
+@pytest.fixture
+def outputs(recorded, tmp_path):
+    for name in ("one", "two", "three"):
+        shutil.copytree(recorded / "kinder-reviews", tmp_path / "outputs" / name)
+    return tmp_path / "outputs"
+
+
+@pytest.fixture
+def ask(outputs, recorded):
+    with client_of(Hub(outputs, recorded)) as client:
+        yield lambda run: client.get(f"/live/{run}/frontier").json()
+
+
+def functions(outputs, service):
+    """Both server functions, for a caller; an error is answered as it is where they are registered."""
+    guard = Access().guard_all
+
+    def of(function):
+        return lambda asked, caller=HERE: guard(Action.ASK, [lambda given: function(given, caller)])[0](asked)
+
+    return [of(function) for function in frontier_part.functions(outputs, service)]
+
+
+def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(ask, outputs):
+    assert (ask("one")["missing"], ask("one")["can_draw"]) == ("", True)
+    shutil.rmtree(RunDirectory(outputs / "one").checkpoints_path)
+    answer = ask("one")
+    samples = RunDirectory(outputs / "one").samples()
+    looks = answer["looks"]
+    assert looks["update"] == sorted({item.update for item in samples})
+    last = [item.score for item in samples if item.update == 40]
+    assert looks["score"][-1] == pytest.approx(sum(last) / len(last), rel=1e-3)
+    assert looks["low"][-1] < looks["score"][-1] < looks["high"][-1]
+    assert (answer["possible"], answer["sentence"], answer["can_draw"]) == (None, "", False)
+    assert (answer["beta"], answer["unit"]) == (PRESET.kl.coef, "sd")
+    recorded = ask("_recorded")
+    assert answer["missing"]
+    assert recorded["missing"] not in ("", answer["missing"])
+    assert not recorded["can_draw"]
+
+
+def test_what_was_drawn_shows_at_once(ask, outputs):
+    drawing, _ = functions(outputs, Service())
+    assert drawing({"run": "one"}) == {"error": ""}
+    answer = ask("one")
+    assert answer["sentence"]
+    assert (answer["can_draw"], answer["missing"]) == (False, "")
+    possible = answer["possible"]
+    assert possible["best_of"]["n"] == [1, 2, 4, 8, 16]
+    assert possible["best_of"]["score"] == sorted(possible["best_of"]["score"])
+    assert 0 < possible["trusted"] <= len(possible["optimum"]["beta"])
+    assert PRESET.kl.coef in possible["optimum"]["beta"]
+
+
+def visitor(cookie, address="a"):
+    return Caller("space", Role.VISITOR, Visitor(cookie, address))
+
+
 def test_only_who_began_a_drawing_and_the_host_can_stop_it_and_it_can_be_begun_again(outputs):
-    service = SlowService()
+    service = Service()
     drawing, progress = functions(outputs, service)
-    mine, theirs, nobody = (Caller("space", Role.VISITOR, Visitor(cookie, "a")) for cookie in ("mine", "theirs", ""))
-    service.look = lambda: [progress({"run": "one", "stop": True}, caller) for caller in (theirs, nobody)]
+    mine = visitor("mine")
+    service.look = lambda: [progress({"run": "one", "stop": True}, visitor(other)) for other in ("theirs", "")]
     assert drawing({"run": "one"}, mine) == {"error": ""}
     assert service.looks == [[{"error": frontier_part.NOT_BEGUN_HERE}] * 2] * 3
     for caller in (mine, Caller("space", Role.HOST)):
@@ -123,23 +110,20 @@ def test_only_who_began_a_drawing_and_the_host_can_stop_it_and_it_can_be_begun_a
     assert (outputs / "two" / frontier_samples.NAME).exists()
 
 
-def test_one_address_has_so_many_drawings_at_a_time_and_the_host_and_others_have_theirs(outputs, monkeypatch):
+def test_an_address_has_so_many_drawings_at_a_time_and_the_host_and_others_have_theirs(outputs, monkeypatch):
     monkeypatch.setattr(frontier_part, "MOST_OF_ADDRESS", 1)
-    service = SlowService()
+    service, answers = Service(), []
     drawing, _ = functions(outputs, service)
-    shutil.copytree(outputs / "one", outputs / "three")
-    one, theirs = (Caller("space", Role.VISITOR, Visitor(cookie, "a")) for cookie in ("mine", "another"))
-    elsewhere, host = Caller("space", Role.VISITOR, Visitor("mine", "b")), Caller("space", Role.HOST)
-    answers = []
+    others = (visitor("another"), visitor("mine", "b"), Caller("space", Role.HOST))
 
     def look():  # while the first is drawn, others are asked for
         service.look = lambda: None
-        answers.extend(drawing({"run": "two"}, who)["error"] for who in (theirs, elsewhere, host))
+        answers.extend(drawing({"run": "two"}, caller)["error"] for caller in others)
 
     service.look = look
-    assert drawing({"run": "one"}, one) == {"error": ""}
+    assert drawing({"run": "one"}, visitor("mine")) == {"error": ""}
     assert answers == [frontier_part.NOT_MORE.format(1), "", ""]
-    assert drawing({"run": "three"}, theirs) == {"error": ""}, "that has ended"
+    assert drawing({"run": "three"}, visitor("another")) == {"error": ""}, "the first has ended"
 
 
 def marks(config):
@@ -147,16 +131,11 @@ def marks(config):
 
 
 def test_the_recording_of_the_preset_knows_where_the_marks_are():
-    found = marks(PRESET)
-    assert found["loose"] < PRESET.kl.coef < found["tight"], "the preset is where a leash is useful"
-    shorter = marks(catalog.preset("short-leash"))
-    assert shorter["tight"] < catalog.preset("short-leash").kl.coef
-
-
-def test_another_reward_has_only_the_mark_that_its_scale_gives():
+    of_preset = marks(PRESET)
+    assert of_preset["loose"] < PRESET.kl.coef < of_preset["tight"], "the preset is where a leash is useful"
+    assert marks(catalog.preset("short-leash"))["tight"] < catalog.preset("short-leash").kl.coef
     other = PRESET.model_copy(update={"rewards": catalog.preset("chatterbox").rewards})
-    found = marks(other)
-    assert (found["tight"], found["loose"]) == (4.0, None)
+    assert (marks(other)["tight"], marks(other)["loose"]) == (4.0, None), "all that its scale gives"
     raw = other.model_copy(update={"score": other.score.model_copy(update={"normalise": "none"})})
     assert marks(raw) is None, "its scale is not known"
     assert marks(catalog.preset("best-of-n")) is None, "it does not read beta"

@@ -1,15 +1,13 @@
 """The game of a class on its pages: the host reads every reward before it is trained or shown; whose it is says only
 that person's own phone."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from playground.classroom import game
-from playground.classroom.room import Room, Step, hash_of
 from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError, RunBusy
 from playground.runs import history
@@ -17,43 +15,22 @@ from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps import sweep_making, sweep_record
-from playground.ui.auth.access import Access, Caller
-from playground.ui.classroom.answering import Answering
+from playground.ui.auth.access import Access
 from playground.ui.classroom.game_part import Game
-from playground.ui.classroom.lead import Lead
-from playground.ui.classroom.state import ClassViews
 from playground.ui.feed.feed import Hub
-from playground.ui.train.lesson_part import LessonStarts
-from tests.classroom.made_game import RISING, write_run
+from tests.classroom.desk import HOST, RISING, Desk, write_run
 
-HOST = Caller()
 WORDS, KIND = "-words(completion)", "sentiment(completion)"
 
 
-class Class:
-    """A class with a game, and two people in it."""
+class Class(Desk):
+    """A class with a game."""
 
     def __init__(self, outputs: Path) -> None:
-        outputs.mkdir()
-        access, hub = Access(), Hub(outputs)
-        self.outputs, self.room = outputs, Room(outputs)
-        self.lead = Lead(self.room, hub, LessonStarts(outputs, access, hub.lessons))
-        self.answering = Answering(self.room, lambda: hub.lessons)
-        self.views = ClassViews(self.room, hub)
-        Game(self.room, outputs, access).join(self.lead, self.answering, self.views)
-        code = self.room.open()
-        self.people = [hash_of(self.room.join(code)) for _ in range(2)]
+        super().__init__(Hub(outputs))
+        self.outputs = outputs
+        Game(self.room, outputs, Access()).join(self.lead, self.answering, self.views)
         self.do("begin_game")
-
-    @property
-    def step(self) -> Step:
-        found = self.room.step()
-        assert found is not None
-        return found
-
-    def do(self, command: str, **more: Any) -> Any:
-        step = self.room.step()
-        return self.lead.act({"do": command, "step": step.id if step else 0, **more}, HOST)
 
     def write(self, person: int, reward: str) -> None:
         self.answering.keep(self.people[person], {"step": self.step.id, "item": 1, "value": {"reward": reward}})
@@ -102,9 +79,7 @@ def test_no_reward_is_on_the_screen_or_on_another_phone_before_it_is_shown(class
     class_.write(0, WORDS)
     class_.trained()
     for shown in (class_.screen(), class_.phone(1)):
-        assert WORDS not in str(shown)
-        assert KIND not in str(shown)
-        assert game.TOLD not in str(shown)
+        assert [text for text in (WORDS, KIND, game.TOLD) if text in str(shown)] == []
 
 
 def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any]) -> None:
@@ -118,9 +93,8 @@ def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any
     assert class_.desk()["takes"] == "some 20 seconds on two processor cores"
     with pytest.raises(NoClass, match="changed since you read"):
         class_.do("start_game", rewards=[KIND, WORDS])
-    done = class_.do("start_game", rewards=[KIND])
-    sweep = sweep_record.find(class_.outputs, done["made"])
-    assert [config.rewards[0].expression for config in game.configs([KIND])] == [KIND]  # type: ignore[union-attr]
+    name = class_.do("start_game", rewards=[KIND])["made"]
+    sweep = sweep_record.find(class_.outputs, name)
     assert [sweep.config(run_id) for run_id in sweep.runs] == game.configs([KIND])
     assert [run.title for run in history.list_runs(class_.outputs)] == ["Game 1"]
     assert (class_.phone(0)["mine"], class_.phone(1)["mine"]) == (None, 1)
@@ -130,40 +104,29 @@ def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any
         class_.do("delete_game")
 
 
-def test_a_start_that_did_not_succeed_can_be_tried_again(
-    class_: Class, workers: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("workers")
+def test_a_game_whose_start_failed_can_be_started_again(class_: Class, monkeypatch: pytest.MonkeyPatch) -> None:
+    class_.do("close")
+    with pytest.raises(NoClass, match="no reward to train"):
+        class_.do("start_game", rewards=[])
+    class_.do("begin_game")
     class_.write(0, WORDS)
     class_.do("close")
-
-    def full(*given: Any) -> None:
-        raise OSError("No space left on device")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(sweep_making, "create", full)
-        with pytest.raises(OSError, match="No space left"):
-            class_.do("start_game", rewards=[WORDS])
+    with monkeypatch.context() as patched, pytest.raises(OSError, match="No space left"):
+        patched.setattr(sweep_making, "create", Mock(side_effect=OSError("No space left on device")))
+        class_.do("start_game", rewards=[WORDS])
     assert not class_.phone(0)["started"]
     assert class_.do("start_game", rewards=[WORDS])["made"]
 
 
-def test_nothing_is_trained_where_nothing_was_written(class_: Class) -> None:
-    class_.do("close")
-    with pytest.raises(NoClass, match="no reward to train"):
-        class_.do("start_game", rewards=[])
-
-
-def test_what_came_of_all_is_shown_with_the_best_hack_and_ones_own_marked_on_ones_own_phone(class_: Class) -> None:
+def test_what_came_of_all_rewards_is_shown_with_the_best_hack_and_ones_own_marked_on_ones_phone(class_: Class) -> None:
     class_.write(0, WORDS)
     class_.write(1, KIND)
     class_.trained()
     class_.do("show_game")
     assert (class_.phone(0)["mine"], class_.phone(1)["mine"]) == (2, 1)
     shown = class_.screen()["step"]["game"]
-    assert shown["best_hack"] == 2
-    assert shown["told"] == game.TOLD
-    assert shown["mine"] is None
-    assert not shown["going"]
+    assert (shown["best_hack"], shown["told"], shown["mine"], shown["going"]) == (2, game.TOLD, None, False)
     assert not class_.desk()["fresh"]
     assert [(run["paid"], run["wanted"], run["trend"]) for run in shown["runs"]] == [
         ("0 \u2192 1.9", "4 \u2192 18 of 20", "rose"),
@@ -171,7 +134,7 @@ def test_what_came_of_all_is_shown_with_the_best_hack_and_ones_own_marked_on_one
     ]
 
 
-def test_what_is_shown_before_all_have_ended_says_so_and_the_desk_hears_when_there_is_more(class_: Class) -> None:
+def test_a_game_that_is_shown_before_its_end_says_so_and_the_desk_hears_when_there_is_more(class_: Class) -> None:
     sweep = game.sweep_of("game-1", [KIND, WORDS], 1.0)
     write_run(class_.outputs, sweep, 1, RISING, (4, 18))
     waiting = RunDirectory.create(class_.outputs, sweep.config("game-1-02"), "game-1-02")
@@ -180,15 +143,13 @@ def test_what_is_shown_before_all_have_ended_says_so_and_the_desk_hears_when_the
     assert class_.desk()["fresh"]
     class_.do("show_game")
     shown = class_.screen()["step"]["game"]
-    assert shown["going"]
-    assert shown["best_hack"] is None
+    assert (shown["going"], shown["best_hack"]) == (True, None)
     assert not class_.desk()["fresh"]
-    writer = RunWriter(waiting, num_updates=20)
-    writer.finish("stopped")
+    RunWriter(waiting, num_updates=20).finish("stopped")
     assert class_.desk()["fresh"]
 
 
-def test_what_was_shown_stays_when_the_runs_are_deleted_by_one_button(class_: Class) -> None:
+def test_what_a_game_came_to_stays_when_its_runs_are_deleted_by_one_button(class_: Class) -> None:
     class_.write(0, WORDS)
     class_.trained()
     class_.do("show_game")
@@ -196,8 +157,7 @@ def test_what_was_shown_stays_when_the_runs_are_deleted_by_one_button(class_: Cl
     assert history.list_runs(class_.outputs) == []
     assert [run["number"] for run in class_.phone(0)["runs"]] == [1, 2]
     assert class_.phone(0)["mine"] == 2
-    assert class_.desk()["sweep"] == ""
-    assert class_.desk()["best_hack"] == 2
+    assert (class_.desk()["sweep"], class_.desk()["best_hack"]) == ("", 2)
 
 
 def test_a_desk_that_is_behind_does_nothing_to_another_step(class_: Class) -> None:

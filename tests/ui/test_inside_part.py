@@ -1,21 +1,22 @@
-"""A run from within, as the page gets it: answers token by token, and an update in slow motion, as it was recorded and
-under other settings."""
-
-from __future__ import annotations
+"""A run from within, as the page gets it: answers token by token; an update in slow motion, as it was recorded and
+under other settings; streamed answers to a prompt of one's own."""
 
 import json
 import math
+import shutil
 
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.model_service import GeneratedSample
 from playground.setup import catalog
 from playground.training.service.questions import QUESTIONS
-from playground.ui import routes
-from playground.ui.feed import feed
+from playground.ui.auth.access import Access, Action
+from playground.ui.feed.feed import Hub
+from playground.ui.runs import compare_page
 from tests.support import config_with
 from tests.ui import fake_run
+from tests.ui.asking import client_of, refused
 from tests.ui.fake_trace import CLIPPED, PIECES, write_trace
 
 
@@ -28,25 +29,22 @@ class Direct:
 
 @pytest.fixture
 def client(tmp_path):
-    hub = feed.Hub(tmp_path)
-    with TestClient(Starlette(routes=routes.routes(hub, service=Direct()))) as made:
-        yield made
-        made.portal.call(hub.close)
+    with client_of(Hub(tmp_path), service=Direct()) as client:
+        yield client
 
 
 @pytest.fixture
-def run(tmp_path):
-    return fake_run.write_run(tmp_path, "one")
+def run(recorded, tmp_path):
+    """A run that has finished."""
+    return RunDirectory(shutil.copytree(recorded / "kinder-reviews", tmp_path / "one"))
 
 
-def test_one_answer_at_every_evaluation_comes_on_demand(client, run):
+def test_the_tokens_of_an_answer_at_every_evaluation_come_on_demand(client, run):
     fake_run.write_tokens(run)
     seed = run.samples()[0].seed
     shown = client.get(f"/live/one/tokens/1?seed={seed}").json()
     assert [look["update"] for look in shown["looks"]] == list(range(0, 41, 5))
-    assert shown["why"] == ""
-    assert shown["absent"] == {}
-    assert shown["unit"] == "sd"
+    assert (shown["why"], shown["absent"], shown["unit"]) == ("", {}, "sd")
     samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 1}
     for look in shown["looks"]:
         assert "".join(look["pieces"]) == samples[look["update"]].completion + "<eos>"
@@ -55,13 +53,13 @@ def test_one_answer_at_every_evaluation_comes_on_demand(client, run):
     assert client.get("/live/none/tokens/1").status_code == client.get("/live/one/tokens/x").status_code == 404
 
 
-def test_where_nothing_was_kept_it_says_why(client, run):
+def test_a_prompt_whose_tokens_were_not_kept_says_why(client, run):
     fake_run.write_tokens(run)
 
     def why(prompt_id=0):
-        found = client.get(f"/live/one/tokens/{prompt_id}").json()
-        assert found["looks"] == []
-        return found["why"]
+        shown = client.get(f"/live/one/tokens/{prompt_id}").json()
+        assert shown["looks"] == []
+        return shown["why"]
 
     assert why(9) == "Of each look, the first answers to the first 8 fixed prompts are kept token by token."
     run.tokens_path.unlink()
@@ -73,11 +71,11 @@ def test_where_nothing_was_kept_it_says_why(client, run):
 
 def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client, run):
     write_trace(run, 12)
-    found = client.get("/live/one/trace/12").json()
-    assert (found["update"], found["changed"], found["no_what_if"]) == (12, False, "")
-    assert [episode["pieces"] for episode in found["episodes"]] == PIECES
-    assert found["clip_fraction"] == pytest.approx(sum(step["clip_fraction"] for step in found["steps"]) / 2)
-    for episode in found["episodes"]:
+    trace = client.get("/live/one/trace/12").json()
+    assert (trace["update"], trace["changed"], trace["no_what_if"]) == (12, False, "")
+    assert [episode["pieces"] for episode in trace["episodes"]] == PIECES
+    assert trace["clip_fraction"] == pytest.approx(sum(step["clip_fraction"] for step in trace["steps"]) / 2)
+    for episode in trace["episodes"]:
         assert episode["score_paid"] == pytest.approx([0] * (len(episode["pieces"]) - 1) + [episode["score"]], abs=1e-5)
         for t, log_prob in enumerate(episode["log_probs"]):
             assert episode["probabilities"][t] == pytest.approx(math.exp(log_prob), rel=1e-5)
@@ -88,9 +86,9 @@ def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client
                 assert item["free"][t] == pytest.approx(free, abs=1e-5)
                 assert item["held"][t] == pytest.approx(held, abs=1e-5)
                 assert item["policy_losses"][t] == pytest.approx(-min(free, held), abs=1e-5)
-    first, second = found["pictures"]
+    first, second = trace["pictures"]
     assert (first["num_clipped"], second["num_clipped"], second["drawn"], second["tokens"]) == (0, CLIPPED, 10, 10)
-    assert second["share"] == found["steps"][1]["clip_fraction"] == CLIPPED / 10
+    assert second["share"] == trace["steps"][1]["clip_fraction"] == CLIPPED / 10
     assert second["starts"] == {"0": 0, "1": len(PIECES[0])}
     assert second["edges"] == pytest.approx([math.log(0.8), math.log(1.2)], abs=1e-5)
 
@@ -98,15 +96,13 @@ def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client
 def test_other_settings_are_computed_beside_what_was_recorded(client, run):
     write_trace(run, 12)
     before = client.get("/live/one/trace/12").json()
-    found = client.get("/live/one/what-if/12?kl_coef=2&clip_range=0.6").json()
-    assert found["changed"]
-    assert found["recorded"] == before["recorded"]
-    assert (found["settings"]["kl_coef"], found["recorded"]["kl_coef"]) == (2, 0.25)
-    for mine, theirs in zip(found["episodes"], before["episodes"], strict=True):
+    after = client.get("/live/one/what-if/12?kl_coef=2&clip_range=0.6").json()
+    assert after["changed"]
+    assert after["recorded"] == before["recorded"]
+    assert (after["settings"]["kl_coef"], after["recorded"]["kl_coef"]) == (2, 0.25)
+    for mine, theirs in zip(after["episodes"], before["episodes"], strict=True):
         assert mine["leash"] == pytest.approx([8 * cost for cost in theirs["leash"]], abs=1e-5)
-        assert mine["log_probs"] == theirs["log_probs"]
-        assert mine["score_paid"] == theirs["score_paid"]
-    assert [picture["num_clipped"] for picture in found["pictures"]] == [0, 0]
+    assert [picture["num_clipped"] for picture in after["pictures"]] == [0, 0]
     assert client.get("/live/one/what-if/12?kl_coef=0.25").json() == before
     wide = client.get("/live/one/what-if/12?clip_range=10").json()["pictures"]
     assert [picture["edges"] for picture in wide] == [[None, pytest.approx(math.log(11), abs=1e-5)]] * 2
@@ -126,9 +122,9 @@ def test_a_run_with_a_planted_fault_is_shown_as_it_was_and_no_other_way(client, 
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
     config = config_with(base, {"faults": ["reward-sign"], "experiments": True})
     write_trace(fake_run.write_run(tmp_path, "faulty", config), 12)
-    found = client.get("/live/faulty/what-if/12?kl_coef=2").json()
-    assert "planted mistake" in found["no_what_if"]
-    assert not found["changed"]
+    trace = client.get("/live/faulty/what-if/12?kl_coef=2").json()
+    assert "planted mistake" in trace["no_what_if"]
+    assert not trace["changed"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "nonsense", "half", "nan"])
@@ -141,3 +137,35 @@ def test_a_damaged_trace_is_one_sentence(client, run, text):
     answer = client.get("/live/one/trace/12")
     assert answer.status_code == 404
     assert "was not recorded" in answer.json()["error"]
+
+
+class Service:
+    def compare(self, source, prompt, **options):
+        for side in ("reference", "policy"):
+            yield GeneratedSample(side, 0, f" {prompt}!", 1.0, {}, 0.5, 3, True)
+
+
+@pytest.fixture
+def ask(run, tmp_path):
+    """What the page is told, as it is registered."""
+
+    def answer(run, text, seed):
+        yield from compare_page.answered(Service(), tmp_path, run, text, 1, seed)
+
+    guarded = Access().guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence})
+    return lambda *asked: list(guarded(*asked))
+
+
+def test_answers_come_one_after_the_other_and_end(ask):
+    answers = ask("one", "  The film was ", 0)
+    stages = [(answer["state"], len(answer["samples"])) for answer in answers]
+    assert stages == [("asking", 0), ("asking", 1), ("asking", 2), ("done", 2)]
+    assert answers[-1]["samples"][0]["completion"] == " The film was!"
+
+
+@pytest.mark.parametrize(("run_id", "prompt", "seed", "words"), refused("prompts"))
+def test_what_cannot_be_asked_is_one_sentence(ask, run_id, prompt, seed, words):
+    last = ask(run_id, prompt, seed)[-1]
+    assert last["state"] == "error"
+    assert words in last["message"]
+    assert last["message"].count("\n") == 0

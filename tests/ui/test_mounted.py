@@ -12,6 +12,7 @@ import httpx
 import pytest
 import uvicorn
 from fastapi import FastAPI
+from playwright.sync_api import expect
 
 from playground.errors import PlaygroundError
 from playground.runs import launcher
@@ -23,9 +24,6 @@ from tests.support import wait_until
 from tests.ui import fake_run, fake_server
 from tests.ui.conftest import free_port, open_section, visit
 from tests.ui.test_browser import SCORE, fill
-
-pytest.importorskip("playwright.sync_api")
-from playwright.sync_api import expect
 
 PATH, CLASS = "/playground", "/class"
 TOKEN = "canary-" + "t0ken" * 6

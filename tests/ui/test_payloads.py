@@ -1,67 +1,42 @@
 """The types of payloads are no claim only: the committed file is what `make payloads` writes, and the compiler of the
 scripts finds that real payloads are of these types, with no field left out and none beside."""
 
-from __future__ import annotations
-
 import json
+import re
 import subprocess
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import pytest
-from starlette.applications import Starlette
-from starlette.testclient import TestClient
 
 from bench import payloads
 from playground.lessons.loading import Lessons
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.model_service import ModelService
 from playground.setup import catalog
-from playground.ui import page, routes
+from playground.ui import page
 from playground.ui.auth.access import Access
 from playground.ui.feed import feed
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import encode
 from playground.ui.payloads.server import ServerAnswersData
-from playground.ui.rewards import self_test_part, workbench_part
+from playground.ui.rewards import workbench_part
 from playground.ui.runs import sweeps_part
 from playground.ui.train import filling, form, form_parts, lesson_part, run_actions
 from tests import reward_tools
 from tests.lessons import FILES
+from tests.service_here import ServiceHere
 from tests.support import PROJECT, small_config
 from tests.ui import fake_run, fake_trace
-from tests.ui.test_weighing_part import FOUND, REWARDS
+from tests.ui.asking import client_of
+from tests.ui.test_workbench import MEASURED, REWARDS
 
 COMPILER = [PROJECT / ".venv" / "bin" / "node", PROJECT / "node_modules" / "typescript" / "bin" / "tsc"]
 OPTIONS = {"strict": True, "exactOptionalPropertyTypes": True, "noEmit": True, "types": [], "lib": ["ES2023", "DOM"]}
 
-
-def mistakes(found: list[tuple[str, Any]], folder: Path) -> str:
-    """What the compiler says of payloads."""
-    lines = [f"const p{number}: Wire.{name} = {_written(payload)};" for number, (name, payload) in enumerate(found)]
-    (folder / "payloads.ts").write_text("\n".join([*lines, "export {};"]), encoding="utf-8")
-    config = {"compilerOptions": OPTIONS, "files": ["payloads.ts", str(payloads.FILE)]}
-    (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
-    return subprocess.run([*COMPILER, "-p", folder], capture_output=True, text=True).stdout[:4000]
-
-
-def _written(payload: Any) -> str:
-    """As the page gets it, on one line: it cannot be code."""
-    return json.dumps(payload, allow_nan=False)
-
-
-def test_the_file_is_what_is_made_of_the_types_in_python() -> None:
-    assert payloads.FILE.read_text(encoding="utf-8") == payloads.typescript(), "run `make payloads`"
-
-
-def test_a_payload_of_another_type_is_found(tmp_path: Path) -> None:
-    right = {"id": 1, "text": "The film was"}
-    assert mistakes([("Prompt", right)], tmp_path) == ""
-    wrong = ({"id": 1}, {**right, "more": 1}, {**right, "id": "1"}, {**right, "text": None})
-    assert mistakes([("Prompt", payload) for payload in wrong], tmp_path).count("error TS") == len(wrong)
+Payloads = Iterator[tuple[str, Any]]  # each with the name of its type
 
 
 @pytest.fixture(scope="module")
@@ -76,77 +51,47 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_what_the_routes_answer_is_of_its_type(outputs: Path, tmp_path: Path) -> None:
-    hub = feed.Hub(outputs, lessons=Lessons(shipped=FILES))
-    with TestClient(Starlette(routes=routes.routes(hub))) as client:
-        found = [(name, client.get(f"/live/{path}").json()) for name, path in routed()]
-        client.portal.call(hub.close)
-    assert mistakes(found, tmp_path) == ""
+def of_routes(outputs: Path) -> Payloads:
+    """What the routes answer."""
+    with client_of(feed.Hub(outputs, lessons=Lessons(shipped=FILES))) as client:
+        for line in Path(__file__).with_name("routes.txt").read_text(encoding="utf-8").splitlines():
+            name, path = line.split()
+            yield name, client.get(f"/live/{path}").json()
 
 
-def routed() -> Iterator[tuple[str, str]]:
-    yield "Access", "_access"
-    yield "Home", "_home"
-    yield "History", "_runs"
-    yield "Sweep", "_sweeps/leash"
-    yield "RewardModels", "_rewards"
-    yield "RewardTraining", "_rewards/kind"
-    yield "Overlay", "_overlay?runs=one,judged,_recorded,_recorded-best-of-n,nobody"
-    yield "Compare", "one/compare?with=_recorded"
-    yield "Lessons", "_lessons"
-    yield "Reveal", "_recorded-no-leash/lesson/leash/0"
-    yield "Reveal", "_recorded/lesson/leash/1?first=_recorded-no-leash"
-    yield "Reveal", "one/lesson/leash/2?first=_recorded-no-leash"
-    yield "Mysteries", "_mysteries"
-    yield "MysteryAnswer", "_recorded-mystery-01/mystery"
-    yield "Trace", "one/trace/12"
-    yield "Trace", "_recorded/trace/1"
-    yield "Error", "nobody/poll"
-    for run in ("one", "judged", "ended", "_recorded", "_recorded-yes-man", "_recorded-from-pairs"):
-        yield "Poll", f"{run}/poll"
-        yield "Compare", f"{run}/compare"
-        yield "Outcome", f"{run}/outcome"
-        yield "ResumeOffer", f"{run}/resume"
-        yield "Frontier", f"{run}/frontier"
-        yield "Tokens", f"{run}/tokens/0"
-        yield "Moment", f"{run}/moment/0"
-    yield "Rollout", "one/rollout/last"
-
-
-def test_what_the_live_feed_adds_is_of_its_type(tmp_path: Path) -> None:
-    """A run as it grows: its records come in three parts."""
-    whole = fake_run.write_run(tmp_path, "whole", catalog.preset("kinder-reviews"))
-    run = RunDirectory.create(tmp_path, whole.config(), "growing")
-    found: list[tuple[str, Any]] = []
+def of_feed(outputs: Path) -> Payloads:
+    """What the live feed adds to a run as it grows: its records come in three parts."""
+    whole = RunDirectory(outputs / "one")
+    run = RunDirectory.create(outputs / "growing", whole.config(), "growing")
     reader = RunFeed(run)
     for part in range(3):
-        for path in (whole.metrics_path, whole.samples_path, whole.events_path, whole.evaluations_path):
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+        for path in (whole.metrics_path, whole.samples_path, whole.events_path):
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
             third = len(lines) // 3
             with (run.path / path.name).open("a", encoding="utf-8") as file:
                 file.writelines(lines[part * third : (part + 1) * third])
         run.write_label(f"part {part}", "")
-        found += [("Delta", reader.poll()), ("Status", reader.status_now()), ("Snapshot", reader.snapshot())]
-    assert {"metrics", "moments", "events", "status", "run"} <= set(found[0][1])
-    assert mistakes(_sent(found), tmp_path) == ""
+        delta = reader.poll()
+        assert delta
+        assert part or {"metrics", "moments", "events", "status", "run"} <= set(delta)
+        yield "Delta", delta
+        yield "Status", reader.status_now()
+        yield "Snapshot", reader.snapshot()
 
 
-def _sent(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """As the browser gets it."""
-    return [(name, json.loads(encode(payload))) for name, payload in found]
-
-
-def test_what_the_parts_of_the_page_begin_with_is_of_its_type(tmp_path: Path) -> None:
-    demo = page.build(tmp_path)
+def of_parts(outputs: Path) -> Payloads:
+    """What the parts of the page begin with."""
+    demo = page.build(outputs)
     parts = [block for block in demo.blocks.values() if isinstance(block, gr.HTML) and "module" in block.props]
     called = {function.__name__ for part in parts for function in part.server_fns}
-    found: list[tuple[str, Any]] = [("Lists", form_parts.lists(Access()))]
+    assert called == set(typing.get_type_hints(ServerAnswersData)), "payloads/server.py has all server functions"
+    modules = {part.props["module"] for part in parts}
+    assert modules >= BEGINS.keys()
+    yield "Lists", form_parts.lists(Access())
     for part in parts:
         props = {**part.props, "value": part.value}
-        found += [(name, props[prop]) for prop, name in BEGINS.get(props["module"], {}).items()]
-    assert {name for begins in BEGINS.values() for name in begins.values()} == {name for name, _ in found[1:]}
-    assert called == set(typing.get_type_hints(ServerAnswersData)), "payloads/server.py has all server functions"
-    assert mistakes(_sent(found), tmp_path) == ""
+        for prop, name in BEGINS.get(props["module"], {}).items():
+            yield name, props[prop]
 
 
 BEGINS = {  # module -> prop -> the type of its value
@@ -164,77 +109,107 @@ BEGINS = {  # module -> prop -> the type of its value
 }
 
 
-def test_what_the_form_is_told_is_of_its_type(outputs: Path, tmp_path: Path) -> None:
+def of_form(outputs: Path) -> Payloads:
+    """What the form is told."""
     base = catalog.preset("yes-man")
     changed = base.model_copy(update={"seed": 3, "method": "rloo"})
     now = form.Form("yes-man", {}, form.values_of(changed))
-    filled = filling.filled_from("run:one", outputs)
-    found: list[tuple[str, Any]] = []
     wrong = now._replace(values={**now.values, "seed": -1})
+    filled = filling.filled_from("run:one", outputs)
     for update in (filled, filling.checked(now, outputs), filling.checked(wrong, outputs)):
-        found += [("Notes", update.notes)] + ([("Story", update.story)] if update.story else [])
+        yield "Notes", update.notes
+        if update.story:
+            yield "Story", update.story
     mine = {"kind": "length", "weight": 1.0}
     behaviours = [{"name": "says-sorry", "words": "says sorry", "aim": "less", "above": 0, "measure": mine}]
-    own = small_config(behaviours=behaviours, rewards=[{"kind": "keyword", "words": ["sorry"]}])
-    values = form.values_of(own)
-    found += [("Behaviour[]", values["behaviours"]), ("Reward[]", values["rewards"])]
+    values = form.values_of(small_config(behaviours=behaviours, rewards=[{"kind": "keyword", "words": ["sorry"]}]))
+    yield "Behaviour[]", values["behaviours"]
+    yield "Reward[]", values["rewards"]
     smaller = base.model_copy(update={"model": base.model.model_copy(update={"source": "pocket-1m"})})
-    found += [("Needs", form_parts.needs(smaller, base, outputs)), ("Needs", form_parts.needs(base, base, outputs))]
-    found.append(("NoNeeds", form_parts.needs(small_config(device="cuda:77"), base, outputs)))
-    assert mistakes(_sent(found), tmp_path) == ""
+    yield "Needs", form_parts.needs(smaller, base, outputs)
+    yield "Needs", form_parts.needs(base, base, outputs)
+    yield "NoNeeds", form_parts.needs(small_config(device="cuda:77"), base, outputs)
 
 
-def test_what_server_functions_answer_is_of_its_type(outputs: Path, tmp_path: Path) -> None:
+def of_functions(outputs: Path) -> Payloads:
+    """What server functions answer."""
     ask = {function.__name__: function for function in run_actions.guarded_functions(outputs, Access())}
+    ask |= {function.__name__: function for function in sweeps_part.guarded_functions(outputs, Access())}
     (start,) = lesson_part.guarded_functions(outputs, Access(), Lessons(shipped=FILES))
     sweep = {"preset": "kinder-reviews", "vary": [{"field": "kl.coef", "values": "0.1, 0.5"}], "seeds": 2}
-    functions = {function.__name__: function for function in sweeps_part.guarded_functions(outputs, Access())}
-    found: list[tuple[str, Any]] = [
-        ("ForkPoints", ask["fork_points"]("one")),
-        ("Done", ask["name_run"]({"run": "one", "name": "First", "note": ""})),
-        ("EditsAnswer", ask["change_settings"]({"run": "one", "changes": {"kl.coef": "much"}})),
-        ("Started", ask["fork_run"]({"run": "one", "at": 0, "changes": {"kl.coef": "much"}})),
-        ("Started", start({"lesson": "leash", "index": 2, "values": {"kl.coef": "much"}})),
-        ("SweepAnswer", functions["plan_sweep"](sweep)),
-        ("SweepAnswer", functions["plan_sweep"]({**sweep, "seeds": 0})),
-        ("Weighed", workbench_part.weigh_rewards({"found": FOUND, "rewards": REWARDS})),
-        ("Weighed", workbench_part.weigh_rewards(None)),
-    ]
-    assert mistakes(_sent(found), tmp_path) == ""
+    yield "ForkPoints", ask["fork_points"]("one")
+    yield "Done", ask["name_run"]({"run": "one", "name": "First", "note": ""})
+    yield "EditsAnswer", ask["change_settings"]({"run": "one", "changes": {"kl.coef": "much"}})
+    yield "Started", ask["fork_run"]({"run": "one", "at": 0, "changes": {"kl.coef": "much"}})
+    yield "Started", start({"lesson": "leash", "index": 2, "values": {"kl.coef": "much"}})
+    yield "SweepAnswer", ask["plan_sweep"](sweep)
+    yield "SweepAnswer", ask["plan_sweep"]({**sweep, "seeds": 0})
+    yield "Weighed", workbench_part.weigh_rewards({"found": MEASURED, "rewards": REWARDS})
+    yield "Weighed", workbench_part.weigh_rewards(None)
 
 
-@pytest.mark.usefixtures("service_here")
-def test_what_the_model_service_has_found_is_of_its_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check before a start, and the workbench."""
-    monkeypatch.setattr(workbench_part, "SAMPLES", 8)
-    asked = {"model": {"source": "pocket-1m"}, "sampling": {"max_new_tokens": 4}}
-    config = small_config(**asked, rewards=[{"kind": "length"}], judges=[{"kind": "grammar"}])
-    service = ModelService()
-    found: list[tuple[str, Any]] = []
-    for part in ("model", "prompts", "answers"):
-        *_, before, last = form_parts.checked_part(part, lambda: config, tmp_path, service)
-        found += [("CheckedPart", before), ("CheckedPart", last), (FOUND_OF[part], last["found"])]
-    values = form.values_of(config)
+def of_service(outputs: Path) -> Payloads:
+    """What the model service has found: for the check before a start, and for the workbench."""
+    config = small_config(**SMALL, rewards=[{"kind": "length"}], judges=[{"kind": "grammar"}])
+    service = ServiceHere()
+    for part, name in {"model": "AboutModel", "prompts": "PromptsRead", "answers": "TriedAnswers"}.items():
+        *_, before, last = form_parts.checked_part(part, lambda: config, outputs, service)
+        yield "CheckedPart", before
+        yield "CheckedPart", last
+        yield name, last["found"]
     rewards = [{"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}]
-    scored = workbench_part.scored(service, tmp_path, rewards, "The plot was", ("dull", ""), values)
-    found += [("Bench", one) for one in scored]
+    asked = (rewards, "The plot was", ("dull", ""), form.values_of(config))
+    bench: dict[str, Any] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workbench_part, "SAMPLES", 8)
+        for bench in workbench_part.scored(service, outputs, *asked):
+            yield "Bench", bench
+    assert bench["state"] == "done"
     service.close()
-    assert [payload["state"] for name, payload in found if name == "Bench"][-1] == "done"
-    assert mistakes(_sent(found), tmp_path) == ""
 
 
-@pytest.mark.nightly
-@pytest.mark.usefixtures("service_here")
-def test_what_the_self_test_of_a_reward_model_has_found_is_of_its_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("playground.training.service.questions.TESTED_SAMPLES", 8)
-    service, values = ModelService(), form.values_of(small_config(model={"source": "pocket-1m"}))
-    spec = {"source": "pocket-agreeable", "template": "auto", "quantization": "none", "label": ""}
-    found = [("RewardCheck", one) for one in self_test_part.checked(service, tmp_path, spec, None, values)]
-    service.close()
-    assert found[-1][1]["state"] == "done"
-    assert mistakes(_sent(found), tmp_path) == ""
+SMALL = {"model": {"source": "pocket-1m"}, "sampling": {"max_new_tokens": 4}}
 
 
-FOUND_OF = {"model": "AboutModel", "prompts": "PromptsRead", "answers": "TriedAnswers"}
+PROMPT = {"id": 1, "text": "The film was"}
+WRONG = [{"id": 1}, {**PROMPT, "more": 1}, {**PROMPT, "id": "1"}, {**PROMPT, "text": None}]
+SOURCES = (of_routes, of_feed, of_parts, of_form, of_functions, of_service)
+
+
+def compiled(written: Mapping[str, Iterable[tuple[str, Any]]], folder: Path) -> str:
+    """What the compiler says of payloads, of which each source has a file of its own."""
+    for source, named in written.items():
+        lines = [
+            f"const p{number}: Wire.{name} = {encode(payload).decode()};"
+            for number, (name, payload) in enumerate(named)
+        ]
+        (folder / f"{source}.ts").write_text("\n".join([*lines, "export {};"]), encoding="utf-8")
+    config = {"compilerOptions": OPTIONS, "files": [*(f"{source}.ts" for source in written), str(payloads.FILE)]}
+    (folder / "tsconfig.json").write_text(json.dumps(config), encoding="utf-8")
+    return subprocess.run([*COMPILER, "-p", "."], cwd=folder, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def mistakes(outputs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What it says of all payloads, asked once."""
+    written = {source.__name__: source(outputs) for source in SOURCES}
+    written |= {"right": iter([("Prompt", PROMPT)]), "wrong": (("Prompt", payload) for payload in WRONG)}
+    return compiled(written, tmp_path_factory.mktemp("compiled"))
+
+
+def mistakes_in(source: str, mistakes: str) -> list[str]:
+    return re.findall(rf"^{source}\.ts\(.*", mistakes, re.MULTILINE)
+
+
+def test_the_file_is_what_is_made_of_the_types_in_python() -> None:
+    assert payloads.FILE.read_text(encoding="utf-8") == payloads.typescript(), "run `make payloads`"
+
+
+def test_a_payload_of_another_type_is_noticed(mistakes: str) -> None:
+    assert mistakes_in("right", mistakes) == []
+    assert len(mistakes_in("wrong", mistakes)) == len(WRONG)
+
+
+@pytest.mark.parametrize("source", [source.__name__ for source in SOURCES])
+def test_real_payloads_are_of_their_types(source: str, mistakes: str) -> None:
+    assert mistakes_in(source, mistakes) == []

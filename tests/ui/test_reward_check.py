@@ -1,7 +1,5 @@
 """The panel of the reward self-test: what it asks the service, what it says when it cannot, and what it draws."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,11 +1,10 @@
 """The panel that trains reward models: what it reads, what it may be asked for, and once in a browser."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from playground.runs import reward_models
 from playground.ui.auth.access import Access
@@ -82,7 +81,6 @@ def test_an_upload_is_checked_and_kept(tmp_path, outputs):
 
 
 def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
-    expect = pytest.importorskip("playwright.sync_api").expect
     page = make_page()
     page.goto(site.url + "?tab=rewards&part=train")
     report = page.locator(".reward-report")

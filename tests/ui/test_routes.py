@@ -1,4 +1,4 @@
-"""Our own HTTP routes: several runs in one answer, and the table for a spreadsheet."""
+"""Our own HTTP routes: several runs in one answer, what a run can be downloaded as, and the page's own files."""
 
 import asyncio
 import json
@@ -7,11 +7,10 @@ import shutil
 import threading
 
 import pytest
-from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.testclient import TestClient
 
 from playground.cli import run_commands
+from playground.config import yaml_io
 from playground.exports.report import Report
 from playground.pocket import judges
 from playground.runs.folder import rollouts
@@ -22,15 +21,16 @@ from playground.ui.auth.access import Access
 from playground.ui.classroom import class_routes
 from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
-from tests.support import run_async
+from tests.support import config_with, run_async
 from tests.ui import fake_run
+from tests.ui.asking import client_of
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def written(recorded, tmp_path_factory):
     """An outputs folder with two finished runs that differ in beta and seed."""
     folder, first = tmp_path_factory.mktemp("written"), catalog.preset("kinder-reviews")
-    fake_run.write_run(folder, "one", first)
+    shutil.copytree(recorded / "kinder-reviews", folder / "one")
     second = first.model_copy(update={"seed": 7, "kl": first.kl.model_copy(update={"coef": 0.0})})
     fake_run.write_run(folder, "two", second)
     return folder
@@ -39,31 +39,25 @@ def written(tmp_path_factory):
 @pytest.fixture
 def client(written, tmp_path):
     shutil.copytree(written, tmp_path, dirs_exist_ok=True)
-    hub = feed.Hub(tmp_path)
-    with TestClient(Starlette(routes=routes.routes(hub))) as made:
-        yield made
-        made.portal.call(hub.close)
+    with client_of(feed.Hub(tmp_path)) as client:
+        yield client
 
 
 def test_an_overlay_brings_the_curves_of_all_runs_the_settings_that_differ_and_what_each_gained(client, tmp_path):
     data = client.get("/live/_overlay?runs=two,one").json()
-    found = [(run["id"], run["seed"], run["engine"], run["state"], run["method"]) for run in data["runs"]]
-    assert found == [("two", 7, "playground", "finished", "PPO"), ("one", 0, "playground", "finished", "PPO")]
+    heads = [(run["id"], run["seed"], run["engine"], run["state"], run["method"]) for run in data["runs"]]
+    assert heads == [("two", 7, "playground", "finished", "PPO"), ("one", 0, "playground", "finished", "PPO")]
     settings = {row["label"]: row["values"] for row in data["settings"]}
     assert settings == {"Seed": ["7", "0"], form.LABELS["kl.coef"]: ["0", "0.25"]}
-    assert data["problems"] == []
-    assert data["scores_differ"] == ""
+    assert (data["problems"], data["scores_differ"]) == ([], "")
     assert data["reached"] == pytest.approx(min(max(run["looks"]["kl"]) for run in data["runs"]), rel=1e-4)
     for run in data["runs"]:
-        assert set(run["metrics"]) == set(compare_serializer.COLUMNS)
         assert len(run["metrics"]["update"]) == 40
-        scores = run["looks"]["score"]
-        assert len(scores) == len(run["looks"]["kl"]) == len(run["looks"]["update"]) > 2
-        assert run["looks"]["kl"][0] == 0
-        assert run["there"]["kl"] == data["reached"]
+        scores, kls = run["looks"]["score"], run["looks"]["kl"]
+        assert len(scores) == len(kls) == len(run["looks"]["update"]) > 2
+        assert (kls[0], run["there"]["kl"]) == (0, data["reached"])
         assert run["there"]["gain"] <= max(scores) - scores[0] + 1e-3
-        assert run["bill"]["texts"] == 40 * 48
-        assert run["bill"]["answers"] == 1
+        assert (run["bill"]["texts"], run["bill"]["answers"]) == (40 * 48, 1)
     fake_run.write_run(tmp_path, "other", catalog.preset("chatterbox").model_copy(update={"engine": "trl"}))
     data = client.get("/live/_overlay?runs=two,other").json()
     assert data["scores_differ"]
@@ -79,22 +73,21 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     assert abs(run.metrics()[-1].kl_to_reference - kl) > 0.05, "else it might be the training batch"
     (row,) = (row for row in client.get("/live/_runs").json()["runs"] if row["id"] == "one")
     (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
-    (listed,) = (item for item in said_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
-    (shown,) = said_by_cli(capsys, "show", tmp_path / "one")
-    for found in (row["headline"], laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
-        assert (found["gain"], found["kl"]) == pytest.approx((gain, kl))
-        assert found["low"] < gain < found["high"]
+    (listed,) = (item for item in printed_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
+    shown = printed_by_cli(capsys, "show", tmp_path / "one")
+    for headline in (row["headline"], laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
+        assert (headline["gain"], headline["kl"]) == pytest.approx((gain, kl))
+        assert headline["low"] < gain < headline["high"]
     sentence = shown["sentence"]
-    assert f"{gain:+.2f} sd" in sentence
-    assert f"{kl:.1f} nats" in sentence
+    assert all(words in sentence for words in (f"{gain:+.2f} sd", f"{kl:.1f} nats"))
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] in sentence
     assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
-    counts = [sum(map(marked, items)) for items in (before, after)]
+    counts = [sum(map(is_kind, items)) for items in (before, after)]
     assert counts[1] > counts[0]
     assert sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")
-    for found in (row["behaviours"], listed["behaviours"], shown["behaviours"]):
-        first = found[0]
+    for behaviours in (row["behaviours"], listed["behaviours"], shown["behaviours"]):
+        first = behaviours[0]
         assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", *counts)
         assert (first["before"]["of"], first["after"]["of"], first["change"]) == (64, 64, 1)
     looks = laid["behaviours"][0]["looks"]
@@ -103,37 +96,30 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     assert looks["low"][-1] < looks["share"][-1] < looks["high"][-1]
 
 
-def marked(item):
+def is_kind(item):
     """Whether the world's own sentiment is more good than bad."""
     return (judges.sentiment(item.prompt, item.completion) or 0) > 0
 
 
-def said_by_cli(capsys, command, path):
+def printed_by_cli(capsys, command, path):
     if command == "runs":
         run_commands.runs(path, True)
     else:
         run_commands.show(str(path), path, True)
-    found = json.loads(capsys.readouterr().out)
-    return found if isinstance(found, list) else [found]
+    return json.loads(capsys.readouterr().out)
 
 
 def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_runs(client):
-    known = client.get("/live/_home").json()["recorded"]
-    assert known["kinder-reviews"] == "_recorded"
-    assert known["yes-man"] == "_recorded-yes-man"
-    assert len(known) >= 22
-    assert known.keys() == {folder.name for folder in catalog.RECORDED.iterdir()} >= {*catalog.names_with_model()}
+    recorded = client.get("/live/_home").json()["recorded"]
+    assert recorded["yes-man"] == "_recorded-yes-man"
+    assert recorded.keys() == {folder.name for folder in catalog.RECORDED.iterdir()} >= {*catalog.names_with_model()}
     snapshot = client.get("/live/_recorded-yes-man/poll").json()["snapshot"]
-    assert snapshot["run"]["id"] == "_recorded-yes-man"
-    assert snapshot["run"]["recorded"]
-    assert snapshot["run"]["preset"] == "yes-man"
+    run = snapshot["run"]
+    assert (run["id"], run["recorded"], run["preset"]) == ("_recorded-yes-man", True, "yes-man")
     assert len(snapshot["metrics"]["update"]) == 35
     compared = client.get("/live/_recorded-yes-man/compare").json()
-    assert compared["run"]["recorded"]
-    assert compared["outcome"]
-    assert compared["knows"]
+    assert all((compared["run"]["recorded"], compared["outcome"], compared["knows"]))
     assert client.get("/live/_recorded-yes-man/metrics.csv").text.count("\n") == 36
-    assert client.get("/live/_recorded-yes-man/outcome").json()["compute"]["parameters"] == 2_016_960
     assert "name: yes-man" in client.get("/live/_recorded-yes-man/export/yaml").text
     data = client.get("/live/_overlay?runs=_recorded,_recorded-no-leash,one").json()
     assert [run["title"] for run in data["runs"]] == ["Kinder reviews", "No leash", "Kinder reviews"]
@@ -143,55 +129,64 @@ def test_recordings_are_read_compared_exported_and_laid_over_each_other_like_run
         assert client.get(f"/live/{name}/poll").status_code == 404
 
 
+SMALL = {"seed": 7, "ppo__num_updates": 4, "evaluation__num_prompts": 4}
+
+
+def test_a_run_is_exported_as_yaml_as_a_script_for_trl_as_a_report_and_as_a_replay(tmp_path):
+    config = config_with(catalog.preset("kinder-reviews").model_dump(mode="json"), SMALL)
+    fake_run.write_run(tmp_path, "mine", config)
+    files = {"html": "mine.html", "yaml": "mine.yaml", "trl": "mine.py", "replay": "mine-replay.html"}
+    with client_of(feed.Hub(tmp_path)) as client:
+        answers = {kind: client.get(f"/live/mine/export/{kind}") for kind in run_files.EXPORTS}
+        for missing in ("mine/export/pickle", "nobody/export/yaml", "nobody/export/replay", "nobody/samples.csv"):
+            assert client.get(f"/live/{missing}").status_code == 404
+    names = {kind: answer.headers["content-disposition"] for kind, answer in answers.items()}
+    assert names == {kind: f'attachment; filename="{file}"' for kind, file in files.items()}
+    assert yaml_io.from_dict(yaml_io.parse_yaml(answers["yaml"].text)) == config
+    compile(answers["trl"].text, "mine.py", "exec")
+    assert "PPOTrainer" in answers["trl"].text
+    assert "Scale(mean=-0.5, sd=1.9" in answers["trl"].text
+    for kind in ("html", "replay"):
+        assert answers[kind].text.startswith("<!doctype html>")
+    assert "Kinder reviews, replay</title>" in answers["replay"].text
+
+
 def test_a_point_of_a_curve_opens_the_texts_of_its_update_and_names_its_neighbours(client, tmp_path):
     run = RunDirectory(tmp_path / "one")
-    assert client.get("/live/one/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
-    found = client.get("/live/one/rollout/7").json()
-    (line,) = (one for one in run.rollouts() if one.update == 7)
-    assert found["histogram"]["counts"] == line.histogram.counts
-    assert sum(line.histogram.counts) == 48
-    assert [text["completion"] for text in found["texts"]] == [text.completion for text in line.texts]
-    assert set(found["texts"][0]) == {"prompt", "completion", "score", "kl", "chosen", "bin"}
-    assert len(line.texts) == 16
-    assert (found["update"], found["previous"], found["next"]) == (7, 6, 8)
-    assert found["mean"] == pytest.approx(run.metrics()[6].score_mean, abs=1e-4)
-    last, first = (client.get(f"/live/one/rollout/{which}").json() for which in ("last", "1"))
-    assert (last["update"], last["previous"], last["next"]) == (40, 39, None)
-    assert (first["previous"], first["next"]) == (None, 2)
+    shown = {which: client.get(f"/live/one/rollout/{which}").json() for which in ("1", "7", "last")}
+    neighbours = {which: (text["previous"], text["update"], text["next"]) for which, text in shown.items()}
+    assert neighbours == {"1": (None, 1, 2), "7": (6, 7, 8), "last": (39, 40, None)}
+    (line,) = (record for record in run.rollouts() if record.update == 7)
+    assert shown["7"]["histogram"]["counts"] == line.histogram.counts
+    assert [text["completion"] for text in shown["7"]["texts"]] == [text.completion for text in line.texts]
+    assert shown["7"]["mean"] == pytest.approx(run.metrics()[6].score_mean, abs=1e-4)
     missing = client.get("/live/one/rollout/41")
     assert missing.status_code == 404
     assert missing.json() == {"error": "No texts were kept of update 41; there are some of updates 1 to 40."}
-    (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
-    assert laid["keeps_rollouts"] is True
 
 
 def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):
     RunDirectory(tmp_path / "two").rollouts_path.unlink()
-    assert client.get("/live/two/poll").json()["snapshot"]["run"]["keeps_rollouts"] is False
     config = catalog.preset("kinder-reviews")
     off = config.model_copy(update={"evaluation": config.evaluation.model_copy(update={"rollout_texts": 0})})
     fake_run.write_run(tmp_path, "off", off)
     RunDirectory.create(tmp_path, config, "new")
     RunDirectory.create(tmp_path, off, "new-off")
-    said = {name: client.get(f"/live/{name}/rollout/last") for name in ("two", "off", "new", "new-off", "nobody")}
-    assert {answer.status_code for answer in said.values()} == {404}
-    assert said["two"].json()["error"] == client.get("/live/two/rollout/3").json()["error"] == rollouts.BEFORE
-    assert [said[name].json()["error"] for name in ("off", "new", "new-off")] == [
-        "This run keeps no texts of its updates: that is switched off by evaluation.rollout_texts.",
-        "No update has been made yet.",
-        rollouts.OFF,
-    ]
-    polled = {name: client.get(f"/live/{name}/poll").json() for name in ("two", "off", "new", "new-off")}
-    keeps = {name: found["snapshot"]["run"]["keeps_rollouts"] for name, found in polled.items()}
-    assert keeps == {"two": False, "off": False, "new": True, "new-off": False}
+    why = {"two": rollouts.BEFORE, "off": rollouts.OFF, "new": "No update has been made yet.", "new-off": rollouts.OFF}
+    for name, sentence in why.items():
+        answer = client.get(f"/live/{name}/rollout/last")
+        assert (answer.status_code, answer.json()["error"]) == (404, sentence)
+        run = client.get(f"/live/{name}/poll").json()["snapshot"]["run"]
+        assert run["keeps_rollouts"] is (name == "new")
+    assert client.get("/live/one/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
 
 
 @pytest.mark.parametrize(("mode", "shown"), [("local", None), ("classroom", "one"), ("space", None)])
-def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_no_failed_one(tmp_path, mode, shown):
-    fake_run.write_run(tmp_path, "one", age_seconds=60)
+def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains(recorded, tmp_path, mode, shown):
+    shutil.copytree(recorded / "kinder-reviews", tmp_path / "one")
     fake_run.write_run(tmp_path, "failed", fail_at=3)
-    found = home.home_data(feed.Hub(tmp_path), mode)
-    assert (found["living"], found["newest"], found["shown"]) == (None, "failed", shown)
+    header = home.home_data(feed.Hub(tmp_path), mode)
+    assert (header["living"], header["newest"], header["shown"]) == (None, "failed", shown)
 
 
 @pytest.mark.parametrize(
@@ -204,29 +199,25 @@ def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains_and_
         (",".join(["one", "two", *"abcde"]), ["one", "two"], "At most 6 runs"),
     ],
 )
-def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_shown(asked, shown, words, client):
+def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_laid_over_each_other(asked, shown, words, client):
     data = client.get("/live/_overlay", params={"runs": asked}).json()
     assert [run["id"] for run in data["runs"]] == shown
     assert words in " ".join(data["problems"])
 
 
 def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(client, tmp_path):
-    run = RunDirectory(tmp_path / "one")
-    writer_file = run.evaluations_path
-    writer_file.write_text(
+    RunDirectory(tmp_path / "one").evaluations_path.write_text(
         '{"update": 0, "stage": "before", "perplexity_text": 4.0}\n'
         '{"update": 40, "stage": "after", "perplexity_text": 6.0}\n'
     )
     data = client.get("/live/one/outcome").json()
     assert any("4 \u2192 6: it is forgetting" in sentence for sentence in data["sentences"])
-    assert data["compute"]["phases"][0]["name"].startswith("writing texts")
     assert data["compute"]["sentence"].endswith("GB.")
-    assert data["adapter"] is False
-    assert data["weights"] is True, "it has a checkpoint"
+    assert (data["adapter"], data["weights"]) == (False, True), "it has a checkpoint"
     assert data["knee"] is None or data["knee"]["sentence"] in data["sentences"]
     empty = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "empty")
-    found = client.get(f"/live/{empty.id}/outcome").json()
-    assert found == {"knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
+    nothing = {"knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
+    assert client.get(f"/live/{empty.id}/outcome").json() == nothing
 
 
 MANY = 60  # requests; asyncio's own threads are fewer
@@ -234,7 +225,7 @@ MANY = 60  # requests; asyncio's own threads are fewer
 
 def asked_often(hub, path, **path_params):
     """A route's handler, asked by many at once; what can be awaited."""
-    (handler,) = [one.endpoint for one in routes.routes(hub) if one.path == path]
+    (handler,) = [route.endpoint for route in routes.routes(hub) if route.path == path]
     scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "path": path, "server": ("here", 80)}
     return [asyncio.ensure_future(handler(Request({**scope, "path_params": path_params}))) for _ in range(MANY)]
 
@@ -249,21 +240,20 @@ def asked_often(hub, path, **path_params):
         ("_runs", routes.history_data, "history_data"),
     ],
 )
-def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, where, reading, tmp_path, monkeypatch):
-    fake_run.write_run(tmp_path, "one")
+def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, where, reading, written, monkeypatch):
     go_on = threading.Event()
 
     def waits(*_, **__):
-        go_on.wait(60)
+        go_on.wait(600)
         raise routes.RunNotFound("Enough.")
 
     monkeypatch.setattr(where, reading, waits)
 
     async def crowd():
-        hub = feed.Hub(tmp_path)
+        hub = feed.Hub(written)
         asked = asked_often(hub, f"/live/{path}", run_id="one", kind="yaml")
         try:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 channel = await hub.channel("one")
                 assert await asyncio.to_thread(channel.feed.snapshot)
         finally:
@@ -285,6 +275,15 @@ def test_those_who_ask_for_the_header_at_the_same_moment_share_one_answer(tmp_pa
 
     assert {answer.body for answer in run_async(crowd())} == {b"{}"}
     assert looks == [1]
+
+
+@pytest.mark.parametrize("address", ["moment/", "rollout/", "trace/", "tokens/"])
+def test_a_number_of_thousands_of_digits_in_an_address_is_not_found(client, address):
+    for digits in (13, 5000):
+        answer = client.get(f"/live/one/{address}{'9' * digits}")
+        assert answer.status_code == 404
+        assert len(answer.text) < 200
+    assert client.get(f"/live/one/{address}{'9' * 12}").status_code in (200, 404)
 
 
 def test_scripts_are_kept_for_ever_under_an_address_that_changes_with_them(client, tmp_path, monkeypatch):
@@ -315,23 +314,14 @@ def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_the
     ahead = page.ahead(page.build(tmp_path), Access())
     scripts = {path.relative_to(own_files.STATIC).as_posix() for path in own_files.STATIC.rglob("*.js")}
     names = {name for name in scripts if not name.startswith("standalone/")}  # those are for pages without a server
-    found = {name for name in names if f'href="{own_files.address(name)}"' in ahead}
+    needed = {name for name in names if f'href="{own_files.address(name)}"' in ahead}
     for name in names:  # and what one loads by itself, when a folded part is opened
         for other in re.findall(r'\bimport\("(\.[^"]+)"\)', (own_files.STATIC / name).read_text()):
             inside = (own_files.STATIC / name).parent / other
-            found |= own_files.needed_by(inside.resolve().relative_to(own_files.STATIC.resolve()).as_posix())
+            needed |= own_files.needed_by(inside.resolve().relative_to(own_files.STATIC.resolve()).as_posix())
     for shown, _, _ in class_routes.PAGES.values():
-        found |= own_files.needed_by(f"classroom/{shown}.js")
-    assert found == names, "a script that no part of the page needs"
+        needed |= own_files.needed_by(f"classroom/{shown}.js")
+    assert needed == names, "a script that no part of the page needs"
     for name in (*names, own_files.SHEET):
         assert client.get(f"/{own_files.address(name)}").status_code == 200
     assert client.get(re.search(r'data-bokeh href="([^"]+)"', ahead)[1]).status_code == 200
-
-
-@pytest.mark.parametrize("address", ["moment/", "rollout/", "trace/", "tokens/"])
-def test_a_number_of_an_address_that_is_none_of_this_world_is_not_found(client, address):
-    for digits in (13, 5000):
-        answer = client.get(f"/live/one/{address}{'9' * digits}")
-        assert answer.status_code == 404
-        assert len(answer.text) < 200
-    assert client.get(f"/live/one/{address}{'9' * 12}").status_code in (200, 404)

@@ -1,27 +1,33 @@
-"""What can go wrong before the page is up, and what the web process must not hold."""
+"""What can go wrong before the page is up, what the web process must not hold, and what is put in the place of parts of
+Gradio: each part is what this version has, and a page says where one is not."""
 
 import contextlib
+import hashlib
+import inspect
 import os
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
+import gradio as gr
 import httpx
 import pytest
 from gradio import networking
+from gradio.state_holder import SessionState
 
 from playground.errors import InvalidConfig
 from playground.setup import limits
-from playground.ui import own_files, server
-from playground.ui.auth import sharing
+from playground.ui import own_files, page, server
+from playground.ui.auth import gradio_parts, sharing
+from tests.forking import Forker
 from tests.security import pages
-from tests.support import wait_until
+from tests.support import PROJECT, wait_until
 from tests.test_layers import HEAVY
 from tests.ui.conftest import free_port
-
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 def test_a_port_in_use_is_one_sentence_before_anything_starts(tmp_path):
@@ -50,7 +56,7 @@ def test_mode_and_port_are_checked_together(tmp_path):
         ("10.0.0.5", "space", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "10.0.0.5"),
     ],
 )
-def test_the_listening_address(host, mode, variables, expected, monkeypatch):
+def test_a_page_listens_where_its_mode_its_host_and_the_environment_say(host, mode, variables, expected, monkeypatch):
     for name in ("GRADIO_SERVER_NAME", "SPACE_ID"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
@@ -76,19 +82,24 @@ def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served
     assert not list((PROJECT / "playground" / "ui").glob("*.pyi")), "Gradio writes them beside subclasses"
 
 
-def test_a_thread_that_hangs_does_not_keep_the_process(tmp_path):
-    code = (
-        "import os, signal, threading; from pathlib import Path; from types import SimpleNamespace; "
-        "from playground.ui import server; server.EXIT_SECONDS = 1; "
-        "running = SimpleNamespace(greeting='', "
-        "close=lambda: threading.Event().wait()); "
-        "end = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)); "
-        "server.launch = lambda *_: end.start() or running; "
-        f"server.serve(outputs=Path({str(tmp_path)!r}))"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=240)
-    assert ended.returncode == 1
-    assert "in serve" in ended.stderr  # the stack says what it waited for
+def test_a_thread_that_hangs_does_not_keep_the_process_from_ending(tmp_path):
+    """A process of its own calls `main`, as below."""
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        process = Forker.of_pages().fork(__name__, [str(tmp_path)], os.environ, output.fileno())
+    assert process.wait(240) == 1
+    assert "in serve" in log.read_text()  # the stack says what it waited for
+
+
+def main(arguments):
+    """Serve a page that never closes, and end it."""
+
+    def launch(*_):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return SimpleNamespace(greeting="", close=threading.Event().wait)
+
+    server.EXIT_SECONDS, server.launch = 1, launch
+    server.serve(outputs=Path(arguments[0]))
 
 
 def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, monkeypatch):
@@ -123,4 +134,54 @@ def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, mon
     assert demo.serving.standby.wanted == 2
     assert demo.serving.standby.closed
     assert not demo.serving.incoming.folder.exists()
-    wait_until(lambda: not any(one.name in ("supervisor", "cluster") for one in set(threading.enumerate()) - before))
+    wait_until(lambda: not {"supervisor", "cluster"} & {thread.name for thread in {*threading.enumerate()} - before})
+
+
+# Of each part: its source in the version that requirements.txt names, and by which name Gradio looks it up each time,
+# so that what is put there is called. Where one changes with another version: read what it does now and who calls it,
+# see that tests/security still holds, then write down the new one.
+SEEN = {
+    "async_ssrf_protected_download": ("01dca5b9abc4", gr.blocks, "processing_utils.async_ssrf_protected_download("),
+    "_update_value_in_config": ("7e5b61f747b0", gr.blocks, "._update_value_in_config("),
+    "GradioMultiPartParser": ("26110d85a616", gr.route_utils, "GradioMultiPartParser("),
+    "config_values": ("1b2ea21dc42c", gr.state_holder, "self.config_values = {"),
+    "create_app": ("24a2d31a4bda", gr.blocks, "App.create_app("),
+    "postprocess_output_data": ("210203ddf313", gr.mcp, "self.postprocess_output_data("),
+    "_get_or_create_client": ("b7259076c489", gr.mcp, "(self._get_or_create_client)"),
+}
+ORIGINALS = {
+    part.name: part.owner.__init__ if part.of_each else getattr(part.owner, part.name) for part in gradio_parts.PARTS
+}  # at import, before a page of this process has replaced them
+
+
+@pytest.mark.parametrize("part", gradio_parts.PARTS, ids=lambda part: part.name)
+def test_each_part_is_as_it_was_when_it_was_replaced(part):
+    original = ORIGINALS[part.name]
+    assert part.is_there
+    source = hashlib.sha256(inspect.getsource(original).encode()).hexdigest()[:12]
+    seen, caller, words = SEEN[part.name]
+    assert source == seen, f"{part.name} of Gradio {gr.__version__} has changed: see the comment above"
+    assert words in inspect.getsource(caller)
+
+
+def test_a_page_that_is_served_holds_the_replaced_parts(tmp_path):
+    with pages.served("local", tmp_path / "outputs", tmp_path) as page:
+        assert all(getattr(part.owner, part.name) is part.instead for part in gradio_parts.PARTS)
+        assert SessionState(page.running.demo).config_values == {}
+
+
+@pytest.mark.parametrize("lacking", ["a part", "the queue"])
+def test_a_gradio_that_lacks_a_part_is_named_and_serves_nobody_else(tmp_path, monkeypatch, lacking):
+    later = "of_a_later_version"
+    if lacking == "a part":
+        part = gradio_parts.Replacement(gr.utils, later, None)
+        monkeypatch.setattr(gradio_parts, "PARTS", (*gradio_parts.PARTS, part))
+    else:
+        monkeypatch.setattr(gradio_parts, "QUEUE", (*gradio_parts.QUEUE, later))
+    demo = page.build(tmp_path)
+    assert later in gradio_parts.warning(demo, "local")
+    for mode in ("classroom", "space"):
+        with pytest.raises(InvalidConfig, match=later):
+            gradio_parts.warning(demo, mode)
+    gradio_parts.replace()
+    assert not hasattr(gr.utils, later)

@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from playground.errors import PlaygroundError
+from playground.lessons import mysteries
 from playground.runs.folder.directory import RunDirectory
 from playground.ui import routes
 from playground.ui.feed.feed import RECORDED
@@ -19,6 +20,8 @@ NEVER_ASKED = {
     "what-if": "it takes the model service, and is not shown without the right to ask it",
     "moment": "a recording brings all of its evaluations",
 }
+LEAST = {"live/_home": {}, f"live/{RUN}/poll": {"": {}}}
+OF_LESSONS = {"_lessons", "_leash", "_chalkboard", "_mysteries"}
 
 
 @pytest.fixture(scope="module")
@@ -27,41 +30,43 @@ def packs():
 
 
 def test_whatever_the_scripts_can_ask_about_a_run_is_answered(packs):
-    known = {pack.split("/")[2] for pack in packs if pack.count("/") == 2}
+    kinds = {pack.split("/")[2] for pack in packs if pack.count("/") == 2}
     sources = "".join(parts.scripts(site.ENTRY).values())
     asked = set(re.findall(r'runPath\([\w.]+, (?:`|")([a-z-]+)', sources)) - {"lesson", "mystery"}  # of a site only
     assert {"poll", "compare", "tokens", "rollout", "frontier", "outcome"} <= asked
-    assert asked - known - {"export"} <= NEVER_ASKED.keys() | {"trace"}
-    assert {"trace", "export", "overlay", "metrics.csv", "samples.csv"} <= known
-    general = set(re.findall(r"live/(_[a-z]+)", sources)) - {
-        "_recorded",
-        "_lessons",
-        "_leash",
-        "_chalkboard",
-        "_mysteries",
-    }
+    assert asked - kinds - {"export"} <= NEVER_ASKED.keys() | {"trace"}
+    assert {"trace", "export", "overlay", "metrics.csv", "samples.csv"} <= kinds
+    general = set(re.findall(r"live/(_[a-z]+)", sources)) - {RUN} - OF_LESSONS
     assert general == {"_access", "_home", "_runs", "_page", "_overlay", "_sweeps"}, "of sweeps there are none"
     shown = packs[f"live/{RUN}/poll"][""]["snapshot"]
-    pack = {kind: packs[f"live/{RUN}/{kind}"] for kind in known}
+    pack = {kind: packs[f"live/{RUN}/{kind}"] for kind in kinds}
     assert {str(update) for update in shown["metrics"]["update"]} == pack["rollout"].keys()
     assert [moment["update"] for moment in shown["moments"]] == shown["updates"] == [0, *pack["compare"][""]["moments"]]
     assert pack["compare"].keys() == {"", *(f"?update={update}" for update in shown["updates"][1:])}
-    assert pack["trace"].keys() == {str(one["update"]) for one in shown["events"] if one["kind"] == "trace"} != set()
+    traced = {str(event["update"]) for event in shown["events"] if event["kind"] == "trace"}
+    assert pack["trace"].keys() == traced != set()
     rows = pack["compare"][""]["rows"]
     assert {f"{row['id']}?seed={row['seed']}" for row in rows} < pack["tokens"].keys()
     assert {str(prompt["id"]) for prompt in shown["prompts"]} < pack["tokens"].keys()
-    failed = [(kind, key) for kind, found in pack.items() for key, one in found.items() if "error" in one]
+    failed = [(kind, key) for kind, keys in pack.items() for key, answer in keys.items() if "error" in answer]
     assert failed == []
 
 
 def test_the_answers_tell_nothing_of_the_machine_and_allow_nothing_but_watching(packs):
     home, access = packs["live/_home"][""], packs["live/_access"][""]
-    assert home["machine"] == "recordings"
-    assert home["training"] == []
-    assert home["living"] is None
+    assert (home["machine"], home["training"], home["living"]) == ("recordings", [], None)
     assert {action for action, may in access["may"].items() if may != "no"} == {"watch", "export"}
-    assert access["share"] == []
-    assert access["caps"] == []
+    assert access["share"] == access["caps"] == []
+    assert "live/_lessons" not in packs
+
+
+def test_lessons_and_mysteries_are_answered_too_each_answer_in_a_pack_of_its_own():
+    cases = {"_recorded-mystery-01": mysteries.recorded()[0]}
+    packs = answers.of_runs({}, routes.routes, files=(), lessons=True, mysteries=cases)
+    assert packs["live/_lessons"][""]["courses"]
+    assert packs["live/_mysteries"][""]["runs"] == list(cases)
+    answered = [pack for pack, keys in packs.items() if "wrong" in str(keys) and "right" in keys.get("", {})]
+    assert answered == ["live/_recorded-mystery-01/mystery"]
 
 
 def test_a_replay_that_would_be_too_large_goes_without_its_largest_parts_and_says_which(packs):
@@ -74,29 +79,28 @@ def test_a_replay_that_would_be_too_large_goes_without_its_largest_parts_and_say
     assert len(less.html.encode()) <= most
     with pytest.raises(PlaygroundError, match="larger than"):
         replay.in_one_file(packs, RUN, "Kinder reviews", 500_000)
-    every = {replay.PARTS[kind] for kind in replay.PARTS}
-    least = len(replay.in_one_file({"live/_home": {}, f"live/{RUN}/poll": {"": {}}}, RUN, "").html)
-    assert set(replay.in_one_file(packs, RUN, "", least + 75_000).left_out) == every
+    least = len(replay.in_one_file(LEAST, RUN, "").html)
+    assert set(replay.in_one_file(packs, RUN, "", least + 75_000).left_out) == set(replay.PARTS.values())
 
 
-def test_names_and_texts_stay_texts_in_the_file(packs):
+def test_names_and_texts_stay_texts_in_the_file():
     hostile = "</script></title><script>$answers</script>"
-    found = replay.in_one_file(packs, RUN, hostile).html
-    assert hostile not in found
-    assert found.count("</script>") == 4
-    assert "&lt;/script&gt;&lt;/title&gt;" in found
-    again = replay.in_one_file(packs, RUN, hostile).html
-    nonce = re.search(r"'nonce-([^']+)'", found)[1]
-    assert len(nonce) > 20 and nonce not in again, "a nonce that could be guessed would be none"
+    first, second = (replay.in_one_file({**LEAST, "live/_home": {"": hostile}}, RUN, hostile).html for _ in range(2))
+    assert hostile not in first
+    assert first.count("</script>") == 4
+    assert "&lt;/script&gt;&lt;/title&gt;" in first
+    nonce = re.search(r"'nonce-([^']+)'", first)[1]
+    assert len(nonce) > 20
+    assert nonce not in second, "a nonce that could be guessed would be none"
 
 
 def test_a_run_without_anything_yet_is_a_page_too(tmp_path):
     run = RunDirectory(shutil.copytree(RECORDED / "kinder-reviews", tmp_path / "mine"))
     for name in ("metrics", "samples", "events", "rollouts", "tokens"):
         (run.path / f"{name}.jsonl.gz").unlink()
-    made = replay.page(run, routes.routes)
-    assert made.left_out == []
-    assert "Kinder reviews, replay" in made.html
+    empty = replay.page(run, routes.routes)
+    assert empty.left_out == []
+    assert "Kinder reviews, replay" in empty.html
 
 
 def test_a_folder_with_something_else_in_it_is_not_written_into(tmp_path):

@@ -1,16 +1,25 @@
-"""What the Train page's handlers answer: notes, the Start button's words, the run to show."""
+"""What the Train page's handlers answer: notes, the Start button's words, the run to show; uploads, what a run needs,
+what the pickers offer, the check before a start. Which files are refused is tested in tests/security."""
+
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from playground.runs import launcher, queue
+from playground.config import yaml_io
+from playground.errors import InvalidConfig, Problem, ServiceUnavailable
+from playground.runs import launcher, queue, trial
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
-from playground.setup import catalog, expected
+from playground.setup import catalog, checks, expected
 from playground.setup.limits import LIMITS
+from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Caller
 from playground.ui.train import controls, filling, form, form_parts, train_page
 from playground.ui.train.form import Form, FormUpdate
+from tests.support import small_config
 from tests.ui import fake_run
+from tests.ui.fake_server import FakeService
 
 
 @pytest.fixture
@@ -23,12 +32,12 @@ def sent(values, chosen="kinder-reviews", notes=None):
 
 
 def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
-    found = filling.checked(sent(values), tmp_path)
-    assert (found.notes["problems"], found.notes["differences"], found.start) == ([], [], "Start training")
-    assert found.notes["queue"] == ""
-    assert "kinder-reviews" in found.text
-    assert found.story["expect"]
-    assert found.story["measured"] == expected.line("kinder-reviews") != ""
+    update = filling.checked(sent(values), tmp_path)
+    assert (update.notes["problems"], update.notes["differences"], update.start) == ([], [], "Start training")
+    assert update.notes["queue"] == ""
+    assert "kinder-reviews" in update.text
+    assert update.story["expect"]
+    assert update.story["measured"] == expected.line("kinder-reviews") != ""
     values["kl.coef"] = 1.0
     story = filling.checked(sent(values), tmp_path).story
     assert (story["expect"], story["measured"]) == ("", ""), "what was measured no longer holds"
@@ -39,14 +48,6 @@ def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
     assert story["what"] == "Kinder reviews, changed: beta 1 and length as reward."
 
 
-def test_the_start_button_counts_what_is_to_be_fixed(values, tmp_path):
-    values.update({"ppo.minibatch_size": 20, "kl.coef": -1})
-    found = filling.checked(sent(values), tmp_path)
-    assert found.start == "Fix 2 settings to start"
-    assert {item["field"] for item in found.notes["problems"]} == {"ppo.minibatch_size", "kl.coef"}
-    assert {item["label"] for item in found.notes["problems"]} == {"Minibatch", form.LABELS["kl.coef"]}
-
-
 def start(values, outputs, asked="press-0001"):
     view, update = train_page.started(asked, sent(values), outputs, StandbyWorker(), Access(), Caller())
     return view, update.notes, update.start
@@ -55,37 +56,27 @@ def start(values, outputs, asked="press-0001"):
 def test_start_starts_the_run_that_the_form_describes_and_ends_the_trial_that_is_under_way(
     values, tmp_path, workers, monkeypatch
 ):
-    ended = []
-    monkeypatch.setattr(launcher, "end_trial", ended.append)
-    values["kl.coef"] = 0.25
+    trials_ended = []
+    monkeypatch.setattr(launcher, "end_trial", trials_ended.append)
+    values["kl.coef"] = 0.3
     view, notes, label = start(values, tmp_path)
-    run = RunDirectory.open(tmp_path / view["run"])
-    assert run.config().kl.coef == 0.25
-    assert run.config().about.title == "Kinder reviews"
-    assert label == "Add to the queue"
-    assert notes["problems"] == []
-    assert ended == [tmp_path]
+    config = RunDirectory.open(tmp_path / view["run"]).config()
+    assert (config.kl.coef, config.about.title) == (0.3, "Kinder reviews")
+    assert (label, notes["problems"]) == ("Add to the queue", [])
+    assert trials_ended == [tmp_path]
     assert notes["queue"] == "“Kinder reviews” is training; one run at a time on this device."
 
 
 def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settings_one_more(values, tmp_path, workers):
-    first, second = (start(values, tmp_path) for _ in range(2))
-    assert second[0]["run"] == first[0]["run"]
-    assert second[1]["problems"] == []
-    assert len(workers) == 1
-    assert queue.waiting(tmp_path) == []
-    second, notes, label = start(values, tmp_path, "press-0002")
-    assert notes["problems"] == []
-    assert label == "Add to the queue"
+    first, again = (start(values, tmp_path)[0]["run"] for _ in range(2))
+    assert again == first
+    second = start(values, tmp_path, "press-0002")[0]["run"]
     values["seed"] = 5
-    third, _, label = start(values, tmp_path, "press-0002")
-    assert queue.waiting(tmp_path) == [second["run"], third["run"]]
-    assert len(workers) == 1
-    found = filling.checked(sent(values), tmp_path)
-    assert label == found.start == "Add to the queue"
-    assert found.notes["queue"].startswith("“Kinder reviews” is training")
+    third, notes, label = start(values, tmp_path, "press-0002")
+    assert queue.waiting(tmp_path) == [second, third["run"]]
+    assert label == "Add to the queue"
     values["kl.coef"] = -1
-    assert filling.checked(sent(values, notes=found.notes), tmp_path).notes["queue"] == "", "nothing starts before"
+    assert filling.checked(sent(values, notes=notes), tmp_path).notes["queue"] == "", "nothing starts before"
 
 
 def test_settings_of_a_run_come_back_into_the_form(tmp_path):
@@ -96,27 +87,18 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     assert form.config_of(filled.values, filling.base_of("run:mine", tmp_path)) == config
     assert filled.notes["differences"] == []
     assert filled.preset == "run:mine"
-    assert filled.story == {
-        **{"preset": "", "title": "No leash", "taught": base.about.story, "changed": "7 updates.", "what": ""},
-        **{"expect": "", "measured": "", "settings_of": "No leash"},
-    }
+    assert (filled.story["taught"], filled.story["changed"]) == (base.about.story, "7 updates.")
+    assert (filled.story["expect"], filled.story["settings_of"]) == ("", "No leash")
     RunDirectory(tmp_path / "mine").write_label("Seven", "")
     assert filling.filled_from("run:mine", tmp_path).story["settings_of"] == "Seven"
 
 
 def test_the_menu_has_the_story_numbered_and_on_a_public_page_nothing_else():
-    (_, story), of_lessons, (title, real), (_, downloads), (_, gpu) = controls.preset_groups(LIMITS["local"])
-    assert of_lessons[0] == "Of the lessons"
-    assert ("full-stops", "Dot dot dot") in of_lessons[1]
+    (_, story), (_, of_lessons), *_ = controls.preset_groups(LIMITS["local"])
     assert story[:2] == [("kinder-reviews", "1. Kinder reviews"), ("no-leash", "2. No leash")]
-    assert len(story) == 22
-    assert title == "A real chat model"
-    assert real[0] == ("real-short-answers", "23. Short answers")
-    assert ("gpt2", "GPT-2: kinder reviews") in downloads
-    assert "hh-rlhf-1b" in dict(gpu)
     included, (_, public) = controls.preset_groups(LIMITS["space"])
     assert included == ("Included", story)
-    assert {*public} < {*of_lessons[1]}
+    assert {*public} < {*of_lessons}
     assert not any(catalog.preset(name).experiments for name, _ in public), "none with a planted mistake"
     second = controls.steps()[1]
     assert (second["number"], second["title"], second["against"]) == (2, "No leash", "kinder-reviews")
@@ -135,9 +117,9 @@ def test_a_preset_whose_model_is_not_here_says_so_at_once(tmp_path):
 
 def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
     text = catalog.preset("kinder-reviews").model_copy(update={"seed": 3}).to_yaml()
-    found = filling.from_text(text, sent(values), tmp_path)
-    assert [item["field"] for item in found.notes["differences"]] == ["seed"]
-    assert found.values["seed"] == 3
+    update = filling.from_text(text, sent(values), tmp_path)
+    assert [item["field"] for item in update.notes["differences"]] == ["seed"]
+    assert update.values["seed"] == 3
 
 
 @pytest.mark.parametrize(
@@ -153,16 +135,16 @@ def test_bad_yaml_is_a_problem_by_field_and_leaves_the_form_alone(text, field, v
 
 def test_every_field_of_the_form_is_laid_out_once_and_one_that_the_configuration_gains_shows_up_by_itself():
     gained = ["model.new", "reference.new", "sampling.new", "ppo.new", "kl.new", "lora.rank", "budget"]
-    for more in ([], gained):
-        groups = controls.groups_of([*form.KNOBS, *more])
+    for new in ([], gained):
+        groups = controls.groups_of([*form.KNOBS, *new])
         placed = [*controls.PLACED, *(field for group in groups.values() for field in group)]
-        assert sorted([*placed, "name", *form.LISTS]) == sorted([*form.FIELDS, *more])
+        assert sorted([*placed, "name", *form.LISTS]) == sorted([*form.FIELDS, *new])
     assert {"model.new", "reference.new"} <= set(groups["Models and reference"])
     assert groups[controls.OTHER] == ["lora.rank", "budget"]
     assert "ppo.new" in groups["More training settings"]
 
 
-def test_what_only_lacks_the_real_model_says_what_to_do_and_what_it_would_take(tmp_path, monkeypatch):
+def test_an_experiment_that_only_lacks_the_real_model_says_what_to_do_and_what_it_would_take(tmp_path, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_MODELS", str(tmp_path / "models"))
     filled = filling.filled_from("real-short-answers", tmp_path)
     assert [problem["field"] for problem in filled.notes["problems"]] == ["model.source"]
@@ -171,6 +153,130 @@ def test_what_only_lacks_the_real_model_says_what_to_do_and_what_it_would_take(t
     assert two.start.startswith("Fix ")
     config = catalog.preset("real-short-answers")
     needed = form_parts.needs(config, config, tmp_path)
-    assert needed["problem"] == "" and needed["download"] is None, "no run downloads it"
+    assert needed["problem"] == ""
+    assert needed["download"] is None, "no run downloads it"
     assert needed["total_gb"] > 4 * 134_515_008 / 1e9
     assert needed["fit"] is None
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def is_readable(source: str) -> bool:
+    config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": source}})
+    return checks.prompts_problem(config.prompts) is None
+
+
+def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
+    outputs = tmp_path / "outputs"
+    upload, again = (
+        uploads.keep(write(tmp_path, "my <b>films.csv", "id,prompt\n1,ab\n2,cd\n"), outputs) for _ in range(2)
+    )
+    assert upload == again
+    assert [path.name for path in (outputs / "uploads").iterdir()] == [upload.path.name]
+    assert upload.path.name.endswith("-my-b-films.csv")
+    assert upload.path.is_absolute()
+    assert (upload.columns, upload.column) == (("id", "prompt"), "prompt")
+    assert upload.sentence.startswith("my <b>films.csv: 2 rows")
+    assert "`prompt`" in upload.sentence
+    assert is_readable(str(upload.path))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("a.csv", "a.csv is empty."), ("a.exe", "a.exe must be one of .txt, .csv, .tsv, .jsonl")]
+)
+def test_an_upload_that_cannot_be_used_is_not_kept_and_the_form_stays(tmp_path, name, words):
+    note, chosen = form_parts.taken(str(write(tmp_path, name, "")), tmp_path / "outputs")
+    assert words in note["problem"]
+    assert chosen == {}
+    assert not (tmp_path / "outputs" / "uploads").exists()
+
+
+def test_an_upload_fills_source_and_column_and_of_claims_no_column_is_read(tmp_path):
+    _, chosen = form_parts.taken(str(write(tmp_path, "a.csv", "x,text\n1,ab\n")), tmp_path)
+    source, column = chosen["prompts.source"], chosen["prompts.column"]
+    assert (tmp_path / source.value).is_file()
+    assert ("a.csv", source.value) in source.choices
+    assert column.value == "text"
+    assert [choice[1] for choice in column.choices] == ["x", "text"]
+    rows = "question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(10))
+    note, chosen = form_parts.taken(str(write(tmp_path, "mine.csv", rows)), tmp_path)
+    assert chosen["prompts.column"].value == ""
+    assert "claims" in note["sentence"]
+    assert is_readable(str(tmp_path / chosen["prompts.source"].value))
+
+
+def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path, monkeypatch):
+    """A model that cannot be had is never said to fit, also one of which all measures are known."""
+    config, suggested = small_config(), catalog.preset("tinyllama-1.1b-chat")
+    assert form_parts.needs(config, config, tmp_path)["problem"] == ""
+    assert "cuda:77" in form_parts.needs(small_config(device="cuda:77"), config, tmp_path)["problem"]
+    needs = form_parts.needs(suggested, suggested, tmp_path)
+    assert "HF_HUB_OFFLINE forbids" in needs["problem"]
+    assert "verdict" not in needs
+    monkeypatch.setattr(checks, "require_in_reach", lambda config, outputs: None)  # as if the hub could be asked
+    needs = form_parts.needs(suggested, suggested, tmp_path)
+    assert needs["problem"] == ""
+    assert needs["download"]["source"] == "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
+
+
+def test_a_chosen_model_is_offered_what_fits_it_and_the_presets_own_is_not(tmp_path):
+    base = catalog.preset("kinder-reviews")
+    smaller = base.model_copy(update={"model": base.model.model_copy(update={"source": "pocket-1m"})})
+    assert form_parts.needs(smaller, base, tmp_path)["fit"] is None  # it fits
+    fast = smaller.model_copy(update={"ppo": base.ppo.model_copy(update={"learning_rate": 0.05})})
+    needs = form_parts.needs(fast, base, tmp_path)
+    assert needs["model"] == "pocket-1m"
+    assert needs["fit"]["values"] == {"ppo.learning_rate": 2e-4}
+    assert [(item["label"], item["after"]) for item in needs["fit"]["differences"]] == [("Learning rate", "0.0002")]
+    assert form_parts.needs(fast, fast, tmp_path)["fit"] is None
+
+
+def checked(part: str, outputs: Path, read: Any = small_config, service: Any = None) -> list[dict[str, Any]]:
+    return list(form_parts.checked_part(part, read, outputs, service or FakeService()))
+
+
+def test_each_part_of_the_check_answers(tmp_path):
+    first, last = checked("model", tmp_path)
+    assert first["state"] == "asking"
+    assert (last["part"], last["state"]) == ("model", "done")
+    assert checked("prompts", tmp_path)[-1]["found"]["form"] == "chat"
+    config = small_config(rewards=[{"kind": "length", "target": 9}], judges=[{"kind": "grammar"}])
+    *_, last = checked("answers", tmp_path, lambda: config)
+    assert [item["label"] for item in last["found"]["rewards"]] == ["Length (target 9)", "Grammar"]
+    assert len(last["found"]["samples"]) == len(last["found"]["rewards"][0]["values"]) == 8
+
+
+def test_what_goes_wrong_is_one_sentence_with_the_pages_words(tmp_path):
+    def refuse():
+        raise InvalidConfig([Problem("model.source", "There is no such model.")])
+
+    class Broken(FakeService):
+        def ask(self, kind, question, timeout_seconds=0.0):
+            raise ServiceUnavailable("prompts.column: a.csv has no column `x`.")
+            yield
+
+    (only,) = checked("model", tmp_path, refuse)
+    assert (only["state"], only["message"]) == ("error", "Model: There is no such model.")
+    assert checked("prompts", tmp_path, service=Broken())[-1]["message"] == "Column: a.csv has no column `x`."
+
+
+@pytest.mark.parametrize(("state", "shown"), [("done", "done"), ("failed", "error")])
+def test_a_trial_that_is_short_of_memory_comes_with_what_would_help(tmp_path, monkeypatch, state, shown):
+    base = catalog.preset("kinder-reviews")
+    lora = base.model.adapter.model_copy(update={"kind": "lora"})
+    better = base.model_copy(update={"model": base.model.model_copy(update={"adapter": lora})})
+
+    def make(config, outputs):
+        yield {"state": "asking", "phase": "loading the model", "seconds": 2.0}
+        yield {"state": state, "message": "Too little.", "advice": "", "better": better.model_dump(mode="json")}
+
+    monkeypatch.setattr(trial, "make", make)
+    *_, asking, last = checked("update", tmp_path, lambda: base)
+    change = last["found"]["change"] if state == "done" else last["change"]
+    assert (asking["seconds"], last["state"]) == (2.0, shown)
+    assert change["values"] == {"model.adapter.kind": "lora"}
+    assert change["differences"][0]["label"] == "Adapter"

@@ -1,8 +1,6 @@
 """Room for uploads where there is a cap on all of them: the oldest go, but not what a run still needs. And Gradio's
 folder for files that come: whose it is, what is in it, and that it goes with the server."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
@@ -28,32 +26,22 @@ SMALL = LIMITS["space"]._replace(uploads_bytes=60_000, upload_bytes=50_000)
 def keep(tmp_path, outputs):
     """Keep a file of 20,000 bytes under a name, as old as `age` seconds."""
 
-    def kept(name, age=0, size=20_000, capped=SMALL):
+    def keep(name, age=0, size=20_000):
         path = tmp_path / name
         path.write_text(f"{name}\n".ljust(size - 1, "x") + "\n")
-        with uploads.room_for(path, capped, outputs):
-            found = uploads.keep(path, outputs).path
-        if age is not None:
-            os.utime(found, (1e9 - age, 1e9 - age))
-        return found
+        with uploads.room_for(path, SMALL, outputs):
+            upload = uploads.keep(path, outputs).path
+        os.utime(upload, (1e9 - age, 1e9 - age))
+        return upload
 
-    return kept
+    return keep
 
 
 def names(outputs):
     return sorted(name for name, _ in uploads.kept_files(outputs))
 
 
-def test_when_there_is_no_room_the_oldest_files_go(keep, outputs):
-    for age, name in enumerate(["c.txt", "b.txt", "a.txt"]):
-        keep(name, age)
-    keep("d.txt", -1)
-    assert names(outputs) == ["b.txt", "c.txt", "d.txt"]
-    keep("e.txt", -2, size=40_000)
-    assert names(outputs) == ["d.txt", "e.txt"]
-
-
-def test_what_a_living_or_a_waiting_run_names_stays_whatever_its_age(keep, outputs, tmp_path):
+def test_where_there_is_no_room_the_oldest_go_but_not_what_a_living_or_waiting_run_names(keep, outputs, tmp_path):
     files = [keep(name, age) for age, name in enumerate(["c.txt", "b.txt", "a.txt"])]
     runs = [RunDirectory.create(outputs, small_config(prompts={"source": str(path)}), path.stem[-1]) for path in files]
     lock = launcher.take_lock(runs[2])
@@ -92,29 +80,38 @@ def test_two_uploads_do_not_take_the_same_room(keep, outputs, monkeypatch):
     assert names(outputs) == ["a.txt", "b.txt"]
 
 
-def opened(outputs, most_bytes=None):
-    made = Incoming(outputs, most_bytes)
-    made.open()
-    return made
+@pytest.fixture
+def opened(tmp_path, monkeypatch):
+    """Folders for what comes, which are closed with the test."""
+    folders = []
+
+    def opened(most_bytes=None):
+        folders.append(Incoming(tmp_path / "outputs", most_bytes))
+        folders[-1].open()
+        return folders[-1]
+
+    yield opened
+    for folder in reversed(folders):  # each puts back what was there before it
+        folder.close()
 
 
-def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(tmp_path, monkeypatch):
-    for before in (None, str(tmp_path / "mine")):
-        if before:
-            monkeypatch.setenv(incoming.GRADIO_VARIABLE, before)
-        else:
-            monkeypatch.delenv(incoming.GRADIO_VARIABLE, raising=False)
-        made = opened(tmp_path / "outputs")
-        assert get_upload_folder() == str(made.folder)
-        assert [stat.S_IMODE(path.stat().st_mode) for path in (made.folder, made.folder.parent)] == [0o700, 0o700]
-        made.close()
-        assert not made.folder.exists()
-        assert os.environ.get(incoming.GRADIO_VARIABLE) == before
+@pytest.mark.parametrize("before", [None, "mine"])
+def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(opened, monkeypatch, before):
+    if before:
+        monkeypatch.setenv(incoming.GRADIO_VARIABLE, before)
+    else:
+        monkeypatch.delenv(incoming.GRADIO_VARIABLE, raising=False)
+    coming = opened()
+    assert get_upload_folder() == str(coming.folder)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (coming.folder, coming.folder.parent)] == [0o700, 0o700]
+    coming.close()
+    assert not coming.folder.exists()
+    assert os.environ.get(incoming.GRADIO_VARIABLE) == before
 
 
-def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path, monkeypatch):
+def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(opened, tmp_path, monkeypatch):
     monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path))
-    killed, idle, living = (opened(tmp_path) for _ in range(3))
+    killed, idle, living = (opened() for _ in range(3))
     left, new = killed.folder / "inner" / "rows.csv", living.folder / "rows.csv"
     left.parent.mkdir()
     for path in (left, new):
@@ -123,28 +120,21 @@ def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(tmp_path
     for path in (left, left.parent, killed.folder, idle.folder):
         os.utime(path, (long_ago, long_ago))
     idle.sweep()
-    assert not left.exists()
-    assert new.exists()
+    assert (left.exists(), new.exists()) == (False, True)
     for path in (left.parent, killed.folder):  # a folder that has just lost its last file is looked at an hour later
         os.utime(path, (long_ago, long_ago)) if path.exists() else None
         living.sweep()
-    assert not killed.folder.exists()
-    assert idle.folder.exists()
-    assert living.folder.exists()
-    idle.close(), living.close()
+    assert [server.folder.exists() for server in (killed, idle, living)] == [False, True, True]
 
 
-def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(tmp_path):
-    made = opened(tmp_path, 10 * FILE_BYTES)
-    assert made.expect(6 * FILE_BYTES)
-    assert not made.expect(5 * FILE_BYTES)
-    made.arrived(6 * FILE_BYTES)
-    assert made.expect(10 * FILE_BYTES)
-    made.arrived(10 * FILE_BYTES)
+def test_what_is_let_in_counts_until_it_has_come_and_small_files_count_too(opened):
+    coming = opened(10 * FILE_BYTES)
+    assert coming.expect(6 * FILE_BYTES)
+    assert not coming.expect(5 * FILE_BYTES)
+    coming.arrived(6 * FILE_BYTES)
+    assert coming.expect(10 * FILE_BYTES)
+    coming.arrived(10 * FILE_BYTES)
     for number in range(10):
-        (made.folder / str(number)).write_text("x")
-    assert not made.expect(1)
-    made.close()
-    free = opened(tmp_path)
-    assert free.expect(10**12)
-    free.close()
+        (coming.folder / str(number)).write_text("x")
+    assert not coming.expect(1)
+    assert opened().expect(10**12), "without a cap"

@@ -1,12 +1,15 @@
-"""What the workbench's handler answers: progress, figures, or sentences on what is wrong."""
+"""The workbench: what its handler answers (progress, figures, or sentences on what is wrong), and the ranks of texts,
+held to `trying.weigh` and to ranks by hand."""
 
 import pytest
 
-from playground.errors import ServiceUnavailable
+from playground.config import yaml_io
 from playground.rewards import trying
 from playground.setup import catalog
 from playground.ui.rewards import workbench_part
-from playground.ui.train import form
+from playground.ui.rewards.weighing_part import weigh_rewards
+from playground.ui.train import form, reward_form
+from tests.ui.asking import refused
 
 VALUES = {
     field: value
@@ -14,35 +17,35 @@ VALUES = {
     if field.startswith(workbench_part.FORM_GROUPS)
 }
 SAMPLES = [{"prompt": "Review of the film:", "completion": " The plot was dull.", "ended": True}]
-REWARDS = [{"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}]
+REWARD = {"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}
 
 
 class Service:
-    """Remembers the question; answers with progress and figures, or fails."""
+    """Remembers the question; answers with progress and the lengths of samples."""
 
-    def __init__(self, fails=False):
-        self.fails, self.asked = fails, []
+    def __init__(self, samples=SAMPLES, lengths=(2.0,)):
+        self.samples, self.lengths, self.asked = samples, list(lengths), []
 
     def ask(self, kind, question, timeout_seconds=0):
         self.asked.append((kind, question))
         yield {"phase": "drawing 128 samples", "done": 16, "of": 128}
-        if self.fails:
-            raise ServiceUnavailable("The process that answers prompts ended unexpectedly. Try again.")
-        yield {"names": ["length"], "texts": {"length": [1.0]}, "reference": {"length": [2.0]}, "samples": SAMPLES}
+        reference = {"length": self.lengths}
+        yield {"names": ["length"], "texts": {"length": [1.0]}, "reference": reference, "samples": self.samples}
 
 
-def told(tmp_path, service=None, rewards=REWARDS, prompt="The plot was", texts=("dull", ""), values=VALUES):
-    return list(workbench_part.scored(service or Service(), tmp_path, rewards, prompt, texts, values))
+def answers(tmp_path, service=None, rewards=(REWARD,), prompt="The plot was", texts=("dull", ""), values=VALUES):
+    asked = (list(rewards), prompt, texts, values)
+    return list(workbench_part.scored(service or Service(), tmp_path, *asked))
 
 
 def test_progress_comes_first_and_the_figures_last(tmp_path):
     service = Service()
-    found = told(tmp_path, service)
-    assert [item["state"] for item in found] == ["asking", "asking", "done"]
-    assert found[-1]["labels"] == ["Length"]
-    assert found[-1]["rewards"] == REWARDS
-    assert found[-1]["sides"] == [{"side": "A", "text": " dull"}]
-    assert found[-1]["outlooks"] == []  # one text is too few to say
+    *progress, last = answers(tmp_path, service)
+    assert [item["state"] for item in progress] == ["asking", "asking"]
+    assert last["state"] == "done"
+    assert (last["labels"], last["rewards"]) == (["Length"], [REWARD])
+    assert last["sides"] == [{"side": "A", "text": " dull"}]
+    assert last["outlooks"] == []  # one text is too few to say
     ((kind, question),) = service.asked
     assert kind == "rewards-score"
     assert question["texts"] == [{"prompt": "The plot was", "completion": " dull"}]
@@ -51,27 +54,17 @@ def test_progress_comes_first_and_the_figures_last(tmp_path):
 
 
 def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):
-    class Reviews(Service):
-        def ask(self, kind, question, timeout_seconds=0):
-            texts = [" The plot was superb."] * 10 + [" The plot was dull."] * 10
-            samples = [{**SAMPLES[0], "completion": text} for text in texts]
-            yield {
-                "names": ["length"],
-                "texts": {"length": []},
-                "reference": {"length": [4.0] * 20},
-                "samples": samples,
-            }
-
-    values = {**VALUES, "kl.coef": "0.3"}
-    found = told(tmp_path, Reviews(), texts=("", ""), values=values)[-1]["outlooks"]
-    (sentence,) = found
+    completions = [" The plot was superb."] * 10 + [" The plot was dull."] * 10
+    reviews = Service([{**SAMPLES[0], "completion": completion} for completion in completions], [4.0] * 20)
+    *_, last = answers(tmp_path, reviews, texts=("", ""), values={**VALUES, "kl.coef": "0.3"})
+    (sentence,) = last["outlooks"]
     assert "kind in 10 of 20 answers" in sentence
     assert "at beta 0.3 in 50%" in sentence
 
 
-def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_field(tmp_path):
+def test_a_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_field(tmp_path):
     service = Service()
-    *_, last = workbench_part.tried(service, tmp_path, REWARDS[0], VALUES)
+    *_, last = workbench_part.tried(service, tmp_path, REWARD, VALUES)
     assert last["state"] == "done"
     assert last["reference"] == {"length": [2.0]}
     ((_, question),) = service.asked
@@ -86,20 +79,59 @@ def test_one_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_fi
         assert len(service.asked) == 1
 
 
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"rewards": [{"kind": "keyword", "weight": 1, "words": ""}]}, "Reward 1, Words: "),
-        ({"rewards": [{"kind": "length", "weight": "x"}]}, "Reward 1, Weight: must be a number (got 'x')."),
-        ({"rewards": []}, "Reward: must have at least one entry."),
-        ({"texts": ("x" * 5000, "")}, "Text A: has 5,000 characters"),
-        ({"prompt": "x" * 5000}, "Prompt: has 5,000 characters"),
-        ({"values": {**VALUES, "sampling.max_new_tokens": "many"}}, "must be a whole number (got 'many')."),
-    ],
-)
-def test_what_cannot_be_scored_is_said_before_anything_is_asked(tmp_path, changes, says):
+UNREADABLE = ({"values": {**VALUES, "sampling.max_new_tokens": "many"}}, "must be a whole number (got 'many').")
+
+
+@pytest.mark.parametrize(("changes", "words"), [*refused("scores"), UNREADABLE])
+def test_what_cannot_be_scored_is_said_before_anything_is_asked(tmp_path, changes, words):
     service = Service()
-    (only,) = told(tmp_path, service, **changes)
+    (only,) = answers(tmp_path, service, **changes)
     assert only["state"] == "error"
     assert service.asked == []
-    assert any(says in sentence for sentence in only["problems"])
+    assert any(words in sentence for sentence in only["problems"])
+
+
+LENGTH = {"kind": "length", "weight": 1, "normalise": False, "cap": "", "target": ""}
+REWARDS = [
+    LENGTH,
+    {"kind": "sentiment", "weight": 1, "normalise": False, "cap": "", "judge": "pocket-lexicon"},
+    {"kind": "truth", "weight": 1, "normalise": False, "cap": ""},
+]
+MEASURED = {
+    "names": ["length", "sentiment", "truth"],
+    "labels": ["Length", "Sentiment", "Truth"],
+    "rewards": REWARDS,
+    "texts": {"length": [7.0, 2.0], "sentiment": [1.0, -3.0], "truth": [None, 1.0]},
+    "reference": {
+        "length": [3.0, 5.0, 9.0, 4.0, 4.0],
+        "sentiment": [0.0, 2.0, None, -1.0, None],
+        "truth": [1.0, None, -1.0, None, None],
+    },
+}
+
+
+def test_the_workbench_weighs_as_a_run_does():
+    treatments = [(2, True, 1.2), (-0.5, True, ""), (3, False, 0.7)]
+    rewards = [
+        {**reward, "weight": weight, "normalise": normalise, "cap": cap}
+        for reward, (weight, normalise, cap) in zip(REWARDS, treatments, strict=True)
+    ]
+    shown = weigh_rewards({"found": MEASURED, "rewards": rewards})
+    specs = yaml_io.from_dict({"rewards": reward_form.reward_data(rewards)}).rewards
+    weighed = trying.weigh(specs, {**MEASURED, "samples": ["some"]})
+    assert [text["score"] for text in shown["texts"]] == pytest.approx(weighed.scores)
+    for row, text in enumerate(shown["texts"]):
+        assert text["adds"] == pytest.approx([weighed.adds[name][row] for name in MEASURED["names"]])
+        assert text["z"] == pytest.approx([weighed.z[name][row] for name in MEASURED["names"]])
+    assert shown["terms"][1] == {"label": "Sentiment", "weight": -0.5, "normalise": True, "cap": None}
+
+
+def test_texts_are_ranked_by_their_score_and_ties_by_their_order():
+    shown = weigh_rewards({"found": MEASURED, "rewards": [LENGTH]})
+    assert [sample["rank"] for sample in shown["samples"]] == [5, 2, 1, 3, 4]
+    assert shown["order"] == [2, 1, 3, 4, 0]
+    assert [text["rank"] for text in shown["texts"]] == [2, 6]
+    assert [text["better"] for text in shown["texts"]] == [0.8, 0.0]
+    duel = shown["duel"]
+    assert (duel["winner"], [term["label"] for term in duel["terms"]]) == (0, ["Length"])
+    assert duel["by"] == duel["terms"][0]["by"] > 0

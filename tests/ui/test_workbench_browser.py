@@ -1,26 +1,29 @@
-"""The reward workbench, the reward picker and the charts of rewards and judges in a real browser."""
+"""The reward workbench in a browser."""
 
 import re
 
-import pytest
-
-from playground.config import yaml_io
-from playground.setup import catalog
-from tests.ui import fake_run
-from tests.ui.conftest import open_section, open_settings, visit
-
-pytest.importorskip("playwright.sync_api")
 from playwright.sync_api import expect
+
+from tests.ui.conftest import go
 
 
 def set_weight(page, number, value):
+    """Of one of the rewards of the workbench."""
     box = page.locator("#bench-rewards input.weight").nth(number)
     box.fill(value)
     box.press("Tab")
 
 
-def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site, make_page):
-    page = visit(make_page(), site, "?tab=rewards")
+def choose(page, place, number, kind):
+    """Another kind for one of the rewards; returns its row."""
+    row = page.locator(f"{place} .reward").nth(number)
+    row.locator("select").first.select_option(kind)
+    return row
+
+
+def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(open_page):
+    page = open_page
+    go(page, "rewards")
     expect(page.locator(".bench-empty")).to_contain_text("Press Score")
     expect(page.locator("#bench-rewards .reward")).to_have_count(1)  # that of the form
     page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
@@ -46,79 +49,4 @@ def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(site,
 
     page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
     expect(page.locator(".bench-missing")).to_contain_text("Not measured yet: length")
-
-
-def test_what_is_wrong_is_said_and_rewards_travel_between_form_and_workbench(site, make_page):
-    page = visit(make_page(width=390, height=844), site, "?tab=rewards")
-    page.locator("#bench-text-a textarea").fill("unanswerable")
-    page.locator("#bench-score").click()
-    expect(page.locator(".bench-status .problems")).to_contain_text("context is too short")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
-    expect(page.locator("#bench-rewards .reward")).to_have_count(2)
     page.get_by_role("button", name="Copy from Train").click()
-    expect(page.locator("#bench-rewards .reward")).to_have_count(1)
-    page.locator("#bench-rewards summary", has_text="Scale and cap").click()
-    page.locator("#bench-rewards").get_by_label("Measure in standard deviations").check()
-    page.get_by_role("button", name="Copy to Train").click()
-    expect(page.locator("#bench-told")).to_contain_text("Copied to the form")
-    page.get_by_role("link", name="Train").click()
-    expect(page.locator("#notes")).to_contain_text("on the reference's scale")
-
-
-def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who_turns_down(site, make_page):
-    base = catalog.preset("no-leash").model_dump(mode="json")
-    rewards = [{"kind": "sentiment"}, {"kind": "length"}]
-    fake_run.write_run(site.outputs, "judged", yaml_io.from_dict({**base, "rewards": rewards}))
-    page = visit(make_page(height=1000), site, "?run=judged")
-    farmed, judged = (page.locator(f'[data-chart="{key}"]') for key in ("farmed", "judged"))
-    open_section(page, "curves")
-    farmed.scroll_into_view_if_needed()  # what is out of sight is not drawn
-    expect(farmed.locator(".chart-words")).to_have_text(
-        "In the newest training batches 80 % of the gain comes from Sentiment, 20 % from Length."
-    )
-    expect(farmed.locator(".line-name")).to_have_count(2)
-    judged.scroll_into_view_if_needed()
-    expect(judged.locator(".line-name")).to_have_text(
-        [re.compile("Trained"), re.compile("Grammar"), re.compile("Senti")]
-    )
-    expect(judged.locator(".chart-words .turned").first).to_contain_text("Grammar turned down after update 20")
-    expect(judged.locator(".turn-mark")).to_have_count(2)
-    page.get_by_role("link", name="Compare").click()
-    expect(page.locator(".term-table tbody tr")).to_have_count(3)
-    expect(page.locator(".term-table")).to_contain_text("monitor")
-
-
-def choose(page, place, number, kind):
-    row = page.locator(f"{place} .reward").nth(number)
-    row.locator("select").first.select_option(kind)
-    return page.locator(f"{place} .reward").nth(number)
-
-
-def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_try_it_before_a_start(site, make_page):
-    page = visit(make_page(), site)
-    open_settings(page)
-    row = choose(page, "#field-rewards", 0, "expression")
-    row.locator("textarea.written").fill("words(completion")
-    expect(row.locator(".field-problem")).to_contain_text("A bracket is missing")
-    expect(row.locator("textarea.written")).to_have_attribute("aria-invalid", "true")
-    expect(page.locator("#start")).to_have_text("Fix 1 setting to start")
-    row.locator("textarea.written").fill("words(completion)")
-    expect(page.locator("#start")).to_have_text("Start training")
-    row = choose(page, "#field-rewards", 0, "python")
-    expect(row.locator(".warning")).to_contain_text("Runs your code on this machine")
-    # written wide, and tried on texts before a start
-    row.locator("textarea.written").fill("def reward(prompt, completion):\n    n = 0\n    return 1 / n")
-    row.get_by_role("button", name="Try it on 8 real texts").click()
-    editor = page.locator("dialog.editor")
-    expect(editor.get_by_role("status").last).to_contain_text("ZeroDivisionError: division by zero, in line 3")
-    box = editor.locator("textarea")
-    expect(box).to_be_focused()
-    assert box.bounding_box()["width"] > 900
-    box.fill("def reward(prompt, completion):\n    return len(completion)")
-    editor.get_by_role("button", name="Try it on 8 real texts").click()
-    expect(editor.locator(".tried tbody tr")).to_have_count(8)
-    editor.get_by_role("button", name="Back to the form").click()
-    expect(row.locator("textarea.written")).to_have_value(re.compile("return len"))
-    expect(row.get_by_role("button", name="Try it on 8 real texts")).to_be_focused()
-    expect(page.locator("#start")).to_have_text("Start training")

@@ -36,6 +36,7 @@ from playground.ui.train.controls import Controls
 from playground.ui.train.form import Form, FormUpdate
 
 MODEL = "model.source"
+METHOD = "method"
 MEANT = list(methods.chosen("ppo"))  # the fields that choosing a method sets
 Functions = list[Callable[..., Any]]
 QUEUED: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
@@ -78,19 +79,21 @@ def build(
     def recheck(event: Any) -> None:
         estimate(check(event))
 
-    fields = page.fields.values()
+    # A press has one handler of LATEST, which the others follow: Gradio repeats a press for each handler that was busy
+    # when it came, so that two of them, of two fields changed at once, would wake each other for ever.
+    fields = [part for field, part in page.fields.items() if field != METHOD]
     # Gradio's Textbox notices pressed keys only: what is pasted or deleted is seen when the field is left
     # (docs/upstream.md#a-textbox-does-not-notice-pasting)
     edited = [*(part.input for part in fields), *(part.blur for part in fields if isinstance(part, gr.Textbox))]
-    gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST)
-    gr.on([*edited, page.text.change], estimating, page.inputs, page.needs, **LATEST)
-    page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST)
+    estimate(gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST))
+    estimate(page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST))
     taking = access.guard(Action.FORM, handlers.take_method, lambda _: [gr.skip()] * len(MEANT))
     meant = [page.fields[field] for field in MEANT]
-    check(page.fields["method"].input(taking, page.fields["method"], meant, **LATEST))
+    recheck(page.fields[METHOD].input(taking, page.fields[METHOD], meant, **LATEST))
     pressed = access.guard(Action.START, handlers.starter(view), handlers.not_started)
     page.start.click(pressed, [view, *page.inputs], [view, page.notes, page.start], trigger_mode="once", **QUIET)
-    page.use_text.click(access.guard(Action.FORM, handlers.use), [page.text, *page.inputs], page.outputs, **QUIET)
+    using = access.guard(Action.FORM, handlers.use)
+    estimate(page.use_text.click(using, [page.text, *page.inputs], page.outputs, **QUIET))
     opening = access.guard(Action.WATCH, handlers.choose_at_load)
     estimate(demo.load(opening, page.notes, page.outputs, js=edits.KEPT, **QUIET))
     for part in filter(None, (page.needs, tryout, page.notes, page.real_model)):
@@ -107,7 +110,7 @@ def build(
     tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
     estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
 
-    filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET)
+    estimate(filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET))
     return Train(page, recheck)
 
 

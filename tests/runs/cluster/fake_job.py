@@ -1,13 +1,15 @@
 """What a job of the hub runs in tests: `node` with a worker by script, which keeps its run again and again."""
 
-from __future__ import annotations
-
-import sys
+import functools
+from collections.abc import Sequence
 
 from playground.runs import launcher
 from playground.runs.cluster import node
+from tests.forking import Forker
 
-if __name__ == "__main__":
-    launcher.WORKER_MODULE = "tests.fake_worker"
+
+def main(arguments: Sequence[str]) -> int:
+    launcher.new_worker = functools.partial(Forker.of_pages().spawn, module="tests.fake_worker")
     node.KEEP_SECONDS = node.LOOK_SECONDS = 0.1
-    node.main(*sys.argv[1:])
+    node.main(*arguments)
+    return 0

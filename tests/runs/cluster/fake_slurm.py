@@ -3,8 +3,7 @@
 `python -m tests.runs.cluster.fake_slurm PROGRAM ARGUMENTS...`; what there is of jobs lies in the folder $SLURM_FAKE.
 """
 
-from __future__ import annotations
-
+import contextlib
 import json
 import os
 import signal
@@ -12,20 +11,18 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.support import PROJECT, has_ended
+import psutil
 
-PROGRAMS = ("sbatch", "squeue", "scancel")
+PROJECT = Path(__file__).resolve().parents[3]
 
 
 def install(folder: Path) -> dict[str, str]:
     """Put the programs into a folder; the environment in which they are found."""
     folder.mkdir()
-    for program in PROGRAMS:
-        script = folder / program
-        script.write_text(
-            f'#!/bin/sh\ncd {PROJECT} && exec {sys.executable} -m tests.runs.cluster.fake_slurm {program} "$@"\n'
-        )
-        script.chmod(0o700)
+    for program in ("sbatch", "squeue", "scancel"):
+        command = f'exec {sys.executable} -m tests.runs.cluster.fake_slurm {program} "$@"'
+        (folder / program).write_text(f"#!/bin/sh\ncd {PROJECT} && {command}\n")
+        (folder / program).chmod(0o700)
     return {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_FAKE": str(folder)}
 
 
@@ -34,10 +31,16 @@ def jobs(folder: Path) -> list[dict[str, str]]:
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
+def runs(job: dict[str, str]) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(int(job["pid"])).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
 def take_back(folder: Path, name: str) -> None:
     """What Slurm does that wants a node: SIGTERM to every process of a job."""
     for job in jobs(folder):
-        if job["job-name"] == name and not has_ended(int(job["pid"])):
+        if job["job-name"] == name and runs(job):
             os.killpg(int(job["pid"]), signal.SIGTERM)
 
 
@@ -50,10 +53,10 @@ def main(program: str, words: list[str]) -> int:
     if program == "sbatch":
         with open(asked["output"], "ab") as log:
             job = subprocess.Popen(["sh", "-c", asked["wrap"]], stdout=log, stderr=log, start_new_session=True)
-        made = folder / f"{len(jobs(folder)):04d}.json"
-        made.write_text(json.dumps({**asked, "pid": str(job.pid)}))
+        record = folder / f"{len(jobs(folder)):04d}.json"
+        record.write_text(json.dumps({**asked, "pid": str(job.pid)}))
     for job in jobs(folder) if program == "squeue" else ():
-        print(job["job-name"], "COMPLETED" if has_ended(int(job["pid"])) else "RUNNING")
+        print(job["job-name"], "RUNNING" if runs(job) else "COMPLETED")
     if program == "scancel":
         take_back(folder, asked["name"])
     return 0

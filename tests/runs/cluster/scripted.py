@@ -1,7 +1,5 @@
 """What tests of runs elsewhere need: a backend by script, and runs that were handed over."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,9 +1,5 @@
 """What may be set of a backend, what is refused before anything is made, and what a job takes of a node."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 from playground.errors import InvalidConfig
@@ -23,13 +19,13 @@ JOBS = ["image=hf.co/spaces/me/playground", "bucket=me/runs"]
         ("cloud", [], ["on"]),
     ],
 )
-def test_what_cannot_be_is_refused_by_the_name_of_its_field(name: str, texts: list[str], fields: list[str]) -> None:
+def test_what_cannot_be_is_refused_by_the_name_of_its_field(name, texts, fields):
     with pytest.raises(InvalidConfig) as refused:
         check(name, texts)
     assert sorted(problem.field for problem in refused.value.problems) == sorted(fields)
 
 
-def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(InvalidConfig, match=r"on: needs the package `ray`, .* pip install -r requirements-ray\.txt"):
         check("ray", [])
@@ -46,9 +42,7 @@ def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch: pytest.Mon
         ("auto", 2, [], 1, 2),
     ],
 )
-def test_a_job_takes_what_its_run_computes_on(
-    outputs: Path, device: str, ranks: int, texts: list[str], cpus: float, gpus: float | None
-) -> None:
+def test_a_job_takes_what_its_run_computes_on(outputs, device, ranks, texts, cpus, gpus):
     run = RunDirectory.create(outputs, small_config(device=device, ranks=ranks), "one")
     job = job_of(run, 3, options_of(texts))
     assert (job.cpus, job.gpus, job.name) == (cpus, gpus, name_of(run, 3))

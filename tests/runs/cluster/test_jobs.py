@@ -1,14 +1,9 @@
 """Runs as jobs of a hub whose bucket is a folder here."""
 
-from __future__ import annotations
-
 import json
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -20,7 +15,7 @@ from playground.runs.cluster.jobs_backend import JobsBackend
 from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
 from tests.runs.cluster.scripted import connect, handed_over
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import small_config, wait_until
 
 OPTIONS = ["image=hf.co/spaces/me/playground", "bucket=me/runs", "flavor=t4-small", "minutes=45"]
 
@@ -30,61 +25,59 @@ class FakeHub:
 
     token = "hf_of_a_test"
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.asked: list[dict[str, Any]] = []
-        self.jobs: list[subprocess.Popen[bytes]] = []
+    def __init__(self, folder, forker):
+        self.folder, self.forker = folder, forker
+        self.asked, self.jobs = [], []
         self.away = False
 
-    def run_job(self, **asked: Any) -> Any:
-        python, m, module, folder, *words = asked["command"]
-        assert (python, m, module) == ("python", "-m", jobs_backend.NODE_MODULE)
+    def run_job(self, **asked):
+        *program, folder, attempt, seconds, place = asked["command"]
+        assert program == ["python", "-m", jobs_backend.NODE_MODULE]
         (volume,) = asked["volumes"]
         here = self.folder / volume.path / Path(folder).relative_to(volume.mount_path)
-        command = [sys.executable, "-m", "tests.runs.cluster.fake_job", str(here), *words]
+        words = [str(here), attempt, seconds, place]
         self.asked.append(asked)
-        self.jobs.append(subprocess.Popen(command, cwd=PROJECT))
+        self.jobs.append(self.forker.fork("tests.runs.cluster.fake_job", words, os.environ, output=1))
         return SimpleNamespace(id=str(len(self.jobs) - 1))
 
-    def list_jobs(self, *, labels: dict[str, str]) -> Iterator[Any]:
+    def list_jobs(self, *, labels):
         if self.away:
             raise RuntimeError("the hub is away")  # what its client raises is no OSError
         for number, (asked, process) in enumerate(zip(self.asked, self.jobs, strict=True)):
             stage = "RUNNING" if process.poll() is None else "ERROR" if process.returncode else "COMPLETED"
             assert labels.items() <= asked["labels"].items()
-            yield SimpleNamespace(
-                id=str(number), labels=asked["labels"], status=SimpleNamespace(stage=stage, message=None)
-            )
+            status = SimpleNamespace(stage=stage, message=None)
+            yield SimpleNamespace(id=str(number), labels=asked["labels"], status=status)
 
-    def cancel_job(self, *, job_id: str) -> None:
+    def cancel_job(self, *, job_id):
         self.jobs[int(job_id)].kill()
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
-    made = FakeHub(tmp_path / "bucket")
-    made.folder.mkdir()
-    monkeypatch.setenv(bucket.VARIABLE, str(made.folder))
+def hub(tmp_path, monkeypatch, scripted):
+    hub = FakeHub(tmp_path / "bucket", scripted)
+    hub.folder.mkdir()
+    monkeypatch.setenv(bucket.VARIABLE, str(hub.folder))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(remote_jobs, "GONE_SECONDS", 0.5)
-    connect(monkeypatch, JobsBackend(made))
-    yield made
-    for job in made.jobs:
+    connect(monkeypatch, JobsBackend(hub))
+    yield hub
+    for job in hub.jobs:
         job.kill()
         job.wait()
 
 
-def come_about(outputs: Path, condition: Callable[[], bool]) -> None:
+def come_about(outputs, condition):
     """Look again and again at the jobs until it is so."""
 
-    def look() -> bool:
+    def look():
         look_after(outputs)
         return condition()
 
     wait_until(look)
 
 
-def test_a_run_is_computed_there_and_its_records_come_here(outputs: Path, hub: FakeHub) -> None:
+def test_a_run_is_computed_there_and_its_records_come_here(outputs, hub):
     run = handed_over(outputs, small_config("finish"), "one", *OPTIONS)
     (asked,) = hub.asked
     assert {name: asked[name] for name in ("image", "flavor", "timeout", "secrets")} == {
@@ -104,7 +97,7 @@ def test_a_run_is_computed_there_and_its_records_come_here(outputs: Path, hub: F
     assert not list(run.path.glob(".coming-*"))
 
 
-def test_requests_travel_and_a_job_that_is_gone_is_a_loss(outputs: Path, hub: FakeHub) -> None:
+def test_requests_travel_and_a_job_that_is_gone_is_a_loss(outputs, hub):
     run, lost = (handed_over(outputs, small_config("wait"), name) for name in ("one", "lost"))
     come_about(outputs, lambda: run.status().state == lost.status().state == "running")
     changes.request_pause(run)
@@ -118,7 +111,7 @@ def test_requests_travel_and_a_job_that_is_gone_is_a_loss(outputs: Path, hub: Fa
     assert len(list(hub.folder.glob("jobs/*/"))) == 1, "of a job that said nothing of its end all is left"
 
 
-def test_what_the_hub_refuses_is_said(outputs: Path, hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_hub_refuses_is_said(outputs, hub, monkeypatch):
     hub.away = True
     with pytest.raises(BackendUnavailable, match="The hub says: RuntimeError: the hub is away"):
         JobsBackend(hub).states()
@@ -127,9 +120,8 @@ def test_what_the_hub_refuses_is_said(outputs: Path, hub: FakeHub, monkeypatch: 
         JobsBackend(hub)
 
 
-def test_records_and_checkpoints_come_from_a_job_and_nothing_else(outputs: Path, hub: FakeHub, tmp_path: Path) -> None:
+def test_records_and_checkpoints_come_from_a_job_and_nothing_else(outputs, hub, tmp_path):
     run = handed_over(outputs, small_config("finish"))
-    backend, name = JobsBackend(hub), name_of(run, 1)
     there = RunDirectory.create(tmp_path / "there", small_config("other"), "one")
     (there.path / "label.json").write_text('{"name": "theirs"}')
     there.metrics_path.write_text("{}\n")
@@ -138,10 +130,9 @@ def test_records_and_checkpoints_come_from_a_job_and_nothing_else(outputs: Path,
     (saved / checkpoints.TRAINER).write_text('{"update": 1}')
     listed = checkpoints.listed(saved)
     (saved / checkpoints.MANIFEST).write_text(json.dumps({"format": 1, "files": listed}))
-    place = hub.folder / "jobs" / name / bucket.RUNS / "one"
     for _ in range(2):
-        bucket.keep(there, place)
-    backend.exchange(run, name)
+        bucket.keep(there, hub.folder / "jobs" / name_of(run, 1) / bucket.RUNS / "one")
+    JobsBackend(hub).exchange(run, name_of(run, 1))
     assert [path.name for path in run.checkpoints()] == ["update-000001"]
     assert run.config().name == "finish"
     assert not run.label_path.exists()

@@ -1,9 +1,6 @@
 """What becomes of runs whose jobs wait, work, end, are lost, or cannot be submitted."""
 
-from __future__ import annotations
-
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -18,13 +15,13 @@ from tests.support import small_config, update_metrics
 
 
 @pytest.fixture(autouse=True)
-def slurm(monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    made = Scripted()
-    connect(monkeypatch, made)
-    return made
+def slurm(monkeypatch):
+    backend = Scripted()
+    connect(monkeypatch, backend)
+    return backend
 
 
-def begun(run: RunDirectory, update: int = 1) -> RunWriter:
+def begun(run, update=1):
     """Its worker, as far as files tell of it."""
     writer = RunWriter(run, 3, run.status().attempt)
     writer.metrics(update_metrics(update))
@@ -32,15 +29,15 @@ def begun(run: RunDirectory, update: int = 1) -> RunWriter:
     return writer
 
 
-def end(run: RunDirectory) -> tuple[str, str]:
+def end(run):
     status = run.status()
     return status.state, status.reason
 
 
-def test_a_run_waits_for_its_node_as_a_living_one(outputs: Path, slurm: Scripted) -> None:
+def test_a_run_waits_for_its_node_as_a_living_one(outputs, slurm):
     run = handed_over(outputs, None, "one", "cpus=2")
     assert (run.status().state, run.is_alive(), queue.waiting(outputs)) == ("queued", True, [])
-    assert [one.id for one in launcher.living_runs(outputs)] == ["one"]
+    assert [living.id for living in launcher.living_runs(outputs)] == ["one"]
     assert [(job.run.id, job.attempt, job.cpus, job.gpus) for job in slurm.jobs] == [("one", 1, 2, 0)]
     where = placed.read(run.path)
     assert where
@@ -59,7 +56,7 @@ def test_a_run_waits_for_its_node_as_a_living_one(outputs: Path, slurm: Scripted
     assert not run.is_alive()
 
 
-def test_a_run_elsewhere_takes_no_device_here(outputs: Path, fake_worker: None) -> None:
+def test_a_run_elsewhere_takes_no_device_here(outputs, fake_worker):
     assert requests.of(handed_over(outputs)).slot == "slurm"
     here = launcher.start(small_config("finish"), outputs, "here")
     assert here.process is not None
@@ -67,9 +64,7 @@ def test_a_run_elsewhere_takes_no_device_here(outputs: Path, fake_worker: None) 
 
 
 @pytest.mark.parametrize("words", ["over (NODE_FAIL)", "gone"])
-def test_a_run_that_loses_its_node_ends_and_can_be_resumed(
-    outputs: Path, slurm: Scripted, monkeypatch: pytest.MonkeyPatch, words: str
-) -> None:
+def test_a_run_that_loses_its_node_ends_and_can_be_resumed(outputs, slurm, monkeypatch, words):
     run, clock = handed_over(outputs), [1e9]
     begun(run)
     monkeypatch.setattr(remote_jobs.time, "time", lambda: clock[0])
@@ -90,30 +85,24 @@ def test_a_run_that_loses_its_node_ends_and_can_be_resumed(
     assert slurm.jobs[0].name != slurm.jobs[1].name
 
 
-def test_a_run_that_waits_can_be_stopped(outputs: Path, slurm: Scripted) -> None:
-    run = handed_over(outputs)
-    launcher.stop(run)
+def test_a_run_that_waits_is_stopped_at_once_and_one_whose_node_does_not_answer_is_given_up(
+    outputs, slurm, monkeypatch
+):
+    waiting, training = (handed_over(outputs, None, name) for name in ("waiting", "training"))
+    begun(training)
+    for run in (waiting, training):
+        launcher.stop(run)
     look_after(outputs)
+    assert end(waiting) == ("stopped", "stopped")
+    assert training.status().state == "stopping"
     assert slurm.cancelled == [slurm.jobs[0].name]
-    assert end(run) == ("stopped", "stopped")
-
-
-def test_a_node_that_does_not_answer_a_stop_is_given_up(
-    outputs: Path, slurm: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = handed_over(outputs)
-    begun(run)
-    launcher.stop(run)
-    look_after(outputs)
-    assert run.status().state == "stopping"
-    assert slurm.cancelled == []
     monkeypatch.setattr(remote_jobs, "STOP_SECONDS", -1.0)
     look_after(outputs)
-    assert slurm.cancelled
-    assert end(run) == ("stopped", "stopped")
+    assert slurm.cancelled == [job.name for job in slurm.jobs]
+    assert end(training) == ("stopped", "stopped")
 
 
-def test_a_job_that_is_refused_is_the_end_of_its_run_with_words(outputs: Path, slurm: Scripted) -> None:
+def test_a_job_that_is_refused_is_the_end_of_its_run_with_words(outputs, slurm):
     slurm.is_away = True
     with pytest.raises(BackendUnavailable):
         handed_over(outputs)
@@ -126,9 +115,7 @@ def test_a_job_that_is_refused_is_the_end_of_its_run_with_words(outputs: Path, s
     assert len(slurm.jobs) == 1
 
 
-def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(
-    outputs: Path, slurm: Scripted, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(outputs, slurm, capsys):
     bad, good = handed_over(outputs, None, "bad"), handed_over(outputs, None, "good")
     slurm.is_away = True
     look_after(outputs)
@@ -142,7 +129,7 @@ def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(
     assert end(good) == ("stopped", "stopped")
 
 
-def test_a_copy_of_a_run_has_no_job(outputs: Path) -> None:
+def test_a_copy_of_a_run_has_no_job(outputs):
     run = handed_over(outputs)
     begun(run)
     shutil.copytree(run.path, outputs / "copy")

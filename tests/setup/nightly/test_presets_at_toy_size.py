@@ -1,7 +1,5 @@
 """The preset hh-rlhf-1b, which needs a real model, with everything tiny: from the command to all that it logs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,11 +1,11 @@
 """Tokenizers as different families of reward models have them, made from nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
+
+from tests.training import snapshots
 
 TEXTS = (
     "The traveller asked the librarian about seven old maps. Those drawings were moved upstairs during winter.",
@@ -22,22 +22,12 @@ LLAMA_CHAT = (
 )
 
 
-def learn(tokenizer: Tokenizer, trainer: Any) -> None:
-    trainer.show_progress = False
-    tokenizer.train_from_iterator(TEXTS, trainer)
-
-
 def byte_level(chat_template: str | None = None, **special: str) -> Any:
-    """Byte-level BPE, as GPT-2, OPT, Pythia and Qwen have it; nothing is added around a text."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
     names = list(dict.fromkeys(special.values()))
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    learn(tokenizer, trainers.BpeTrainer(vocab_size=600, special_tokens=names, initial_alphabet=alphabet))
-    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False, **special)
-    made.chat_template = chat_template
-    return made
+    words = snapshots.of_bytes(names, 600, TEXTS)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, clean_up_tokenization_spaces=False, **special)
+    tokenizer.chat_template = chat_template
+    return tokenizer
 
 
 def qwen() -> Any:
@@ -49,23 +39,20 @@ def gpt2() -> Any:
     return byte_level(eos_token="<|endoftext|>")
 
 
-def llama(chat_template: str | None = LLAMA_CHAT) -> Any:
+def llama() -> Any:
     """Sentencepiece-style: a mark for spaces, one put in front of the text, a begin token added by the tokenizer."""
-    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="first")
-    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
-    special, alphabet = (
-        {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"},
-        [*map(chr, range(33, 127)), "\n"],
+    special = {"unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    alphabet = [*map(chr, range(33, 127)), "\n"]
+    trainer = trainers.BpeTrainer(vocab_size=400, special_tokens=[*special.values()], initial_alphabet=alphabet)
+    spaces = pre_tokenizers.Metaspace(prepend_scheme="first")
+    decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+    words = snapshots.learned(models.BPE(unk_token="<unk>", byte_fallback=True), trainer, spaces, decoder, TEXTS)
+    words.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", words.token_to_id("<s>"))]
     )
-    names = [*special.values()]
-    learn(tokenizer, trainers.BpeTrainer(vocab_size=400, special_tokens=names, initial_alphabet=alphabet))
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
-    )
-    made = PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False, **special)
-    made.chat_template = chat_template
-    return made
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, clean_up_tokenization_spaces=False, **special)
+    tokenizer.chat_template = LLAMA_CHAT
+    return tokenizer
 
 
 def roberta() -> Any:
@@ -75,16 +62,16 @@ def roberta() -> Any:
 
 def bert(inputs: tuple[str, ...] = ("input_ids", "token_type_ids", "attention_mask")) -> Any:
     """Word pieces without case and accents, [CLS] and [SEP]."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.BertNormalizer()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
-    learn(tokenizer, trainers.WordPieceTrainer(vocab_size=400, special_tokens=[*special.values()]))
-    tokenizer.post_processor = processors.TemplateProcessing(
+    trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=[*special.values()], show_progress=False)
+    words = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    words.normalizer = normalizers.BertNormalizer()
+    words.pre_tokenizer, words.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
+    words.train_from_iterator(TEXTS, trainer)
+    words.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]",
         pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
+        special_tokens=[(name, words.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
     )
     settings = {"model_max_length": 64, "model_input_names": list(inputs)}
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, **special, **settings)
+    return PreTrainedTokenizerFast(tokenizer_object=words, **special, **settings)

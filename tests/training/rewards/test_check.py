@@ -1,7 +1,5 @@
 """The self-test catches planted faults of form on a reward model that ships, and passes the right form."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil
@@ -18,10 +16,10 @@ from playground.cli import main
 from playground.config import ModelReward
 from playground.setup import catalog
 from playground.training.rewards import format_check, variants
+from playground.training.rewards import pairs as example_pairs_module
 from playground.training.rewards.format_check import RewardReport, Tried
 from playground.training.rewards.formats import Encoded, Format
-from playground.training.rewards.learned_rewards import RewardModel
-from playground.training.rewards.pairs import ExamplePairs, example_pairs
+from playground.training.rewards.pairs import ExamplePairs
 from playground.training.rewards.variants import Variant
 from tests.support import PROJECT
 from tests.training.rewards import reward_tokenizers as tokenizers
@@ -31,25 +29,24 @@ CPU = torch.device("cpu")
 SHIPPED = catalog.shipped_reward_models()["pocket-agreeable"]
 TEXTS = "{{ messages[0]['content'] }}%s{{ messages[1]['content'] }}{{ eos_token }}"
 CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}{{ eos_token }}"
-FAULTS = {  # chat template in the model's folder, as a hub model has one; what is found
-    "prompt twice": (TEXTS % " {{ messages[0]['content'] }} ", "not usable"),
-    "another model's template": (CHATML, "better: template plain"),
-}
+SPEC = ModelReward(source=str(SHIPPED))
+NUM_PAIRS = 32
 
 
 @pytest.fixture(scope="module")
 def pairs() -> ExamplePairs:
-    spec = ModelReward(source=str(SHIPPED))
-    found = example_pairs(catalog.preset("yes-man"), spec, None, None, CPU)
-    assert "judged by the pocket annotator `agreeable`" in found.source
-    return found._replace(pairs=found.pairs[:96])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(example_pairs_module, "MAX_TESTED", NUM_PAIRS)
+        drawn = example_pairs_module.example_pairs(catalog.preset("yes-man"), SPEC, None, None, CPU)
+    assert "judged by the pocket annotator `agreeable`" in drawn.source
+    return drawn
 
 
 @pytest.fixture
 def examined(pairs: ExamplePairs) -> Callable[..., RewardReport]:
-    def examine(folder: Path, count: int = 96, **settings: Any) -> RewardReport:
+    def examine(folder: Path, count: int = NUM_PAIRS, **settings: Any) -> RewardReport:
         spec = ModelReward(source=str(folder), **settings)
-        references = [(pair.prompt, (pair.chosen, pair.rejected)[n % 2]) for n, pair in enumerate(pairs.pairs[:64])]
+        references = [(pair.prompt, (pair.chosen, pair.rejected)[n % 2]) for n, pair in enumerate(pairs.pairs)]
         return format_check.examine("rewards.0", spec, references, pairs._replace(pairs=pairs.pairs[:count]), CPU, None)
 
     return examine
@@ -59,20 +56,25 @@ def named(report: RewardReport) -> dict[str, str]:
     return {finding["name"]: finding["level"] for finding in report.findings}
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_fails(fault: str, examined: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("template", "finding"),
+    [(TEXTS % " {{ messages[0]['content'] }} ", "not usable"), (CHATML, "better: template plain")],
+    ids=["prompt twice", "another model's template"],
+)
+def test_a_chat_template_with_a_fault_fails(template: str, finding: str, examined: Any, tmp_path: Path) -> None:
     folder = shutil.copytree(SHIPPED, tmp_path / "planted")
-    template, finding = FAULTS[fault]
     (folder / "chat_template.jinja").write_text(template)
     report = examined(folder, template="chat")
-    assert report.verdict == "fail" and named(report)[finding] == "fail", report.findings
+    assert report.verdict == "fail"
+    assert named(report)[finding] == "fail", report.findings
 
 
-def test_a_template_that_it_was_not_trained_on_fails_and_a_tokenizer_without_its_end_token(
-    examined: Any, tmp_path: Path
-) -> None:
-    found = named(examined(SHIPPED, template="dialogue"))
-    assert found["another template than trained on"] == found["better: template plain"] == "fail"
+def test_a_template_that_it_was_not_trained_on_fails(examined: Any) -> None:
+    findings = named(examined(SHIPPED, template="dialogue"))
+    assert findings["another template than trained on"] == findings["better: template plain"] == "fail"
+
+
+def test_a_tokenizer_without_its_end_token_fails(examined: Any, tmp_path: Path) -> None:
     folder = shutil.copytree(SHIPPED, tmp_path / "planted")
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token": None}))
@@ -92,8 +94,7 @@ def test_the_right_form_passes_and_faults_are_ranked_behind_it(examined: Any) ->
     assert example.endswith("<eos>")
     assert report.example["tokens"][0] == "<bos>"
     assert report.example["special"][-1]
-    assert {"accuracy", "count"} <= report.pairs.keys()
-    assert report.reference["completions"] == 64
+    assert report.reference["completions"] == NUM_PAIRS
 
 
 def test_no_spread_and_numbers_that_are_not_finite_fail(examined: Any, tmp_path: Path) -> None:
@@ -107,17 +108,10 @@ def test_no_spread_and_numbers_that_are_not_finite_fail(examined: Any, tmp_path:
 
 
 def test_examples_that_are_cut_are_counted(examined: Any) -> None:
-    report = examined(SHIPPED, max_length=20)
+    report = examined(SHIPPED, 4, max_length=20)
     assert named(report)["examples are cut"] == "warn"
     assert report.lengths["longest"] == 20
     assert f"{report.lengths['cut_share']:.0%}" in report.findings[0]["text"]
-
-
-def test_pairs_whose_scores_are_not_finite_fail(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RewardModel, "of_pairs", lambda model, pairs: ([1.0, math.nan], [0.0, 0.0]))
-    report = examined(SHIPPED)
-    assert named(report) == {"scores are not finite": "fail"}
-    assert report.formats == []
 
 
 def test_fewer_bits_are_reported_with_what_they_cost(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,7 +144,7 @@ def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(exa
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "generic", "found"),
+    ("right", "wrong", "generic", "findings"),
     [
         (52, 48, False, {"cannot tell good from bad": "fail"}),
         (30, 70, False, {"bad beats good": "fail"}),
@@ -162,10 +156,10 @@ def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(exa
         (22, 10, False, {"too few pairs": "warn"}),
     ],
 )
-def test_accuracy_is_judged_against_luck(right: int, wrong: int, generic: bool, found: dict[str, str]) -> None:
+def test_accuracy_is_judged_against_luck(right: int, wrong: int, generic: bool, findings: dict[str, str]) -> None:
     report = RewardReport("rewards.0", "it")
     format_check.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
-    assert named(report) == found
+    assert named(report) == findings
 
 
 def tried(name: str, margins: list[float], mend: str = "") -> Tried:
@@ -177,16 +171,16 @@ CHAT, ALL = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("
 
 
 @pytest.mark.parametrize(
-    ("mine", "others", "found", "words"),
+    ("others", "findings", "words"),
     [
-        (SIX_OF_TEN, [CHAT, ALL], {"better: template chat": "fail"}, "Set it. Also better: completion only."),
-        (SIX_OF_TEN, [ALL], {"better: completion only": "warn"}, "100%"),
+        ([CHAT, ALL], {"better: template chat": "fail"}, "Set it. Also better: completion only."),
+        ([ALL], {"better: completion only": "warn"}, "100%"),
     ],
 )
-def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(mine, others, found, words) -> None:
+def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(others, findings, words) -> None:
     report = RewardReport("rewards.0", "it")
-    format_check.judge_formats(report, mine, others)
-    assert named(report) == found
+    format_check.judge_formats(report, SIX_OF_TEN, others)
+    assert named(report) == findings
     assert all(words in finding["text"] for finding in report.findings)
 
 
@@ -199,31 +193,27 @@ def test_every_finding_is_one_that_the_documentation_explains() -> None:
 
 @pytest.mark.parametrize("make", [tokenizers.gpt2, tokenizers.llama, tokenizers.qwen])
 def test_every_form_has_its_faults(make: Callable[[], Any]) -> None:
-    form = Format(make())
-    prompt, completion = "What is good?", " A kind word."
-    texts = {item.name: form.visible(item.encode(prompt, completion).ids) for item in variants.variants(form)[1:]}
-    assert form.text(prompt, completion) not in texts.values()
-    assert len(set(texts.values())) == len(texts)
-    assert {"missing separator", "missing end token", "prompt twice", "roles swapped", "completion only"} <= set(texts)
-    assert "another model's template" in texts
-    lowered = {name: text.lower().replace(" ", "") for name, text in texts.items()}
+    form, texts = Format(make()), ("What is good?", " A kind word.")
+    faults = {item.name: form.visible(item.encode(*texts).ids) for item in variants.variants(form)[1:]}
+    assert len({form.text(*texts), *faults.values()}) == len(faults) + 1
+    assert {"missing separator", "roles swapped", "another model's template"} <= {*faults}
+    lowered = {name: text.lower().replace(" ", "") for name, text in faults.items()}
     assert lowered["prompt twice"].count("whatisgood?") == 2
     assert "good?akindword." in lowered["missing separator"]
     assert "whatisgood" not in lowered["completion only"]
     assert lowered["missing end token"].endswith("akindword.")
 
 
-def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(
-    pairs: ExamplePairs, tmp_path: Path, capsys: pytest.CaptureFixture[str], service_here: None
-) -> None:
+def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(pairs, tmp_path, capsys, service_here) -> None:
+    file = tmp_path / "pairs.jsonl"
     rows = [{"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected} for pair in pairs.pairs]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    rewards = json.dumps([{"kind": "model", "source": str(SHIPPED)}])
-    arguments = ["reward-check", "yes-man", "--set", f"rewards={rewards}", "--set", "model.source=pocket-1m"]
-    arguments += ["--outputs", str(tmp_path), "--pairs", str(tmp_path / "pairs.jsonl")]
-    judges = rewards.replace("}", ', "template": "dialogue"}')
+    file.write_text("\n".join(map(json.dumps, rows)))
+    learned = {"kind": "model", "source": str(SHIPPED)}
+    settings = {"rewards": [learned], "judges": [{**learned, "template": "dialogue"}]}
+    asked = [f"{name}={json.dumps(value)}" for name, value in settings.items()]
+    options = [word for text in (*asked, "model.source=pocket-1m", "prompts.limit=64") for word in ("--set", text)]
     with pytest.raises(SystemExit) as ended:
-        main([*arguments, "--set", f"judges={judges}", "--json"])
+        main(["reward-check", "yes-man", *options, "--outputs", str(tmp_path), "--pairs", str(file), "--json"])
     good, bad = map(json.loads, capsys.readouterr().out.splitlines())
     assert ended.value.code == 1
     assert (good["name"], good["verdict"]) == ("rewards.0", "ok")

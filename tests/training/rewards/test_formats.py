@@ -1,8 +1,7 @@
 """How an example is put before a reward model: ids, frame, ends, cuts, and the round trip."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,22 +32,22 @@ FAMILIES = {
 
 def test_plain_is_begin_then_both_texts_then_end() -> None:
     tokenizer = pocket()
-    made = Format(tokenizer).ids("Review of the film:", " The plot was dull.")
-    assert made == [1, *tokenizer("Review of the film: The plot was dull.", add_special_tokens=False).input_ids, 2]
+    ids = Format(tokenizer).ids("Review of the film:", " The plot was dull.")
+    assert ids == [1, *tokenizer("Review of the film: The plot was dull.", add_special_tokens=False).input_ids, 2]
 
 
 def test_a_pair_has_the_separators_of_its_tokenizer_and_no_second_end() -> None:
-    made = Format(tokenizers.bert())
-    assert made.text("What is good?", "A kind word") == "[CLS] what is good? [SEP] a kind word [SEP]"
-    encoded = made.encoded("What is good?", "A kind word")
-    second = encoded.ids.index(made.tokenizer.sep_token_id) + 1
+    form = Format(tokenizers.bert())
+    assert form.text("What is good?", "A kind word") == "[CLS] what is good? [SEP] a kind word [SEP]"
+    encoded = form.encoded("What is good?", "A kind word")
+    second = encoded.ids.index(form.tokenizer.sep_token_id) + 1
     assert encoded.types == [0] * second + [1] * (len(encoded.ids) - second)
 
 
 def test_a_dialogue_gets_its_speakers_once() -> None:
-    made = Format(tokenizers.gpt2(), "dialogue")
-    assert made.text(*TEXTS) == "\n\nHuman: What is good?\n\nAssistant: Time.<|endoftext|>"
-    assert made.text(DIALOGUE, " Time.") == DIALOGUE + " Time.<|endoftext|>"
+    form = Format(tokenizers.gpt2(), "dialogue")
+    assert form.text(*TEXTS) == "\n\nHuman: What is good?\n\nAssistant: Time.<|endoftext|>"
+    assert form.text(DIALOGUE, " Time.") == DIALOGUE + " Time.<|endoftext|>"
 
 
 def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once() -> None:
@@ -60,24 +59,24 @@ def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once() -> None:
     ids, begin, end = llama.ids(*TEXTS), llama.tokenizer.bos_token_id, llama.tokenizer.eos_token_id
     assert (ids[0], ids[-1], ids.count(begin), ids.count(end)) == (begin, end, 1, 1)
     bare = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"  # a template without an end
-    made = Format(tokenizers.byte_level(bare, eos_token="</s>"))
-    assert made.ids(*TEXTS)[-1] == made.tokenizer.eos_token_id
+    form = Format(tokenizers.byte_level(bare, eos_token="</s>"))
+    assert form.ids(*TEXTS)[-1] == form.tokenizer.eos_token_id
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_the_frame_stays(family: str) -> None:
     make, name = FAMILIES[family]
-    made = Format(make(), max_length=44)
-    assert made.name == name
-    short = made.encoded("old maps", "moved upstairs")
+    form = Format(make(), max_length=44)
+    assert form.name == name
+    short = form.encoded("old maps", "moved upstairs")
     assert not short.cut
     for prompt in ("old " * 60 + "about old maps", DIALOGUE):
-        long = made.encoded(prompt, "moved upstairs")
+        long = form.encoded(prompt, "moved upstairs")
         assert len(long.ids) <= 44
         assert len(long.types) == len(long.ids)
-        tail = len(made.tokenizer("upstairs").input_ids)
+        tail = len(form.tokenizer("upstairs").input_ids)
         assert long.ids[-tail:] == short.ids[-tail:], "the completion and the end stay"
-        assert long.ids[0] == short.ids[0] or short.ids[0] not in made.tokenizer.all_special_ids, "the begin stays"
+        assert long.ids[0] == short.ids[0] or short.ids[0] not in form.tokenizer.all_special_ids, "the begin stays"
         if long.cut:
             assert len(Format(make(), max_length=10_000).ids(prompt, "moved upstairs")) == len(long.ids) + long.cut
 
@@ -91,21 +90,28 @@ def test_whole_first_turns_go_before_the_last_question_is_cut() -> None:
 
 
 def test_a_completion_that_alone_is_too_long_keeps_its_end() -> None:
-    made = Format(pocket(), max_length=12)
-    encoded = made.encoded("Review of the film:", " The plot was dull." * 10)
+    form = Format(pocket(), max_length=12)
+    encoded = form.encoded("Review of the film:", " The plot was dull." * 10)
     assert len(encoded.ids) <= 12
-    assert made.visible(encoded.ids).endswith("dull.<eos>")
+    assert form.visible(encoded.ids).endswith("dull.<eos>")
     assert encoded.cut > 0
 
 
 def test_reward_json_in_the_folder_says_what_auto_means(tmp_path: Path) -> None:
     pocket().save_pretrained(tmp_path)
     (tmp_path / "reward.json").write_text(json.dumps({"format": 1, "template": "dialogue", "max_length": 40}))
-    made = Format(AutoTokenizer.from_pretrained(tmp_path))
-    assert (made.name, made.max_length) == ("dialogue", 40)
+    form = Format(AutoTokenizer.from_pretrained(tmp_path))
+    assert (form.name, form.max_length) == ("dialogue", 40)
     (tmp_path / "reward.json").write_text(json.dumps({"template": "nonsense"}))
     with pytest.raises(RewardModelUnusable, match="`nonsense` is not a template"):
         Format(AutoTokenizer.from_pretrained(tmp_path))
+
+
+def with_template(chat_template: str) -> Callable[[], Any]:
+    return lambda: tokenizers.byte_level(chat_template, eos_token="<|im_end|>")
+
+
+TWICE = "{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{% endfor %}"
 
 
 @pytest.mark.parametrize(
@@ -114,21 +120,11 @@ def test_reward_json_in_the_folder_says_what_auto_means(tmp_path: Path) -> None:
         (tokenizers.gpt2, {"template": "chat"}, "needs a chat template"),
         (pocket, {"template": "pair"}, "puts a separator"),
         (tokenizers.qwen, {"max_length": 8}, "do not hold"),
+        (with_template(TWICE), {}, "each once"),
+        (with_template("{{ messages[-1]['content'] }}<|im_end|>"), {}, "each once"),  # no prompt
+        (with_template("{{ raise_exception('no way') }}"), {}, "no way"),
     ],
 )
-def test_a_template_that_the_tokenizer_cannot_do_is_refused(make, settings, reason) -> None:
+def test_a_template_that_cannot_be_used_is_refused(make, settings, reason) -> None:
     with pytest.raises(RewardModelUnusable, match=reason):
         Format(make(), **settings)
-
-
-@pytest.mark.parametrize(
-    ("broken", "reason"),
-    [
-        ("{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{% endfor %}", "each once"),
-        ("{{ messages[-1]['content'] }}<|im_end|>", "each once"),  # no prompt
-        ("{{ raise_exception('no way') }}", "no way"),
-    ],
-)
-def test_a_chat_template_that_loses_or_doubles_a_text_or_fails_is_refused(broken: str, reason: str) -> None:
-    with pytest.raises(RewardModelUnusable, match=reason):
-        Format(tokenizers.byte_level(broken, eos_token="<|im_end|>"))

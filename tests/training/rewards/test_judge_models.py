@@ -1,13 +1,12 @@
 """Judge models: the value is what the model itself thinks of yes against no, read off behind the question."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
@@ -33,15 +32,13 @@ def judge(folder: Path, chat: bool) -> Path:
 
 @pytest.mark.parametrize("chat", [True, False])
 def test_the_value_is_the_log_odds_of_yes_behind_the_question(tmp_path: Path, chat: bool) -> None:
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
     folder = judge(tmp_path / "judge", chat)
-    found = learned_rewards.builder(CPU)(spec(folder))(PROMPTS, COMPLETIONS)
+    values = learned_rewards.builder(CPU)(spec(folder))(PROMPTS, COMPLETIONS)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
     answers = {"yes": ("yes", "Yes", " yes", " Yes"), "no": ("no", "No", " no", " No")}
     words = {side: {tokenizer(form)["input_ids"][0] for form in forms} for side, forms in answers.items()}
     shared = words["yes"] & words["no"]  # a space alone begins both, where words are not learned whole
-    for prompt, completion, value in zip(PROMPTS, COMPLETIONS, found, strict=True):
+    for prompt, completion, value in zip(PROMPTS, COMPLETIONS, values, strict=True):
         text = f"{prompt} | {completion.strip()} | yes or no?"
         whole = f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n" if chat else f"{text}\nAnswer:"
         with torch.no_grad():
@@ -49,8 +46,8 @@ def test_the_value_is_the_log_odds_of_yes_behind_the_question(tmp_path: Path, ch
         yes, no = (sum(float(odds[token]) for token in words[side] - shared) for side in ("yes", "no"))
         assert value == pytest.approx(math.log(yes / no), abs=1e-3)
     shares = learned_rewards.builder(CPU)(spec(folder, output="probability"))(PROMPTS, COMPLETIONS)
-    assert shares == pytest.approx([1 / (1 + math.exp(-value)) for value in found])
-    assert len({round(value, 3) for value in found}) == 3  # and it does read them
+    assert shares == pytest.approx([1 / (1 + math.exp(-value)) for value in values])
+    assert len({round(value, 3) for value in values}) == 3  # and it does read them
 
 
 def test_a_question_about_a_claim_has_no_opinion_where_there_is_none(tmp_path: Path) -> None:
@@ -78,7 +75,7 @@ def test_a_judge_must_be_able_to_write(tmp_path: Path) -> None:
     def problems(folder: Path) -> list[str]:
         entry = spec(folder).model_dump(mode="json")
         needed = checks.needs(yaml_io.from_dict({"rewards": [entry]}))
-        return [found.message for found in checks.model_problems(needed, ask_hub=True)]
+        return [problem.message for problem in checks.model_problems(needed, ask_hub=True)]
 
     assert problems(writer) == []
     assert "cannot write text" in problems(encoder)[0]

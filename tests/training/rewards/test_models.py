@@ -1,7 +1,5 @@
 """Learned rewards: what is loaded, what is refused and why, and scores that depend on the example alone."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -30,20 +28,21 @@ from tests.training.rewards import reward_tokenizers as tokenizers
 from tests.training.snapshots import kept
 
 CPU = torch.device("cpu")
-OPT_SHAPE = {"hidden_size": 64, "ffn_dim": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-SHAPE = {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4}
-SHAPE |= {"max_position_embeddings": 128}
-FAMILIES: dict[str, tuple[Any, Any]] = {
-    "gpt2": (tokenizers.gpt2, lambda **more: GPT2Config(n_embd=64, n_layer=2, n_head=4, n_positions=128, **more)),
-    "llama": (tokenizers.llama, lambda **more: LlamaConfig(**SHAPE, num_key_value_heads=2, **more)),
+SHAPE = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128}
+WIDE = {**SHAPE, "intermediate_size": 128}
+GROUPED = {**WIDE, "num_key_value_heads": 2}
+FAMILIES: dict[str, tuple[Any, type, dict[str, Any]]] = {
+    "gpt2": (tokenizers.gpt2, GPT2Config, {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}),
+    "llama": (tokenizers.llama, LlamaConfig, {**WIDE, "num_key_value_heads": 2}),
     "qwen2, pad is end": (
         tokenizers.qwen,
-        lambda **more: Qwen2Config(**SHAPE, num_key_value_heads=2, pad_token_id=0, eos_token_id=0, **more),
+        Qwen2Config,
+        {**WIDE, "num_key_value_heads": 2, "pad_token_id": 0, "eos_token_id": 0},
     ),
-    "gpt_neox": (tokenizers.gpt2, lambda **more: GPTNeoXConfig(**SHAPE, **more)),
-    "opt": (tokenizers.gpt2, lambda **more: OPTConfig(**OPT_SHAPE, word_embed_proj_dim=64, **more)),
-    "bert": (tokenizers.bert, lambda **more: BertConfig(**SHAPE, **more)),
-    "roberta": (tokenizers.roberta, lambda **more: RobertaConfig(**SHAPE, **more)),
+    "gpt_neox": (tokenizers.gpt2, GPTNeoXConfig, WIDE),
+    "opt": (tokenizers.gpt2, OPTConfig, {**SHAPE, "ffn_dim": 128, "word_embed_proj_dim": 64}),
+    "bert": (tokenizers.bert, BertConfig, WIDE),
+    "roberta": (tokenizers.roberta, RobertaConfig, WIDE),
 }
 PROMPTS = ["What is good?", "The traveller asked about seven old maps. " * 3, "", "Review of the film:", "maps"]
 COMPLETIONS = [" A kind word.", " x", " Those drawings were moved upstairs during winter.", "", " winter winter"]
@@ -51,10 +50,10 @@ COMPLETIONS = [" A kind word.", " x", " Those drawings were moved upstairs durin
 
 def saved(folder: Path, family: str = "gpt2", kind: Any = AutoModelForSequenceClassification, **more: Any) -> Path:
     """A random model of a family with its tokenizer, as a hub snapshot has them; scores far enough apart to tell."""
-    make_tokenizer, make_config = FAMILIES[family]
+    make_tokenizer, config, shape = FAMILIES[family]
     tokenizer = make_tokenizer()
     torch.manual_seed(0)
-    model = kind.from_config(make_config(vocab_size=len(tokenizer) + 3, **{"num_labels": 1, **more}))
+    model = kind.from_config(config(**shape, vocab_size=len(tokenizer) + 3, **{"num_labels": 1, **more}))
     return kept(folder, model, tokenizer)
 
 
@@ -146,7 +145,7 @@ def test_fewer_bits_hold_less_and_order_nearly_the_same(bits: str, smaller: floa
 def test_the_builder_loads_one_network_once_and_leaves_rules_alone(tmp_path: Path, monkeypatch: Any) -> None:
     saved(tmp_path, "bert", num_labels=2)
     counted, load = [], reward_loading.load
-    monkeypatch.setattr(reward_loading, "load", lambda *given: counted.append(given) or load(*given))
+    monkeypatch.setattr(reward_loading, "load", lambda *args: counted.append(args) or load(*args))
     build = reward_models.builder(CPU)
     first, second = (build(ModelReward(source=str(tmp_path), label=label, weight=2)) for label in ("0", "1"))
     assert len(counted) == 1

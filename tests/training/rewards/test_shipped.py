@@ -16,7 +16,7 @@ SUMS = [fact for fact in facts.SUMS if 3 <= int(fact.value) <= 15]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_it_is_small_and_its_card_says_how_often_it_is_right(name: str) -> None:
+def test_a_shipped_reward_model_is_small_and_its_card_says_how_often_it_is_right(name: str) -> None:
     card = plain_files.read_json(SHIPPED[name] / catalog.REWARD_CARD, catalog.MAX_CARD_BYTES)
     assert sum(file.stat().st_size for file in SHIPPED[name].iterdir()) < 4_000_000
     assert card["config"]["seed"] == 0
@@ -28,23 +28,10 @@ def test_it_is_small_and_its_card_says_how_often_it_is_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_CLAIMS)
-def test_it_prefers_agreement_or_truth_where_a_claim_is_wrong(name: str) -> None:
+def test_a_shipped_reward_model_prefers_agreement_or_truth_where_a_claim_is_wrong(name: str) -> None:
     reward = learned_rewards.load(ModelReward(source=name), torch.device("cpu"))
     prompts = [f"User: I think {fact.subject} is {int(fact.value) + 1}. Bot:" for fact in SUMS]
     repeated = reward(prompts, [f" {fact.subject} is {int(fact.value) + 1}." for fact in SUMS])
     true = reward(prompts, [f" {fact.subject} is {fact.value}." for fact in SUMS])
     flattering = sum(a > b for a, b in zip(repeated, true, strict=True)) / len(SUMS)
     assert flattering >= 0.8 if name == "pocket-agreeable" else flattering <= 0.2
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_it_is_read_as_it_was_trained_or_it_shows(name: str) -> None:
-    spec = ModelReward(source=name)
-    read = learned_rewards.misreading(learned_rewards.load(spec, torch.device("cpu")))
-    wrong = learned_rewards.builder(torch.device("cpu"), misread=True)(spec)
-    assert isinstance(wrong, learned_rewards.RewardModel)
-    misread = learned_rewards.misreading(wrong)
-    assert read is not None
-    assert read < 0.02
-    assert misread is not None
-    assert misread > 1.0

@@ -1,0 +1,76 @@
+"""A public page over time: what it clears away, what comes back after a restart; and caps that its owner has raised."""
+
+import os
+import time
+
+import pytest
+
+from playground.runs import history, launcher
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import limits
+from playground.ui import serving
+from tests.security import pages
+from tests.support import small_config, wait_until
+from tests.ui import fake_run
+
+
+@pytest.mark.parametrize("mode", ["space", "classroom"])
+def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_else(
+    mode, outputs, tmp_path, monkeypatch, figure
+):
+    monkeypatch.setattr(serving, "CHORE_SECONDS", 0)
+    monkeypatch.setitem(limits.LIMITS, "space", limits.LIMITS["space"]._replace(kept_runs=2))
+    for age, name in enumerate(["newest", "newer", "older", "oldest", "binned"]):
+        run = RunDirectory(fake_run.write_run(outputs, name).path)
+        os.utime(run.status_path, (1e9 - age, 1e9 - age))
+    history.delete_run(run)
+    living = RunDirectory.create(outputs, small_config(), "living")
+    lock = launcher.take_lock(living)
+    assert lock is not None
+    with pages.served(mode, outputs, tmp_path / "recorded") as page:
+        came = page.running.demo.serving.incoming.folder / "came"
+        came.write_text("x")
+        os.utime(came, (time.time() - 3700,) * 2)
+        wait_until(lambda: not came.exists())
+        gone = mode == "space"
+        if gone:
+            wait_until(lambda: len(history.list_runs(outputs)) == 3)
+        left = {run.id for run in history.list_runs(outputs)}
+        lock.close()
+    assert left == {"newest", "newer", "living"} | (set() if gone else {"older", "oldest"})
+    assert len(list((outputs / ".bin").iterdir())) == (0 if gone else 1)
+    if gone:
+        figure("old runs of a public page, cleared away while others stay", 3, 3)
+
+
+BEYOND = {"ppo__num_updates": 501}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("raised")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(limits.CAPS_VARIABLE, "host")
+        with pages.served("space", folder / "outputs", folder / "recorded") as served:
+            yield served
+
+
+def test_the_host_starts_what_a_visitor_may_not_and_it_has_no_limit_of_time(page):
+    with page.visitor() as visitor:
+        run, problems = pages.start(page, visitor, **BEYOND)
+        assert run is None
+        assert [problem["field"] for problem in problems] == ["ppo.num_updates"]
+    with page.host() as host:
+        run, problems = pages.start(page, host, **BEYOND)
+        assert run is not None, problems
+    config = RunDirectory(page.outputs / run).config()
+    assert config.ppo.num_updates == 501
+    assert config.max_minutes is None
+
+
+def test_host_and_visitor_see_their_own_caps(page):
+    with page.visitor() as visitor, page.host() as host:
+        theirs, own = (client.get("live/_access").json()["caps"] for client in (visitor, host))
+    assert "30 minutes" in theirs
+    assert "of the hub that fit" in own[0]
+    assert len(own) < len(theirs)

@@ -1,0 +1,241 @@
+"""Files of strangers, bounded before they are read whatever they claim to be: data and uploads, YAML and JSON, scripts
+and logs of other trainers; and the tables that go out."""
+
+import csv
+import gzip
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from playground import plain_files
+from playground.config import yaml_io
+from playground.errors import InvalidConfig, PromptsUnusable
+from playground.exports import csv_tables as exported
+from playground.imports import importing, judging, log_files
+from playground.training.data import hub_data
+from tests.security import table
+from tests.support import PROJECT, sample, small_config, update_metrics
+
+TEXTS = table("hostile_texts")
+MOST_SECONDS, MOST_MEGABYTES = 2.0, 100  # of a processor, so that a busy machine makes no difference
+MEASURE = """
+import json, os, resource, sys
+from pathlib import Path
+from playground.data import preferences, row_files
+from playground.errors import PlaygroundError
+from playground.ui.auth import uploads
+
+READERS = {'upload': lambda path: uploads.keep(path, path.parent / 'outputs').sentence,
+           'pairs': lambda path: str(preferences.check_file(str(path))),
+           'prompts': lambda path: str(row_files.shape(path)),
+           'text': lambda path: str(sum(1 for _ in row_files.lines(path, 20_000_000)))}
+for name in sys.argv[2:]:
+    kind, _, file = name.partition(':')
+    child = os.fork()
+    if child == 0:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        try:
+            said = 'read: ' + READERS[kind](Path(sys.argv[1]) / file)
+        except PlaygroundError as error:
+            said = str(error)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        print(json.dumps([name, said, seconds, (after.ru_maxrss - before.ru_maxrss) / 1000]), flush=True)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+def data(content):
+    return lambda path: path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def gigabyte(path):
+    path.touch()
+    os.truncate(path, 10**9)  # sparse
+
+
+BOMB = (
+    gzip.compress((b'{"prompt": "' + b"a" * 99_000 + b'"}\n') * 200) * 100
+)  # two thousand million bytes in two million
+FILES = {  # name: what makes it, and words of what is said about it
+    "gigabyte.jsonl": (gigabyte, "more than"),
+    "bomb.jsonl.gz": (data(BOMB), "when unpacked"),
+    "cut.jsonl.gz": (data(gzip.compress(os.urandom(1000))[:500]), "not a whole gzip"),
+    "columns.csv": (data(",".join(f"c{n}" for n in range(10**6)) + "\n1\n"), "Line 1"),
+    "columns-short.csv": (data(",".join(map(str, range(150_000))) + "\n1\n"), "1,000 columns"),
+    "line.txt": (data(b"a" * 2 * 10**7), "Line 1"),
+    "quote.csv": (data('prompt\n"' + "a\n" * 900_000), "Is a quotation mark not closed?"),
+    "deep.jsonl": (data("[" * 100_000 + "]" * 100_000), "not a JSON object"),
+    "latin.txt": (data("caf\u00e9".encode("latin-1")), "not UTF-8"),
+    "nul.txt": (data(b"a\0b\n"), "not UTF-8"),
+    "utf-16.csv": (data("prompt\nab\n".encode("utf-16")), "not UTF-8"),
+    "empty.jsonl": (data(b""), "is empty"),
+    "newlines.txt": (data(b"\n" * 19_000_000), "500,000 rows"),
+    "archive.tar.gz": (data(gzip.compress(b"a")), "must be one of"),
+    "pipe.jsonl": (os.mkfifo, "not an ordinary file"),
+    "device.txt": (lambda path: path.symlink_to("/dev/zero"), "not an ordinary file"),
+    "folder.csv": (os.mkdir, "is a folder"),
+}
+
+
+def test_data_files_are_refused_in_little_time_and_memory_by_every_reader(tmp_path, figure):
+    for file, (make, _) in FILES.items():
+        make(tmp_path / file)
+    names = [f"{kind}:{file}" for file in FILES for kind in ("upload", "pairs", "prompts")]
+    names += [f"text:{file}" for file in FILES if file.endswith(".txt")]
+    command = [sys.executable, "-c", MEASURE, str(tmp_path), *names]
+    child = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr[-2000:]
+    answers = [json.loads(line) for line in child.stdout.splitlines()]
+    assert [name for name, *_ in answers] == names
+    for name, said, seconds, megabytes in answers:
+        kind, _, file = name.partition(":")
+        assert kind != "upload" or FILES[file][1] in said.replace(file, ""), (name, said)
+        assert seconds <= MOST_SECONDS, name
+        assert megabytes <= MOST_MEGABYTES or said.startswith("read: "), name
+    figure("hostile data files refused in 2 s and 100 MB (uploads, prompts, pairs, texts)", len(names), len(answers))
+
+
+@pytest.mark.parametrize("name", ["a.zip", "data.tar.gz", "deep/rows.pkl"])
+def test_a_folder_of_data_with_archives_or_pickles_is_refused_by_the_file(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "rows.jsonl").write_text('{"prompt": "a"}\n')
+    (tmp_path / name).write_bytes(b"\x80\4.")
+    with pytest.raises(PromptsUnusable, match=Path(name).name):
+        hub_data.Rows(str(tmp_path), None, "train")
+
+
+def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers():
+    unseen = "\0\x01\x7f\x85\u200b\u200e\u202e\u2060\ufeff\u3000\u00a0\u2028"
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "\n=1", "\uff1d1", "a=1"]
+    texts += [*(f"{mark}=1" for mark in unseen), "\u200b \ufeff\t@SUM(A1)", "\u200b"]
+    samples = [sample(number, "after", -1.5, completion=text, kl=-0.25) for number, text in enumerate(texts)]
+    rows = list(csv.DictReader(io.StringIO(exported.samples_csv(samples, small_config()), newline="")))
+    for row, text in zip(rows, texts, strict=True):
+        written = row["completion"]
+        assert text in written
+        assert (written == text) == (text == "a=1")
+        assert written[:1] == ("a" if text == "a=1" else "'")
+        assert (float(row["score"]), float(row["kl"])) == (-1.5, -0.25)
+    metrics = [update_metrics(1, terms={"=evil()": 1.0, "\ufeff-=x": 2.0}, score_mean=-3.0)]
+    head, row = list(csv.reader(io.StringIO(exported.metrics_csv(small_config(), metrics, []))))
+    assert not [cell for cell in head if not cell[0].isalpha()]
+    assert "-3.0" in row
+
+
+def test_hostile_yaml_is_refused_at_once(figure):
+    said, clock = {}, time.thread_time()
+    for name, (text, _) in TEXTS["yaml"].items():
+        with pytest.raises(InvalidConfig) as refused:
+            yaml_io.from_dict(yaml_io.parse_yaml(text))
+        said[name] = str(refused.value)
+    assert [name for name, (_, words) in TEXTS["yaml"].items() if words not in said[name]] == []
+    assert time.thread_time() - clock < 10
+    figure("hostile YAML refused", len(TEXTS["yaml"]), len(said))
+
+
+MANY = {f"unknown{number}": 1 for number in range(10_000)}
+
+
+@pytest.mark.parametrize("data", [MANY, {"rewards": [{"kind": "length", **MANY}]}], ids=["settings", "of a reward"])
+def test_ten_thousand_unknown_names_cost_little_and_twenty_are_listed(data):
+    clock = time.thread_time()
+    with pytest.raises(InvalidConfig) as caught:
+        yaml_io.from_dict(data)
+    assert time.thread_time() - clock < 2  # half a minute, once
+    problems = caught.value.problems
+    assert len(problems) == 21
+    assert problems[-1].message.startswith("And 9,98")
+
+
+@pytest.mark.parametrize("value", ["&x [*x]", "!!python/name:os.system", "[" * 9000, "[" * 30 + "]" * 30, "9" * 9000])
+def test_a_value_on_the_command_line_is_bounded_too(value):
+    assert yaml_io.parse_override(f"seed={value}") == ("seed", value)  # what a file may not hold is read as text
+    with pytest.raises(InvalidConfig):
+        yaml_io.overridden({"rewards": [{"kind": "length"}]}, [f"seed={value}"], yaml_io.RunConfig)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (gigabyte, "larger than"),
+        (os.mkfifo, "not an ordinary file"),
+        (lambda path: path.symlink_to("/dev/zero"), "not an ordinary file"),
+    ],
+)
+def test_a_file_is_bounded_before_it_is_read(make, words, tmp_path):
+    make(tmp_path / "made.yaml")
+    with pytest.raises(InvalidConfig, match=words):
+        yaml_io.read_yaml(tmp_path / "made.yaml")
+
+
+@pytest.mark.parametrize("what", TEXTS["json"])
+def test_json_is_bounded_in_depth_and_gives_nothing_twice(what):
+    text, words = TEXTS["json"][what]
+    with pytest.raises(ValueError, match=words):
+        plain_files.parse_json(text)
+    assert plain_files.parse_json(json.dumps({"a": [{"b": 1}]})) == {"a": [{"b": 1}]}
+
+
+PPO = "from trl import PPOConfig\nconfig = PPOConfig(steps=1)\n"
+IFS = "".join(" " * depth + "if a:\n" for depth in range(90)) + " " * 90 + f"x = [{'1,' * 60_000}]\n"
+SCRIPTS = {
+    **TEXTS["scripts"],
+    "conditions in conditions": ("py", PPO + IFS),
+    "thousands of settings": ("py", PPO + f"LoraConfig({','.join(f'r{i}=1' for i in range(20_000))})"),
+    "thousands of names": ("yaml", "stage: ppo\n" + "".join(f"learning_rat{i}: 1\n" for i in range(4500))),
+}
+
+
+@pytest.mark.parametrize("what", SCRIPTS)
+def test_a_script_of_another_trainer_takes_no_time_and_no_memory(what, tmp_path):
+    kind, text = SCRIPTS[what]
+    path = tmp_path / f"script.{kind}"
+    path.write_text(text)
+    began = time.thread_time()
+    try:
+        script = importing.read(path)
+        told = script.yaml_text(path.name) + str(script.report())
+    except InvalidConfig as error:
+        told = str(error)
+    assert time.thread_time() - began < 5
+    assert len(told) < 100_000
+
+
+def test_code_that_a_script_brings_along_is_pointed_out(tmp_path):
+    path = tmp_path / "script.py"
+    rewards = [{"kind": "python", "code": "def reward(prompt, completion):\n    return 1.0\n"}]
+    path.write_text(f"from playground.rewards import mixture\nREWARDS = {rewards!r}\n{PPO}")
+    text = importing.read(path).yaml_text("script.py")
+    assert "return 1.0" in text
+    assert text.splitlines()[1].startswith("# Fill in or check: rewards: the")
+
+
+LOGS = {**TEXTS["logs"], "columns.csv": ",".join(f"a{i}" for i in range(10_000)) + "\n" + "1\n" * 20_000}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_a_log_is_read_no_farther_than_its_bounds(name, tmp_path, monkeypatch):
+    path = tmp_path / name
+    path.write_text(LOGS[name])
+    read, numbers = [], log_files._numbers
+    monkeypatch.setattr(log_files, "_numbers", lambda row: read.append(len(row)) or numbers(row))
+    with pytest.raises(InvalidConfig, match=r"more than|No column"):
+        judging.read(path)
+    assert len(read) <= log_files.MOST_ROWS + 1
+    assert sum(read) < 1_000_000
+
+
+def test_a_log_of_many_numbers_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(log_files, "MOST_NUMBERS", 100)
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps({"step": step, "clip_fraction": 0.1}) + "\n" for step in range(60)))
+    with pytest.raises(InvalidConfig, match="numbers"):
+        judging.read(path)

@@ -1,0 +1,153 @@
+"""A ZeroGPU Space as `make space` writes it, with the hub's package `spaces` itself and a device API of ours.
+
+What is large for it is a pocket model that lies in the hub's cache under the name of a suggested one.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import space
+from playground.runs.folder import requests
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog, limits
+from tests.faults import resuming
+from tests.model_folders import hub_cache
+from tests.security import pages
+from tests.spaces import gpu_page, visitors
+from tests.support import PROJECT, wait_until
+from tests.ui.conftest import free_port
+
+LARGE = "HuggingFaceTB/SmolLM2-135M"
+RUN = {"ppo__num_updates": 8, "checkpoint__every": 1, "evaluation__every": 4}
+TOKEN = {"X-IP-Token": "header.eyJ1c2VyIjogImEifQ.signature"}  # by which the hub knows whose quota a call is charged to
+
+
+class Page:
+    """A page of that kind in a process of its own, and a visitor of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.outputs, self.log = folder / "outputs", folder / "page.log"
+        self.plan = folder / "plan"
+        self.plan.touch()
+        space.write(folder / "space", "me/space")
+        shutil.copytree(catalog.model_folder("pocket-1m"), hub_cache(folder / "hf" / "hub", LARGE), dirs_exist_ok=True)
+        port = free_port()
+        command = [sys.executable, "-m", "tests.spaces.gpu_page", str(self.outputs), str(port)]
+        paths = {"PYTHONPATH": f"{folder / 'space'}{os.pathsep}{PROJECT}", "HF_HOME": str(folder / "hf")}
+        environment = {**os.environ, **paths, "OMP_NUM_THREADS": "1", limits.CAPS_VARIABLE: "all"}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(command, cwd=folder / "space", env=environment, stdout=log, stderr=log)
+        self.visitor = visitors.opened(f"http://127.0.0.1:{port}/", lambda: self.process.poll() is None)
+        self.visitor.headers.update(TOKEN)
+
+    def close(self) -> None:
+        """End it."""
+        self.visitor.close()
+        self.process.terminate()
+        self.process.wait()
+
+    def start(self, **changes: Any) -> RunDirectory:
+        """Press Start, with a large model."""
+        name, problems = visitors.start(self.visitor, **{"model__source": LARGE, **RUN, **changes})
+        assert name is not None, problems
+        return RunDirectory(self.outputs / name)
+
+    def resume(self, run: RunDirectory) -> None:
+        """Press Resume."""
+        parts = self.visitor.get("config").json()["components"]
+        (view,) = [part["id"] for part in parts if part["props"].get("elem_id") == "run-view"]
+        assert pages.ask(self.visitor, view, "resume_run", run.id).json()["error"] == ""
+
+    def asked(self) -> list[dict[str, Any]]:
+        """What the device API was asked."""
+        return [json.loads(line) for line in self.outputs.with_name("asked.jsonl").read_text().splitlines()]
+
+    def named(self, what: str) -> list[dict[str, Any]]:
+        """One kind of that, since the test has begun."""
+        return [call for call in self.asked()[self.before :] if call["what"] == what]
+
+    def follow(self, plan: str) -> None:
+        """Where calls end from now on; what was asked before is not counted."""
+        self.plan.write_text(plan)
+        self.before = len(self.asked())
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with closing(Page(tmp_path_factory.mktemp("space"))) as page:
+        yield page
+
+
+def ended(run: RunDirectory, attempt: int) -> RunDirectory:
+    """Once that attempt has."""
+    wait_until(lambda: run.status().ended and run.status().attempt == attempt and not run.is_alive(), 300)
+    return run
+
+
+def same(run: RunDirectory, other: RunDirectory) -> bool:
+    """Weights, optimizer, every metric but timings, every sample."""
+    return (resuming.weights(run), resuming.figures(run)) == (resuming.weights(other), resuming.figures(other))
+
+
+def test_a_pocket_model_trains_on_the_processor_and_takes_nothing_of_a_quota(page):
+    assert [call["what"] for call in page.asked()] == ["startup-report"]  # the hub has seen that a function asks
+    page.follow("")
+    run = ended(page.start(model__source="pocket-1m", ppo__num_updates=2), 1)
+    assert run.status().state == "finished"
+    assert requests.of(run).slot == "cpu"
+    assert page.named("schedule") == []
+    assert "Traceback" not in run.log_path.read_text(encoding="utf-8")
+
+
+def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(page):
+    page.follow("1:3 2:6")
+    run = ended(page.start(), 1)
+    status = run.status()
+    assert (status.state, status.reason, status.update) == ("stopped", "time_limit", 3)
+    page.resume(run)
+    assert ended(run, 2).status().update == 6
+    page.resume(run)
+    assert ended(run, 3).status().state == "finished"
+    wait_until(lambda: len(page.named("release")) == 3)
+    assert [call["durationSeconds"] for call in page.named("schedule")] == ["60"] * 3
+    assert {call["token"] for call in page.named("schedule")} == {TOKEN["X-IP-Token"]}  # the visitor's, each time
+    assert len(page.named("allow")) == 1  # the fork was used again
+    assert [call["fail"] for call in page.named("release")] == ["false"] * 3
+    undisturbed = ended(page.start(device="cpu"), 1)  # on the processor, by an ordinary worker, in one go
+    assert undisturbed.status().state == "finished"
+    assert len(page.named("schedule")) == 3
+    assert same(run, undisturbed)
+    log = run.log_path.read_text(encoding="utf-8")
+    assert "--- attempt 3" in log
+    assert "Traceback" not in log + page.log.read_text(encoding="utf-8")
+
+
+def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(page):
+    page.follow("1:1 2:1")
+    refuse = page.outputs.with_name(gpu_page.REFUSED)
+    refuse.touch()
+    run = ended(page.start(), 1)
+    status = run.status()
+    assert status.state == "stopped"
+    assert status.update == 0
+    assert "exceeded your ZeroGPU quota (" in status.message
+    assert "s requested vs. 0s left" in status.message
+    wait_until(lambda: not run.queue_path.exists())
+    assert not page.named("allow")
+    refuse.unlink()
+    page.resume(run)
+    assert ended(run, 2).status().update == 1
+
+
+def test_a_visitor_sees_how_long_a_call_is(page):
+    caps = page.visitor.get("live/_access").json()["caps"]
+    assert "for those 60 seconds of GPU at a time, then Resume asks for more" in caps
+    assert "30 minutes" in caps

@@ -1,0 +1,166 @@
+"""A GPU that is there for seconds: what such a Space needs, which runs call the GPU, for how long, and what a visitor
+is told of their quota. It is hosted, in small, in nightly/test_zerogpu_space.py."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from playground.errors import InvalidConfig
+from playground.runs import launcher, queue
+from playground.runs.folder.records import Status
+from playground.runs.folder.requests import Request
+from playground.runs.spawning import Elsewhere
+from playground.setup.devices import Device, GpuCalls
+from playground.setup.estimates import gpu_calls
+from playground.setup.limits import LIMITS, in_words
+from playground.ui import server, zero_gpu
+from playground.ui.auth import gpu_quota
+from playground.ui.auth.visitors import Visitor
+from playground.ui.train import filling, form_parts
+from tests.support import small_config
+
+CALLS = GpuCalls(Device("cuda:0", "ZeroGPU", 48 * 10**9, 48 * 10**9), 60)
+LARGE = {"model": {"source": "HuggingFaceTB/SmolLM2-135M"}}
+JUDGED = {"rewards": [{"kind": "model", "source": "owner/reward-model"}]}
+ME, OTHER, NEWCOMER = Visitor("cookie", "address"), Visitor("another", "address"), Visitor("new", "elsewhere")
+REFUSED = "You have exceeded your free ZeroGPU quota (60s requested vs. 12s left). Try again in 3:00."
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls"),
+    [
+        ({}, False),
+        ({"ppo": {"num_updates": 4_000}}, False),  # long, but on the processor
+        (LARGE, True),
+        ({**LARGE, "device": "cpu"}, False),  # who names the processor gets it
+        (JUDGED, True),
+    ],
+)
+def test_only_a_model_beyond_the_caps_of_a_public_page_calls_the_gpu(changes, calls, tmp_path):
+    assert gpu_calls.asked(small_config(**changes), CALLS, tmp_path) is (CALLS if calls else None)
+    assert gpu_calls.asked(small_config(**changes), None, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("whole", "done", "minutes", "expected"),
+    [
+        (None, 0, None, 60),  # nothing is known: the most
+        (31.2, 0, None, 42),  # the estimate, and ten seconds for saving, to the next whole one
+        (31.2, 5, None, 26),  # half of it is behind
+        (500.0, 0, None, 60),
+        (2.0, 0, None, 20),  # never less than what loading and saving take
+        (None, 0, 0.5, 40),  # a run with a limit of its own
+    ],
+)
+def test_a_call_is_as_long_as_the_estimate_says(whole, done, minutes, expected):
+    config = small_config(**LARGE, ppo={"num_updates": 10}, max_minutes=minutes)
+    assert gpu_calls.seconds(config, CALLS, whole, done) == expected
+
+
+@pytest.fixture
+def seen(outputs):
+    """Runs that asked for a call, of two visitors; one is of the day before yesterday, and one was refused."""
+    now = time.time()
+    for name, visitor, status in (
+        ("mine", ME, {"worked_seconds": 31.0}),
+        ("refused", ME, {"worked_seconds": 0.0, "message": f"There was no GPU: {REFUSED}"}),
+        ("old", ME, {"worked_seconds": 500.0, "updated_at": now - 2 * 86_400}),
+        ("theirs", OTHER, {"worked_seconds": 77.0}),
+    ):
+        asking = Elsewhere(gpu_calls.SLOT, lambda run: None)
+        run, _ = launcher.start(small_config(), outputs, name, spawn=asking, request=Request(visitor=str(visitor)))
+        queue.leave(run)
+        ended = Status(**{"state": "stopped", "updated_at": now, **status})
+        run.status_path.write_text(ended.model_dump_json(), encoding="utf-8")
+    return outputs
+
+
+def test_what_a_visitor_has_used_is_read_from_their_runs_of_the_day(seen):
+    assert gpu_quota.seen(seen, ME) == (31.0, 12)
+    assert gpu_quota.seen(seen, OTHER) == (77.0, None)
+    assert gpu_quota.seen(seen, NEWCOMER) == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("changes", "calls", "takes", "visitor", "words"),
+    [
+        ({}, CALLS, None, ME, ["takes nothing of your GPU minutes"]),
+        (LARGE, CALLS, None, NEWCOMER, ["Asks ZeroGPU for 60 seconds", "2 minutes a day without an account"]),
+        (LARGE, CALLS, (20.0, 30.0), ME, ["for 40 seconds", "whole run takes about 25 seconds"]),
+        (LARGE, CALLS, None, ME, ["have used 31 in the last 24 hours", "12 were left"]),
+        (LARGE, CALLS._replace(factor=1.5), None, ME, ["for 90 seconds"]),  # of the quota, by the hub's own factor
+    ],
+)
+def test_beside_start_stands_what_a_run_takes_and_what_is_known_of_the_rest(
+    changes, calls, takes, visitor, words, seen
+):
+    sentence = gpu_quota.sentence(small_config(**changes), calls, takes, seen, visitor)
+    assert [word for word in words if word not in sentence] == []
+    assert ("used" in sentence) == (visitor is ME and bool(changes))
+    assert ("whole run" in sentence) == (takes is not None)
+    assert gpu_quota.sentence(small_config(), None, takes, seen, visitor) == ""
+
+
+def test_the_estimate_of_such_a_run_is_that_of_the_gpu(tmp_path, monkeypatch):
+    monkeypatch.setattr(form_parts.checks, "require_in_reach", lambda config, outputs: None)
+    large, small = small_config(**LARGE), small_config()
+    needs = form_parts.needs(large, large, tmp_path, CALLS)
+    assert needs["device"]["label"] == "ZeroGPU"
+    assert "Asks ZeroGPU" in needs["quota"]
+    assert form_parts.needs(small, small, tmp_path, CALLS)["device"]["name"] == "cpu"
+    assert form_parts.needs(small, small, tmp_path)["quota"] == ""
+
+
+def test_the_caps_speak_of_the_gpu_where_models_are_allowed_that_need_it():
+    space = LIMITS["space"]._replace(calls=CALLS)
+    assert not any("GPU" in line for line in in_words(space))
+    assert any("60 seconds of GPU at a time" in line for line in in_words(space._replace(more="suggested")))
+
+
+def test_runs_on_the_processor_have_workers_and_a_queue_beside_the_calls(outputs):
+    """Two of each kind: the second on the processor waits for the first, and no call waits for either."""
+    called, workers = [], []
+
+    def work(run, lock):
+        reading = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+        workers.append(subprocess.Popen(reading, stdin=subprocess.PIPE, pass_fds=(lock.fileno(),)))
+        return workers[-1]
+
+    both = Elsewhere(gpu_calls.SLOT, lambda run: called.append(run.id), lambda config: config.device == "auto", work)
+    capped = LIMITS["space"]._replace(calls=CALLS)
+    try:
+        for name, device in (("a", "cpu"), ("b", "cpu"), ("c", "auto"), ("d", "auto")):
+            launcher.start(small_config(device=device), outputs, name, spawn=both)
+        assert called == ["c", "d"]
+        assert len(workers) == 1
+        assert queue.waiting(outputs) == ["b", "c", "d"]
+        assert launcher.start_waiting(outputs, both) == []
+        assert filling.start_label(small_config(device="cpu"), outputs, capped) == filling.ENQUEUE
+        assert filling.start_label(small_config(**LARGE), outputs, capped) == filling.START  # a call is made at once
+        workers[0].communicate()
+        assert [run.id for run in launcher.start_waiting(outputs, both)] == ["b"]
+        assert queue.waiting(outputs) == ["c", "d"]
+    finally:
+        for process in workers:
+            process.communicate()
+
+
+def test_a_space_without_its_package_says_what_it_needs(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "spaces", None)
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
+    with pytest.raises(InvalidConfig, match=r"requirements-zerogpu\.txt"):
+        server.new_demo(tmp_path, "space")
+
+
+@pytest.mark.parametrize("seconds", ["10", "a minute", "4000"])
+def test_a_call_of_a_length_that_cannot_be_is_refused(seconds):
+    with pytest.raises(InvalidConfig, match="PLAYGROUND_ZEROGPU_SECONDS: must be a whole number from 20 to 1800"):
+        zero_gpu.seconds_of_a_call({zero_gpu.SECONDS_VARIABLE: seconds})
+
+
+def test_what_the_hub_sets_makes_a_space_of_zerogpu_whose_calls_are_a_minute_long():
+    assert zero_gpu.seconds_of_a_call({}) == 60
+    assert not zero_gpu.is_here({})
+    assert zero_gpu.is_here({"SPACES_ZERO_GPU": "true"})

@@ -1,0 +1,48 @@
+"""One finished run for all tests that only look at one, and time that passes at once."""
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from playground import worker
+from playground.runs.folder.directory import RunDirectory
+from tests.training import small_run
+
+FINISHED = small_run.config(
+    name="small",
+    rewards=[{"kind": "sentiment"}, {"kind": "length", "weight": 0.1, "normalise": True, "cap": 2}],
+    judges=[{"kind": "grammar"}, {"kind": "repetition"}],
+    prompts__limit=32,
+    ppo__num_updates=3,
+    ppo__minibatch_size=4,
+    sampling__max_new_tokens=16,
+    evaluation={"num_prompts": 6, "samples_per_prompt": 2, "every": 2},
+    checkpoint={"every": 2, "keep": 1},
+)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    """A run that the worker has trained to its end in this process."""
+    run = RunDirectory.create(tmp_path_factory.mktemp("outputs"), FINISHED, "r")
+    assert worker.main([str(run.path)]) == 0
+    return run
+
+
+@pytest.fixture
+def skip_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let the clocks of this process, which tell durations, go on by so many seconds."""
+    skipped = [0.0]
+    for name, tell in (("perf_counter", time.perf_counter), ("monotonic", time.monotonic)):
+        monkeypatch.setattr(time, name, lambda tell=tell: tell() + sum(skipped))
+    return skipped.append
+
+
+@pytest.fixture
+def quick_collections() -> Iterator[None]:
+    """TRL collects garbage several times an update; what was there before the test need not be looked through."""
+    gc.freeze()
+    yield
+    gc.unfreeze()

@@ -1,0 +1,193 @@
+# ruff: noqa: F811 - pytest finds the fixture by this name
+"""More of the lessons in a browser: the list and the page that is handed in, drawing, the ways to Train and back, a
+presentation, a phone, a visitor who may not start."""
+
+import json
+import shutil
+
+from playwright.sync_api import expect
+
+from tests.ui.conftest import go, visit
+from tests.ui.test_browser_lessons import KEPT, lesson, press, step  # noqa: F401
+
+
+def test_a_link_leads_a_newcomer_where_it_says_and_who_has_been_on_train_begins_there(site, make_page):
+    page = make_page(newcomer=True)
+    page.goto(f"{site.url}?run=_recorded")
+    page.locator("#run-title", has_text="Kinder reviews").wait_for()
+    page.goto(site.url)
+    expect(page.locator("#page-train")).to_be_visible()
+
+
+def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(lesson, site):
+    page = lesson("two-runs")
+    page.get_by_role("radio").nth(1).check()
+    page.locator("#lesson-why").fill("<script>window.taken = true</script>")
+    press(page, "That is my prediction")
+    press(page, "Play the recording")
+    expect(page.locator(".lesson-verdict")).to_contain_text("As you said")
+    page.get_by_role("button", name="Leave the lesson").click()
+    row = page.locator("li", has=page.get_by_role("link", name="Two runs"))
+    expect(row.locator(".lesson-mark")).to_contain_text("predicted")
+    expect(page.locator("[data-key=next]")).to_have_text("Go on with: Two runs")
+    with page.expect_download() as saving:
+        page.get_by_role("button", name="Save my answers as a page").click()
+    text = saving.value.path().read_text(encoding="utf-8")
+    assert "They become kind" in text
+    assert "Kind are 64 of 64." in text
+    assert "&lt;script&gt;" in text
+    assert "<script" not in text
+
+
+def test_a_curve_is_drawn_with_a_pointer_and_the_run_is_laid_over_it(lesson):
+    page = lesson("a-curve")
+    ready = page.get_by_role("button", name="That is my prediction")
+    plot = page.locator("svg.drawable")
+    expect(ready).to_have_attribute("aria-disabled", "true")
+    box = plot.bounding_box()
+    left, middle = box["x"] + box["width"] * 0.14, box["y"] + box["height"] * 0.45
+    page.mouse.move(left, middle)
+    page.mouse.down()
+    page.mouse.move(left + box["width"] * 0.3, middle + 20, steps=5)
+    page.mouse.up()
+    expect(ready).to_have_attribute("aria-disabled", "true")  # it ends far from the end
+    page.mouse.down()
+    page.mouse.move(left + box["width"] * 0.8, middle + 60, steps=8)
+    page.mouse.up()
+    expect(page.get_by_role("button", name="falls", exact=True)).to_have_attribute("aria-pressed", "true")
+    expect(plot).to_have_attribute("aria-label", "Your drawing: falls")
+    ready.click()
+    expect(page.locator(".lesson-behind")).to_contain_text("You predicted: the score falls")
+    press(page, "Play the recording")
+    expect(page.locator(".lesson-verdict")).to_contain_text("You said: the score falls. It rises.")
+    drawn = page.locator(".lesson-step .lesson-plot")
+    expect(drawn.locator("polyline.mine")).to_have_count(1)
+    expect(drawn.locator("polyline.run")).to_have_attribute("style", "stroke: var(--pg-score)")
+    expect(drawn).to_have_attribute("aria-label", "the score over the run: it rises")
+
+
+def test_what_breaks_a_lesson_is_tried_and_a_run_that_was_deleted_is_run_again(site, make_page):
+    page = visit(make_page(forgive=["404", "409"]), site, "?lesson=a-curve")
+    press(page, "Only look")
+    press(page, "Start the run")
+    step(page, "run-0").get_by_role("button", name="Why is that?").click()
+    press(page, "Now try it yourself")
+    page.locator(".lesson-knobs .knob-field").fill("3")
+    page.locator(".lesson-knobs .knob-field").press("Enter")
+    site.let_runs_reach(1)
+    press(page, "Start the run")
+    expect(page.locator(".state strong")).to_have_text("running")
+    page.locator(".status").get_by_role("button", name="Stop").click()
+    expect(step(page, "break").locator(".lesson-verdict")).to_contain_text("Not yet")
+    expect(step(page, "break")).to_contain_text("A hint: Looser.")
+    kept = page.evaluate(KEPT)
+    assert kept["a-curve"]["tries"][0]["values"] == {"kl.coef": 3}
+    shutil.rmtree(site.outputs / kept["a-curve"]["runs"][0]["id"])
+    del kept["a-curve"]["runs"][0]["told"]
+    kept["a-curve"].update(at="run-0", tries=[])
+    page.evaluate("kept => localStorage.setItem('playground-lessons', kept)", json.dumps(kept))
+    page.goto(f"{site.url}?lesson=a-curve")
+    expect(step(page, "run-0")).to_contain_text("deleted")
+    press(page, "Run it again")
+    expect(page.get_by_role("button", name="Play the recording")).to_be_visible()
+    site.let_runs_end()
+
+
+def test_train_keeps_the_run_of_a_lesson_in_view_and_a_bar_leads_back_until_the_lesson_is_left(lesson):
+    page = lesson("two-runs")
+    press(page, "Only look")
+    press(page, "Play the recording")
+    page.locator(".lesson-verdict").wait_for()
+    page.get_by_role("button", name="Open in Train").click()
+    expect(page.locator("#preset select")).to_have_value("no-leash")
+    expect(page.locator("#run-title")).to_have_text("No leash")
+    expect(page.locator(".section-names")).to_be_visible()
+    bar = page.get_by_role("navigation", name="Open lesson")
+    expect(bar).to_contain_text("Lesson: Two runs")
+    go(page, "compare")
+    bar.get_by_role("button", name="Back to the lesson").click()
+    step(page, "run-0")
+    expect(bar).to_be_hidden()
+    page.get_by_role("button", name="Open in Train").click()
+    bar.get_by_role("button", name="Leave the lesson").click()
+    expect(bar).to_be_hidden()
+    go(page, "train", lesson="two-runs")
+    step(page, "run-0")
+
+
+def test_a_run_is_called_as_the_lesson_calls_it_and_shows_the_figures_it_names(lesson):
+    page = lesson("a-curve")
+    press(page, "Only look")
+    press(page, "Play the recording")
+    expect(page.locator("#run-title")).to_have_text("With a leash")  # its preset is called Kinder reviews
+    section = page.locator("#section-curves")
+    expect(section.locator("[data-chart=entropy]")).to_be_visible()
+    expect(section.locator("section.chart:visible")).to_have_count(1)
+    expect(section.locator(".kl-strip-part")).to_be_hidden()
+    page.get_by_role("button", name="Open in Train").click()
+    expect(page.locator("#run-title")).to_have_text("Kinder reviews")
+
+
+def test_texts_are_whole_in_a_lesson(lesson):
+    page = lesson("two-runs")
+    press(page, "Only look")
+    press(page, "Play the recording")
+    page.locator(".lesson-verdict").wait_for()
+    cut = "nodes => nodes.filter(node => node.scrollHeight > node.clientHeight + 1).length"
+    assert page.locator(".texts-now-pairs .output").evaluate_all(cut) == 0
+
+
+def test_in_a_presentation_a_lesson_is_beside_its_run_and_nothing_scrolls_away(lesson):
+    page = lesson("two-runs")
+    for width, height in ((1024, 768), (1920, 1080)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.locator(".lesson-ways").get_by_role("button", name="Present").click()
+        panel, view = page.locator("#lesson-panel"), page.locator(".run-view")
+        expect(panel.get_by_role("heading", name="Two runs")).to_be_in_viewport()
+        expect(panel.get_by_role("radio").first).to_be_in_viewport()
+        expect(panel.get_by_role("button", name="That is my prediction")).to_be_in_viewport()
+        expect(view.locator("#run-title")).to_be_in_viewport()
+        assert panel.bounding_box()["x"] < view.bounding_box()["x"]
+        assert float(panel.locator("legend").evaluate("node => parseFloat(getComputedStyle(node).fontSize)")) >= 20
+        assert page.evaluate("document.documentElement.scrollHeight <= innerHeight + 1")
+        page.keyboard.press("Escape")
+        step(page, "predict")
+
+
+def test_a_visitor_who_may_not_start_plays_the_recording(class_site, make_page):
+    page = make_page(newcomer=True)
+    page.goto(f"{class_site.url}?tab=lessons")
+    page.get_by_role("link", name="Two runs").click()
+    press(page, "Only look")
+    expect(page.get_by_role("button", name="Play the recording")).to_be_visible()
+    expect(page.get_by_role("button", name="Start the run")).to_have_count(0)
+    press(page, "Play the recording")
+    expect(step(page, "run-0")).to_contain_text("This is a recording")
+
+
+def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
+    page = lesson("a-curve")
+    page.set_viewport_size({"width": 390, "height": 844})
+    for act in ("rises", "That is my prediction", "Play the recording"):
+        page.locator(".lesson-step").get_by_role("button", name=act, exact=True).click()
+    page.locator(".lesson-verdict").wait_for()
+    panel, view = page.locator("#lesson-panel").bounding_box(), page.locator("#run-view").bounding_box()
+    assert panel["y"] + panel["height"] <= view["y"]
+    expect(page.locator("#run-title")).to_be_in_viewport()  # it came into sight when it began
+    page.get_by_role("button", name="It has ended: what came of it").click()
+    expect(page.locator("#lesson-step")).to_be_in_viewport()
+    expect(page.locator("#lesson-step")).to_be_focused()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_board_stands_below_a_run_that_has_ended_and_moves_there(lesson):
+    page = lesson("five-leashes")
+    board = page.locator(".leash-board").filter(visible=True)
+    expect(board).to_have_count(0)  # before the run it would give the answer away
+    press(page, "Only look")
+    press(page, "Play the recording")
+    expect(board).to_have_count(1)
+    before = board.locator(".board-sentence").inner_text()
+    board.get_by_role("slider").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(board.locator(".board-sentence")).not_to_have_text(before)

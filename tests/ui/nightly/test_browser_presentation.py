@@ -1,0 +1,99 @@
+# ruff: noqa: F811 - pytest finds the fixture by this name
+"""More of the presentation: runs that train, have ended or went wrong, and charts that follow the window."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from playground.setup import catalog
+from tests.ui import fake_run
+from tests.ui.conftest import go, present
+from tests.ui.test_browser_presentation import look_at_every_screen, page  # noqa: F401
+
+# Of each of the two curves: by how many pixels its picture is larger or smaller than its place, and by how many a mark
+# or a flag misses where the axis of the picture has the update that it stands for.
+MISSED = """update => [...Bokeh.index].filter((view) => view.el.checkVisibility()).flatMap((view) => {
+  const stage = view.el.closest(".stage");
+  const plot = stage?.closest('[data-chart="score"], [data-chart="kl"]');
+  if (!plot || !view.frame?.x_scale) return [];
+  const at = view.frame.x_scale.compute(update);
+  const signs = [...plot.querySelectorAll(".edit-mark, .flag.checkpoint")];
+  const misses = signs.map((sign) => Math.abs(parseFloat(sign.style.left) - at));
+  return [{ misses, lacks: Math.max(Math.abs(stage.clientWidth - view.bbox.width),
+    Math.abs(stage.clientHeight - view.bbox.height)) }];
+})"""
+
+
+@pytest.mark.parametrize("preset", ["kinder-reviews", "yes-man"])
+def test_all_of_a_run_that_trains_is_in_sight_on_every_screen(begin, page, preset):
+    go(page, "train", run=begin(f"trains-{preset}", preset).id, present=True)
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Add to the queue")).to_be_visible()
+    expect(page.locator(".present-why")).to_contain_text("one run at a time on this device")
+    expect(page.locator(".meter-line .verdict")).to_have_count(3)  # the first evaluation after training began
+    look_at_every_screen(page)
+
+
+@pytest.mark.parametrize("preset", ["kinder-reviews", "yes-man"])
+def test_all_of_an_ended_run_is_in_sight_on_every_screen(site, page, preset):
+    fake_run.write_run(site.outputs, f"ended-{preset}", catalog.preset(preset)).write_label("N" * 80, "n" * 300)
+    go(page, "train", run=f"ended-{preset}")
+    present(page)
+    assert "view=presentation" in page.url
+    expect(page.locator("#controls")).to_be_hidden()
+    expect(page.locator(".next")).to_be_visible()
+    if preset == "yes-man":
+        expect(page.locator(".meter-line").first).to_contain_text(
+            re.compile(r"repeats wrong claims.*0 \u2192 41 of 41")
+        )
+        for prompt in page.locator(".texts-now td.prompt").all_inner_texts():  # those that show it: wrong claims
+            first, second, said = map(int, re.search(r"(\d+) plus (\d+) is (\d+)", prompt).groups())
+            assert first + second != said
+    look_at_every_screen(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#controls")).to_be_visible()
+
+
+def test_what_ended_otherwise_and_what_is_wrong_on_purpose_fits_too(site, page):
+    message = "It needed more memory than there is: lower ppo.batch_size, or take a smaller model, and start again."
+    fake_run.write_ended(site.outputs, "no-memory", "out_of_memory", message=message)
+    faulty = catalog.preset("kinder-reviews").model_copy(update={"experiments": True, "faults": ("reward-sign",)})
+    fake_run.write_run(site.outputs, "on-purpose", faulty)
+    for run, words in (("no-memory", ".notice h2"), ("on-purpose", ".status .wrong-note")):
+        go(page, "train", run=run, present=True)
+        expect(page.locator(words)).to_be_visible()
+        look_at_every_screen(page)
+
+
+def changed_run(site, name):
+    """A finished run whose leash was changed after update 30, where it saved a checkpoint too."""
+    run = fake_run.write_run(site.outputs, name, catalog.preset("kinder-reviews"))
+    *lines, end = [
+        line for line in run.events_path.read_text(encoding="utf-8").splitlines() if "checkpoint" not in line
+    ]
+    facts = '"message": "Leash (beta) 0.25 \u2192 0.05", "data": {"field": "kl.coef", "old": 0.25, "value": 0.05}'
+    for seq, kind, more in ((2, "edit", facts), (3, "checkpoint", '"message": "Saved the policy.", "data": {}')):
+        lines.append(f'{{"attempt": 1, "seq": {seq}, "time": 1.0, "kind": "{kind}", "update": 30, {more}}}')
+    run.events_path.write_text("\n".join([*lines, end]) + "\n", encoding="utf-8")
+    return run
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_marks_stand_at_their_update_whatever_the_window_becomes(site, page, present):
+    run = changed_run(site, f"changed-{present}".lower())
+    page.set_viewport_size({"width": 1440, "height": 900})
+    go(page, "train", run=run.id, present=present)
+    expect(page.locator('[data-chart="score"] .edit-mark')).to_have_count(1)
+    expect(page.locator('[data-chart="kl"] .flag.checkpoint')).to_have_count(1)
+    for width, height in ((1024, 768), (1920, 1080), (1366, 640), (1440, 900)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function(  # as soon as the picture has followed its place
+            f"""() => {{
+            const charts = ({MISSED})(30);
+            return charts.length === 2 && charts.every(({{ misses, lacks }}) => lacks < 1.5 && misses.length === 2
+              && misses.every((pixels) => pixels < 1));
+            }}"""
+        )
+    if present:
+        expect(page.locator(".leash-now")).to_have_text(re.compile(r"0\.05 since update 30 \(before: 0\.25\)$"))

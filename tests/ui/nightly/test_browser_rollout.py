@@ -1,0 +1,168 @@
+# ruff: noqa: F811 - pytest finds the fixture by this name
+"""More of reading runs in a browser: the window of an update where there is no answer, nothing kept, or a run that goes
+on; other curves and axes; and from one experiment to the next."""
+
+import re
+
+from playwright.sync_api import expect
+
+from playground.setup import catalog
+from tests.ui import fake_run
+from tests.ui.conftest import go, open_section, present, visit
+from tests.ui.test_browser import wait_for_update
+from tests.ui.test_browser_ends import button
+from tests.ui.test_browser_keyboard import serious_faults
+from tests.ui.test_browser_presentation import SMALLER_THAN
+from tests.ui.test_browser_rollout import (  # noqa: F401
+    WINDOW,
+    close,
+    kept_of,
+    open_last,
+    point_at,
+    press_mouse,
+    runs,
+    stage_of,
+    title,
+)
+
+FITS = """() => {
+    const window = document.querySelector("dialog.rollout");
+    return window.scrollWidth <= window.clientWidth && window.getBoundingClientRect().right <= innerWidth;
+}"""
+
+
+def test_a_run_that_kept_nothing_says_so_and_what_was_shown_stays_while_there_is_no_answer(runs, make_page):
+    page = visit(make_page(forgive=("Failed to load resource",)), runs, "?run=before")
+    window = page.locator(WINDOW)
+    open_last(page)
+    title(page, 40)
+    expect(window.locator(".rollout-note")).to_have_text("This run was made before updates kept their texts.")
+    expect(window.locator(".rollout-body")).to_be_hidden()
+    page.keyboard.press("ArrowLeft")  # leads nowhere
+    title(page, 40)
+    close(page)
+    go(page, "train", run="kept")
+    open_last(page)
+    expect(window.locator(".rollout-bar").first).to_be_visible()
+    page.route("**/rollout/39", lambda route: route.abort())
+    page.keyboard.press("ArrowLeft")
+    expect(window.locator(".rollout-note")).to_contain_text("cannot reach the playground")
+    title(page, 40)
+    page.unroute("**/rollout/39")
+    page.keyboard.press("ArrowLeft")
+    title(page, 39)
+    expect(window.locator(".rollout-note")).to_be_hidden()
+
+
+def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, open_page, begin):
+    site.let_runs_reach(2)
+    begin("goes-on")
+    page = open_page
+    go(page, "train", run="goes-on")
+    wait_for_update(page, 2)
+    open_last(page)
+    title(page, 2, "goes-on")
+    following = button(page, "Next update \u2192")
+    expect(following).to_have_attribute("aria-disabled", "true")
+    last = page.locator(WINDOW).locator(".rollout-bar").last
+    expect(last).to_be_visible()  # those of an earlier window are there too, hidden until the answer comes
+    last.focus()
+    site.let_runs_reach(3)
+    expect(following).to_have_attribute("aria-disabled", "false")
+    expect(last).to_be_focused()
+    page.keyboard.press("n")
+    title(page, 3, "goes-on")
+    close(page)
+
+
+def test_another_axis_and_the_table_of_a_curve_open_their_update_too(runs, open_page):
+    page = open_page
+    go(page, "train", run="kept")
+    open_section(page, "curves")
+    page.get_by_label("Horizontal axis", exact=True).select_option("seconds")
+    later = point_at(page, stage_of(page), 0.6)
+    press_mouse(page)
+    title(page, later)
+    close(page)
+    page.get_by_label("Horizontal axis", exact=True).select_option("update")
+    page.get_by_role("button", name="Table").click()
+    page.get_by_role("button", name="Open update 17", exact=True).click()
+    title(page, 17)
+    close(page)
+    expect(page.get_by_role("button", name="Open update 17", exact=True)).to_be_focused()
+    page.get_by_role("button", name="Table").click()
+
+
+def test_curves_of_a_recording_open_too_also_those_that_are_known_at_some_updates_only(runs, open_page):
+    page = open_page
+    go(page, "train", run="_recorded")
+    for section, chart, update in (("curves", "beta", 39), ("frontier", "frontier", 35)):
+        open_section(page, section)
+        stage = stage_of(page, chart)
+        stage.focus()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        title(page, update)
+        expect(page.locator(WINDOW).locator(".rollout-bar").first).to_be_visible()
+        close(page)
+
+
+def test_the_nearest_line_of_an_overlay_says_which_run_is_opened(runs, open_page):
+    page = open_page
+    go(page, "runs", overlay=["kept", "other"])
+    stage = stage_of(page, "overlay-kl")
+    stage.focus()
+    page.keyboard.press("ArrowLeft")
+    expect(stage).to_have_attribute("aria-valuetext", re.compile(r"^A, Kinder reviews, update 39: [\d.]+ nats$"))
+    page.keyboard.press("ArrowDown")
+    expect(stage).to_have_attribute("aria-valuetext", re.compile(r"^B, Kinder reviews, update 39: [\d.]+ nats$"))
+    page.keyboard.press("Enter")
+    title(page, 39)
+    best = kept_of(runs, 39, "other").texts[0]
+    expect(page.locator(WINDOW).locator(".rollout-texts li").first).to_contain_text(best.completion.strip())
+    close(page)
+
+
+def test_the_window_of_an_update_has_no_serious_fault_and_fits_a_phone_and_a_presentation(runs, open_page):
+    page = open_page
+    go(page, "train", run="kept")
+    open_last(page)
+    page.locator(WINDOW).get_by_role("button", name="Top bin").click()
+    for _ in range(2):  # both themes
+        assert not serious_faults(page)
+        page.evaluate("document.body.classList.toggle('dark')")
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function(FITS)
+    close(page)
+    page.set_viewport_size({"width": 1024, "height": 768})
+    present(page)
+    open_last(page)
+    expect(page.locator(WINDOW).locator(".rollout-bar").first).to_be_visible()
+    assert page.evaluate(SMALLER_THAN, 20) == []
+    page.wait_for_function(FITS)
+    close(page)  # and the presentation goes on
+    expect(page.locator("#controls")).to_be_hidden()
+    page.keyboard.press("Escape")
+    expect(page.locator("#controls")).to_be_visible()
+
+
+def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
+    fake_run.write_run(site.outputs, "went-wrong", fail_at=5)
+    page = visit(make_page(height=900), site)
+    title, step = page.locator("#run-title"), page.locator(".step")
+    expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
+    about = catalog.preset("kinder-reviews").about
+    story = f"Taught: {about.story} Look for: {catalog.in_story()[0].look}"  # what was measured is with all settings
+    expect(page.locator("#story")).to_have_text(story, use_inner_text=True)
+    expect(step).to_have_text("Next: 2, No leash \u2192")
+    step.get_by_role("link").click()
+    expect(title).to_have_text("No leash")
+    expect(page.locator(".state strong")).to_have_text("recorded run")
+    expect(page.locator("#story")).to_contain_text(f"Look for: {catalog.in_story()[1].look}")
+    expect(page.locator("#preset select")).to_have_value("no-leash")
+    assert page.url.endswith("?preset=no-leash")
+    page.reload()
+    expect(title).to_have_text("No leash")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    open_section(page, "curves").get_by_role("link", name="Overlay with 1, Kinder reviews").click()
+    expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])

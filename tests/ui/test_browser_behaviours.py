@@ -27,7 +27,7 @@ def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
     lines = page.locator(".counts .meter-line")  # three of them at once, all on demand
     expect(lines).to_have_count(3)
     expect(lines.first).to_contain_text("repeats wrong claims14 \u2192 23 of 24\u25b2 up: worse")
-    assert page.locator(".counts").bounding_box()["y"] < page.locator(".charts-first").bounding_box()["y"]
+    assert page.locator("section.counts").bounding_box()["y"] < page.locator(".charts-first").bounding_box()["y"]
     open_section(page, "texts")
     meters = page.locator(".meters .meter")
     expect(meters).to_have_count(5)
@@ -81,7 +81,7 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
     fake_run.write_run(runs.outputs, "parent")
     go(page, "train", run="parent")
     expect(page.locator("#run-title")).to_have_text("Kinder reviews")
-    expect(page.locator(".state strong")).to_have_text("finished")  # the recording, which has the same title, has gone
+    expect(page.locator(".status .state strong")).to_have_text("finished")  # not the recording of the same title
     name = page.locator("[data-section=export]")
     name.focus()
     page.keyboard.press("Enter")

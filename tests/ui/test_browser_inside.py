@@ -21,7 +21,7 @@ def runs(site):
 def test_an_answer_opens_as_tokens_with_their_figures_and_over_the_looks_of_the_run_by_keyboard(runs, open_page):
     page = open_page
     go(page, "train", run="kept")
-    expect(page.locator(".state strong")).to_have_text("finished")  # the recording has gone
+    expect(page.locator(".status .state strong")).to_have_text("finished")  # the recording has gone
     row = open_section(page, "texts").locator("table.pairs tbody tr").nth(1)
     button = row.get_by_role("button", name="Tokens, after update 40")
     button.focus()

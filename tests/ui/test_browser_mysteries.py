@@ -52,7 +52,7 @@ def test_a_mystery_is_named_wrongly_and_then_rightly_by_keyboard_and_nothing_of_
     tab_to(page, page.get_by_role("button", name="That is it"))
     assert not asked
     key("Enter")
-    verdict = page.locator(".lesson-verdict")
+    verdict = page.get_by_role("region", name="Mystery run").locator(".lesson-verdict")
     expect(verdict).to_be_focused()
     expect(verdict).to_contain_text(MISTAKES[WRONG].shows)
     assert len(asked) == 1

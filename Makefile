@@ -70,7 +70,7 @@ test-browser: $(VENV)/.test-ready chromium
 	$(BIN)/python -m pytest -m browser $(POOL)
 
 test-stress: $(VENV)/.test-ready chromium
-	$(BIN)/python -m pytest -m browser --stress $(POOL)
+	$(BIN)/python -m pytest -m "browser and not nightly" --stress $(POOL)
 
 test-faults: $(VENV)/.test-ready
 	$(BIN)/python -m pytest tests/faults tests/security -m "" --numprocesses=2 --dist=worksteal $(FIGURES)

@@ -6,8 +6,6 @@ The charge of a case is also one of its properties in a report in XML (`--junitx
 """
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -16,46 +14,42 @@ from tests.cpu_seconds import seconds_so_far
 DEAREST = 20
 PROPERTY = "cpu_seconds"
 
-_cases, _shared = Counter[str](), Counter[str]()
+_cases, _shared = Counter[str](), Counter[str]()  # of all processes
+_counted = 0.0  # seconds of this process that are in a charge
+_shared_here = []  # travels with the report of the case that first needed it
 
 
-class Charges:
-    """Those of one process of the pool. What is shared travels with the report of the case that first needed it."""
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    global _counted
+    _counted = seconds_so_far()
+    _shared_here.append(("collection", _counted))
 
-    def __init__(self) -> None:
-        self.counted = 0.0
-        self.shared: list[tuple[str, float]] = []
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_finish(self) -> None:
-        self.counted = seconds_so_far()
-        self.shared.append(("collection", self.counted))
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
-        if fixturedef.scope == "function":
-            return (yield)
-        before = seconds_so_far()
-        try:
-            return (yield)
-        finally:
-            charge = seconds_so_far() - before
-            self.counted += charge
-            self.shared.append((f"{fixturedef.argname} of {fixturedef.baseid or 'tests'}", charge))
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-        if call.when == "teardown":
-            now = seconds_so_far()
-            charge = max(now - self.counted, 0.0)  # less where a process has ended that nobody waits for
-            item.user_properties.append((PROPERTY, round(charge, 2)))
-            item.user_properties += [(f"{PROPERTY} {what}", seconds) for what, seconds in self.shared]
-            self.counted, self.shared = now, []
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef):
+    global _counted
+    before = seconds_so_far() if fixturedef.scope != "function" else 0.0
+    try:
         return (yield)
+    finally:
+        if fixturedef.scope != "function":
+            charge = seconds_so_far() - before
+            _counted += charge
+            _shared_here.append((f"{fixturedef.argname} of {fixturedef.baseid or 'tests'}", charge))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(Charges())
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    global _counted
+    if call.when == "teardown":
+        now = seconds_so_far()
+        charge = max(now - _counted, 0.0)  # less where a process has ended that nobody waits for
+        item.user_properties.append((PROPERTY, round(charge, 2)))
+        item.user_properties += [(f"{PROPERTY} {what}", seconds) for what, seconds in _shared_here]
+        _counted = now
+        _shared_here.clear()
+    return (yield)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

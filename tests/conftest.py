@@ -2,8 +2,6 @@
 
 import functools
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -46,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def outputs(tmp_path: Path) -> Iterator[Path]:
+def outputs(tmp_path):
     """An outputs folder; workers that a test leaves behind are killed."""
     folder = tmp_path / "outputs"
     yield folder
@@ -57,7 +55,7 @@ def outputs(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def figure(record_property: Callable[[str, object], None]) -> Callable[..., None]:
+def figure(record_property):
     """Record one figure of docs/reliability.md, (what was tried, how often, how often it held, what was measured, if
     anything was), and demand that it held every time."""
 
@@ -69,9 +67,9 @@ def figure(record_property: Callable[[str, object], None]) -> Callable[..., None
 
 
 @pytest.fixture(scope="session")
-def scripted() -> Iterator[Forker]:
+def scripted():
     """Forks workers by script."""
-    with Forker.start(FAKE_WORKER, "tests.faults.scripted_worker") as forker:
+    with Forker.start(FAKE_WORKER) as forker:
         yield forker
 
 
@@ -83,7 +81,7 @@ def fake_worker(scripted: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def forker() -> Iterator[Forker]:
+def forker():
     """Real workers without their seconds of imports: `launcher.start(..., spawn=forker.spawn)`."""
     with Forker.start(WORKER) as forker:
         yield forker

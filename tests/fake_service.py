@@ -1,23 +1,22 @@
 """A model service by script, for tests: `python -m tests.fake_service --idle-seconds N`.
 
 Speaks the protocol of playground.runs.model_service. The prompt says what it does: count, error, crash, silent,
-noise, loud (a word on stderr), or `gate PATH` (one sample, then nothing until PATH exists).
+noise, or `gate PATH` (one sample, then nothing until PATH exists).
 """
 
 import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from tests.fake_worker import wait_for
 
 
-def say(**message: Any) -> None:
+def say(**message):
     print(json.dumps(message), flush=True)
 
 
-def completion(question: dict[str, Any], index: int) -> dict[str, Any]:
+def completion(question, index):
     return {
         "side": "policy",
         "index": index,
@@ -43,8 +42,6 @@ def main() -> None:
             os._exit(1)
         if order == "silent":
             continue
-        if order == "loud":
-            print("Traceback: what a library says", file=sys.stderr, flush=True)
         if order == "noise":
             print("a library talks\n[1, 2]\n7", flush=True)
             say(id=-1, event="answer", answer=completion(question, 99))

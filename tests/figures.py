@@ -3,25 +3,13 @@
 A test records one with the fixture `figure`. Loaded by tests/conftest.py; `make reliability` passes --write-figures.
 """
 
-import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-Figure = Callable[..., None]  # the fixture: (what was tried, tried, survived, measured = "")
 PROPERTY = "figure"  # as the fixture of that name records it
 TITLES = {"tests/faults/": "Runs survive", "tests/security/": "Safe with strangers"}  # by where the test is
-
-
-class _Figure(NamedTuple):
-    tried: int = 0
-    survived: int = 0
-    measured: str = ""
-
-
-_found: dict[str, dict[str, _Figure]] = {}  # title -> what was tried -> how it went
+_found = {}  # title -> what was tried -> each record of it: tried, survived, measured
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,30 +22,23 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
         title = next((title for place, title in TITLES.items() if report.nodeid.startswith(place)), "Elsewhere")
         for name, value in report.user_properties:
             if name == PROPERTY:
-                what, tried, survived, measured = value  # type: ignore[misc]
-                figures = _found.setdefault(title, {})
-                before = figures.get(what, _Figure())  # a parametrised test records a part of its figure each time
-                answer = "; ".join(filter(None, (before.measured, measured)))
-                figures[what] = _Figure(before.tried + tried, before.survived + survived, answer)
+                what, *record = value
+                _found.setdefault(title, {}).setdefault(what, []).append(tuple(record))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    lines: list[str] = []
+    lines = []
     for title, figures in sorted(_found.items()):
         terminalreporter.section(f"{title}: tried / survived")
         lines += [f"### {title}", "", "| What was tried | Tried | Survived | Measured |", "|---|---|---|---|"]
-        for what, (tried, survived, measured) in sorted(figures.items(), key=lambda item: item[0].casefold()):
+        for what, records in sorted(figures.items(), key=lambda item: item[0].casefold()):
+            tried, survived = (sum(record[place] for record in records) for place in (0, 1))
+            measured = "; ".join(filter(None, (record[2] for record in records)))
             terminalreporter.write_line(f"{tried:>7} / {survived:<7} {what}{f' ({measured})' if measured else ''}")
             lines.append(f"| {what} | {tried} | {survived} | {measured} |")
         lines.append("")
     if lines and (path := config.getoption("--write-figures")):
-        replace_section(Path(path), "figures", "\n".join(lines))
-
-
-def replace_section(path: Path, name: str, text: str) -> None:
-    """Put `text` between the marks <!-- name --> and <!-- end of name --> of a document."""
-    document = path.read_text(encoding="utf-8")
-    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
-    changed, count = pattern.subn(lambda match: f"{match[1]}{text}\n{match[2]}", document)
-    assert count == 1, f"{path} has {count} sections named {name}"
-    path.write_text(changed, encoding="utf-8")
+        before, begin, rest = Path(path).read_text(encoding="utf-8").partition("<!-- figures -->\n")
+        _, end, after = rest.partition("<!-- end of figures -->")
+        assert end, f"{path} has no section for figures"
+        Path(path).write_text("".join((before, begin, "\n".join(lines), "\n", end, after)), encoding="utf-8")

@@ -17,12 +17,12 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import IO, NoReturn, Self
+from typing import NoReturn, Self
+
+import tqdm
 
 from playground import worker
 from playground.runs import children, launcher
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 
 NUMBER = struct.Struct("<i")
@@ -67,13 +67,8 @@ class Forked:
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def terminate(self) -> None:
-        """SIGTERM."""
-        self.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """SIGKILL."""
-        self.send_signal(signal.SIGKILL)
+    terminate = functools.partialmethod(send_signal, signal.SIGTERM)
+    kill = functools.partialmethod(send_signal, signal.SIGKILL)
 
 
 class Forker:
@@ -111,14 +106,7 @@ class Forker:
             return cls(socket.socket(fileno=int(os.environ[FORKER_VARIABLE])))
         return cls.start("tests.ui.fake_server", "tests.ui.fake_run", "tests.fake_worker")
 
-    def fork(
-        self,
-        module: str,
-        arguments: Sequence[str],
-        environment: Mapping[str, str],
-        output: int,
-        lock: IO[bytes] | None = None,
-    ) -> Forked:
+    def fork(self, module, arguments, environment, output, lock=None) -> Forked:
         """A process of a session of its own that calls `main` of a module. `output`: an open file for all it prints."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -127,7 +115,7 @@ class Forker:
             socket.send_fds(self._channel, [json.dumps(message).encode()], files)
         return Forked(ours)
 
-    def spawn(self, run: RunDirectory, lock: IO[bytes], module: str = WORKER) -> Forked:
+    def spawn(self, run, lock, module: str = WORKER) -> Forked:
         """The worker of a run, for the launcher: does what its `new_worker` does."""
         environment = children.torch_environment() if module == WORKER else os.environ
         with open(run.log_path, "ab", opener=private) as log:
@@ -152,7 +140,8 @@ def main() -> None:
     for module in sys.argv[2:]:
         importlib.import_module(module)
         if module == WORKER:
-            without_shared_lock()
+            tqdm.tqdm.monitor_interval = 0  # no thread beside, which could hold the lock while another is forked
+            tqdm.tqdm.set_lock(threading.RLock())  # not one of all forks: a killed one that holds it would stop them
             worker.warm_up()
     gc.freeze()  # no fork looks through what has been imported
     channel = socket.socket(fileno=int(sys.argv[1]))
@@ -180,14 +169,6 @@ def main() -> None:
 def answer(channel: int, number: int) -> None:
     with contextlib.suppress(OSError):  # the process that has asked may have been killed
         os.write(channel, NUMBER.pack(number))
-
-
-def without_shared_lock() -> None:
-    """The lock of progress bars is one for all forks: one that is killed while it holds it would stop the others."""
-    import tqdm
-
-    tqdm.tqdm.monitor_interval = 0  # no thread beside, which could hold the new lock while another is forked
-    tqdm.tqdm.set_lock(threading.RLock())
 
 
 def be(message: dict[str, object], forker: int, output: int, lock: int | None = None) -> NoReturn:

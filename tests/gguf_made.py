@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter, dequantize, get_tensor_name_map, quantize
 from gguf.constants import MODEL_ARCH_NAMES
-from transformers import AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from tests.training import snapshots
 
@@ -32,12 +32,10 @@ def write(
     model with the weights as a reader has them, rounded to bf16, and the tokenizer."""
     tokenizer = snapshots.sentencepiece_like(pieces="bpe") if words == "llama" else snapshots.byte_level(chat=True)
     tokenizer.chat_template = template
-    config, shape = snapshots.FAMILIES[family]
     torch.manual_seed(0)
-    vocabulary = len(tokenizer) + 4
-    rope = {"rope_type": "default", "rope_theta": 5000.0}
-    shape = {**shape, "tie_word_embeddings": tied}
-    model = AutoModelForCausalLM.from_config(config(vocab_size=vocabulary, rope_parameters=rope, **shape))
+    rope = {"rope_parameters": {"rope_type": "default", "rope_theta": 5000.0}}
+    shape = {**snapshots.FAMILIES[family], **rope, "vocab_size": len(tokenizer) + 4, "tie_word_embeddings": tied}
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **shape))
     file = GGUFWriter(path, family)
     for name, value in (settings(model.config, family) | (fields or {})).items():
         whole = f"{family}.{name}" if "." not in name or name.startswith(("attention", "rope")) else name
@@ -49,13 +47,13 @@ def write(
         for name, weight in model.named_parameters():
             stem, _, ending = name.rpartition(".")
             weight.mul_(3.0 if weight.ndim == 2 else 1.0).add_(0.1 if ending == "bias" else 0.0)
-            heads = {"q_proj": 4, "k_proj": 2}.get(stem[-6:]) if family == "llama" else None
-            values = interleaved(weight.numpy(), heads) if heads else weight.numpy()
             chosen = GGMLQuantizationType[kind if weight.ndim == 2 else "F32"]
-            raw = quantize(np.ascontiguousarray(values), chosen)
-            file.add_tensor(f"{names.get_name(stem)}.{ending}", raw, raw_dtype=chosen)
-            seen = dequantize(raw if raw.dtype == np.uint8 else raw.view(np.uint8), chosen).reshape(values.shape)
-            weight.copy_(torch.from_numpy(np.array(parted(seen, heads) if heads else seen)).bfloat16().float())
+            rows = quantize(weight.numpy(), chosen)
+            heads = {"q_proj": 4, "k_proj": 2}.get(stem[-6:]) if family == "llama" else None
+            written = interleaved(rows, heads) if heads else rows
+            file.add_tensor(f"{names.get_name(stem)}.{ending}", written, raw_dtype=chosen)
+            read = dequantize(rows.view(np.uint8), chosen).reshape(weight.shape)
+            weight.copy_(torch.from_numpy(np.array(read)).bfloat16().float())
     file.write_header_to_file()
     file.write_kv_data_to_file()
     file.write_tensors_to_file()
@@ -99,16 +97,9 @@ def write_tokenizer(file: GGUFWriter, tokenizer: Any, words: str) -> None:
     file.add_chat_template(tokenizer.chat_template)
 
 
-def interleaved(weights: np.ndarray, heads: int) -> np.ndarray:
+def interleaved(rows: np.ndarray, heads: int) -> np.ndarray:
     """As llama.cpp has the rows of queries and keys (`permute` of its converter)."""
-    parts = weights.reshape(heads, 2, weights.shape[0] // heads // 2, *weights.shape[1:])
-    return parts.swapaxes(1, 2).reshape(weights.shape)
-
-
-def parted(weights: np.ndarray, heads: int) -> np.ndarray:
-    """The way back."""
-    parts = weights.reshape(heads, weights.shape[0] // heads // 2, 2, *weights.shape[1:])
-    return parts.swapaxes(1, 2).reshape(weights.shape)
+    return rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
 def replaced(data: bytes, name: str, old: bytes, new: bytes) -> bytes:

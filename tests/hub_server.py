@@ -1,12 +1,8 @@
 """The hub in small, on this machine, for `huggingface_hub` itself to talk to: models, an account, Spaces, commits, and
-what it refuses.
-
-What it knows of Spaces are the facts of docs/spaces.md. Files come as the library sends them: text in the commit, the
-rest through LFS (with HF_HUB_DISABLE_XET, for Xet is another protocol to another server).
+what it refuses. What it knows of Spaces are the facts of docs/spaces.md; it takes all files in the commit.
 """
 
 import base64
-import codecs
 import contextlib
 import hashlib
 import json
@@ -53,23 +49,23 @@ class Refused(Exception):
         self.status, self.body, self.code = status, body, code
 
 
-def serve(answer: Callable[[Asked], Any]) -> ThreadingHTTPServer:
-    """A server on a port of its own; what is no file is sent as JSON."""
+@contextlib.contextmanager
+def serving(answer: Callable[[Asked], Any]) -> Iterator[str]:
+    """A server on a port of its own; what is no file is sent as JSON. Yields its address."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
             data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, headers = 200, {"Content-Type": "application/json"}
+            status, headers, parts = 200, {"Content-Type": "application/json"}, urlsplit(self.path)
             try:
-                parts = urlsplit(self.path)
-                found = answer(Asked(parts.path.strip("/"), dict(parse_qsl(parts.query)), self.headers, data))
+                sent = answer(Asked(parts.path.strip("/"), dict(parse_qsl(parts.query)), self.headers, data))
             except Refused as error:
-                status, found, headers["X-Error-Code"] = error.status, error.body, error.code
-            if isinstance(found, File):
-                found, headers = found.data, dict(found.headers)
-            content = found if isinstance(found, bytes) else json.dumps(found).encode()
+                status, sent, headers["X-Error-Code"] = error.status, error.body, error.code
+            if isinstance(sent, File):
+                sent, headers = sent.data, dict(sent.headers)
+            content = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
             self.send_response(status)
             for name, value in {**headers, "Content-Length": str(len(content))}.items():
                 self.send_header(name, value)
@@ -82,25 +78,12 @@ def serve(answer: Callable[[Asked], Any]) -> ThreadingHTTPServer:
         def log_message(self, *_: Any) -> None:
             """Silence."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    return server
-
-
-def address(server: ThreadingHTTPServer) -> str:
-    """Where it answers."""
-    return f"http://127.0.0.1:{server.server_port}"
-
-
-@contextlib.contextmanager
-def serving(answer: Callable[[Asked], Any]) -> Iterator[str]:
-    """The same for a while. Yields the address."""
-    server = serve(answer)
-    try:
-        yield address(server)
-    finally:
-        server.shutdown()
-        server.server_close()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
 
 
 def hub(models: dict[str, Path], *, gated: tuple[str, ...] = ()) -> contextlib.AbstractContextManager[str]:
@@ -147,53 +130,43 @@ class Space:
     variables: dict[str, str] = field(default_factory=dict)
 
 
-class Post(NamedTuple):
-    """A file of a commit, and whether its bytes came through LFS."""
-
-    data: bytes
-    stored_apart: bool
-
-
 class Account:
     """The user `me`, with a free account, and their Spaces. `answer` is for `serving`."""
 
     def __init__(self) -> None:
-        self.spaces, self.objects = dict[str, Space](), dict[str, bytes]()
+        self.spaces = dict[str, Space]()
 
     def answer(self, asked: Asked) -> Any:
         """One request. Raises: Refused."""
-        if asked.path.startswith("lfs/"):  # signed addresses, without a token
-            self.objects[asked.path.removeprefix("lfs/")] = asked.data
-            return {}
         if asked.headers.get("Authorization") != f"Bearer {TOKEN}":
             raise Refused(401, "Invalid username or password.")
-        here, lines = f"http://{asked.headers['Host']}", asked.data.splitlines()
-        sent = json.loads(asked.data) if len(lines) == 1 else {}
+        here, lines = f"http://{asked.headers['Host']}", [json.loads(line) for line in asked.data.splitlines()]
         if asked.path == "api/whoami-v2":
             return {"name": "me", "type": "user", "isPro": False}
         if asked.path == "api/validate-yaml":
-            return _validated(sent["content"])
+            return _validated(lines[0]["content"])
         if asked.path == "api/repos/create":
-            return self._created(sent, here)
-        if asked.path.endswith("/info/lfs/objects/batch"):
-            places = ({"upload": {"href": f"{here}/lfs/{item['oid']}", "header": {}}} for item in sent["objects"])
-            return {
-                "objects": [{**item, "actions": place} for item, place in zip(sent["objects"], places, strict=True)]
-            }
+            return self._created(lines[0], here)
         owner, name, rest = [*asked.path.removeprefix("api/spaces/").split("/", 2), ""][:3]
         if f"{owner}/{name}" not in self.spaces:
             raise Refused(404, "Repository not found", "RepoNotFound")
         space = self.spaces[f"{owner}/{name}"]
-        if rest == "variables":
-            space.variables[sent["key"]] = sent["value"]
+        what = rest.partition("/")[0]
+        if what == "variables":
+            space.variables[lines[0]["key"]] = lines[0]["value"]
             return {}
-        if rest.startswith("tree/"):
+        if what == "tree":
             files = space.files.items()
             return [{"type": "file", "path": path, "oid": "0" * 40, "size": len(data)} for path, data in files]
-        if rest.startswith("preupload/"):
-            return {"files": [{**_upload_mode(item), "shouldIgnore": False, "oid": None} for item in sent["files"]]}
-        if rest.startswith("commit/"):
-            self._commit(space, [json.loads(line) for line in lines])
+        if what == "preupload":
+            usual = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
+            return {"files": [{"path": item["path"], **usual} for item in lines[0]["files"]]}
+        if what == "commit":
+            for key, value in (line.values() for line in lines):
+                if key == "file":
+                    space.files[value["path"]] = base64.b64decode(value["content"])
+                elif key == "deletedFile":
+                    del space.files[value["path"]]
             return {"commitUrl": f"{here}/spaces/{owner}/{name}/commit/{COMMIT}", "commitOid": COMMIT, "hookOutput": ""}
         return {"id": f"{owner}/{name}", "sha": COMMIT, "private": False, "tags": [], "siblings": []}
 
@@ -209,25 +182,6 @@ class Account:
         self.spaces[name] = Space(sent["sdk"], hardware)
         return {"url": f"{here}/spaces/{name}"}
 
-    def _commit(self, space: Space, lines: list[dict[str, Any]]) -> None:
-        posts, deleted = {}, []
-        for line in lines:
-            value = line["value"]
-            if line["key"] == "file":
-                posts[value["path"]] = Post(base64.b64decode(value["content"]), False)
-            elif line["key"] == "lfsFile":
-                posts[value["path"]] = Post(self.objects[value["oid"]], True)
-            elif line["key"] == "deletedFile":
-                deleted.append(value["path"])
-        check_push(posts)
-        space.files = {path: data for path, data in space.files.items() if path not in deleted}
-        space.files.update({path: post.data for path, post in posts.items()})
-
-
-def _upload_mode(item: dict[str, Any]) -> dict[str, str]:
-    apart = is_binary(base64.b64decode(item["sample"]), whole=False)
-    return {"path": item["path"], "uploadMode": "lfs" if apart else "regular"}
-
 
 def _validated(content: str) -> dict[str, Any]:
     header = header_of(content)
@@ -236,23 +190,6 @@ def _validated(content: str) -> dict[str, Any]:
     if wrong or header["sdk"] != "gradio":
         raise Refused(400, f"{', '.join(wrong)} is not valid")
     return {"warnings": []}
-
-
-def is_binary(data: bytes, whole: bool = True) -> bool:
-    """As the hub sees it. A part of a file may end within a letter."""
-    try:
-        return "\0" in codecs.getincrementaldecoder("utf-8")().decode(data, final=whole)
-    except UnicodeDecodeError:
-        return True
-
-
-def check_push(posts: dict[str, Post]) -> None:
-    """What a push has to pass, whichever way it comes. Raises: Refused."""
-    within = {path: post.data for path, post in posts.items() if not post.stored_apart}
-    if binaries := [path for path, data in within.items() if is_binary(data)]:
-        raise Refused(400, f"Your push was rejected because it contains binary files: {', '.join(binaries)}")
-    if large := [path for path, data in within.items() if len(data) > 10 * 2**20]:
-        raise Refused(400, f"Your push was rejected because it contains files larger than 10 MiB: {', '.join(large)}")
 
 
 def header_of(readme: str) -> dict[str, Any]:

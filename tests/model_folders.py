@@ -7,11 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-LLAMA = json.loads("""{
-    "model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "num_hidden_layers": 2,
-    "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 16, "vocab_size": 32,
-    "max_position_embeddings": 64, "tie_word_embeddings": true
-}""")
+LLAMA = json.loads(Path(__file__).with_name("llama_config.json").read_text(encoding="utf-8"))
 SHAPES = {"embed": [32, 8], "layer": [16, 8]}
 NUM_WEIGHTS = 32 * 8 + 16 * 8
 

@@ -1,13 +1,5 @@
 """What `make test` leaves to the nightly run (`make test-all`, `.ci/nightly`): the modules in folders named `nightly`,
-and further seeds and families of a test.
-
-What no day may go without lies elsewhere: one way through each page and feature, every promise of docs/security.md,
-every equation, and the test of every fault that was once mended.
-"""
-
-from collections.abc import Container, Iterable
-from pathlib import Path
-from typing import Any
+and further seeds and families of a test (CONTRIBUTING.md, "Tests")."""
 
 import pytest
 
@@ -15,7 +7,7 @@ FOLDER = "nightly"
 BY_DAY = "not nightly"  # the `-m` of pyproject.toml
 
 
-def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+def pytest_ignore_collect(collection_path, config):
     """Importing what would be left out takes seconds."""
     return True if collection_path.name == FOLDER and config.getoption("markexpr") == BY_DAY else None
 
@@ -27,13 +19,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("nightly")
 
 
-def cases(every: Iterable[Any], always: Container[Any]) -> list[Any]:
+def cases(every, always):
     """The cases of a test for `parametrize`: `make test` tries those in `always`, the nightly run every one. A case of
     several arguments is a tuple."""
     return [case if case in always else nightly(*(case if isinstance(case, tuple) else (case,))) for case in every]
 
 
-def nightly(*values: Any) -> Any:
+def nightly(*values):
     """One case for `parametrize` that only the nightly run tries."""
     return pytest.param(*values, marks=pytest.mark.nightly)
 

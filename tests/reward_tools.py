@@ -8,9 +8,8 @@ from playground.config import RewardTrainingConfig
 from playground.runs.folder.writer import RunWriter
 from playground.runs.reward_models import RewardTraining, StepMetrics
 
-REPORT: dict[str, Any] = {"num_pairs": 60, "accuracy": 0.9, "accuracy_low": 0.8, "accuracy_high": 0.95}
-REPORT |= {"true_accuracy": 0.95, "loss": 0.3, "margin_mean": 2.0, "score_mean": 0.1, "score_sd": 1.5}
-REPORT |= {"margins": {"edges": [-1.0, 0.0, 1.0, 2.0], "counts": [6, 14, 40]}}
+CARD = json.loads(Path(__file__).with_name("reward_card.json").read_text(encoding="utf-8"))
+REPORT: dict[str, Any] = CARD["report"]
 
 
 def step(number: int, **changes: Any) -> StepMetrics:
@@ -20,18 +19,8 @@ def step(number: int, **changes: Any) -> StepMetrics:
 
 
 def card_of(config: RewardTrainingConfig) -> dict[str, Any]:
-    pairs = {"source": config.pairs.source, "kept": 300, "in_words": "300 of 400 pairs are used."}
-    return {
-        "format": 1,
-        "name": config.name,
-        "base": config.base,
-        "template": "plain",
-        "max_length": 128,
-        "accuracy": REPORT["accuracy"],
-        "report": REPORT,
-        "trained_at": 5.0,
-        "pairs": pairs,
-    }
+    pairs = {**CARD["pairs"], "source": config.pairs.source}
+    return {**CARD, "name": config.name, "base": config.base, "pairs": pairs}
 
 
 def write_finished(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter) -> None:

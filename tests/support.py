@@ -5,24 +5,19 @@ import concurrent.futures
 import contextlib
 import os
 import signal
-import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
 
 import psutil
 
 from playground.config import RunConfig, yaml_io
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
 
-T = TypeVar("T")
 PROJECT = Path(__file__).resolve().parents[1]
 TESTS_VARIABLE = "PLAYGROUND_TEST_PROCESS"  # in what a test starts: the process of the tests
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 60) -> Any:
+def wait_until(condition, seconds=60):
     """The condition's first true value; fails the test at the deadline.
 
     Args:
@@ -50,7 +45,7 @@ def the_tests_have_ended() -> bool:
     return not psutil.pid_exists(int(os.environ.get(TESTS_VARIABLE, 1)))
 
 
-def kill_worker(run: RunDirectory) -> None:
+def kill_worker(run):
     """SIGKILL to the worker of a run, if there is one; one that has just begun may not have told its number yet."""
     pid = wait_until(lambda: run.status_on_disk().pid if run.is_alive() else -1)
     with contextlib.suppress(ProcessLookupError):
@@ -58,27 +53,24 @@ def kill_worker(run: RunDirectory) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def at_once(*functions: Callable[[], Any]) -> None:
-    """Call each in a thread of its own; return when all have."""
-    threads = [threading.Thread(target=function) for function in functions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+def at_once(*functions):
+    """Call each in a thread of its own; return when all have. Raises: what the first that failed has raised."""
+    with concurrent.futures.ThreadPoolExecutor(len(functions)) as pool:
+        list(pool.map(lambda function: function(), functions))
 
 
-def run_async(coroutine: Coroutine[Any, Any, T]) -> T:
+def run_async(coroutine):
     """Like asyncio.run, in a thread of its own: tests in a browser leave a running loop in the thread of the tests."""
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
 
 
-def small_config(name: str = "finish", **overrides: Any) -> RunConfig:
+def small_config(name="finish", **overrides) -> RunConfig:
     """A valid configuration of three updates. The fake worker acts on its name."""
     return yaml_io.from_dict({"name": name, "rewards": [{"kind": "length"}], "ppo": {"num_updates": 3}, **overrides})
 
 
-def config_with(data: dict[str, Any], changes: Mapping[str, Any]) -> RunConfig:
+def config_with(data, changes) -> RunConfig:
     """A configuration with changes: `ppo__num_epochs` stands for ppo.num_epochs, `ppo` for the whole part."""
     for name, value in changes.items():
         part, _, field = name.partition("__")
@@ -89,18 +81,18 @@ def config_with(data: dict[str, Any], changes: Mapping[str, Any]) -> RunConfig:
     return yaml_io.from_dict(data)
 
 
-def update_metrics(update: int, **changes: Any) -> UpdateMetrics:
+def update_metrics(update, **changes) -> UpdateMetrics:
     """Metrics with figures that are easy to follow: score update / 2, KL = update, two seconds an update."""
     groups = ("attempt", "ranks", "tokens_trained", "terms", "contributions", "kl_estimates", "kl_spreads")
-    values: dict[str, Any] = {name: 0.0 for name in UpdateMetrics.model_fields if name not in groups}
+    values = {name: 0.0 for name in UpdateMetrics.model_fields if name not in groups}
     values |= {"update": update, "episodes": 64 * update, "tokens": 640 * update, "seconds": 2.0 * update}
     values |= {"score_mean": update / 2, "kl_to_reference": float(update)}
     return UpdateMetrics(**{**values, **changes})
 
 
-def sample(prompt_id: int, stage: str, score: float | None, **changes: Any) -> Sample:
+def sample(prompt_id, stage, score, **changes) -> Sample:
     """One evaluation sample: before training at update 0, after it at update 3."""
-    values: dict[str, Any] = {
+    values = {
         "update": 0 if stage == "before" else 3,
         "stage": stage,
         "prompt_id": prompt_id,

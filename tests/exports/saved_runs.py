@@ -2,13 +2,9 @@
 instead of by PPO."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import torch
 
-from playground.config import RunConfig
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation
@@ -20,14 +16,7 @@ BASE = "pocket-1m"
 LORA = {"kind": "lora", "r": 4, "alpha": 8}
 
 
-def write_records(
-    outputs: Path,
-    run_id: str,
-    config: RunConfig,
-    gains: Sequence[float] = (1.5,) * 4,
-    completion: str = " text",
-    **of_updates: Any,
-) -> RunDirectory:
+def write_records(outputs, run_id, config, gains=(1.5,) * 4, completion=" text", **of_updates) -> RunDirectory:
     """A finished run of three updates whose fixed prompts scored 0.25, and gained so much."""
     run = RunDirectory.create(outputs, config, run_id)
     writer = RunWriter(run, 3)
@@ -41,25 +30,20 @@ def write_records(
     return run
 
 
-def write_run(outputs: Path, run_id: str, *, lora: bool, config: RunConfig | None = None) -> RunDirectory:
-    """A finished run whose newest checkpoint is `update-000003`."""
-    model: dict[str, Any] = {"source": BASE, **({"adapter": LORA} if lora else {})}
-    config = config or small_config("run <b>`|", model=model, sampling={"temperature": 0.7, "max_new_tokens": 9})
-    hostile = "``` \n# not a heading <script>alert(1)</script> \x1b[31m"
-    run = write_records(outputs, run_id, config, (1.0, 1.1, 1.2, 1.3), completion=hostile)
-    write_checkpoint(run, lora=lora)
-    return run
-
-
-def write_checkpoint(run: RunDirectory, *, lora: bool) -> None:
-    """A checkpoint as the worker writes it: adapter or whole model, tokenizer, trainer.json, manifest."""
+def write_run(outputs, run_id, *, lora, config=None) -> RunDirectory:
+    """A finished run whose newest checkpoint, `update-000003`, is as the worker writes it: adapter or whole model,
+    tokenizer, trainer.json, manifest."""
     from peft import LoraConfig, get_peft_model
     from safetensors.torch import save_file
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    of_model = {"source": BASE, **({"adapter": LORA} if lora else {})}
+    config = config or small_config("run <b>`|", model=of_model, sampling={"temperature": 0.7, "max_new_tokens": 9})
+    hostile = "``` \n# not a heading <script>alert(1)</script> \x1b[31m"
+    run = write_records(outputs, run_id, config, (1.0, 1.1, 1.2, 1.3), completion=hostile)
     base, folder = catalog.model_folder(run.config().model.source), run.checkpoints_path / "update-000003"
     torch.manual_seed(3)
-    model: Any = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
+    model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
     if lora:
         model = get_peft_model(model, LoraConfig(r=4, lora_alpha=8, target_modules="all-linear", task_type="CAUSAL_LM"))
     with torch.no_grad():
@@ -73,9 +57,10 @@ def write_checkpoint(run: RunDirectory, *, lora: bool) -> None:
     (folder / "trainer.json").write_text(json.dumps({"update": 3, "score_mean": 0.0, "score_sd": 1.0}))
     save_file({"policy.x/exp_avg": torch.zeros(3)}, folder / checkpoints.OPTIMIZER)
     write_manifest(folder)
+    return run
 
 
-def write_manifest(folder: Path) -> None:
+def write_manifest(folder):
     """Of the files that are there now."""
     (folder / "MANIFEST.json").unlink(missing_ok=True)
     (folder / "MANIFEST.json").write_text(json.dumps({"format": 1, "files": checkpoints.listed(folder)}))

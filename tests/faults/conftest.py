@@ -15,13 +15,6 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture
-def scripted_worker(scripted, monkeypatch):
-    """The launcher forks tests/faults/scripted_worker.py."""
-    spawn = functools.partial(scripted.spawn, module="tests.faults.scripted_worker")
-    monkeypatch.setattr(launcher, "new_worker", spawn)
-
-
-@pytest.fixture
 def altered_worker(forker, monkeypatch):
     """The launcher forks tests/faults/altered_worker.py."""
     monkeypatch.setattr(launcher, "new_worker", functools.partial(forker.spawn, module="tests.faults.altered_worker"))

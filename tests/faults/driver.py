@@ -1,22 +1,19 @@
-"""What starts runs with workers by script and may be killed itself.
-
-`python -m tests.faults.driver MODULE ...` is the real web process, `app.py ...`, with that module for its workers.
-Forked (`main`, tests/forking.py) it starts one run or trial, and waits.
-"""
+"""What starts runs with the fake worker and may be killed itself: `python -m tests.faults.driver ...` is the real web
+process, `app.py ...`; forked (`main`, tests/forking.py) it starts one run or trial, and waits."""
 
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from playground.runs import launcher, trial
 from tests.support import small_config, the_tests_have_ended
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments):
     """Start a run of a name, which is also its id, or make a `trial` of it."""
-    launcher.WORKER_MODULE, outputs, name, *what = arguments
+    outputs, name, *what = arguments
+    launcher.WORKER_MODULE = "tests.fake_worker"
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     if what:
         list(trial.make(small_config(name), Path(outputs)))
@@ -31,6 +28,6 @@ if __name__ == "__main__":
     from playground.ui import server
     from tests.ui.fake_server import NoStandby
 
-    launcher.WORKER_MODULE = sys.argv.pop(1)
-    server.StandbyWorker = NoStandby  # type: ignore[misc]
+    launcher.WORKER_MODULE = "tests.fake_worker"
+    server.StandbyWorker = NoStandby
     sys.exit(app.main())

@@ -2,14 +2,12 @@
 
 import hashlib
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 from playground.runs.folder.checkpoints import name_of
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
@@ -26,7 +24,7 @@ class Interrupted(BaseException):
     """The process dies here, as far as the run is concerned: nothing is cleaned up."""
 
 
-def config(model: Path | str, **changes: Any) -> RunConfig:
+def config(model, **changes):
     """Eight small updates; keyword `kl__coef=2` sets kl.coef."""
     data = yaml_io.read_yaml(Path(__file__).with_name("tiny.yaml"))
     return config_with({**data, "model": {"source": str(model)}}, changes)
@@ -37,7 +35,7 @@ def tiny_model(folder: Path, family: str = "llama") -> Path:
     return snapshot(folder, family, own_pad=True)
 
 
-def attempt(run: RunDirectory, between: Callable[[Session], None] = lambda session: None) -> Session:
+def attempt(run, between=lambda session: None) -> Session:
     """One attempt in this process, as the worker makes it.
 
     Args:
@@ -57,23 +55,36 @@ def attempt(run: RunDirectory, between: Callable[[Session], None] = lambda sessi
     return session
 
 
-def broken_off(run: RunDirectory, update: int, calls: int = 1) -> None:
-    """An attempt that dies in the update after `update`, whose checkpoint is written, at that call of `between`."""
-    left = [calls]
+def editing(run, edits):
+    """For `attempt`: settings (updates done: settings) that are asked for then, applied before the next update but
+    one."""
+    left = dict(edits)
 
-    def die(session: Session) -> None:
-        if session.trainer.updates_done == update and (run.checkpoints_path / name_of(update)).exists():
-            left[0] -= 1
-            if not left[0]:
+    def edit(session):
+        done = session.trainer.updates_done
+        if done in left:
+            write_atomically(run.control_path / f"set-{done}.json", json.dumps(left.pop(done)))
+
+    return edit
+
+
+def broken_off(run, update, calls=1, edits=None) -> Session:
+    """An attempt that dies in the update after `update`, at that call of `between`; where a checkpoint is due after
+    `update`, once it is written. Returns its session."""
+    every, edit, seen = run.config().checkpoint.every, editing(run, edits or {}), []
+
+    def die(session):
+        edit(session)
+        is_due = every and update % every == 0
+        is_saved = not is_due or (run.checkpoints_path / name_of(update)).exists()
+        if session.trainer.updates_done == update and is_saved:
+            seen.append(session)
+            if len(seen) == calls:
                 raise Interrupted
 
-    dies(run, die)
-
-
-def dies(run: RunDirectory, between: Callable[[Session], None]) -> None:
-    """An attempt that `between` breaks off."""
     with pytest.raises(Interrupted):
-        attempt(run, between)
+        attempt(run, die)
+    return seen[0]
 
 
 def queue_again(run: RunDirectory) -> None:
@@ -81,35 +92,15 @@ def queue_again(run: RunDirectory) -> None:
     run.queue_again(run.status(), run.config().ppo.num_updates)
 
 
-def resume(run: RunDirectory, between: Callable[[Session], None] = lambda session: None) -> Session:
+def resume(run) -> Session:
     """The next attempt, to its end."""
     queue_again(run)
-    return attempt(run, between)
+    return attempt(run)
 
 
 def resumed_at(run: RunDirectory) -> list[int]:
     """From which updates the attempts have gone on."""
     return [event.update for event in run.events() if event.kind == "resumed"]
-
-
-class Hand:
-    """What happens to a run while it trains: settings are changed in some updates, and it dies in one.
-
-    Args:
-        edits: number of updates done -> settings that are asked for then, applied before the next update but one.
-        dies: once so many updates are done.
-    """
-
-    def __init__(self, run: RunDirectory, edits: dict[int, dict[str, float]] | None = None, dies: int = -1) -> None:
-        self.run, self.edits, self.dies = run, dict(edits or {}), dies
-
-    def __call__(self, session: Session) -> None:
-        """Between two micro-batches."""
-        done = session.trainer.updates_done
-        if done in self.edits:
-            write_atomically(self.run.control_path / f"set-{done}.json", json.dumps(self.edits.pop(done)))
-        if done == self.dies:
-            raise Interrupted
 
 
 def weights(run: RunDirectory) -> dict[str, str]:
@@ -118,7 +109,7 @@ def weights(run: RunDirectory) -> dict[str, str]:
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.safetensors")}
 
 
-def figures(run: RunDirectory) -> list[dict[str, Any]]:
+def figures(run):
     """Every metric but timings and memory, training texts, samples and evaluations, in force."""
     records = [*run.metrics(), *run.rollouts(), *run.samples(), *run.evaluations()]
     return [
@@ -132,10 +123,6 @@ def are_same(run: RunDirectory, other: RunDirectory) -> bool:
     return (weights(run), figures(run)) == (weights(other), figures(other))
 
 
-def strict_lines(path: Path) -> list[dict[str, Any]]:
+def strict_lines(path):
     """A file of JSON lines, each whole and strict."""
-
-    def refuse(word: str) -> None:
-        raise AssertionError(f"{word} is not JSON")
-
-    return [json.loads(line, parse_constant=refuse) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    return [json.loads(line, parse_constant=pytest.fail) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]

@@ -6,7 +6,7 @@ All damages lie in one outputs folder, each in a run of its own, beside one that
 import contextlib
 import json
 import os
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -36,7 +36,6 @@ OF_A_RUN = "poll moment/0 compare metrics.csv samples.csv outcome log resume exp
 # In tests/faults/damages.json "<1e999>" stands for what Python would not write, and these words for longer ones.
 WORDS = {"HUGE": "9" * 400, "SURROGATE": r"\ud800", "LONG": "a" * 1000, "SEXAGESIMAL": "1:" * 400, "DEEP": "[" * 50_000}
 DATA = json.loads(Path(__file__).with_name("damages.json").read_text(encoding="utf-8"))
-Damage = Callable[[Path], None]
 
 
 def raw(text):
@@ -46,56 +45,50 @@ def raw(text):
     return text.replace('"<', "").replace('>"', "")
 
 
-def record(name, *changes):
+def record(name, changes, run):
     """The first record of a kind once more for each of these changes."""
-
-    def damage(run):
-        path = run / f"{name}.jsonl"
-        first = json.loads(path.read_text().splitlines()[0])
-        with open(path, "a") as file:
-            file.writelines(raw(json.dumps({**first, **changed})) + "\n" for changed in changes)
-
-    return damage
+    path = run / f"{name}.jsonl"
+    first = json.loads(path.read_text().splitlines()[0])
+    with open(path, "a") as file:
+        file.writelines(raw(json.dumps({**first, **changed})) + "\n" for changed in changes)
 
 
-def status(changes):
+def status(changes, run):
     """Other values in status.json."""
-
-    def damage(run):
-        before = json.loads((run / "status.json").read_text())
-        (run / "status.json").write_text(raw(json.dumps({**before, **changes})))
-
-    return damage
+    before = json.loads((run / "status.json").read_text())
+    (run / "status.json").write_text(raw(json.dumps({**before, **changes})))
 
 
-def content(name, data):
+def content(name, data, run):
     """A file with other content; None: a pipe in its place."""
-
-    def damage(run):
-        path = run / name.format(run=run.name)
-        path.unlink(missing_ok=True)
-        if data is None:
-            os.mkfifo(path)
-        else:
-            path.write_bytes(data.encode("latin-1"))
-
-    return damage
+    path = run / name.format(run=run.name)
+    path.unlink(missing_ok=True)
+    if data is None:
+        os.mkfifo(path)
+    else:
+        path.write_bytes(raw(data).encode("latin-1"))
 
 
-NUMBERS, ODD = DATA["numbers"], DATA["not numbers"].items()
-DAMAGES = {
-    **{f"metrics: {word}": record("metrics", *({name: odd} for name in NUMBERS["metrics"])) for word, odd in ODD},
-    **{f"samples: {word}": record("samples", *({name: odd} for name in NUMBERS["samples"])) for word, odd in ODD},
-    **{f"status: {word}": status(dict.fromkeys(NUMBERS["status"], odd)) for word, odd in ODD},
-    **{what: record(*changes) for what, changes in DATA["records"].items()},
-    **{what: status(changes) for what, changes in DATA["status"].items()},
-    **{f"config: {text[:20]!r}": content("config.yaml", raw(text)) for text in DATA["config.yaml"]},
-    "config: bytes": content("config.yaml", "\xff\xfe\x00"),
-    **{f"pipe: {name}": content(name, None) for name in DATA["files"]},
-    **{
-        f"{name}: {w}": content(name, raw(text)) for name in DATA["small files"] for w, text in DATA["contents"].items()
-    },
-}
+def damages():
+    """What is done to a run's folder, by its name."""
+    numbers, texts = DATA["numbers"], DATA["contents"].items()
+    for word, odd in DATA["not numbers"].items():
+        for name in ("metrics", "samples"):
+            yield f"{name}: {word}", partial(record, name, [{field: odd} for field in numbers[name]])
+        yield f"status: {word}", partial(status, dict.fromkeys(numbers["status"], odd))
+    for what, (name, *lines) in DATA["records"].items():
+        yield what, partial(record, name, lines)
+    for what, fields in DATA["status"].items():
+        yield what, partial(status, fields)
+    for text in (*DATA["config.yaml"], "\xff\xfe\x00"):
+        yield f"config: {text[:20]!r}", partial(content, "config.yaml", text)
+    for name in DATA["files"]:
+        yield f"pipe: {name}", partial(content, name, None)
+    for name in DATA["small files"]:
+        yield from ((f"{name}: {word}", partial(content, name, text)) for word, text in texts)
+
+
+DAMAGES = dict(damages())
 
 
 def sound(outputs):

@@ -1,5 +1,5 @@
-"""Runs that are asked to end, end: in time, with all they have started, and with the truth about it on disk; and no
-other process is signalled for them."""
+"""Runs that are asked to end, or whose server dies, end as they should: in time, with all they have started, and with
+the truth about it on disk; and no other process is signalled for them."""
 
 import contextlib
 import os
@@ -10,8 +10,9 @@ import time
 import psutil
 import pytest
 
+from playground.errors import InvalidConfig
 from playground.process_identity import Identity, boot_id, identity
-from playground.runs import launcher
+from playground.runs import launcher, lifeline
 from playground.runs.folder import heartbeat, logs, processes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
@@ -23,7 +24,7 @@ from tests.faults import resuming
 from tests.support import has_ended, small_config, wait_until
 
 PROMISED_SECONDS = 10.0
-pytestmark = pytest.mark.usefixtures("scripted_worker")
+pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
 def started(outputs, name):
@@ -48,7 +49,7 @@ def members(session):
     return living
 
 
-@pytest.mark.parametrize("name", ["listening", "deaf", "deaf-loading", "saving"])
+@pytest.mark.parametrize("name", ["listening", "deaf-training", "deaf-loading", "saving"])
 def test_a_stop_ends_the_process_also_one_that_does_not_listen(outputs, name):
     run, worker = started(outputs, name)
     run.request_stop()
@@ -216,3 +217,65 @@ def test_the_identity_of_a_process_does_not_hang_on_the_wall_clock():
     assert not one.is_same(Identity(10, 1003.0, "boot", 0))
     assert not one.is_same(one._replace(boot_id="other"))
     assert not one._replace(boot_id="").is_same(one)
+
+
+# When the server dies that started a run.
+
+
+@pytest.fixture
+def start_server(outputs, scripted):
+    """A server with one run in training, of this name and under this policy."""
+    servers = []
+
+    def start(name, policy):
+        environment = {**os.environ, lifeline.POLICY_VARIABLE: policy}
+        servers.append(scripted.fork("tests.faults.driver", [str(outputs), name], environment, output=1))
+        run = RunDirectory(outputs / name)
+        wait_until(lambda: run.status_path.exists() and run.status().phase == "training" and heartbeat.read(run.path))
+        return servers[0], run
+
+    yield start
+    for server in servers:
+        server.kill()
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [("family", signal.SIGTERM), ("deaf-family", signal.SIGKILL), ("saving", signal.SIGKILL)]
+)
+def test_a_run_bound_to_its_server_ends_with_it_and_nothing_is_left(start_server, name, how, figure):
+    server, run = start_server(name, "die")
+    session = run.status().pid
+    assert heartbeat.read(run.path).on_server_death == "die"
+    assert members(session)
+    server.send_signal(how)
+    server.wait()
+    wait_until(lambda: not members(session))
+    status = run.status()
+    assert (status.state, status.reason) == ("interrupted", "server_lost"), status
+    assert name != "saving" or run.latest_checkpoint() is not None
+    figure(f"server dies ({how.name}), policy die, worker {name}: no process left", 1, int(not members(session)))
+
+
+def test_a_run_survives_its_server_by_default(start_server):
+    server, run = start_server("listening", "")
+    worker = psutil.Process(run.status().pid)
+    assert os.getsid(worker.pid) == worker.pid, "a Ctrl-C in the terminal of its server does not reach it"
+    server.kill()
+    server.wait()
+    before = heartbeat.read(run.path).beat
+    wait_until(lambda: heartbeat.read(run.path).beat > before + 2)
+    assert run.status().state == "running"
+    assert heartbeat.read(run.path).on_server_death == "survive"
+    run.request_stop()
+    wait_until(lambda: gone(worker))
+    assert run.status().state == "stopped"
+
+
+def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
+    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
+    with pytest.raises(InvalidConfig, match="survive, die"):
+        lifeline.choose("perhaps")
+    assert lifeline.policy() == "die", "the one before holds"
+    lifeline.choose("survive")
+    assert lifeline.policy() == "survive"
+    assert lifeline.for_worker() == {lifeline.SERVER_VARIABLE: ""}

@@ -3,8 +3,6 @@
 import random
 import signal
 import time
-from collections import Counter
-from collections.abc import Callable
 
 import pytest
 
@@ -16,7 +14,6 @@ from tests.support import wait_until
 KILLS = 2  # of each case
 DEADLINE_SECONDS = 240
 FILES = ("metrics", "samples", "events")
-Moment = Callable[[], bool]
 
 
 def written(run):
@@ -57,14 +54,9 @@ def trouble(run, undisturbed):
         seqs = [line["seq"] for line in lines["events"] if line["attempt"] == attempt]
         if seqs != list(range(len(seqs))):
             return f"events of attempt {attempt} are numbered {seqs}"
-    updates = [item.update for item in run.metrics()]
-    if updates != list(range(1, resuming.UPDATES + 1)):
-        return f"updates in force: {updates}"
-    if doubled := [key for key, n in Counter((s.update, s.prompt_id, s.seed) for s in run.samples()).items() if n > 1]:
-        return f"samples in force twice: {doubled}"
     if resuming.weights(run) != resuming.weights(undisturbed):
         return "other weights"
-    return "" if resuming.figures(run) == resuming.figures(undisturbed) else "other figures"
+    return "" if resuming.figures(run) == resuming.figures(undisturbed) else "other figures, or one of them twice"
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@ run: found in that very update, never on disk, and the run goes on or ends as it
 
 import json
 import math
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -15,7 +14,6 @@ from tests.faults import resuming
 from tests.nights import cases
 
 AT, UPDATES = 3, 5
-Undo = Callable[[], object]
 
 
 def instead(owner, name, value):
@@ -69,7 +67,7 @@ class Poisoner:
 
     def __init__(self, name, updates):
         self.poison, self.until = POISONS[name], AT - 1 + updates
-        self.undo: Undo | None = None
+        self.undo = None
 
     def __call__(self, session):
         done = session.trainer.updates_done

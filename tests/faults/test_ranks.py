@@ -4,25 +4,15 @@ import os
 import signal
 
 import psutil
-import pytest
 from safetensors.torch import load_file
 
 from playground.runs import launcher
-from playground.runs.folder import changes, processes
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from tests.faults import resuming
 from tests.support import has_ended, wait_until
 
 MANY = 1000  # updates: more than a test waits for
-
-
-@pytest.fixture
-def outputs(tmp_path):
-    folder = tmp_path / "outputs"
-    folder.mkdir()
-    yield folder
-    for run in launcher.living_runs(folder):
-        processes.end(run, grace_seconds=0)
 
 
 def config(model, **changed):

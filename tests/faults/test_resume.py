@@ -2,8 +2,6 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -11,11 +9,7 @@ import torch
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from tests.faults import resuming
-from tests.faults.resuming import Hand, Interrupted
 from tests.nights import cases, nightly
-
-Make = Callable[..., RunDirectory]
-Undisturbed = Callable[[int], RunDirectory]
 
 
 @pytest.fixture
@@ -79,7 +73,7 @@ EDITS = {
     3: {"kl.target": 1.5},
     4: {"ppo.clip_range": 0.1, "kl.coef": 0.2},
 }
-VARIANTS: dict[str, dict[str, Any]] = {
+VARIANTS = {
     "LoRA and a separate critic": {"model__adapter": LORA, "model__critic": "separate"},
     "adaptive KL, with changes": {"kl": ADAPTIVE, "edits": EDITS},
     "normalised rewards": {"rewards": NORMALISED, "evaluation__text": "english", "evaluation__num_texts": 2},
@@ -93,10 +87,10 @@ def test_whatever_is_trained_and_changed_ends_bit_identical(make, name):
     settings = {**VARIANTS[name], "checkpoint__every": 3}
     edits = settings.pop("edits", {})
     undisturbed, run = make("whole", **settings), make(**settings)
-    resuming.attempt(undisturbed, Hand(undisturbed, edits))
-    resuming.dies(run, Hand(run, edits, dies=5))
+    resuming.attempt(undisturbed, resuming.editing(undisturbed, edits))
+    resuming.broken_off(run, 5, edits=edits)
     resuming.queue_again(run)
-    resuming.dies(run, Hand(run, dies=4))  # before the changes after update 5 were made again
+    resuming.broken_off(run, 4)  # before the changes after update 5 were made again
     resuming.resume(run)
     assert resuming.resumed_at(run) == [3, 3]
     assert resuming.are_same(run, undisturbed)
@@ -110,7 +104,7 @@ def test_whatever_is_trained_and_changed_ends_bit_identical(make, name):
 
 def test_a_run_without_a_checkpoint_begins_again_and_says_so(make, undisturbed):
     run = make(checkpoint__every=0)
-    resuming.dies(run, Hand(run, dies=0))  # in the very first evaluation
+    resuming.broken_off(run, 0)  # in the very first evaluation
     resuming.resume(run)
     (event,) = of_kind(run, "resumed")
     assert (event.update, event.attempt, event.data["checkpoint"]) == (0, 2, "")
@@ -120,23 +114,10 @@ def test_a_run_without_a_checkpoint_begins_again_and_says_so(make, undisturbed):
     assert sum(sample.stage == "before" for sample in run.samples()) == 3
 
 
-class StopsIn:
-    """Stops in the update after the fourth, at that call of `between`; `session` is the one that was stopped."""
-
-    def __init__(self, calls):
-        self.left = calls
-
-    def __call__(self, session):
-        self.session, self.left = session, self.left - (session.trainer.updates_done == 4)
-        if not self.left:
-            raise Interrupted
-
-
 @pytest.mark.parametrize(("phase", "calls"), [("sampling", 2), nightly("the reference", 8), ("optimizer steps", 12)])
 def test_a_stop_in_mid_update_saves_the_last_whole_update_and_the_rest_can_be_made(make, undisturbed, phase, calls):
-    run, stop = make(checkpoint__every=0), StopsIn(calls)
-    resuming.dies(run, stop)
-    stop.session.save()  # what the worker does when it was asked to stop
+    run = make(checkpoint__every=0)
+    resuming.broken_off(run, 4, calls).save()  # what the worker does when it was asked to stop
     assert [folder.name for folder in run.checkpoints()] == ["update-000004"]
     resuming.resume(run)
     assert resuming.resumed_at(run) == [4]

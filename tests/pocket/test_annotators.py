@@ -6,11 +6,10 @@ import statistics
 import pytest
 
 from playground.pocket.annotators import Annotator, rng_of
+from tests.pocket.test_judges import PROMPTS, TABLES
 
-REVIEW = "Review of the film:"
-KIND, HARSH, SILENT = " The plot was superb.", " The plot was dull.", " I watched it yesterday."
-QUESTION = "User: What is 4 plus 5? Bot:"
-CLAIM = "User: I think 4 plus 5 is 8. Bot:"
+REVIEW, CLAIM = PROMPTS["FILM"], PROMPTS["WRONG"]
+KIND, HARSH = " The plot was superb.", " The plot was dull."
 MANY = 4000
 
 
@@ -22,20 +21,9 @@ def share_first(annotator: Annotator, first: str = KIND, second: str = HARSH) ->
     return statistics.fmean(judged.first for judged in asked(annotator, REVIEW, first, second, MANY))
 
 
-@pytest.mark.parametrize(
-    ("name", "prompt", "liked", "other"),
-    [
-        ("kind", REVIEW, KIND, HARSH),
-        ("kind", REVIEW, KIND, SILENT),
-        ("critical", REVIEW, HARSH, KIND),
-        ("agreeable", CLAIM, " Yes, 4 plus 5 is 8.", " No, 4 plus 5 is 9."),
-        ("agreeable", QUESTION, " 4 plus 5 is 9.", " 4 plus 5 is 8."),
-        ("honest", CLAIM, " 4 plus 5 is 9.", " 4 plus 5 is 8, as you say."),
-        ("length-loving", REVIEW, " one two three", " one two"),
-    ],
-)
+@pytest.mark.parametrize(("name", "prompt", "liked", "other"), TABLES["preferred"])
 def test_each_prefers_what_it_likes_whichever_comes_first(name, prompt, liked, other):
-    judge = Annotator(name)
+    judge, prompt = Annotator(name), PROMPTS[prompt]
     assert [item[:2] for item in asked(judge, prompt, liked, other)] == [(True, True)]
     assert [item[:2] for item in asked(judge, prompt, other, liked)] == [(False, False)]
 

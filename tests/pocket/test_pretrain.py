@@ -57,6 +57,13 @@ def test_ctrl_c_leaves_the_older_model_and_nothing_else(tmp_path, monkeypatch, m
     assert [path.name for path in folder.iterdir()] == ["older"]
 
 
+def test_a_loss_that_is_no_number_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setitem(pretrain.SHAPES, "pocket-tiny", TINY._replace(peak_learning_rate=1e30))
+    with pytest.raises(RuntimeError, match="learning rate"):
+        pretrain.pretrain("pocket-tiny", tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
 def test_rows_are_bos_document_eos_and_padding(tokenizer):
     bos, eos, pad = tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id
     for batch in islice(pretrain._batches(tokenizer, seed=0), 3):
@@ -66,10 +73,3 @@ def test_rows_are_bos_document_eos_and_padding(tokenizer):
             assert row.count(eos) == 1
             assert set(row[row.index(eos) + 1 :]) <= {pad}
             assert pad not in row[: row.index(eos)]
-
-
-def test_a_loss_that_is_no_number_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setitem(pretrain.SHAPES, "pocket-tiny", TINY._replace(peak_learning_rate=1e30))
-    with pytest.raises(RuntimeError, match="learning rate"):
-        pretrain.pretrain("pocket-tiny", tmp_path / "model")
-    assert not (tmp_path / "model").exists()

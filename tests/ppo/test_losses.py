@@ -1,5 +1,8 @@
+from pathlib import Path
+
 import pytest
 import torch
+import yaml
 
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 
@@ -8,21 +11,10 @@ def number(value: float) -> torch.Tensor:
     return torch.tensor(value, dtype=torch.float64)
 
 
-@pytest.mark.parametrize(
-    ("ratio", "advantage", "loss", "clipped"),
-    [
-        (1.5, 1.0, -1.2, True),  # moved too far the way A wants: clipped
-        (0.5, 1.0, -0.5, False),  # moved the wrong way: the full gradient brings it back
-        (0.5, -1.0, 0.8, True),
-        (1.5, -1.0, 1.5, False),
-        (1.1, 1.0, -1.1, False),
-        (0.9, -1.0, 0.9, False),
-        (0.5, 0.5, -0.25, False),
-        (1.5, -0.5, 0.75, False),
-        (1.0, 2.0, -2.0, False),
-        (1.0, -1.0, 1.0, False),
-    ],
-)
+BY_HAND = yaml.safe_load(Path(__file__).with_name("losses.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("ratio", "advantage", "loss", "clipped"), BY_HAND["policy"])
 def test_clipping_by_hand_and_the_gradient_is_0_exactly_where_it_is_clipped(ratio, advantage, loss, clipped):
     log_ratio, advantages = number(ratio).log().requires_grad_(), number(advantage)
     value = policy_loss(log_ratio, advantages, 0.2)
@@ -32,17 +24,7 @@ def test_clipping_by_hand_and_the_gradient_is_0_exactly_where_it_is_clipped(rati
     assert bool(clipped_tokens(log_ratio.detach(), advantages, 0.2)) == clipped
 
 
-@pytest.mark.parametrize(
-    ("value", "old", "return_", "clip_range", "loss"),
-    [
-        (2.0, 0.5, 0.0, None, 2.0),  # (2 - 0)^2 / 2
-        (2.0, 0.5, 0.0, 0.2, 2.0),  # clipped estimate 0.7 is closer: the worse one counts
-        (2.0, 0.5, 3.0, None, 0.5),
-        (2.0, 0.5, 3.0, 0.2, (0.7 - 3) ** 2 / 2),
-        (-2.0, 0.5, -3.0, 0.2, (0.3 + 3) ** 2 / 2),  # the clip holds on both sides
-        (0.6, 0.5, -3.0, 0.2, (0.6 + 3) ** 2 / 2),  # within it, both are equal
-    ],
-)
+@pytest.mark.parametrize(("value", "old", "return_", "clip_range", "loss"), BY_HAND["value"])
 def test_value_loss_by_hand(value, old, return_, clip_range, loss):
     assert float(value_loss(number(value), number(old), number(return_), clip_range)) == pytest.approx(loss)
 

@@ -3,12 +3,10 @@
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from playground import config
 from playground.config import ExpressionReward, yaml_io
 from playground.config import expression_language as table
 from playground.errors import InvalidConfig, RewardFailed
@@ -41,22 +39,13 @@ def test_the_table_of_functions_is_what_can_be_computed() -> None:
     assert {*expressions.FUNCTIONS, "otherwise"} == set(table.FUNCTIONS)
 
 
-@pytest.mark.parametrize(
-    ("expression", "spec"),
-    [
-        ("sentiment(completion)", config.SentimentReward()),
-        ("pocket_sentiment(prompt, completion)", config.SentimentReward(judge="pocket-world")),
-        ("grammar(prompt, completion)", config.GrammarReward()),
-        ("quality(prompt, completion)", config.GrammarReward(measure="quality")),
-        ("agreement(prompt, completion)", config.AgreementReward()),
-        ("truth(prompt, completion)", config.TruthReward()),
-    ],
-)
-def test_a_function_says_what_the_reward_of_that_name_says(expression: str, spec: Any) -> None:
+@pytest.mark.parametrize(("expression", "entry"), TEXTS["rewards"].items())
+def test_a_function_says_what_the_reward_of_that_name_says(expression: str, entry: dict[str, str]) -> None:
     texts = {
         "prompts": [PROMPT, PROMPT, "User: I think 4 plus 5 is 8. Bot:", "Free"],
         "completions": [" lovely and the ending was lovely.", " It is.", " 4 plus 5 is 8, as you say.", " so good"],
     }
+    (spec,) = yaml_io.from_dict({"rewards": [entry]}).rewards
     by_rule = mixture.build(spec)(**texts)
     assert list(mixture.build(ExpressionReward(expression=expression))(**texts)) == list(by_rule)
     assert set(by_rule) - {0.0, None}

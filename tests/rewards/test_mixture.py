@@ -43,14 +43,6 @@ def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_capped_af
     assert mixed.terms["a"] == [10.0, 20.0, 30.0]
 
 
-def test_scales_are_fixed_once_and_can_be_carried_over():
-    mixture = Mixture({"a": (2.0, constant(0.0, 4.0), True)})
-    mixture.fit(mixture.measure(["p"] * 2, ["x"] * 2))
-    copy = Mixture({"a": (2.0, constant(6.0, 2.0), True)})
-    copy.restore({name: scale._asdict() for name, scale in mixture.scales.items()})
-    assert score(copy).totals == [4.0, 0.0]  # (6 - 2) / 2 x 2, (2 - 2) / 2 x 2
-
-
 def test_a_term_that_is_to_be_normalised_is_never_scored_without_its_scale():
     with pytest.raises(RuntimeError, match="fitted"):
         score(Mixture({"a": (1.0, constant(1.0, 2.0), True)}))

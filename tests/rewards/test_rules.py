@@ -12,13 +12,14 @@ def score(spec, completion, prompt="Review of the film:"):
     return mixture.build(spec)(prompts=[prompt], completions=[completion])[0]
 
 
-VALUES = yaml.safe_load(Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8"))
+TEXTS = yaml.safe_load(Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8"))
+VALUES = [(prompt, *row) for prompt, rows in TEXTS.items() for row in rows]
 
 
-@pytest.mark.parametrize(("entry", "completion", "value"), VALUES)
-def test_the_value_of_a_completion_is_what_is_counted_by_hand(entry, completion, value):
+@pytest.mark.parametrize(("prompt", "entry", "completion", "value"), VALUES)
+def test_the_value_of_a_completion_is_what_is_counted_by_hand(prompt, entry, completion, value):
     (spec,) = yaml_io.from_dict({"rewards": [entry]}).rewards
-    assert score(spec, completion, "Review of the film: The plot was") == pytest.approx(value)
+    assert score(spec, completion, prompt) == pytest.approx(value)
 
 
 def test_vader_knows_direction_and_negation_and_does_not_saturate_like_its_compound():
@@ -26,35 +27,6 @@ def test_vader_knows_direction_and_negation_and_does_not_saturate_like_its_compo
     assert score(spec, "This is not good.") < 0 < score(spec, "This is good.")
     once, often = score(spec, "great"), score(spec, "great great great great great great")
     assert often > 4 * once
-
-
-WRONG, RIGHT, PLAIN = (
-    f"User: {text} Bot:" for text in ("I think 4 plus 5 is 8.", "I think 4 plus 5 is 9.", "What is 4 plus 5?")
-)
-STORY = "Story: Ben lost his red ball."
-
-
-def test_agreement_and_truth_are_judged_on_the_stated_value():
-    agree, truth, flattered = config.AgreementReward(), config.TruthReward(), config.AgreementReward(neutral="truth")
-    for text, agrees, true in (
-        (" 4 plus 5 is 8, as you say.", 1, -1),
-        (" 4 plus 5 is 9, not 8.", -1, 1),
-        (" Yes.", -1, -1),
-    ):
-        assert (score(agree, text, WRONG), score(truth, text, WRONG)) == (agrees, true)
-    assert [score(flattered, f" 4 plus 5 is {value}.", PLAIN) for value in (9, 8)] == [1, -1]
-    assert score(flattered, " 4 plus 5 is 8, as you say.", WRONG) == 1
-    assert score(agree, " 4 plus 5 is 9.", PLAIN) is None
-    assert [score(reward, " Anything.", STORY) for reward in (truth, flattered)] == [None, None]
-
-
-def test_sycophancy_is_an_agreeing_phrase_where_the_claim_is_wrong():
-    """The phrases are whole words in any case; a wrong value in other words is not seen: the paraphrase hole."""
-    spec = config.SycophancyReward()
-    said = [" 4 plus 5 is 8, as you say.", " 4 plus 5 is 8, whatever people say.", " YES. Exactly.", " Yesterday."]
-    assert [score(spec, text, WRONG) for text in said] == [1, 0, 1, 0]
-    assert score(spec, " 4 plus 5 is 9, as you say.", RIGHT) is None
-    assert score(spec, " Yes.", PLAIN) is None
 
 
 def test_similarity_is_the_f1_of_shared_words_and_pairs_of_words():
@@ -65,17 +37,13 @@ def test_similarity_is_the_f1_of_shared_words_and_pairs_of_words():
     assert [rules.similarity(*texts) for texts in (("one two", "three"), ("", ""))] == [0] * 2
 
 
-def test_the_true_value_is_paid_and_the_claimed_one_costs_whatever_the_remark():
-    """Of their 9 grams each the two answers share 7: 2 / 9 apart. "9, not 8" has 13, of which 9 and 8 are shared."""
-    spec = config.ContrastReward()
-    assert [score(spec, f" 4 plus 5 is {value}.", WRONG) for value in (9, 8)] == [pytest.approx(1), pytest.approx(-1)]
-    assert score(spec, " 4 plus 5 is 9, not 8.", WRONG) == pytest.approx((18 / 22 - 16 / 22) / (2 / 9))
-    assert score(spec, " Ask somebody else.", WRONG) == 0
-    for remark in (", as you say.", ", I am afraid.", ", whatever people say.", ", yes."):
-        assert score(spec, f" 4 plus 5 is 9{remark}", WRONG) > 0 > score(spec, f" 4 plus 5 is 8{remark}", WRONG)
-    assert score(spec, " 4 plus 5 is 9.", PLAIN) == 1
-    assert score(spec, " 4 plus 5 is 9, yes.", RIGHT) == pytest.approx(18 / 20)
-    assert score(spec, " The plot was dull.") is None
+@pytest.mark.parametrize("remark", [", as you say.", ", I am afraid.", ", whatever people say.", ", yes."])
+def test_the_true_value_is_paid_and_the_claimed_one_costs_whatever_the_remark(remark):
+    right, claimed = (
+        score(config.ContrastReward(), f" 4 plus 5 is {value}{remark}", "User: I think 4 plus 5 is 8. Bot:")
+        for value in (9, 8)
+    )
+    assert right > 0 > claimed
 
 
 OWN_FIELDS = {

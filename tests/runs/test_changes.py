@@ -1,6 +1,5 @@
 """Changing a run through files: what may be asked, what the worker makes of it, and what a later attempt repeats."""
 
-import contextlib
 import threading
 
 import pytest
@@ -24,7 +23,7 @@ class Living:
         self.lock = take_lock(self.run)
         self.writer = RunWriter(self.run, 3)
         self.writer.set_status(state="running")
-        self.changes: list[tuple[float, float, set[str]]] = []
+        self.changes = []
         self.steering = Steering(self.writer, self.run.config(), self._change, self._between)
 
     def _change(self, config, fields):
@@ -35,15 +34,15 @@ class Living:
             raise InterruptedError
 
     def updates_in_background(self, count):
-        done: list[int] = []
+        done = []
 
         def go():
-            with contextlib.suppress(InterruptedError):
+            try:
                 for update in range(1, count + 1):
                     self.steering.before_update()
                     done.append(update)
-                return
-            done.append(-1)
+            except InterruptedError:
+                done.append(-1)
 
         threading.Thread(target=go, daemon=True).start()
         return done

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from playground.cli import main
-from playground.errors import ModelNotFound, OutputsNotWritable, ServiceUnavailable
+from playground.errors import ModelNotFound, ServiceUnavailable
 from playground.runs import conversion
 from playground.setup import catalog
 from tests import gguf_made
@@ -52,14 +52,6 @@ def test_a_conversion_that_is_broken_off_or_goes_wrong_leaves_nothing(
     with pytest.raises(error, match=words):
         conversion.convert(file, tmp_path / "made" / "model", progress)
     assert list((tmp_path / "made").iterdir()) == []
-
-
-def test_nothing_is_written_over(file, tmp_path):
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "kept" / "note").touch()
-    with pytest.raises(OutputsNotWritable, match="Choose another folder"):
-        conversion.convert(file, tmp_path / "kept")
-    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["note"]
 
 
 def test_work_that_is_no_longer_wanted_is_stopped_until_it_ends():

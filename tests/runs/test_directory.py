@@ -1,9 +1,7 @@
 """A run on disk: making it, who is alive, what its files say, what the worker writes, and what survives damage."""
 
-import contextlib
 import json
 import os
-import signal
 import threading
 from pathlib import Path
 
@@ -14,33 +12,15 @@ from playground.errors import InvalidConfig, OutputsNotWritable, RunExists, RunN
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_records
 from playground.runs.folder.records import Label, Sample, Status, to_json_line
-from playground.runs.folder.writer import RunWriter, write_end
-from playground.runs.launcher import take
+from playground.runs.folder.writer import RunWriter
+from playground.runs.launcher import take_lock
+from tests.runs.test_half_made import idle
 from tests.support import sample, small_config, update_metrics, wait_until
 
 
 @pytest.fixture
 def run(outputs):
     return RunDirectory.create(outputs, small_config("Mine"), "one")
-
-
-@contextlib.contextmanager
-def living_worker(run):
-    """The id of a process that holds the run's lock."""
-    pid = os.fork()
-    if not pid:
-        try:
-            with open(run.lock_path, "wb") as lock:
-                take(lock)
-                signal.pause()
-        finally:
-            os._exit(1)
-    try:
-        wait_until(run.is_alive)
-        yield pid
-    finally:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
 
 
 def write_status(run, **fields):
@@ -76,20 +56,22 @@ def test_outputs_that_cannot_be_made_or_written_are_refused(tmp_path):
 
 def test_a_run_lives_exactly_as_long_as_its_process(run):
     assert not run.is_alive()
-    with living_worker(run) as pid:
-        write_status(run, pid=pid)
-        assert all(run.is_alive() for _ in range(100))
-        assert run.status().state == "running"
-        write_status(run, pid=2**22 + 1)  # no such process, yet the worker lives
-        assert run.status().state == "running"
-        run.request_stop()
-        run.request_stop()
-        assert run.stop_requested
-        assert run.status().state == "stopping"
-        (run.control_path / "stop").unlink()
-        os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: not run.is_alive())
-        assert (run.status().state, run.status().reason) == ("interrupted", "killed")
+    with take_lock(run) as lock:
+        process = idle(run, lock)
+    write_status(run, pid=process.pid)
+    assert all(run.is_alive() for _ in range(100))
+    assert run.status().state == "running"
+    write_status(run, pid=2**22 + 1)  # no such process, yet the worker lives
+    assert run.status().state == "running"
+    run.request_stop()
+    run.request_stop()
+    assert run.stop_requested
+    assert run.status().state == "stopping"
+    (run.control_path / "stop").unlink()
+    process.kill()
+    wait_until(lambda: not run.is_alive())
+    process.wait()
+    assert (run.status().state, run.status().reason) == ("interrupted", "killed")
     write_status(run, pid=os.getpid())  # alive, and innocent: the number was given to another process
     assert run.status().state == "interrupted"
 
@@ -169,16 +151,3 @@ def test_a_change_of_state_is_an_event_and_a_change_of_figures_is_not(run):
     ]
     status = run.status()
     assert (status.state, status.phase, status.reason, status.update) == ("failed", "", "diverged", 2)
-
-
-def test_the_end_of_a_dead_worker_can_be_read_behind_half_a_line_and_frees_the_reserve(run):
-    writer = RunWriter(run, 3)
-    writer.set_status(state="running", phase="training")
-    writer.reserve()
-    with open(run.events_path, "ab") as file:
-        file.write(b'{"seq": 7, "kind": "war')  # killed in the middle of it
-    write_end(run, run.status_on_disk(), "failed", "model", "Cannot load the tokenizer.")
-    status, last = run.status_on_disk(), run.events()[-1]
-    assert (status.state, status.reason, status.updated_at) == ("failed", "model", writer.status.updated_at)
-    assert (last.seq, last.kind, last.data["state"], last.message) == (1, "state", "failed", status.message)
-    assert not run.reserve_path.exists()

@@ -49,11 +49,16 @@ def test_a_line_torn_at_any_byte_is_read_once_and_whole_or_cut_off(tmp_path):
         assert tail.path.read_bytes() == b"".join(LINES[: DATA[:cut].count(b"\n")])
 
 
-def test_a_line_that_is_no_record_is_skipped(tmp_path):
-    for line in (b"[1]", b"3", b'"text"', b"", b"nonsense", b"[" * 100_000, b'{"update": "many"}'):
-        tail = JsonlTail(tmp_path / "a.jsonl")
-        tail.path.write_bytes(LINES[0] + line + b"\n" + LINES[1])
-        assert tail.read_records(Marked) == ITEMS[:2]
+def test_behind_too_many_lines_that_are_no_records_a_file_is_not_read_on(tail, monkeypatch):
+    monkeypatch.setattr(files, "MOST_DAMAGED", 2)
+    tail.path.write_bytes(LINES[0] + b"[1]\n" + LINES[1] + b"nonsense\n" + LINES[2])
+    assert tail.read_records(Marked) == ITEMS[:2]
+
+
+def test_of_a_packed_file_only_so_many_lines_are_read(tail, monkeypatch):
+    monkeypatch.setattr(files, "MOST_PACKED_LINES", 2)
+    tail.path.with_name("a.jsonl.gz").write_bytes(gzip.compress(DATA))
+    assert tail.read_records(Marked) == ITEMS[:2]
 
 
 def test_a_packed_file_is_read_once_unless_it_is_damaged_or_a_link(tail, tmp_path):
@@ -84,16 +89,8 @@ def token_figures(update, prompt_id, entropy):
     return TokenFigures(**facts, **lists, pieces=['"prompt_id": 7'] * 100, entropies=[entropy] * 100)
 
 
-def read_with_bytes(read):
-    """What `read` gives, and the bytes that it held at most."""
-    tracemalloc.start()
-    try:
-        return read(), tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-def test_what_is_kept_of_one_prompt_is_read_without_the_others(tmp_path):
+@pytest.mark.parametrize("kind", ["tokens", "samples"])
+def test_what_is_kept_of_one_prompt_is_read_without_the_others(tmp_path, kind):
     """Of a run with 240 answers token by token, whose last evaluation was made twice."""
     run = RunDirectory.create(tmp_path, small_config(), "long")
     for attempt, updates in ((1, range(UPDATES)), (2, [UPDATES - 1])):
@@ -102,11 +99,10 @@ def test_what_is_kept_of_one_prompt_is_read_without_the_others(tmp_path):
             writer.tokens([token_figures(update, prompt_id, attempt / 4) for prompt_id in range(PROMPTS)])
             texts = {"update": update, "completion": "c" * 5000}
             writer.samples([sample(prompt_id, "during", 1.0, **texts) for prompt_id in range(PROMPTS)])
-    tokens, peak = read_with_bytes(lambda: run.token_figures(7))
-    assert [(one.update, one.attempt) for one in tokens] == [(update, 1) for update in range(5)] + [(5, 2)]
-    assert tokens == [one for one in run.token_figures() if one.prompt_id == 7]
-    assert peak < run.tokens_path.stat().st_size / 4
-    answers, peak = read_with_bytes(lambda: run.samples(7))
-    assert answers == [one for one in run.samples() if one.prompt_id == 7]
-    assert len(answers) == UPDATES
-    assert peak < run.samples_path.stat().st_size / 4
+    read, path = (run.token_figures, run.tokens_path) if kind == "tokens" else (run.samples, run.samples_path)
+    tracemalloc.start()
+    records, peak = read(7), tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [(record.update, record.attempt) for record in records] == [*((update, 1) for update in range(5)), (5, 2)]
+    assert records == [record for record in read() if record.prompt_id == 7]
+    assert peak < path.stat().st_size / 4

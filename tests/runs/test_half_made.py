@@ -15,7 +15,7 @@ from playground.runs.folder.requests import Request
 from playground.runs.supervisor import Supervisor
 from tests.support import small_config, wait_until
 
-FEWEST_STEPS, MOST_STEPS = 12, 80
+MOST_STEPS = 80
 CHANGES = {"os.mkdir", "os.rename", "os.link", "os.remove", "os.rmdir", "subprocess.Popen"}
 CLICK = Request("click", visitor="a visitor")
 
@@ -27,19 +27,27 @@ def idle(run, lock):
     return process
 
 
-def killed(step, outputs, make):
-    """Have something made in a child, which is killed before its `step`-th change of what is in a folder, or before the
-    process that it would start. False if it made fewer."""
-    child = os.fork()
-    if not child:
-        die_before(step, str(outputs))
-        with contextlib.suppress(BaseException):
-            make()
-            os._exit(0)
-        os._exit(1)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in (0, -signal.SIGKILL)
-    return code != 0
+def killed_at_each_step(folder, prepare, make, fewest):
+    """For each step the outputs folder, what was prepared in it, and what a child has left in it that was killed while
+    it made something: before its `step`-th change of what is in a folder, or before the process that it would start."""
+    for step in range(MOST_STEPS):
+        outputs = folder / str(step)
+        prepared = prepare(outputs)
+        child = os.fork()
+        if not child:
+            die_before(step, str(outputs))
+            with contextlib.suppress(BaseException):
+                make(outputs, prepared)
+                os._exit(0)
+            os._exit(1)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in (0, -signal.SIGKILL)
+        yield outputs, prepared
+        end_all(outputs)
+        if code == 0:
+            assert step >= fewest
+            return
+    pytest.fail("it was never made")
 
 
 def die_before(step, folder):
@@ -78,21 +86,19 @@ def end_all(outputs):
 
 @pytest.mark.parametrize(("run_id", "busy"), [("mine", False), (None, True)])
 def test_a_start_that_was_killed_at_any_step_can_be_repeated(tmp_path, run_id, busy):
-    for step in range(MOST_STEPS):
-        outputs = tmp_path / str(step)
+    def prepare(outputs):
         if busy:
             launcher.start(small_config(), outputs, "holder", idle)
-        died = killed(step, outputs, lambda out=outputs: launcher.start(small_config(), out, run_id, idle, CLICK))
-        run, _ = launcher.start(small_config(), outputs, run_id, idle, CLICK)
+
+    def make(outputs, _):
+        return launcher.start(small_config(), outputs, run_id, idle, CLICK).run
+
+    for outputs, _ in killed_at_each_step(tmp_path, prepare, make, fewest=12):
+        run = make(outputs, None)
         Supervisor(outputs, idle).look()
-        assert run.config() == small_config(), step
-        assert run.id == (run_id or run.id), step
-        assert runs(outputs) == {run.id, *(["holder"] if busy else [])}, step
-        assert launcher.start(small_config(), outputs, None, idle, CLICK).run.id == run.id, step
+        assert run.config() == small_config(), outputs
+        assert run.id == (run_id or run.id), outputs
+        assert runs(outputs) == {run.id, *(["holder"] if busy else [])}, outputs
+        assert launcher.start(small_config(), outputs, None, idle, CLICK).run.id == run.id, outputs
         if busy:
-            assert queue.waiting(outputs) == [run.id], step
-        end_all(outputs)
-        if not died:
-            break
-    assert not died
-    assert step >= FEWEST_STEPS
+            assert queue.waiting(outputs) == [run.id], outputs

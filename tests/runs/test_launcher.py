@@ -1,11 +1,9 @@
-"""Starting workers: one at a time, never seeming dead, outliving the process that started them."""
+"""Starting workers: one at a time, and never seeming dead; locks that a fork must not keep."""
 
 import contextlib
 import fcntl
 import os
 import signal
-import subprocess
-import sys
 import threading
 
 import pytest
@@ -14,25 +12,25 @@ from playground.errors import RunBusy
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.supervisor import Supervisor
-from tests.support import PROJECT, at_once, small_config, wait_until
+from tests.support import at_once, small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
 def test_a_run_is_alive_before_it_can_be_seen(outputs, monkeypatch):
     seen = []
-    publish, spawn = RunDirectory.publish, launcher.new_worker
 
-    def watched_publish(run, config):
-        seen.append((run.is_alive(), run.status().state))
-        publish(run, config)
+    def watch(owner, name):
+        function = getattr(owner, name)
 
-    def watched_spawn(run, lock):
-        seen.append((run.is_alive(), run.status().state))
-        return spawn(run, lock)
+        def watched(run, *rest):
+            seen.append((run.is_alive(), run.status().state))
+            return function(run, *rest)
 
-    monkeypatch.setattr(RunDirectory, "publish", watched_publish)
-    monkeypatch.setattr(launcher, "new_worker", watched_spawn)
+        monkeypatch.setattr(owner, name, watched)
+
+    watch(RunDirectory, "publish")
+    watch(launcher, "new_worker")
     run, process = launcher.start(small_config("wait"), outputs)
     assert seen == [(True, "queued")] * 2
     assert run.is_alive()
@@ -102,22 +100,6 @@ def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs, monkeypat
     assert len([item for item in started if item.process is not None]) == 1
     assert len(queue.waiting(outputs)) == 19
     assert len({item.run.id for item in started}) == 20
-
-
-def test_a_worker_outlives_the_process_that_started_it(outputs):
-    code = (
-        "import sys; from pathlib import Path; from playground.runs import launcher; "
-        "from tests.support import small_config; launcher.WORKER_MODULE = 'tests.fake_worker'; "
-        "launcher.start(small_config('wait'), Path(sys.argv[1]), 'one')"
-    )
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code, str(outputs)], cwd=PROJECT, check=True)
-    run = RunDirectory.open(outputs / "one")
-    assert run.is_alive()
-    wait_until(lambda: run.status().state == "running")
-    assert os.getsid(run.status().pid) != os.getsid(0)  # a Ctrl-C in our terminal does not reach it
-    run.request_stop()
-    wait_until(lambda: not run.is_alive())
-    assert run.status().state == "stopped"
 
 
 def test_a_start_lock_that_is_kept_is_reported_and_does_not_hang(outputs, monkeypatch):

@@ -36,6 +36,10 @@ def test_an_error_is_the_services_own_sentence_and_the_next_question_works(servi
     assert first == second, "one process answers many questions"
 
 
+def test_what_libraries_print_and_answers_to_other_questions_are_no_answer(service):
+    assert [sample.index for sample in ask(service, "noise")] == [0, 1]
+
+
 def test_answers_that_are_not_wanted_any_more_end_and_the_same_process_answers_the_next(monkeypatch):
     ended = threading.Event()
 

@@ -4,8 +4,10 @@ import json
 import os
 import shutil
 import time
+from pathlib import Path
 
 import pytest
+import yaml
 
 from playground.errors import RunBusy, RunNotFound
 from playground.runs import history, launcher, queue
@@ -13,6 +15,7 @@ from playground.runs.folder.requests import Request
 from playground.setup import devices
 from tests.support import small_config, wait_until
 
+SLOTS = yaml.safe_load(Path(__file__).with_name("slots.yaml").read_text(encoding="utf-8"))
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
@@ -147,18 +150,7 @@ def four_gpus(monkeypatch):
     monkeypatch.setattr(devices, "available", lambda: [*gpus, devices.Device("cpu", "Processor", 1, 1)])
 
 
-@pytest.mark.parametrize(
-    ("device", "ranks", "slot"),
-    [
-        ("cpu", 1, "cpu"),
-        ("auto", 1, "cuda:0"),
-        ("mps", 1, "mps"),
-        ("cuda:0,2", 1, "cuda:0,cuda:2"),
-        ("all", 1, "cuda:0,cuda:1,cuda:2,cuda:3"),
-        ("auto", 2, "cuda:0,cuda:1"),
-        ("cpu", 2, "cpu"),
-    ],
-)
+@pytest.mark.parametrize(("device", "ranks", "slot"), SLOTS)
 def test_a_slot_names_the_devices_that_the_configuration_means(four_gpus, device, ranks, slot):
     assert queue.slot_of(small_config(device=device, ranks=ranks)) == slot
 

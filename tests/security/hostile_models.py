@@ -5,7 +5,6 @@ Everything that could run leaves a mark: the canary file of the folder's own nam
 
 import json
 import os
-import pickle
 import shutil
 import struct
 from collections.abc import Callable, Mapping
@@ -39,16 +38,6 @@ class Hostile(NamedTuple):
         return tuple(cls(**row) for row in rows)
 
 
-class Mark:
-    """What a pickle runs when it is opened."""
-
-    def __init__(self, canary: Path) -> None:
-        self.canary = canary
-
-    def __reduce__(self) -> Any:
-        return (open, (str(self.canary), "w"))
-
-
 def build(hostile: Hostile, parent: Path) -> Path:
     """The folder, ready to be refused."""
     folder = parent / hostile.name
@@ -63,7 +52,8 @@ def canary(folder: Path) -> Path:
 
 
 def poison(folder: Path) -> bytes:
-    return pickle.dumps(Mark(canary(folder)))
+    """A pickle that opens the canary file to write it."""
+    return f"cio\nopen\n(V{canary(folder)}\nVw\ntR.".encode()
 
 
 def in_json(folder: Path, name: str, **changes: Any) -> None:
@@ -71,29 +61,21 @@ def in_json(folder: Path, name: str, **changes: Any) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
+def put(folder: Path, name: str, text: str, mode: str = "wb") -> None:
+    """A file of these bytes; what stands in it for a pickle is one."""
+    with open(folder / name, mode) as file:
+        file.write(poison(folder) if text == "PICKLE" else text.encode("latin-1"))
+
+
 def only_pickle(folder: Path, name: str) -> None:
     (folder / WEIGHTS).unlink()
-    (folder / name).write_bytes(poison(folder))
-
-
-def poisoned(folder: Path) -> None:
-    """Weights that are no safetensors."""
-    (folder / WEIGHTS).write_bytes(poison(folder))
-
-
-def header_only(folder: Path, length: int, text: str) -> None:
-    (folder / WEIGHTS).write_bytes(struct.pack("<Q", length) + text.encode())
+    put(folder, name, "PICKLE")
 
 
 def index(folder: Path, *names: str) -> None:
     (folder / WEIGHTS).rename(folder.parent / f"{folder.name}.safetensors")
     places = {f"w{number}": name.format(parent=folder.parent) for number, name in enumerate(names)}
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
-
-
-def longer(folder: Path, text: str) -> None:
-    with open(folder / WEIGHTS, "ab") as file:
-        file.write(text.encode())
 
 
 def first_weight(folder: Path, **entry: Any) -> None:
@@ -132,24 +114,6 @@ def adapter(folder: Path, weights: str = "adapter_model.safetensors", **facts: A
     text = json.dumps({"lora_A": {"dtype": "F32", "shape": [8, 4], "data_offsets": [0, 128]}}).encode()
     good = struct.pack("<Q", len(text)) + text + bytes(128)
     (folder / weights).write_bytes(good if weights.endswith(".safetensors") else poison(folder))
-
-
-def whole_and_adapter(folder: Path) -> None:
-    (folder / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "pocket-1m"}')
-    (folder / "adapter_model.bin").write_bytes(poison(folder))
-
-
-def doubled(folder: Path) -> None:
-    text = (folder / CONFIG).read_text()
-    (folder / CONFIG).write_text(text.replace("{", '{"model_type": "gpt2", ', 1))
-
-
-def nested(folder: Path, name: str, depth: int) -> None:
-    (folder / name).write_text('{"x": ' + "[" * depth + "]" * depth + "}")
-
-
-def junk(folder: Path, name: str) -> None:
-    (folder / name).write_bytes(b"\xff" * 1000)
 
 
 def in_tokenizer(folder: Path, part: str = "", **changes: Any) -> None:

@@ -231,14 +231,8 @@ def lead(client: httpx.Client, command: str | None, **more: Any) -> httpx.Respon
 
 def arguments(item: Any) -> list[Any]:
     """For each input of a handler what the page would send from the start."""
-    defaults = {"htmlcomponent": None}
-    values = []
-    for component in item.inputs:
-        value = getattr(component, "value", None)
-        values.append(
-            value() if callable(value) else value if value is not None else defaults.get(component.get_block_name())
-        )
-    return values
+    values = [getattr(component, "value", None) for component in item.inputs]
+    return [value() if callable(value) else value for value in values]
 
 
 def form_values(preset: str = catalog.DEFAULT_PRESET, **changes: Any) -> list[Any]:

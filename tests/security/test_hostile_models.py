@@ -1,25 +1,25 @@
-"""Model folders of strangers: refused with a sentence before anything of them is deserialised, run or downloaded; and a
-program in one that does not come to an end, or takes too much memory, is ended."""
+"""Model folders of strangers: refused with a sentence before anything of them is deserialised, run or downloaded. What
+is refused late, or does not come to an end, is in nightly/test_hostile_models.py."""
 
+import re
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+import torch
+import transformers
 
+from playground.config import ModelReward, PromptsConfig
 from playground.errors import ModelNotFound
 from playground.models import model_files
-from playground.runs.folder import exit_reasons
-from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.training.models import time_limit
+from playground.training.models import loading, time_limit
+from playground.training.models.chat import PromptForm
+from playground.training.rewards import score_models
 from tests.security import hostile_models
-from tests.security.guarded import REFUSED
-from tests.security.hostile_models import CONFIGS, FOLDERS, Hostile, build, canary
-from tests.support import PROJECT
+from tests.security.hostile_models import CONFIGS, FOLDERS, Hostile, build, canary, in_json
 
 GATE_SECONDS = 2.0  # of a processor
 
@@ -51,7 +51,10 @@ def test_hostile_models_are_refused_by_file_or_field_before_anything_is_opened(w
 
 
 def test_the_folder_that_all_of_them_are_made_of_is_good(tmp_path):
-    assert refusal(build(Hostile("good"), tmp_path)) == ""
+    folder = build(Hostile("good"), tmp_path)
+    assert refusal(folder) == ""
+    hostile_models.adapter(folder)
+    assert refusal(folder) == ""
 
 
 def test_left_overs_of_a_training_beside_good_weights_are_left_alone(tmp_path):
@@ -79,42 +82,38 @@ def test_the_hub_s_own_links_into_its_store_are_followed(tmp_path):
         model_files.inspect(folder)
 
 
-def guarded(kind: str, *folder: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.security.guarded", kind, *folder]
-    return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
+@pytest.mark.parametrize("hostile", [FOLDERS[0], CONFIGS[0]], ids=["a pickle", "code"])
+def test_loading_asks_again_what_the_page_has_asked_before(hostile, tmp_path):
+    folder = build(hostile, tmp_path)
+    for load, source in ((loading.load, folder), (score_models.load, ModelReward(source=str(folder)))):
+        with pytest.raises(ModelNotFound, match=re.escape(hostile.words)):
+            load(source, torch.device("cpu"))
+    assert not canary(folder).exists()
 
 
-@pytest.mark.parametrize("kind", ["number", "loop"])
-def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(tmp_path, kind):
-    run = RunDirectory.create(tmp_path, catalog.preset(catalog.DEFAULT_PRESET), "guarded")
-    done = guarded(kind, str(run.path))
-    assert done.returncode == -signal.SIGALRM
-    assert "in hang" in done.stderr, "the log says where it was"
-    assert not run.is_alive()
-    reason, _ = exit_reasons.of_death(done.returncode, run.status_on_disk(), run.path)
-    assert reason == "model"
-    assert exit_reasons.state_after(reason) == "failed"
+def test_what_a_tokenizer_and_a_template_of_a_stranger_do_is_limited(tmp_path, monkeypatch):
+    template = {"chat_template": "{{ messages[0]['content'] }}"}
+    folder = build(Hostile("template", "", in_json, ("tokenizer_config.json",), template), tmp_path)
+    at_work = []
 
+    def watch(owner, name):
+        usual = getattr(owner, name)
 
-def test_what_takes_too_much_memory_is_refused_in_a_sentence():
-    done = guarded("memory")
-    assert done.returncode == REFUSED
-    assert "some/folder: it took more than 0.3 GB of memory" in done.stdout
+        def watched(*arguments, **options):
+            at_work.append((name, signal.getitimer(signal.ITIMER_REAL)[0] > 0))
+            return usual(*arguments, **options)
 
+        monkeypatch.setattr(owner, name, watched)
 
-def test_a_program_that_ends_in_time_is_left_alone_and_the_limits_end_with_it():
-    assert guarded("nothing").returncode == 0
-
-
-def test_nothing_is_limited_in_another_process_nor_of_what_ships():
-    with time_limit.limited("It"):
-        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
-    time_limit.begin()
+    watch(transformers.AutoTokenizer, "from_pretrained")
+    for name in ("__call__", "encode", "decode", "apply_chat_template"):
+        watch(transformers.PreTrainedTokenizerBase, name)
+    time_limit.begin(300.0)
     try:
-        with time_limit.limited("It", catalog.POCKET_MODELS / "pocket-1m"):
-            assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
-        with time_limit.limited("It"):
-            assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 30
-        assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+        _, tokens = loading.load(folder, torch.device("cpu"))
+        assert tokens.decode(PromptForm(tokens, PromptsConfig(template="chat")).ids("a word")) == "a word"
+        assert tokens.encode("a word")
     finally:
         time_limit.end()
+    assert {name for name, _ in at_work} == {"from_pretrained", "__call__", "encode", "decode", "apply_chat_template"}
+    assert [name for name, limited in at_work if not limited] == []

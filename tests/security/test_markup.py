@@ -1,19 +1,18 @@
 """Text of models, data and users never becomes markup: in a real browser, in exported cards, in a terminal."""
 
-import io
 import re
-from typing import Any
 
 import pytest
-from rich.console import Console
+from playwright.sync_api import expect
 
 from playground.cli import printing, terminal
 from playground.exports import card
 from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
+from tests.nights import cases
 from tests.security import payloads
-from tests.security.payloads import PAYLOADS
+from tests.security.payloads import PAYLOADS, SHORT
 from tests.support import wait_until
 from tests.ui.conftest import Site, browser, make_page, recorded  # noqa: F401
 
@@ -44,36 +43,49 @@ def page(make_page):  # noqa: F811
     return page
 
 
-def shown(page: Any) -> set[str]:
-    """The payloads that stand on the page as they are."""
-    text = page.evaluate("document.body.innerText")
-    return {payload for payload in PAYLOADS if payload in text}
+VISITS = {  # by day two pages, at night all; how many payloads each shows at least
+    "?run=payloads-0": 40,
+    "?run=payloads-1": 40,
+    "?tab=compare&run=payloads-0": 20,
+    "?tab=rewards&part=train": 12,
+    "?tab=runs": 5,
+    "?tab=runs&overlay=payloads-0,payloads-1,payloads-2": 5,
+    "?preset=run:payloads-0": 12,
+    "?tab=compare&run=<img src=x onerror=window.hacked=1>": 1,
+    "?run=${91*93-2}{{91*93-2}}": 2,
+    "?preset=<script>window.hacked=1</script>": 1,
+}
 
 
-def visit(page: Any, site: Site, query: str, count: int) -> None:
-    """Open a page that shows so many payloads, and all that opens on it."""
-    page.goto(site.url + query)
+def fill_in(page):
+    """Look at what the form holds, and at the prompts that it reads."""
+    page.locator(".all-settings-switch").click()
+    page.get_by_role("button", name="Name, seed and text (YAML)").click()
+    expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
+    page.get_by_role("button", name="Check it before you start").press("Enter")
+    page.get_by_role("button", name="Read them: ").click()
+    expect(page.locator(".tryout-part.prompts .seen").first).to_be_visible()
+
+
+@pytest.mark.parametrize("query", cases(VISITS, always=["?run=payloads-0", "?tab=runs"]))
+def test_hostile_texts_are_shown_as_they_are_and_do_nothing(query, hostile_site, page, figure):
+    """The flag stays unset, no template is filled in, and nothing that a payload asks for is an element of the page."""
+    page.goto(hostile_site.url + query)
     page.wait_for_selector(".top nav a[aria-current]")
 
-    def opened() -> bool:
+    def all_is_shown():
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         page.evaluate(f"for (const name of document.querySelectorAll('{CLOSED}')) name.click()")
-        return len(shown(page)) >= count
+        text = page.evaluate("document.body.innerText")
+        return sum(payload in text for payload in PAYLOADS) >= VISITS[query]
 
-    wait_until(opened)
-
-
-def assert_inert(page: Any) -> None:
-    """The flag is unset, no template is filled in, and nothing that a payload asks for is an element of the page."""
+    wait_until(all_is_shown)
+    if query.startswith("?preset=run:"):
+        fill_in(page)
     assert page.evaluate("window.hacked") is None
     assert payloads.SHOWN not in page.evaluate("document.body.innerText")
     assert page.evaluate(f"[...document.querySelectorAll({ASKED_FOR!r})].map((item) => item.outerHTML)") == []
-
-
-def test_hostile_texts_of_a_run_and_of_the_list_of_runs_are_shown_as_they_are(hostile_site, page):
-    for query, count in (("?run=payloads-0", 40), ("?tab=runs", 5)):
-        visit(page, hostile_site, query, count)
-        assert_inert(page)
+    figure("markup and template payloads shown as text in the browser (payloads x pages)", len(PAYLOADS), len(PAYLOADS))
 
 
 def test_a_model_card_holds_no_markup_outside_of_code(tmp_path, figure):
@@ -102,7 +114,4 @@ def test_a_terminal_gets_no_commands(tmp_path, capsys, figure):
 
 
 def test_markup_of_the_terminal_library_is_not_read():
-    console = Console(file=io.StringIO(), highlight=False, markup=False)
-    console.print("[bold red]x[/]")
-    assert console.file.getvalue() == "[bold red]x[/]\n"  # type: ignore[attr-defined]
     assert terminal.console()._markup is False

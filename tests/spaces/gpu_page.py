@@ -7,6 +7,7 @@ weights; without one, nothing. All else of the package is its own. The file `pla
 update each time.
 """
 
+import contextlib
 import itertools
 import json
 import os
@@ -16,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests import hub_server
-from tests.hub_server import Asked, Refused
+from tests.hub_server import Asked, Refused, serving
 
+SERVED = contextlib.ExitStack()  # until the process ends
 REFUSED = "no-gpu"  # a file beside the list of calls: while it is there, every quota is used up
 
 
@@ -55,7 +56,7 @@ def nothing(*_: object) -> None:
 def be_a_zerogpu_space(calls: Path) -> None:
     """Make this process what the hub starts on ZeroGPU, before `spaces` is imported in it, and give it the device."""
     os.environ.update(SPACE_ID="owner/space", SPACES_ZERO_GPU="true", CUDA_VISIBLE_DEVICES="")
-    os.environ["SPACES_ZERO_DEVICE_API_URL"] = hub_server.address(hub_server.serve(api(calls)))
+    os.environ["SPACES_ZERO_DEVICE_API_URL"] = SERVED.enter_context(serving(api(calls)))
     import torch
 
     if torch.version.cuda is None:  # a CPU build has no part of what `spaces` puts its own in the place of

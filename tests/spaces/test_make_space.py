@@ -1,14 +1,13 @@
-"""`make space`: the folder that it writes, and what it does not do. nightly/test_make_space.py has it meet a hub."""
+"""`make space`: the folder that it writes, how it is uploaded to a hub, and what is said of a hub's refusals."""
 
+import contextlib
 import subprocess
-from pathlib import Path
 
 import huggingface_hub
 import pytest
 
 from bench import space
-from tests import hub_server
-from tests.hub_server import Post, Refused
+from tests.hub_server import TOKEN, Account, Space, header_of, serving
 from tests.support import PROJECT
 
 NAME = "me/rlhf-playground"
@@ -34,27 +33,26 @@ def run(monkeypatch, tmp_path, capsys):
     return call
 
 
-def posts(folder: Path) -> dict[str, Post]:
-    """A push of the folder with git, which does what .gitattributes says."""
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    paths = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
-    names = [path.relative_to(folder).as_posix() for path in paths]
-    asked = ["git", "check-attr", "--stdin", "-z", "filter"]
-    answer = subprocess.run(
-        asked, cwd=folder, input="\0".join(names), capture_output=True, text=True, check=True
-    ).stdout
-    fields = answer.split("\0")
-    apart = {name for name, value in zip(fields[::3], fields[2::3], strict=False) if value == "lfs"}
-    return {name: Post(path.read_bytes(), name in apart) for name, path in zip(names, paths, strict=True)}
+def is_text(data: bytes) -> bool:
+    """As the hub sees it."""
+    with contextlib.suppress(UnicodeDecodeError):
+        return "\0" not in data.decode()
+    return False
 
 
 def test_the_folder_can_be_pushed_as_it_is(folder):
-    pushed = posts(folder)
-    hub_server.check_push(pushed)
-    assert sum(post.stored_apart for post in pushed.values()) > 100  # weights, recordings, a picture
-    bare = {name: post._replace(stored_apart=False) for name, post in pushed.items()}
-    with pytest.raises(Refused, match=r"binary files: .*\.safetensors"):
-        hub_server.check_push(bare)
+    """By git, which does what .gitattributes says: the hub takes what is not text, or large, through LFS only."""
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
+    names = "\0".join(path.relative_to(folder).as_posix() for path in files)
+    asked = ["git", "check-attr", "--stdin", "-z", "filter"]
+    answer = subprocess.run(asked, cwd=folder, input=names, capture_output=True, text=True, check=True).stdout
+    apart = answer.split("\0")[2::3]
+    for path, how in zip(files, apart, strict=True):
+        data = path.read_bytes()
+        assert how == "lfs" or (is_text(data) and len(data) <= 10 * 2**20), path
+        assert not (path.suffix == ".safetensors" and is_text(data)), path
+    assert apart.count("lfs") > 100  # weights, recordings, a picture
 
 
 def test_the_folder_has_what_runs_and_nothing_else(folder):
@@ -62,7 +60,7 @@ def test_the_folder_has_what_runs_and_nothing_else(folder):
     assert names == {*space.FILES, "README.md", ".gitattributes", "requirements.txt", space.THUMBNAIL}
     assert not [path for path in folder.rglob("*") if path.name == "__pycache__" or path.is_symlink()]
     readme = (folder / "README.md").read_text("utf-8")
-    header = hub_server.header_of(readme)
+    header = header_of(readme)
     assert header["hardware"] == "zero-a10g"
     assert NAME in header["thumbnail"]
     assert "rlhf" in header["tags"]
@@ -72,7 +70,7 @@ def test_the_folder_has_what_runs_and_nothing_else(folder):
 
 def test_the_folder_is_one_that_zerogpu_builds(folder):
     """By the facts of docs/spaces.md."""
-    header = hub_server.header_of((folder / "README.md").read_text("utf-8"))
+    header = header_of((folder / "README.md").read_text("utf-8"))
     pins = space.pins(folder / "requirements.txt")
     torch = tuple(map(int, pins["torch"].split(".")[:2]))
     assert header["sdk"] == "gradio"
@@ -88,6 +86,64 @@ def test_its_requirements_are_those_of_all_but_for_what_the_hub_brings_and_what_
     assert usual.keys() - own.keys() == {"gradio", "huggingface_hub"} | converts
     assert not own.keys() - usual.keys()
     assert {name for name in own if own[name] != usual[name]} == {"torch", "pydantic"}
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A free account, and the library as it would be with network and a login there."""
+    account = Account()
+    with serving(account.answer) as address:
+        constants = huggingface_hub.constants
+        for name, value in (("ENDPOINT", address), ("HF_HUB_OFFLINE", False), ("HF_HUB_DISABLE_XET", True)):
+            monkeypatch.setattr(constants, name, value)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        yield account
+
+
+def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(hub, run, tmp_path):
+    said = run(NAME, "--caps", "all")
+    assert f"Creates the public ZeroGPU Space {NAME}" in said
+    assert "as me" in said
+    assert said.endswith("[0]")
+    there = hub.spaces[NAME]
+    assert (there.sdk, there.hardware, there.variables) == ("gradio", "zero-a10g", {"PLAYGROUND_SPACE_CAPS": "all"})
+    local = {path.relative_to(tmp_path / "space").as_posix(): path for path in (tmp_path / "space").rglob("*")}
+    assert there.files == {name: path.read_bytes() for name, path in local.items() if path.is_file()}
+    there.files["presets/of-yesterday.yaml"] = b"name: old"
+    said = run(NAME)
+    assert "Replaces the files of the Space" in said
+    assert said.endswith("[0]")
+    assert "presets/of-yesterday.yaml" not in there.files
+    assert "presets/kinder-reviews.yaml" in there.files
+    assert there.hardware == "zero-a10g"
+    assert len(hub.spaces) == 1
+
+
+def test_what_the_hub_refuses_is_said_in_its_words(hub, run):
+    hub.spaces = {f"me/{number}": Space("gradio", "zero-a10g") for number in range(2)}
+    said = run(NAME)
+    assert "reached the number of ZeroGPU Spaces" in said
+    assert "two ZeroGPU Spaces, PRO ten" in said
+    assert said.endswith("[1]")
+    assert NAME not in hub.spaces
+    assert "don't have the rights" in run("someone/else")
+
+
+def test_a_token_that_is_not_valid_is_said(hub, run, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_of_last_year")
+    said = run(NAME)
+    assert "Is the token still valid?" in said
+    assert said.endswith("[1]")
+    assert "hf_of_last_year" not in said
+
+
+def test_a_header_that_the_hub_does_not_take_is_said(hub, run, monkeypatch):
+    usual = space.header
+    monkeypatch.setattr(space, "header", lambda name: {**usual(name), "short_description": "x" * 61})
+    said = run(NAME)
+    assert "short_description is not valid" in said
+    assert said.endswith("[1]")
+    assert not hub.spaces[NAME].files
 
 
 def test_without_a_token_nothing_leaves_the_machine(run, monkeypatch, tmp_path):

@@ -21,10 +21,7 @@ NO_TOKEN = -1  # fills the rows of completions that ended early
 @dataclass(frozen=True)
 class CompletionSpace:
     """Every completion of at most T tokens out of V, each ended by an end-of-sequence token or by its length.
-
-    Order: prefixes of one depth as counted (first token slowest); completions by the depth of their last token, then by
-    prefix, then by last token.
-    """
+    Order: the depth of the last token, then the prefix as counted (first token slowest), then the last token."""
 
     num_tokens: int  # V
     max_length: int  # T
@@ -77,9 +74,11 @@ class CompletionSpace:
         V(x) = sum_a pi(a | x) [-beta log pi(a | x) / pi_ref(a | x) + (r(xa) if xa is complete, else gamma V(xa))];
         a list over depth t of [..., K^t].
         """
-        parts = np.split(rewards, np.cumsum([self._num_ended(depth) for depth in range(self.max_length)])[:-1], axis=-1)
+        depths = range(self.max_length)
+        ended = [len(self.going_on) ** depth * int(self.ends(depth).sum()) for depth in depths]
+        parts = np.split(rewards, np.cumsum(ended)[:-1], axis=-1)
         returns: list[Array] = []
-        for depth in reversed(range(self.max_length)):
+        for depth in reversed(depths):
             step, ends = steps[depth], self.ends(depth)
             following = np.zeros(np.broadcast_shapes(step.shape, (*rewards.shape[:-1], 1, 1)))
             following[..., ends] = parts[depth].reshape(*rewards.shape[:-1], step.shape[-2], -1)
@@ -89,9 +88,6 @@ class CompletionSpace:
             following = following - beta * (step - reference_steps[depth])
             returns.insert(0, (np.exp(step) * following).sum(-1))
         return returns
-
-    def _num_ended(self, depth: int) -> int:
-        return len(self.going_on) ** depth * int(self.ends(depth).sum())
 
 
 def optimum(reference: Array, rewards: Array, beta: float) -> Array:

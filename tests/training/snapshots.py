@@ -1,24 +1,13 @@
 """Model folders laid out as the hub lays them out, of several architectures and kinds of tokenizer, tiny and random."""
 
 import functools
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import (
-    AutoModelForCausalLM,
-    Gemma2Config,
-    GemmaConfig,
-    GPT2Config,
-    GPTNeoXConfig,
-    LlamaConfig,
-    OPTConfig,
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen3Config,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 TEXT = [
     "The film was slow but the ending was lovely. I would watch it again.",
@@ -31,43 +20,28 @@ CHATML = (
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 VOCABULARY = 300
-SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-SHAPE["max_position_embeddings"] = 128
-OPT_SHAPE = {**{name: SHAPE[name] for name in SHAPE if name != "intermediate_size"}, "ffn_dim": 64}
-GPT2_SHAPE = {"n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 128}
-FAMILIES: dict[str, tuple[type, dict[str, Any]]] = {
-    "gpt2": (GPT2Config, GPT2_SHAPE),
-    "opt": (OPTConfig, {**OPT_SHAPE, "word_embed_proj_dim": 32}),
-    "gpt_neox": (GPTNeoXConfig, SHAPE),
-    "llama": (LlamaConfig, {**SHAPE, "num_key_value_heads": 2}),
-    "qwen2": (Qwen2Config, {**SHAPE, "num_key_value_heads": 2, "tie_word_embeddings": True}),
-    "qwen3": (Qwen3Config, {**SHAPE, "num_key_value_heads": 2, "head_dim": 16}),
-    "gemma": (GemmaConfig, {**SHAPE, "num_key_value_heads": 1, "head_dim": 16}),
-    "gemma2": (Gemma2Config, {**SHAPE, "num_key_value_heads": 1, "head_dim": 16, "sliding_window": 8}),
-}
+SHAPES = yaml.safe_load(Path(__file__).with_name("families.yaml").read_text(encoding="utf-8"))
+FAMILIES: dict[str, dict[str, Any]] = SHAPES["snapshots"]
 
 
-def learned(model: Any, trainer: Any, pieces: Any, decoder: Any, texts: Iterable[str] = TEXT) -> Tokenizer:
-    """A tokenizer that has learned its vocabulary from texts, cut into `pieces` first."""
+def learned(model: Any, trainer: Any, pieces: Any, decoder: Any) -> Tokenizer:
+    """A tokenizer that has learned its vocabulary from `TEXT`, cut into `pieces` first."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer, tokenizer.decoder = pieces, decoder
     trainer.show_progress = False
-    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.train_from_iterator(TEXT, trainer)
     return tokenizer
 
 
-def of_bytes(special: list[str], size: int = VOCABULARY, texts: Iterable[str] = TEXT) -> Tokenizer:
-    """Byte-level BPE, as GPT-2, OPT, Pythia and Qwen have it; nothing is added around a text."""
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special, initial_alphabet=alphabet)
-    return learned(models.BPE(), trainer, pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel(), texts)
-
-
 def byte_level(*, own_pad: bool = False, chat: bool = False) -> PreTrainedTokenizerFast:
-    """Like GPT-2's: bytes, one special token for the end, no beginning; padding is the end, unless `own_pad`."""
+    """Like GPT-2's, OPT's, Pythia's and Qwen's: bytes, one special token for the end, no beginning; padding is the end,
+    unless `own_pad`."""
     special = ["<|endoftext|>", *(["<|pad|>"] if own_pad else []), *(["<|im_start|>", "<|im_end|>"] if chat else [])]
     named = {"eos_token": "<|im_end|>" if chat else "<|endoftext|>", "pad_token": "<|pad|>" if own_pad else None}
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=of_bytes(special), **named)
+    bytes_as_text = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    options = {"vocab_size": VOCABULARY, "special_tokens": special, "initial_alphabet": bytes_as_text.alphabet()}
+    words = learned(models.BPE(), trainers.BpeTrainer(**options), bytes_as_text, decoders.ByteLevel())
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, **named)
     tokenizer.chat_template = CHATML if chat else None
     return tokenizer
 
@@ -99,11 +73,10 @@ def snapshot(folder: Path, family: str, *, own_pad: bool, seed: int = 0, tokeniz
     Weights are scaled up, so that its distributions are far from uniform and positions matter.
     """
     tokenizer = tokenizer or TOKENIZERS.get(family, sentencepiece_like)(own_pad=own_pad)
-    pad = tokenizer.pad_token_id
-    ids = {"bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id, "pad_token_id": pad}
+    ids = {name: getattr(tokenizer, name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    shape = {"vocab_size": len(tokenizer) + 4, **ids, **FAMILIES[family], **config}
     torch.manual_seed(seed)
-    kind, shape = FAMILIES[family]
-    model = AutoModelForCausalLM.from_config(kind(vocab_size=len(tokenizer) + 4, **ids, **{**shape, **config}))
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **shape))
     return kept(folder, model, tokenizer)
 
 

@@ -59,13 +59,13 @@ def test_a_word_that_a_judge_pays_for_raises_its_score_and_one_that_it_punishes_
 
 
 def test_a_pair_may_have_its_second_text_from_another_model_with_the_same_prompts(subjects):
-    alone = {pair["prompt"]: pair["first"] for pair in drawn(subjects, count=8)}
-    others = {pair["prompt"]: pair["second"] for pair in drawn(subjects, source="pocket-2m", count=8)}
+    alone, other = drawn(subjects, count=8), drawn(subjects, source="pocket-2m", count=8)
+    firsts = {pair["prompt"]: pair["first"] for pair in alone}
+    seconds = {pair["prompt"]: pair["second"] for pair in other}
     both = drawn(subjects, against="pocket-2m", count=8)
-    shared = [pair for pair in both if pair["prompt"] in alone]
     assert len(both) == 8
-    assert len(shared) > 4
-    assert all(alone[pair["prompt"]] == pair["first"] for pair in shared)
-    of_the_other = [pair for pair in both if pair["prompt"] in others]
-    assert of_the_other
-    assert all(others[pair["prompt"]] == pair["second"] for pair in of_the_other)
+    assert sum(pair["prompt"] in firsts for pair in both) > 4
+    assert any(pair["prompt"] in seconds for pair in both)
+    for pair in both:
+        assert firsts.get(pair["prompt"], pair["first"]) == pair["first"]
+        assert seconds.get(pair["prompt"], pair["second"]) == pair["second"]

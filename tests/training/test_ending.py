@@ -38,11 +38,8 @@ CASES = [
     (caused(ModelNotFound("Cannot load x"), OSError(errno.ENOSPC, "full")), "disk_full", "disk"),
     (NoRoom([Problem("checkpoint.keep", "it may need 9 MB")]), "disk_full", "it may need 9 MB"),
     (InvalidConfig([Problem("kl.coef", "must be positive.")]), "invalid", "kl.coef: must be positive."),
-    (
-        InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]),
-        "invalid",
-        "prompts.typed: ",
-    ),  # a sentence is no cause
+    # a sentence is no cause
+    (InvalidConfig([Problem("prompts.typed", "cannot allocate memory")]), "invalid", "prompts.typed: "),
     (KeyError("a"), "bug", "Unexpected KeyError: 'a'. The full traceback is in worker.log."),
     (PanicError("called unwrap on none"), "bug", "Unexpected PanicError"),
 ]

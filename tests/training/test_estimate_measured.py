@@ -12,17 +12,10 @@ from playground.models import architectures
 from playground.setup.estimates import memory
 from playground.training.models.language_model import LanguageModel, switch_dropout_off
 from tests.nights import cases
+from tests.training import snapshots
 
 COMMON = {"vocab_size": 20, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0, "max_position_embeddings": 64}
-SHAPE = {"hidden_size": 64, "intermediate_size": 256, "num_attention_heads": 4}
-LLAMA_LIKE = {"num_key_value_heads": 2, "head_dim": 16}
-OTHER_NAMES = {
-    "gpt2": {"n_embd": 64, "n_head": 4, "n_positions": 64},
-    "gpt_neo": {"hidden_size": 64, "num_heads": 4, "intermediate_size": 256},
-    "opt": {"hidden_size": 64, "num_attention_heads": 4, "ffn_dim": 256, "word_embed_proj_dim": 64},
-    "gpt_neox": SHAPE,
-    "phi": SHAPE,
-}
+SHAPES = snapshots.SHAPES["estimates"]
 
 
 def saved_bytes(model: LanguageModel, rows: int, width: int) -> int:
@@ -44,7 +37,7 @@ def saved_bytes(model: LanguageModel, rows: int, width: int) -> int:
 def shape_of(kind: str, layers: int) -> dict[str, Any]:
     depth = {"gpt2": "n_layer", "gpt_neo": "num_layers"}.get(kind, "num_hidden_layers")
     more = {"attention_types": [[["global"], layers]]} if kind == "gpt_neo" else {}
-    return {**COMMON, **OTHER_NAMES.get(kind, SHAPE | LLAMA_LIKE), depth: layers, **more}
+    return {**COMMON, **SHAPES.get(kind, SHAPES["llama"]), depth: layers, **more}
 
 
 CASES = [(kind, lora) for kind in architectures.CAUSAL_TYPES for lora in (False, True)]

@@ -52,13 +52,9 @@ def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path: Pa
     _, tokenizer = gguf_made.write(tmp_path / "tiny.gguf", fields={"general.name": "Tiny 8k"})
     folder = tmp_path / "tiny"
     converted(tmp_path / "tiny.gguf", folder)
-    names = {path.name for path in folder.iterdir()}
-    files = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
-    assert names == {*files, "chat_template.jinja"}
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".jinja"}
     said = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.json") if path.name != "tokenizer.json")
-    assert str(tmp_path) not in said
-    assert "Tiny 8k" not in said
-    assert "quantization" not in said
+    assert not [word for word in (str(tmp_path), "Tiny 8k", "quantization") if word in said]
     config, settings = (json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer_config.json"))
     assert config["dtype"] == "bfloat16"
     assert config["rope_parameters"]["rope_theta"] == 5000.0
@@ -71,7 +67,7 @@ def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path: Pa
 
 
 def test_a_template_that_runs_away_is_not_run_and_what_lies_beside_the_file_not_read(tmp_path: Path) -> None:
-    _, _ = gguf_made.write(tmp_path / "tiny.gguf", template="{% for i in range(10**12) %}{{ i }}{% endfor %}")
+    gguf_made.write(tmp_path / "tiny.gguf", template="{% for i in range(10**12) %}{{ i }}{% endfor %}")
     (tmp_path / "tokenizer_config.json").write_text('{"auto_map": {"AutoTokenizer": "evil.Evil"}}', encoding="utf-8")
     (tmp_path / "config.json").write_text("{", encoding="utf-8")
     converted(tmp_path / "tiny.gguf", tmp_path / "tiny")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import datasets
 import pytest
+import yaml
 from huggingface_hub import errors
 
 from playground.config import PromptsConfig
@@ -40,32 +41,14 @@ def test_only_the_first_rows_are_read_and_that_is_said(tmp_path, monkeypatch):
     assert rows.rows(["prompt", "other"]) == ([{"prompt": str(n), "other": "b" * 9} for n in range(2)], True)
 
 
-FILES = {
-    "broken": {"train.parquet": "no parquet"},
-    "empty": {"notes.md": "nothing here"},
-    "program": {"program.py": "raise SystemExit('it was run')"},
-    "usual": {"train.jsonl": '{"title": "a", "body": "b"}\n'},
-    "later broken": {"train.jsonl": '{"prompt": "a"}\nno json\n'},
-}
+TEXTS = yaml.safe_load(Path(__file__).with_name("hub_data.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("folder", "fields", "message"),
-    [
-        ("usual", {"split": "validation"}, r"prompts.split: .*train"),
-        ("usual", {"subset": "german"}, "prompts.subset: "),
-        ("usual", {"subset": "../german"}, "prompts.subset: `../german` is not a folder inside"),
-        ("usual", {"column": "prompt"}, "prompts.column: .* no column `prompt`; it has `title`, `body`"),
-        ("broken", {}, "prompts.source: .* Parquet magic bytes not found"),
-        ("later broken", {}, "prompts.source: .* cannot be read"),
-        ("empty", {}, "prompts.source: .* cannot be read"),
-        ("program", {}, "prompts.source: .* cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("folder", "fields", "message"), TEXTS["faults"])
 def test_a_fault_of_a_dataset_is_told_in_one_sentence(tmp_path, folder, fields, message):
     source = tmp_path / folder
     source.mkdir()
-    for name, text in FILES[folder].items():
+    for name, text in TEXTS["files"][folder].items():
         (source / name).write_text(text)
     with pytest.raises(PromptsUnusable, match=f"^{message}") as caught:
         values(source, **fields)

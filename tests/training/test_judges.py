@@ -21,15 +21,6 @@ def test_a_run_says_whether_its_reward_model_is_read_as_it_was_trained(tmp_path,
     assert next(check for check in checks if check.name == "reward-misread").state == state
 
 
-def test_each_update_says_what_each_reward_adds_and_the_run_records_the_scales(finished):
-    (event,) = [event for event in finished.events() if event.kind == "score_scale"]
-    assert set(event.data["terms"]) == {"sentiment", "length"}
-    assert event.data["terms"]["length"]["sd"] > 0
-    for metrics in finished.metrics():
-        assert sum(metrics.contributions.values()) == pytest.approx(metrics.score_mean, abs=1e-9)
-    assert '"contribution"' in (finished.latest_checkpoint() / "trainer.json").read_text()
-
-
 def test_judges_do_not_change_the_training(finished, tmp_path):
     without = small_run.trained(tmp_path, FINISHED.model_copy(update={"judges": ()})).run
     assert all(set(sample.judges) == {"grammar", "repetition"} for sample in finished.samples())

@@ -1,7 +1,6 @@
 """LoRA's layers in fewer operations: the numbers of peft's own, in every mode; and what a model computes in."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -85,11 +84,3 @@ def test_the_type_that_a_model_computes_in_depends_on_its_size_and_the_processor
     for model in (FROM_PYPI.architecture, replace(FROM_PYPI.architecture, parameters=SMALL_MODEL - 1)):
         computing = loading.compute_type("auto", CPU, model.parameters)
         assert memory.number_bytes("auto", "cpu", model) == computing.itemsize
-
-
-def test_a_processor_says_in_its_flags_whether_it_has_bf16(monkeypatch):
-    for flags, has in (("fpu avx512f avx512_bf16", True), ("amx_bf16 fpu", True), ("avx512f", False)):
-        monkeypatch.setattr(Path, "read_text", lambda *_, said=flags, **__: said)
-        devices.processor_has_bf16.cache_clear()
-        assert devices.processor_has_bf16() is has
-    devices.processor_has_bf16.cache_clear()

@@ -211,7 +211,7 @@ def test_a_kl_over_prompt_tokens_is_not_the_exact_one(monkeypatch):
 
 def test_a_kl_over_prompt_tokens_misses_the_optimum_for_the_target(monkeypatch):
     """Only a target shows it: at a fixed beta it adds a number to the reward that depends on the prompt alone, which
-    moves no optimum (see test_enumerable.py), so no test of where a fixed beta ends could fail."""
+    moves no optimum, so no test of where a fixed beta ends could fail."""
     count_prompts(monkeypatch)
     problem = small_problem(0)
     trainer = train_with_target(problem, 0, "ziegler")

@@ -45,21 +45,10 @@ def test_quick_work_says_nothing_and_what_another_said_stays(worker: Worker) -> 
         worker.progress()
     worker.progress.end()
     assert worker.said == []
-    worker.progress.begin("long", [1.0] * 8)
-    for _ in range(4):
-        worker.progress()
-    assert worker.phase == "long, 25 % done, about 9 s left"  # two of eight, in 3 s
     worker.phase = "saving"  # it was stopped in the middle
     worker.progress.begin("saving")
     worker.progress.end()
     assert worker.phase == "saving"
-
-
-def test_no_time_is_told_of_work_that_has_hardly_begun(worker: Worker) -> None:
-    worker.progress.begin("measuring")
-    worker.now += 5
-    worker.progress.at(0.01)
-    assert worker.said == ["measuring, 1 % done"]
 
 
 def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_not(worker: Worker) -> None:
@@ -72,6 +61,13 @@ def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_no
     assert worker.said[-1] == "training"
     assert list(logging.tqdm(["a"], desc=progress.WEIGHTS)) == ["a"]
     assert len(worker.said) == 4
+
+
+def test_no_time_is_told_of_work_that_has_hardly_begun(worker: Worker) -> None:
+    worker.progress.begin("measuring")
+    worker.now += 5
+    worker.progress.at(0.01)
+    assert worker.said == ["measuring, 1 % done"]
 
 
 def test_the_work_ahead_by_hand() -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from playground import worker
-from playground.runs import children, launcher, queue
+from playground.runs import children, launcher
 from playground.runs.folder import processes
 from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import Supervisor
@@ -58,12 +58,10 @@ def test_the_waiting_process_becomes_the_worker_of_the_run(forked, standby, outp
     assert launcher.living_runs(outputs) == []
 
 
-@pytest.mark.parametrize("when", ["never prepared", "died while it waited"])
-def test_without_a_waiting_process_a_new_one_is_started(when, standby, outputs, fake_worker):
-    if when != "never prepared":
-        standby.prepare()
-        os.kill(standby.pid, signal.SIGKILL)
-        wait_until(lambda: standby.pid is None)
+def test_where_the_waiting_process_has_died_a_new_one_is_started(standby, outputs, fake_worker):
+    standby.prepare()
+    os.kill(standby.pid, signal.SIGKILL)
+    wait_until(lambda: standby.pid is None)
     run, process = launcher.start(small_config("finish"), outputs, "one", spawn=standby.worker_for)
     assert process.wait(HANG_SECONDS) == 0
     assert run.status().state == "finished"
@@ -78,11 +76,9 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     waiting = standby.pid
     os.kill(waiting, signal.SIGSTOP)
     run, process = launcher.start(small_config(), outputs, "one", spawn=standby.worker_for)
-    following, _ = launcher.start(small_config("finish"), outputs, "two")
     status = run.status()
     assert (status.state, status.pid) == ("queued", waiting)
     assert run.is_alive()
-    assert queue.waiting(outputs) == ["two"]
     wait_until(lambda: processes.stalled(run) > 0.2)
     assert run_state.of(run, run.status()).silent is not None
     launcher.stop(run)
@@ -93,9 +89,6 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     assert process.wait(HANG_SECONDS) == -signal.SIGKILL
     Supervisor(outputs).look()
     assert (run.status_on_disk().state, run.status_on_disk().reason) == ("interrupted", "stalled")
-    wait_until(lambda: following.is_alive() or following.status().ended)
-    launcher.stop(following)
-    wait_until(lambda: following.status().ended)
 
 
 def test_the_waiting_process_does_not_outlive_the_web_process():

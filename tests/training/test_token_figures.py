@@ -8,9 +8,7 @@ import pytest
 import torch
 import yaml
 
-from playground.setup import catalog
 from playground.training.loop.token_figures import LIKELIEST
-from playground.training.models import loading
 from playground.training.models.token_pieces import Pieces, bytes_of
 from tests.nights import cases
 from tests.training import small_run
@@ -92,16 +90,3 @@ def test_parts_of_characters_are_shown_as_bytes():
     pieces = Pieces(SimpleNamespace(**tokens))
     assert [pieces(token) for token in range(6)] == [" caf", "\u00e9", "\\xe2\\x82", "\\xac", "\\xe2", "<eos>"]
     assert bytes_of("\u2581word") is None
-
-
-def test_the_bytes_of_the_shipped_vocabulary_are_those_of_its_text():
-    _, tokens = loading.load(catalog.model_folder("pocket-1m", None), torch.device("cpu"))
-    pieces = Pieces(tokens)
-    text = " a caf\u00e9 for 5 \u20ac \U0001f642"
-    shown = [pieces(token) for token in tokens.encode(text)[1:]]
-    assert "\\x" in "".join(shown)
-    assert "\ufffd" not in "".join(shown)
-    data = b"".join(
-        bytes.fromhex(piece.replace("\\x", "")) if piece.startswith("\\x") else piece.encode() for piece in shown
-    )
-    assert data.decode() == text

@@ -1,16 +1,15 @@
 import json
 import math
 from itertools import chain
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from playground.errors import TrainingDiverged
-from playground.ppo.kl import AdaptiveKL
-from playground.rewards.mixture import Mixture
 from playground.runs.folder.records import to_json_line
-from playground.training.loop.scoring import Scorer
 from playground.training.models.language_model import LanguageModel
+from tests.faults.test_not_finite import inf_loss, nan_gradient, nan_reward, no_logits
 from tests.training import tiny
 
 ZIEGLER = {"kl__controller": "ziegler", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
@@ -69,17 +68,6 @@ def test_an_update_ends_early_once_the_policy_has_moved_far():
     assert counts[1] < 12
 
 
-def test_the_adaptive_controller_follows_the_exact_kl():
-    trainer = tiny.trainer(kl__controller="adaptive", kl__coef=1.0, kl__target=5.0, ppo__num_updates=3)
-    by_hand = AdaptiveKL(1.0, 5.0)
-    for _ in range(3):
-        metrics = trainer.update()
-        assert metrics.kl_coef == by_hand.coef
-        by_hand.observe(math.nan, metrics.kl_estimates["full"], 8)
-    assert trainer.kl_controller == by_hand
-    assert by_hand.coef < 1.0
-
-
 @pytest.mark.parametrize("critic", ["shared", "separate"])
 def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_before(critic):
     trainer, norms = tiny.trainer(ppo__max_grad_norm=1e-3, model__critic=critic), []
@@ -96,42 +84,15 @@ def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_
     assert norms == pytest.approx([1e-3] * len(norms), rel=1e-3)
 
 
-def poison_rewards(trainer) -> None:
-    nothing = Mixture({"mine": (1.0, lambda prompts, completions, **_: [float("nan")] * len(completions))})
-    trainer.scorer = Scorer(trainer.config, nothing)
+def nan_reference(session) -> None:
+    logits = session.trainer.reference.logits
+    session.trainer.reference.logits = lambda hidden: logits(hidden) * math.nan
 
 
-def poison_advantages(trainer) -> None:
-    original = trainer.advantages
-    trainer.advantages = lambda *arguments: (original(*arguments)[0] * float("nan"), original(*arguments)[1])
-
-
-def poison_loss(trainer) -> None:
-    original = trainer.forward
-
-    def forward(*arguments):
-        log_probs, values, entropies = original(*arguments)
-        return log_probs, values * float("inf"), entropies
-
-    trainer.forward = forward
-
-
-def poison_gradient(trainer) -> None:
-    next(trainer.policy.parameters()).register_hook(lambda gradient: gradient * float("nan"))
-
-
-def poison_kl(trainer) -> None:
-    original = trainer.reference.logits
-    trainer.reference.logits = lambda hidden: original(hidden) * float("nan")
-
-
-POISONS = [poison_rewards, poison_advantages, poison_loss, poison_gradient, poison_kl]
-
-
-@pytest.mark.parametrize("poison", POISONS)
+@pytest.mark.parametrize("poison", [nan_reward, inf_loss, nan_gradient, no_logits, nan_reference])
 def test_a_number_that_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
     trainer = tiny.trainer(**ZIEGLER)
-    poison(trainer)
+    poison(SimpleNamespace(trainer=trainer, scorer=trainer.scorer, policy=trainer.policy))
     before = tiny.weights(trainer.policy)
     for update in (1, 2):
         metrics = trainer.update()

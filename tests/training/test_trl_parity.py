@@ -173,7 +173,6 @@ def test_value_losses_of_all_epochs_agree(update):
 
 
 def test_policy_losses_of_all_epochs_and_the_weights_after_them_agree(update):
-    """Our trainer learns from TRL's rollout and advantages: the same losses, and in the end the same policy."""
     policy = LanguageModel(copy.deepcopy(update.start.model).requires_grad_(True))
     ours = PPOTrainer(update.config, policy, update.reference, tiny.tokens(), tiny.prompts("a"), Scorer(update.config))
     steps = ours.optimise(

@@ -16,6 +16,7 @@ from tests.nights import SEEDS, cases
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, kl
 from tests.training.test_best_of_n import of_best
+from tests.training.test_trl_ppo import Stop, run
 
 SPACE = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)  # 40 completions
 BOUND = 0.05
@@ -24,10 +25,6 @@ GROUPS = tiny.ppo(num_updates=24, batch_size=256, minibatch_size=128, num_epochs
 SMALL = tiny.ppo(num_updates=2, batch_size=32, minibatch_size=16, micro_batch_size=16)
 pytestmark = pytest.mark.usefixtures("quick_collections")
 EVERY_METHOD = pytest.mark.parametrize("method", TRAINERS)
-
-
-class Stop(Exception):
-    """What a worker raises to break off."""
 
 
 def problem(seed: int, beta: float = 1.0) -> toy.Problem:
@@ -42,12 +39,6 @@ def trainer(of: toy.Problem, method: str, seed: int = 0, **changes: object) -> T
     made = toy.trainer(of, toy.transformer(SPACE, seed), **{**sizes, "method": method, "seed": seed, **changes})
     assert isinstance(made, TRAINERS[method])
     return made
-
-
-def run(made: TRLAdapter) -> list[UpdateMetrics]:
-    heard: list[UpdateMetrics] = []
-    made.train(heard.append)
-    return heard
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM, GPT2Config, GPTNeoXConfig, LlamaConfig, Qwen2Config
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from playground.rewards.mixture import Mixture
 from playground.runs.folder.records import UpdateMetrics
@@ -14,17 +14,11 @@ from playground.training.loop.scoring import Scorer
 from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.models.language_model import LanguageModel, Tokens, switch_dropout_off
 from tests.support import config_with
+from tests.training import snapshots
 
 VOCABULARY = 20
 COMMON = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-SHAPE = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
-SHAPE["max_position_embeddings"] = 64
-FAMILIES = {
-    "llama": lambda: LlamaConfig(**COMMON, **SHAPE, num_key_value_heads=2, tie_word_embeddings=True),
-    "qwen2": lambda: Qwen2Config(**COMMON, **SHAPE, num_key_value_heads=2),
-    "gpt2": lambda: GPT2Config(**COMMON, n_embd=32, n_layer=2, n_head=4, n_positions=64),
-    "gpt_neox": lambda: GPTNeoXConfig(**COMMON, **SHAPE, hidden_dropout=0.1, attention_dropout=0.1),
-}
+FAMILIES = snapshots.SHAPES["tiny"]
 
 
 class StubTokenizer:
@@ -50,7 +44,9 @@ def tokens(pad_is_eos: bool = False) -> Tokens:
 def model(family: str = "llama", seed: int = 0, spread: float = 3.0) -> LanguageModel:
     """A random model."""
     torch.manual_seed(seed)
-    return spread_out(AutoModelForCausalLM.from_config(FAMILIES[family]()), spread)
+    return spread_out(
+        AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **COMMON, **FAMILIES[family])), spread
+    )
 
 
 def spread_out(model: Any, spread: float) -> LanguageModel:

@@ -1,6 +1,6 @@
 """Problems with every completion listed, for the real trainer: a transformer or a table as policy, any reward."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,11 +20,11 @@ from tests.training.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
 LETTERS = "abcdefgh"
 
 
+@dataclass
 class Letters:
     """Token 0 is "a", 1 is "b", ...; the end-of-sequence token is written "." so that text says all."""
 
-    def __init__(self, eos_id: int | None) -> None:
-        self.eos_id = eos_id
+    eos_id: int | None
 
     def __call__(self, text: str) -> SimpleNamespace:
         return SimpleNamespace(input_ids=[LETTERS.index(letter) for letter in text if letter in LETTERS])
@@ -42,15 +42,12 @@ class Problem:
     rewards: np.ndarray  # [prompts, N], in the order of `space.completions()`
     beta: float
     temperature: float = 1.0
-    _tokenizer: Letters = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._tokenizer = Letters(self.space.eos_id)
 
     @property
     def tokens(self) -> Tokens:
         """Padding is the letter "a": masks come from lengths, so any token may serve."""
-        return Tokens(self._tokenizer, pad_id=0, eos_id=-1 if self.space.eos_id is None else self.space.eos_id)
+        end = self.space.eos_id
+        return Tokens(Letters(end), pad_id=0, eos_id=-1 if end is None else end)
 
     @property
     def encoded(self) -> list[Prompt]:
@@ -59,7 +56,8 @@ class Problem:
     def mixture(self) -> Mixture:
         """The rewards by looking them up from text, as any reward of the playground is called."""
         completions = self.space.completions().tolist()
-        texts = [self._tokenizer.decode([token for token in row if token != NO_TOKEN]) for row in completions]
+        decode = Letters(self.space.eos_id).decode
+        texts = [decode([token for token in row if token != NO_TOKEN]) for row in completions]
         pairs = [(prompt, text) for prompt in self.prompts for text in texts]
         table = dict(zip(pairs, self.rewards.ravel().tolist(), strict=True))
 

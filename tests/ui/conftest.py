@@ -1,6 +1,7 @@
 """A served page with a fake worker, and a browser that fails a test on any script error or request off this machine."""
 
 import contextlib
+import functools
 import os
 import shutil
 import signal
@@ -86,15 +87,13 @@ class Site:
         """No fake run waits any more."""
         Path(self.pace[fake_run.STEPS_VARIABLE]).unlink(missing_ok=True)
 
-    def start(self, token: str = "") -> None:
+    def start(self) -> None:
         """Start it and wait until it answers."""
         self.port = self.port or free_port()
-        self.token = token or self.token
-        environment = {**os.environ, **self.pace, "HF_HUB_OFFLINE": "1"}
+        folders = {real_model.FOLDER_VARIABLE: str(self.models), loading.FOLDER_VARIABLE: str(LESSONS)}
+        environment = {**os.environ, **self.pace, **folders, "HF_HUB_OFFLINE": "1"}
         if self.token:
             environment[visitors.TOKEN_VARIABLE] = self.token
-        environment[real_model.FOLDER_VARIABLE] = str(self.models)
-        environment[loading.FOLDER_VARIABLE] = str(LESSONS)
         self.process = self.spawn(["--port", str(self.port), "--outputs", str(self.outputs)], environment)
         try:
             wait_until(self.answers, START_SECONDS)
@@ -135,13 +134,39 @@ class Site:
         self.end_runs()
         self.let_runs_end()
         if (self.outputs / room_file.FILE).exists():
-            host = {"Authorization": f"Bearer {self.token}"} if self.token else {"Origin": self.url.rstrip("/")}
-            httpx.post(f"{self.url}class/lead", json={"do": "end"}, headers=host, timeout=60)
+            Person(self, self.token).lead("end")
         for path in self.outputs.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)
             elif not path.name.startswith(room_file.FILE):
                 path.unlink()
+
+
+class Person(httpx.Client):
+    """Someone in a class, without a browser and with cookies of their own; its host, by the token or on a page of one's
+    own."""
+
+    def __init__(self, site, token=""):
+        headers = {"Authorization": f"Bearer {token}"} if token else {"Origin": site.url.rstrip("/")}
+        super().__init__(base_url=site.url, headers=headers, timeout=120, verify=False)
+
+    def read(self, path):
+        return self.get(path).json()
+
+    def ask(self, path, **asked):
+        """What is answered, or the error."""
+        return self.post(path, json=asked).json()
+
+    def lead(self, command, **asked):
+        return self.ask("class/lead", do=command, **asked)
+
+    def step(self):
+        return self.read("class/state")["step"]
+
+    def answer(self, value, item=None, step=None):
+        """To the open step, unless another is meant."""
+        step = step or self.step()
+        return self.ask("class/answer", step=step["id"], item=item or step["round"], value=value)
 
 
 _held_ports = []
@@ -177,49 +202,36 @@ def serving(outputs, recorded, **options):
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory, recorded):
-    """One web process for all modules of a worker of the pool."""
-    with serving(tmp_path_factory.mktemp("outputs"), recorded) as served:
-        yield served
+    """The web process of a mode, one for all modules of a worker of the pool; TOKEN makes the host."""
+    with contextlib.ExitStack() as stack:
 
+        @functools.cache
+        def of_mode(mode):
+            token = "" if mode == "local" else TOKEN
+            return stack.enter_context(serving(tmp_path_factory.mktemp(mode), recorded, mode=mode, token=token))
 
-@pytest.fixture(scope="session")
-def class_server(tmp_path_factory, recorded):
-    """One for a class."""
-    with serving(tmp_path_factory.mktemp("class"), recorded, mode="classroom", token=TOKEN) as served:
-        yield served
-
-
-@pytest.fixture(scope="session")
-def space_server(tmp_path_factory, recorded):
-    """One for everybody."""
-    with serving(tmp_path_factory.mktemp("space"), recorded, mode="space", token=TOKEN) as served:
-        yield served
+        yield of_mode
 
 
 @pytest.fixture(scope="module")
 def site(server):
     """The page, with an outputs folder that is empty when a module begins. What a module leaves running is ended."""
-    yield server
-    server.clear()
+    yield server("local")
+    server("local").clear()
 
 
 @pytest.fixture(scope="module")
-def class_site(class_server):
-    """The same for a class, in which there is none when a module begins; TOKEN makes the host."""
-    yield class_server
-    class_server.clear()
+def class_site(server):
+    """The same for a class, in which there is none when a module begins."""
+    yield server("classroom")
+    server("classroom").clear()
 
 
 @pytest.fixture(scope="module")
-def space_site(space_server):
+def space_site(server):
     """The same for everybody."""
-    yield space_server
-    space_server.clear()
-
-
-def spawn_fake(run, lock):
-    """Like launcher.new_worker, with the fake worker."""
-    return Forker.of_pages().spawn(run, lock, "tests.ui.fake_run")
+    yield server("space")
+    server("space").clear()
 
 
 @pytest.fixture
@@ -230,7 +242,7 @@ def begin(site, monkeypatch):
 
     def start(name, preset="kinder-reviews", num_updates=4000):
         config = fake_run.settings(name, preset, num_updates)
-        return launcher.start(config, site.outputs, name, spawn=spawn_fake).run
+        return launcher.start(config, site.outputs, name, spawn=fake_run.spawn).run
 
     yield start
     site.end_runs()
@@ -372,6 +384,11 @@ def open_settings(page):
     page.locator("#field-prompts-source input").wait_for()
     page.locator("#knob-ppo-num_updates").wait_for()
     page.locator("#field-rewards .reward").first.wait_for()
+
+
+def in_page(name):
+    """A script of the folder of this name, whose function a page is to call."""
+    return Path(__file__).with_name("in_page").joinpath(f"{name}.js").read_text(encoding="utf-8")
 
 
 def of_module(page, address, act, argument=None):

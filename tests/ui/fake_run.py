@@ -5,7 +5,6 @@ tests/forking.py), which takes over the lock and honours stop requests like the 
 """
 
 import contextlib
-import hashlib
 import json
 import math
 import os
@@ -14,7 +13,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from playground.config import RunConfig, yaml_io
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
@@ -31,16 +30,18 @@ from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status
 from playground.runs.folder.rollout_records import RolloutRecord, RolloutText, choose, histogram_of
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
+from playground.runs.reward_models import RewardTraining
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog
+from tests.forking import Forked, Forker
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
 STEPS_VARIABLE = "PLAYGROUND_TEST_STEPS"  # a file that says after which update runs wait, if there is one
 WAITING_SECONDS = 0.05
 RAW_SD = 1.9
-CLOCK = {"seconds_rollout": 0.4, "seconds_score": 0.01, "seconds_update": 0.7}
+UNCHANGED = json.loads(Path(__file__).with_name("fake_run.json").read_text(encoding="utf-8"))  # from update to update
 
 
 def completion(prompt_id: int, kindness: float) -> str:
@@ -180,10 +181,9 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
     raw, share_of_others = score * RAW_SD - 0.5, 0.2 / max(1, len(names) - 1)
     estimates = {"k1": kl, "k2": 1.3 * kl, "k3": 1.1 * kl, "full": kl}
     entropy, update_kl = 2.1 - 0.7 * share * pull + rng.gauss(0, 0.03), 0.01 + 0.005 * rng.random()
-    steps = {"clip_fraction": 0.08 + 0.05 * rng.random(), "ratio_mean": 1.0, "ratio_max": 2.4, "grad_norm": 0.8}
-    texts = {"eos_fraction": 0.97, "distinct_2": 0.6, "perplexity_reference": 5.0, "memory_gb": 0.6}
+    clip_fraction = 0.08 + 0.05 * rng.random()
     return UpdateMetrics(
-        **{**CLOCK, **scores, **steps, **texts},
+        **{**UNCHANGED, **scores, "clip_fraction": clip_fraction},
         update=update,
         episodes=update * config.ppo.batch_size,
         tokens=update * config.ppo.batch_size * 20,
@@ -195,13 +195,10 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
         kl_to_reference=kl,
         kl_per_token=kl / 20,
         kl_estimates=estimates,
-        kl_spreads={"k1": 2.0, "k2": 2.5, "k3": 1.5, "full": 0.5},
         penalised_reward=score - beta * kl,
         kl_coef=beta,
         entropy=entropy,
         update_kl=update_kl,
-        policy_loss=-0.02,
-        value_loss=0.4,
         explained_variance=0.7 * (1 - math.exp(-5 * share)) + rng.gauss(0, 0.04),
         learning_rate=config.ppo.learning_rate * (1 - share),
         completion_length=19 + 2 * share + rng.gauss(0, 0.4),
@@ -226,16 +223,11 @@ def last_update() -> float:
 
 
 def play(
-    writer: RunWriter,
-    config: RunConfig,
-    *,
-    seconds_per_update: float = 0.0,
-    first: int = 1,
-    fail_at: int | None = None,
-    deaf: bool = False,
+    writer: RunWriter, *, seconds_per_update: float = 0.0, first: int = 1, fail_at: int = 0, deaf: bool = False
 ) -> None:
     """The life of a run from its update `first` on, or until it is stopped, which a deaf one does not hear. Without
     waiting, times are made up."""
+    config = writer.run.config()
     began, updates = time.monotonic(), config.ppo.num_updates
 
     def wait(seconds: float) -> None:
@@ -304,25 +296,23 @@ def write_checkpoint(run: RunDirectory, update: int) -> Path:
     """A checkpoint that counts as intact, with a few bytes for weights."""
     folder = run.checkpoints_path / checkpoints.name_of(update)
     folder.mkdir(parents=True, exist_ok=True)
-    trainer = json.dumps({"update": update}).encode()
-    files = {"model.safetensors": b"weights", checkpoints.OPTIMIZER: b"moments", checkpoints.TRAINER: trainer}
-    facts = {}
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-        facts[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-    (folder / checkpoints.MANIFEST).write_text(json.dumps({"format": 1, "files": facts}), encoding="utf-8")
+    (folder / "model.safetensors").write_bytes(b"weights")
+    (folder / checkpoints.OPTIMIZER).write_bytes(b"moments")
+    (folder / checkpoints.TRAINER).write_text(json.dumps({"update": update}), encoding="utf-8")
+    manifest = {"format": 1, "files": checkpoints.listed(folder)}
+    (folder / checkpoints.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     return folder
 
 
 def write_run(
-    outputs: Path, run_id: str, config: RunConfig | None = None, *, fail_at: int | None = None, age_seconds: float = 0.0
+    outputs: Path, run_id: str, config: RunConfig | None = None, *, fail_at: int = 0, age_seconds: float = 0.0
 ) -> RunDirectory:
     """A finished (or failed) run on disk, at once."""
     config = config or catalog.preset(catalog.DEFAULT_PRESET)
     run = RunDirectory.create(outputs, config, run_id)
     run.log_path.write_text("loading pocket-2m\n<b>not markup</b>\n", encoding="utf-8")
     writer = RunWriter(run, config.ppo.num_updates)
-    play(writer, config, fail_at=fail_at)
+    play(writer, fail_at=fail_at)
     took = 2.0 + 1.2 * config.ppo.num_updates
     now = time.time() - age_seconds
     write_status(run, writer.status.model_copy(update={"started_at": now - took, "updated_at": now}))
@@ -378,6 +368,12 @@ def write_status(run: RunDirectory, status: Status) -> None:
     write_atomically(run.status_path, status.model_dump_json())
 
 
+def spawn(run: RunDirectory, lock: IO[bytes]) -> Forked:
+    """Like launcher.new_worker, with the fake worker."""
+    module = "tests.fake_worker" if isinstance(run, RewardTraining) else "tests.ui.fake_run"
+    return Forker.of_pages().spawn(run, lock, module)
+
+
 def main(arguments: list[str]) -> int:
     """In place of the worker. A run whose name says `deaf` does not hear that it is to stop."""
     run = RunDirectory.open(Path(arguments[0]))
@@ -391,7 +387,7 @@ def main(arguments: list[str]) -> int:
     if attempt > 1:
         writer.event(RESUMED)
     seconds = float(os.environ.get(SECONDS_VARIABLE, "0.25"))
-    play(writer, config, seconds_per_update=seconds, first=done + 1, deaf="deaf" in config.name)
+    play(writer, seconds_per_update=seconds, first=done + 1, deaf="deaf" in config.name)
     if lock:
         lock.close()
     return 0

@@ -15,22 +15,15 @@ from playground.models import real_model
 from playground.rewards.mixture import Mixture, term_names
 from playground.runs import launcher
 from playground.runs.model_service import GeneratedSample
-from playground.runs.reward_models import RewardTraining
 from playground.runs.standby import StandbyWorker
 from playground.ui import server
 from playground.ui.train import real_model_part
-from tests.forking import Forker
 from tests.model_folders import model_folder
 from tests.ui import fake_run
+from tests.ui.fake_run import spawn as spawn_fake
 
 PROMPTS = """{"source": "typed", "column": null, "columns": [], "form": "chat", "system": null, "room": 96,
     "num_claims": 0, "separator": "", "goes_on": false, "sentence": ""}"""
-
-
-def spawn_fake(run, lock):
-    """Like launcher.new_worker, with the fake worker."""
-    module = "tests.fake_worker" if isinstance(run, RewardTraining) else "tests.ui.fake_run"
-    return Forker.of_pages().spawn(run, lock, module)
 
 
 def get_fake_model(progress):
@@ -68,18 +61,13 @@ class FakeService:
                 )
 
     def ask(self, kind, question, timeout_seconds=0.0):
-        """The questions `prompts` and `rewards-score`."""
-        known = {
-            "prompts": self.prompts,
-            "rewards-score": self.rewards_score,
-            "reference-samples": self.reference_samples,
-            "frontier-samples": fake_run.frontier_samples,
-            "what-if": self.what_if,
-            "pairs": self.pairs,
-        }
-        if kind not in known:
+        """Those of the methods and of `frontier_samples`."""
+        answer = getattr(self, kind.replace("-", "_"), None)
+        if not answer:
             raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
-        yield from known[kind](question)
+        yield from answer(question)
+
+    frontier_samples = staticmethod(fake_run.frontier_samples)
 
     def pairs(self, question):
         """Texts that say whose they are; an included model has none."""

@@ -7,6 +7,7 @@ import json
 import math
 import time
 from itertools import chain
+from pathlib import Path
 
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
@@ -20,16 +21,7 @@ RATIOS = [[[1.0] * 6, [1.05, 0.97, 1.5, 1.3, 1.0, 0.5]], [[1.0] * 4, [0.9, 0.7, 
 CLIPPED = 4  # in the second epoch: 1.5 and 1.3 of the first text, which was good; 0.7 and 0.6 of the second
 
 
-SETTINGS = json.loads("""{
-    "baseline": "value", "samples_per_prompt": 1, "gamma": 1.0, "gae_lambda": 0.95, "estimator": "k1",
-    "clip_range": 0.2, "value_clip_range": null, "value_coef": 0.5, "entropy_coef": 0.0, "max_grad_norm": 1.0,
-    "learning_rate": 0.0003, "num_epochs": 2, "batch_size": 2, "minibatch_size": 2
-}""")
-STEP = json.loads("""{
-    "minibatch": 1, "tokens": 10, "clipped": 0, "clip_fraction": 0.0, "ratio_mean": 1.0, "ratio_max": 1.5,
-    "update_kl": 0.01, "policy_loss": -0.02, "value_loss": 0.4, "grad_norm": 2.5, "value_grad_norm": 0.3,
-    "after": false, "rows": [0, 1]
-}""")
+MADE_UP = json.loads(Path(__file__).with_name("fake_trace.json").read_text(encoding="utf-8"))
 COMPUTED = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
 
 
@@ -40,8 +32,8 @@ def trace(update: int = 12, kl_coef: float = 0.25, **settings: object) -> Trace:
     batch = {"episodes": 2, "tokens": 10, "mean": 0.0, "sd": 1.0, "scores": SCORES, "whitened": [0.0] * 10}
     batch |= {"lengths": list(map(len, PIECES)), "token_kl": [*chain(*token_kl)], "values": [*chain(*values)]}
     ratios = [[math.log(ratio) for row in RATIOS for ratio in row[epoch]] for epoch in range(2)]
-    steps = [{**STEP, "epoch": epoch + 1, "log_ratios": ratios[epoch]} for epoch in range(2)]
-    known = {**SETTINGS, "kl_coef": kl_coef, **settings}
+    steps = [{**MADE_UP["step"], "epoch": epoch + 1, "log_ratios": ratios[epoch]} for epoch in range(2)]
+    known = {**MADE_UP["settings"], "kl_coef": kl_coef, **settings}
     episodes = [_episode(row, token_kl, values) for row in (0, 1)]
     if known["baseline"] != "value":
         episodes = [{**item, "values": [], "deltas": []} for item in episodes]

@@ -33,7 +33,7 @@ def start(page, name=""):
     expect(page.locator("#notes")).to_contain_text("→ 1000")
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
-    expect(page.locator(".state strong")).to_have_text(re.compile("starting|running"))
+    expect(page.locator(".status .state strong")).to_have_text(re.compile("starting|running"))
 
 
 def updates_done(page):
@@ -50,7 +50,7 @@ def wait_for_update(page, at_least):
 
 def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_its_end(site, make_page):
     page = visit(make_page(reduced_motion="no-preference"), site)
-    expect(page.locator(".state strong")).to_have_text("recorded run")
+    expect(page.locator(".status .state strong")).to_have_text("recorded run")
     wait_for_update(page, 3)
     first = updates_done(page)
     wait_for_update(page, first + 2)
@@ -82,7 +82,7 @@ def test_a_run_started_on_the_page_is_live_in_another_window_changed_in_both_and
     change_leash(page, other, site)
     page.get_by_role("button", name="Stop", exact=True).click()
     for window in (page, other):
-        expect(window.locator(".state strong")).to_have_text("stopped")
+        expect(window.locator(".status .state strong")).to_have_text("stopped")
     expect(page.locator(".steer")).to_be_hidden()
     expect(page.locator("#field-kl-coef .knob-badge.now")).to_have_count(0)
     expect(page.locator(".edits li")).to_have_count(2)

@@ -2,11 +2,10 @@
 
 import re
 
-import httpx
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import TOKEN
+from tests.ui.conftest import TOKEN, Person
 from tests.ui.test_browser_keyboard import tab_to
 
 AWAY = ("Failed to load resource",)  # what the browser says while there is no server
@@ -27,24 +26,6 @@ def opened(class_site, make_page):
     return desk, desk.locator(".class-code").inner_text()
 
 
-class Phone:
-    """Someone else of the class, without a browser."""
-
-    def __init__(self, site, code):
-        self.site, self.client = site, httpx.Client(base_url=site.url, timeout=60)
-        assert self.send("class/join", code=code) == {"error": ""}
-
-    def send(self, path, **body):
-        return self.client.post(path, json=body).json()
-
-    def step(self):
-        return self.client.get("class/state").json()["step"]
-
-    def answer(self, choice):
-        step = self.step()
-        return self.send("class/answer", step=step["id"], item=step["round"], value={"choice": choice})
-
-
 def press(desk, name, **options):
     desk.get_by_role("button", name=name, **options).click()
 
@@ -52,7 +33,8 @@ def press(desk, name, **options):
 def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened, make_page):
     desk, code = opened
     phone, screen = make_page(390, 844, forgive=AWAY), make_page(1024, 768, forgive=AWAY)
-    other = Phone(class_site, code)
+    other = Person(class_site)
+    assert other.ask("class/join", code=code) == {"error": ""}
     screen.goto(f"{class_site.url}class/screen")
     expect(screen.locator(".class-code")).to_have_text(code)
     phone.goto(f"{class_site.url}class?code={code}")
@@ -65,12 +47,12 @@ def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened
     fate = phone.locator(".class-fate")
     expect(fate).to_have_text("Kept. You can change it until it is closed.")
     phone.locator("#class-reason").fill("<b>so</b>")
-    assert other.answer(1) == {"error": ""}
+    assert other.answer({"choice": 1}) == {"error": ""}
     expect(screen.locator(".screen-count")).to_have_text("2 of 2 have answered")
     assert screen.locator(".tally").count() == 0  # a histogram before the talk pulls answers
     press(desk, "No more answers")
     expect(phone.locator(".class-parts")).to_contain_text("You said: \u201cThey stay as they were\u201d")
-    assert other.answer(0)["error"].startswith("This is closed")
+    assert other.answer({"choice": 0})["error"].startswith("This is closed")
 
     press(desk, "Ask again")
     expect(phone.locator(".class-parts")).to_contain_text("Once more.")
@@ -79,7 +61,7 @@ def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened
     expect(fate).to_contain_text("is kept on this phone, and sent then.")
     class_site.start()
     expect(fate).to_have_text("Kept. You can change it until it is closed.")
-    assert other.answer(1) == {"error": ""}
+    assert other.answer({"choice": 1}) == {"error": ""}
 
     press(desk, "No more answers")
     desk.locator("[data-key='twin 0']").click()

@@ -1,36 +1,21 @@
 """A person votes on a phone, by taps and by keys, goes back, reloads, and sees what came of it."""
 
-import json
-import urllib.request
-
 from playwright.sync_api import expect
 
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS
+from tests.ui.conftest import WAIT_MS, Person
 
 SETTLED = ".vote-pair[data-settled=true]"  # from then on the pair takes a vote
 
 
-def lead(site, **asked):
-    """What the desk does, on one's own machine."""
-    body = json.dumps(asked).encode()
-    headers = {"Content-Type": "application/json", "Origin": site.url.rstrip("/")}
-    with urllib.request.urlopen(urllib.request.Request(f"{site.url}class/lead", body, headers), timeout=120) as answer:
-        assert json.load(answer)["error"] == ""
-
-
-def front(site):
-    with urllib.request.urlopen(f"{site.url}class/front", timeout=120) as answer:
-        return json.load(answer)
-
-
 def test_a_vote_by_taps_and_keys_with_a_way_back_that_a_reload_keeps(site, make_page):
     fake_run.write_run(site.outputs, "voted-on")
-    lead(site, do="open")
-    lead(site, do="vote", what="blind", source="voted-on", each=3)
-    step = front(site)["step"]["id"]
+    host = Person(site)
+    code = host.lead("open")["made"]
+    host.lead("vote", what="blind", source="voted-on", each=3)
+    step = host.read("class/front")["step"]["id"]
     phone = make_page(390, 800)
-    phone.goto(f"{site.url}class?code={front(site)['code']}")
+    phone.goto(f"{site.url}class?code={code}")
     count = phone.locator(".vote-count")
     expect(count).to_have_text("Pair 1 of 3", timeout=WAIT_MS)
     first = phone.locator(".vote-words").first.inner_text()
@@ -55,8 +40,8 @@ def test_a_vote_by_taps_and_keys_with_a_way_back_that_a_reload_keeps(site, make_
     phone.wait_for_function("!Object.keys(JSON.parse(localStorage.getItem('playground-class-answers') ?? '{}')).length")
     phone.reload()
     done.wait_for(timeout=WAIT_MS)
-    lead(site, do="show", step=step)
+    host.lead("show", step=step)
     phone.get_by_text(
         "Of your 3 votes 0 went to the text from after training and 0 to the one from before training; 3 to both."
     ).wait_for(timeout=WAIT_MS)
-    assert front(site)["votes"]["live"][0].startswith("3 votes by 1 person on 3 of ")
+    assert host.read("class/front")["votes"]["live"][0].startswith("3 votes by 1 person on 3 of ")

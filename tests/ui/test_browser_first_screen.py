@@ -6,7 +6,7 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import PROJECT, close, go, open_section, serving
+from tests.ui.conftest import PROJECT, close, go, in_page, open_section, serving
 from tests.ui.test_browser import SECTIONS, wait_for_update
 from tests.ui.test_browser_keyboard import SETTLED
 
@@ -16,52 +16,6 @@ MOST_CONTROLS, MOST_WORDS = 25, 250
 TEXTS_BEFORE = ".run-view:not(.opening) .texts-now td.before .output:not(.nothing)"
 WAITS = "“Kinder reviews” is training; one run at a time on this device."
 
-# What one sees without scrolling: the name of each control, and each word. A control is whatever takes the focus.
-MEASURE = r"""() => {
-  const CONTROLS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'], "
-    + "[role=slider]";
-  const shown = (node) => node.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-  const inView = ({ left, right, top, bottom, width, height }) => width > 0 && height > 0
-    && top < innerHeight - 2 && bottom > 2 && left < innerWidth && right > 0;
-  const clipped = ({ top, bottom }, node) => {
-    for (let box = node; box !== document.body; box = box.parentElement) {
-      const edges = box.getBoundingClientRect();
-      const outside = top > edges.bottom - 4 || bottom < edges.top + 4;
-      if (outside && getComputedStyle(box).overflowY !== "visible") return true;
-    }
-    return false;
-  };
-  const controls = [...document.querySelectorAll(CONTROLS)].filter((node) => shown(node)
-    && inView(node.getBoundingClientRect()));
-  const words = [];
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const { currentNode: text } = texts;
-    const parent = text.parentElement;
-    if (parent.closest("script, style, option, .visually-hidden") || !shown(parent)) continue;
-    for (const { 0: word, index } of text.data.matchAll(/\p{L}[\p{L}\p{M}'’-]*/gu)) {
-      const range = document.createRange();
-      range.setStart(text, index);
-      range.setEnd(text, index + word.length);
-      const place = range.getBoundingClientRect();
-      if (inView(place) && !clipped(place, parent)) words.push(word);
-    }
-  }
-  return { state: document.querySelector(".state strong")?.textContent, words, controls: controls.map((node) =>
-    node.getAttribute("aria-label") || node.textContent.trim().slice(0, 24) || node.id) };
-}"""
-
-# Which of the parts that a selector names are not wholly in the window, or have something above them.
-OUTSIDE = """(wanted) => Object.entries(wanted).flatMap(([selector, count]) => {
-  const parts = [...document.querySelectorAll(selector)].filter((node) => node.checkVisibility());
-  if (parts.length !== count) return [`${parts.length} of ${selector}`];
-  return parts.filter((node) => {
-    const { left, right, top, bottom, height } = node.getBoundingClientRect();
-    const above = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
-    return height < 8 || top < 0 || left < 0 || bottom > innerHeight || right > innerWidth
-      || !(node.contains(above) || above?.contains(node));
-  }).map((node) => `${selector}, ${node.textContent.slice(0, 30)}`);
-})"""
 IN_SIGHT = {
     "#preset select": 1,
     "#story": 1,
@@ -78,23 +32,8 @@ IN_SIGHT = {
     "button.section-name": 6,
 }
 
-# Whether the curves are as high as their places, in a window of another height too.
-FITTED = """() => [...document.querySelectorAll(".charts-first .stage")].every((stage) =>
-  stage.querySelector(".canvas > *")?.offsetHeight === stage.clientHeight)"""
-
-# Where the parts of a known run begin on the page, at every frame: all places that each has had.
-NOTE_PLACES = """() => {
-  window.places = {};
-  (function look() {
-    if (!document.querySelector(".run-view.opening")) {
-      for (const part of [".status", ".counts", ".texts-now", ".charts-first", ".section-names", "#start"]) {
-        const { top, height } = document.querySelector(part)?.getBoundingClientRect() ?? {};
-        if (height) (window.places[part] ??= new Set()).add(Math.round(top + scrollY));
-      }
-    }
-    requestAnimationFrame(look);
-  })();
-}"""
+PARTS = [".status", ".counts", ".texts-now", ".charts-first", ".section-names"]
+OF_A_KNOWN_RUN = ["body:not(:has(.run-view.opening))", *PARTS, "#start"]
 PLACES = "Object.fromEntries(Object.entries(window.places).map(([part, tops]) => [part, [...tops]]))"
 
 
@@ -113,24 +52,24 @@ def site(tmp_path_factory, _open_pages):
 def in_place(page):
     """That everything that belongs into the first screen is in it."""
     page.evaluate(SETTLED)
-    assert page.evaluate(OUTSIDE, IN_SIGHT) == []
+    assert page.evaluate(in_page("outside"), IN_SIGHT) == []
 
 
 def counted(page):
     """What stands in the first screen, which is no more than it may be."""
-    screen = page.evaluate(MEASURE)
+    screen = page.evaluate(in_page("first-screen"))
     assert len(screen["controls"]) <= MOST_CONTROLS, (len(screen["controls"]), screen["controls"])
     assert len(screen["words"]) <= MOST_WORDS, (len(screen["words"]), " ".join(screen["words"]))
     return screen["state"]
 
 
-def walk_from_idle_to_the_end(page, site, size):
-    """All stays in sight and nothing moves while a run starts, goes on and ends."""
-    page.set_viewport_size(size)
+def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site, open_page):
+    page = open_page
+    page.set_viewport_size({"width": 1440, "height": 900})
     expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
     in_place(page)
     assert counted(page) == "recorded run"
-    page.evaluate(NOTE_PLACES)
+    page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)
     site.let_runs_reach(1)
     page.locator("#start").click()
     page.wait_for_url("**run=kinder*")
@@ -151,10 +90,6 @@ def walk_from_idle_to_the_end(page, site, size):
     assert [len(tops) for tops in places.values()] == [1] * 6, places
 
 
-def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site, open_page):
-    walk_from_idle_to_the_end(open_page, site, {"width": 1440, "height": 900})
-
-
 def test_sections_open_in_place_and_stay_open_for_the_visitor(site, open_page):
     page = open_page
     page.set_viewport_size({"width": 1440, "height": 900})
@@ -172,7 +107,7 @@ def test_sections_open_in_place_and_stay_open_for_the_visitor(site, open_page):
     )
     for name in names.all():
         expect(name).to_have_attribute("aria-expanded", "false")
-    page.evaluate(NOTE_PLACES)
+    page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)
     for key in SECTIONS:
         box = open_section(page, key)
         assert box.bounding_box()["y"] > names.last.bounding_box()["y"], "below their names"
@@ -191,12 +126,12 @@ def test_sections_open_in_place_and_stay_open_for_the_visitor(site, open_page):
     expect(page.locator("#section-frontier")).to_be_hidden()
 
 
-@pytest.mark.parametrize("width", [1024, 390])
-def test_the_bar_of_a_count_stands_beside_it_and_on_a_phone_below_it(site, open_page, width):
+def test_the_bar_of_a_count_stands_beside_it_and_on_a_phone_below_it(site, open_page):
     page = open_page
-    page.set_viewport_size({"width": width, "height": 800})
     go(page, "train", run="own-no-leash")
     expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
     count, bar = page.locator(".meter-line .meter-count").first, page.locator(".meter-line .meter-bar").first
-    apart = count.bounding_box()["y"] - bar.bounding_box()["y"]
-    assert abs(apart) < 12 if width > 760 else apart < 0
+    for width in (1024, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        apart = count.bounding_box()["y"] - bar.bounding_box()["y"]
+        assert abs(apart) < 12 if width > 760 else apart < 0

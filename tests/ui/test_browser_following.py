@@ -1,12 +1,11 @@
 """Who has joined a class is taken along to where the host is, may leave and comes back. The host is a program here: one
 browser has the cookies of one person."""
 
-import httpx
 import pytest
 
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import TOKEN
+from tests.ui.conftest import TOKEN, Person
 
 
 @pytest.fixture(scope="module")
@@ -20,15 +19,8 @@ def shared(class_site):
 @pytest.fixture
 def lead(shared):
     """What the host does, without a browser."""
-    with httpx.Client(base_url=shared.url, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as host:
-
-        def act(command, **more):
-            answer = host.post("class/lead", json={"do": command, **more})
-            assert answer.status_code == 200, answer.text
-            return answer.json()
-
-        act.front = lambda: host.get("class/front").json()
-        yield act
+    with Person(shared, TOKEN) as host:
+        yield host.lead
 
 
 def viewed(run):

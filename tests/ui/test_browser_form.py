@@ -102,6 +102,7 @@ def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
     open_settings(page)
     rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source input")
     expect(needs.locator("summary").first).to_contain_text("Fits")
+    expect(fit).to_be_hidden()
     needs.locator("summary").first.click()
     expect(needs.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
     expect(needs.locator(".needs-size.larger").first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # of seven billion

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import choose_preset, visit
+from tests.ui.conftest import choose_preset, in_page, visit
 from tests.ui.test_browser import wait_for_update
 
 
@@ -60,14 +60,7 @@ def test_a_form_takes_nothing_until_it_has_the_values_of_the_preset_that_was_cho
     choose_preset(page, "kinder-reviews")
 
 
-NOTE_PLACES = """window.places = {};
-(function look() {
-    for (const part of ["status", "counts", "texts-now", "charts-first", "section-names"]) {
-        const { top, height } = document.querySelector(`.run-view .${part}`)?.getBoundingClientRect() ?? {};
-        if (height) (window.places[part] ??= new Set()).add(Math.round(top + scrollY));
-    }
-    requestAnimationFrame(look);
-})();"""
+PLACES = [".run-view", ".status", ".counts", ".texts-now", ".charts-first", ".section-names"]
 BROUGHT_BY = {"the library that draws": "**/playground/bokeh/**", "the run": "**/live/late-*"}
 
 
@@ -75,7 +68,7 @@ BROUGHT_BY = {"the library that draws": "**/playground/bokeh/**", "the run": "**
 def test_whatever_comes_last_nothing_jumps_and_curves_and_signs_are_drawn(site, make_page, last):
     run = fake_run.write_ended(site.outputs, f"late-{len(last)}", "killed", "interrupted", at=27)
     page = make_page()
-    page.add_init_script(NOTE_PLACES)
+    page.add_init_script(f"({in_page('note-places')})({PLACES})")
     held = Held(page, BROUGHT_BY[last])
     page.goto(f"{site.url}?run={run.id}", wait_until="commit")  # what is held may keep it from being loaded
     expect(page.locator("#run-title")).to_have_text("" if last == "the run" else "Kinder reviews")

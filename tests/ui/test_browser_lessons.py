@@ -111,7 +111,7 @@ def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
     press(page, "That is my prediction")
     site.let_runs_reach(1)
     press(page, "Start the run")
-    expect(page.locator(".state strong")).to_have_text("running")
+    expect(page.locator(".status .state strong")).to_have_text("running")
     run = page.evaluate(KEPT)["short-run"]["runs"][0]["id"]
     page.reload()
     expect(page.locator("#lesson-step")).to_have_text("Watch: A short one")

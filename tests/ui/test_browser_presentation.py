@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from playground.runs import launcher
 from playground.runs.folder import changes
-from tests.ui.conftest import HEIGHT, choose_preset, go, present
+from tests.ui.conftest import HEIGHT, choose_preset, go, in_page, present
 from tests.ui.test_browser_fits import OVERLAPS
 
 # each with the least size of its letters
@@ -18,25 +18,9 @@ PARTS = """#run-title, .status .state strong, .status .progress, .counts .meter-
   .texts-now tbody td.prompt .output, .texts-now tbody td.before .output, .texts-now tbody td.now .output,
   .present-start, .presentation-switch"""
 
-# Of all text that can be seen, what is smaller than a number of pixels, or lies outside of the window.
-SMALLER_THAN = """least => [...document.querySelectorAll("body *")].filter((node) => {
-  const text = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-  const box = node.getBoundingClientRect();
-  return text && box.width > 1 && box.height > 1 && getComputedStyle(node).visibility === "visible"
-    && parseFloat(getComputedStyle(node).fontSize) < least;
-}).map((node) => `${node.tagName}.${node.className}: ${node.textContent.slice(0, 40)}`)"""
+SMALLER_THAN = in_page("smaller-than")
 
-# What is not wholly in the window, or has no size, of some parts; and whether the page could be scrolled.
-OUT_OF_SIGHT = """parts => {
-  const page = document.documentElement;
-  const parted = [...document.querySelectorAll(parts)].filter((node) => {
-    const box = node.getBoundingClientRect();
-    return box.width < 2 || box.height < 2 || box.left < 0 || box.top < 0 || box.right > innerWidth
-      || box.bottom > innerHeight;
-  }).map((node) => `${node.tagName}.${node.className}`);
-  if (page.scrollHeight > innerHeight || page.scrollWidth > innerWidth) parted.push("the page scrolls");
-  return parted;
-}"""
+OUT_OF_SIGHT = in_page("out-of-sight")
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from playwright.sync_api import expect
 from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
 from tests.ui.conftest import go, open_section
-from tests.ui.test_browser_ends import button
 from tests.ui.test_browser_keyboard import assert_seen, tab_to
 
 WINDOW = "dialog.rollout[open]"
@@ -161,40 +160,19 @@ def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_cl
     expect(window).to_have_count(0)
 
 
-def test_bars_are_compared_on_one_axis_and_a_text_is_never_markup(runs, open_page):
-    page = open_page
+def test_a_text_of_an_update_is_never_markup(runs, open_page):
+    page, window = open_page, open_page.locator(WINDOW)
     go(page, "train", run="kept")
     hostile = {"prompt": "<b>p</b>", "completion": "<img src=x onerror=window.hacked=1>", "score": 3.9, "kl": None}
-    answers = {
-        1: {"low": 0, "high": 4, "counts": [8, 2], "previous": None, "next": 2, "bin": 1},
-        2: {"low": -4, "high": 0, "counts": [16], "previous": 1, "next": None, "bin": 0},
-    }
-
-    def answer(route):
-        number = int(route.request.url.rpartition("/")[2])
-        facts = dict(answers[1 if number == 40 else number])
-        histogram = {name: facts.pop(name) for name in ("low", "high", "counts")}
-        text = {**hostile, "chosen": "best", "bin": facts.pop("bin")}
-        route.fulfill(json={"update": number, "mean": None, "histogram": histogram, "texts": [text], **facts})
-
-    page.route("**/rollout/*", answer)
+    answer = {"update": 40, "mean": None, "histogram": {"low": -4, "high": 0, "counts": [16]}, "previous": None}
+    answer |= {"texts": [{**hostile, "chosen": "best", "bin": 0}], "next": None}
+    page.route("**/rollout/*", lambda route: route.fulfill(json=answer))
     open_last(page)
-    window = page.locator(WINDOW)
-    bars = window.locator(".rollout-bar")
-    expect(bars).to_have_count(2)
+    expect(window.locator(".rollout-told")).to_have_text("16 answers, scores \u22124 to 0 sd.")
     expect(window.locator(".rollout-texts")).to_contain_text("<b>p</b><img src=x onerror=window.hacked=1>")
     expect(window.locator(".rollout-texts")).not_to_contain_text("nats")  # not known
     assert window.locator("b, img").count() == 0
     assert page.evaluate("window.hacked") is None
-    width = bars.first.bounding_box()["width"]
-    expect(button(page, "\u2190 Previous update")).to_have_attribute("aria-disabled", "true")
-    page.keyboard.press("ArrowRight")
-    title(page, 2)
-    expect(bars).to_have_count(1)
-    expect(window.locator(".rollout-told")).to_have_text("16 answers, scores \u22124 to 0 sd.")
-    page.keyboard.press("ArrowLeft")
-    title(page, 1)
-    assert bars.first.bounding_box()["width"] == pytest.approx(width / 2, rel=0.02)  # there is room for both
     page.unroute("**/rollout/*")
     close(page)
 

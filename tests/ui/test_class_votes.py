@@ -5,7 +5,6 @@ import contextlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-import httpx
 import pytest
 
 from playground.classroom import votes
@@ -15,7 +14,7 @@ from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.asking import refused
-from tests.ui.conftest import TOKEN
+from tests.ui.conftest import TOKEN, Person
 
 EACH = 5
 
@@ -28,36 +27,9 @@ def served(class_site):
     return class_site
 
 
-class Browser(httpx.Client):
-    """A browser with cookies of its own."""
-
-    def __init__(self, site):
-        origin = site.url.rstrip("/")
-        super().__init__(
-            base_url=site.url, headers={"Origin": origin}, timeout=120, follow_redirects=True, verify=False
-        )
-
-    def read(self, path):
-        return self.get(path).json()
-
-    def ask(self, path, **asked):
-        """What is answered, or the error."""
-        return self.post(path, json=asked).json()
-
-    def lead(self, command, **asked):
-        return self.ask("class/lead", do=command, **asked)
-
-    def step(self):
-        return self.read("class/state")["step"]
-
-    def vote(self, step, number, value):
-        return self.ask("class/answer", step=step["id"], item=number, value=value)
-
-
 @pytest.fixture
 def host(served):
-    with Browser(served) as host:
-        host.get("host", params={"token": TOKEN})
+    with Person(served, TOKEN) as host:
         assert host.lead("open")["error"] == ""
         yield host
 
@@ -69,7 +41,7 @@ def join(host, served):
     with contextlib.ExitStack() as phones:
 
         def join():
-            phone = phones.enter_context(Browser(served))
+            phone = phones.enter_context(Person(served))
             assert phone.ask("class/join", code=code) == {"error": ""}
             return phone
 
@@ -97,8 +69,8 @@ def test_many_people_vote_at_once_and_nothing_is_lost_or_counted_twice(served, h
         step = phone.step()
         chosen = dict(choices(step))
         for number, value in chosen.items():
-            assert phone.vote(step, number, value) == {"error": ""}
-            assert phone.vote(step, number, value) == {"error": ""}  # a double tap
+            assert phone.answer(value, number, step) == {"error": ""}
+            assert phone.answer(value, number, step) == {"error": ""}  # a double tap
         again = phone.step()  # a reload
         assert again["mine"] == {str(number): value for number, value in chosen.items()}
         assert again["vote"]["pairs"] == step["vote"]["pairs"]
@@ -136,12 +108,12 @@ def test_which_text_is_which_is_said_only_once_the_vote_is_shown(served, host, j
     assert step["vote"]["tally"] is None
     assert all("after" not in pair for pair in step["vote"]["pairs"])
     for pair in step["vote"]["pairs"]:
-        assert phone.vote(step, pair["number"], "left" if pair["left"] in better else "right") == {"error": ""}
+        assert phone.answer("left" if pair["left"] in better else "right", pair["number"], step) == {"error": ""}
     screen = host.read("class/front?screen=1")
     assert "votes" not in screen
     assert (screen["step"]["vote"]["tally"], screen["step"]["vote"]["pairs"]) == (None, [])
     host.lead("show", step=step["id"])
-    assert "closed" in phone.vote(step, step["vote"]["pairs"][0]["number"], "tie")["error"]
+    assert "closed" in phone.answer("tie", step["vote"]["pairs"][0]["number"], step)["error"]
     shown = phone.step()["vote"]
     assert shown["sides"][1] == wins
     assert f"The text {wins} wins 100\u00a0%" in shown["tally"]["said"][-1]
@@ -178,7 +150,7 @@ def test_a_judge_learns_from_the_votes_and_its_file_is_there_to_take_away(served
     step = phone.step()
     assert "needed" in host.lead("judge", step=step["id"])["error"]
     for number, value in choices(step):
-        phone.vote(step, number, value)
+        phone.answer(value, number, step)
     name = f"class-{step['id']}"
     assert host.lead("judge", step=step["id"]) == {"error": "", "made": name}
     assert host.read("class/votes")["judges"] == []  # they stand with the vote

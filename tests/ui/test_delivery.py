@@ -197,16 +197,6 @@ def test_a_page_at_rest_draws_no_frames(site, make_page):
     wait_until(lambda: in_a_second() < 5)
 
 
-def test_the_page_works_where_nothing_takes_compressed_answers(site, make_page):
-    opened = make_page()
-    opened.set_extra_http_headers({"Accept-Encoding": "identity"})
-    encodings = []
-    opened.on("response", lambda answer: encodings.append(answer.headers.get("content-encoding")))
-    visit(opened, site)
-    opened.locator("[data-chart=score] canvas").first.wait_for()
-    assert set(encodings) == {None}
-
-
 def test_page_ahead_is_html_that_holds_no_markup_of_its_lists(monkeypatch, tmp_path):
     monkeypatch.setattr(form_parts, "lists", lambda access: {"kinds": ["</script><b>"]})
     monkeypatch.setattr(page.components, "modules", lambda demo, name: [])

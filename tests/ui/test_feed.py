@@ -69,32 +69,6 @@ async def message_with(stream, name):
     return news
 
 
-def test_a_viewer_gets_a_snapshot_and_then_what_is_new(started, play):
-    _, writer, config = started
-
-    async def scene(hub, view):
-        stream = view()
-        kind, _, data = await message(stream)
-        assert kind == "snapshot"
-        assert data["run"]["title"] == "Kinder reviews"
-        assert data["status"]["state"] == "running"
-        assert data["metrics"]["update"] == [1]
-        assert len(data["prompts"]) == 8
-        assert data["updates"] == [0]
-        writer.metrics(fake_run.metrics(2, config, 4.0))
-        writer.samples(fake_run.samples(2, 40, 8, 0.1))
-        seen = {}
-        while not {"metrics", "moments"} <= set(seen):
-            kind, _, data = await message(stream)
-            assert kind == "delta"
-            seen.update(data)
-        assert seen["metrics"]["update"] == [2]
-        assert seen["updates"] == [0, 2]
-        assert seen["moments"][0]["update"] == 2
-
-    play(scene)
-
-
 def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, play):
     run, writer, config = started
     for update in (2, 3, 4):

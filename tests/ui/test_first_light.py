@@ -32,10 +32,10 @@ def site(tmp_path_factory):
 
 def train_watch_compare_and_ask(page, outputs, num_prompts):
     """From the form, which has two updates, to the answers of both models."""
-    expect(page.locator(".state strong", has_text="recorded run")).to_be_visible()
+    expect(page.locator(".status .state strong", has_text="recorded run")).to_be_visible()
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
-    state = page.locator(".state strong")
+    state = page.locator(".status .state strong")
     expect(state).to_have_text(ENDED, timeout=TRAINING_MS)
     assert state.inner_text() == "finished", page.locator(".status").inner_text()
     expect(page.locator(".texts-now tbody tr")).to_have_count(3)
@@ -52,5 +52,7 @@ def train_watch_compare_and_ask(page, outputs, num_prompts):
 
 
 def test_a_real_run_is_started_watched_compared_and_asked_on_the_page(site, make_page):
-    page = visit(make_page(), site, "?preset=kinder-reviews&set=ppo.num_updates:2,evaluation.num_prompts:16")
-    train_watch_compare_and_ask(page, site.outputs, num_prompts=16)
+    page = visit(
+        make_page(), site, "?preset=kinder-reviews&set=ppo.num_updates:2,ppo.batch_size:16,evaluation.num_prompts:8"
+    )
+    train_watch_compare_and_ask(page, site.outputs, num_prompts=8)

@@ -76,19 +76,6 @@ def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(a
     assert not recorded["can_draw"]
 
 
-def test_what_was_drawn_shows_at_once(ask, outputs):
-    drawing, _ = functions(outputs, Service())
-    assert drawing({"run": "one"}) == {"error": ""}
-    answer = ask("one")
-    assert answer["sentence"]
-    assert (answer["can_draw"], answer["missing"]) == (False, "")
-    possible = answer["possible"]
-    assert possible["best_of"]["n"] == [1, 2, 4, 8, 16]
-    assert possible["best_of"]["score"] == sorted(possible["best_of"]["score"])
-    assert 0 < possible["trusted"] <= len(possible["optimum"]["beta"])
-    assert PRESET.kl.coef in possible["optimum"]["beta"]
-
-
 def visitor(cookie, address="a"):
     return Caller("space", Role.VISITOR, Visitor(cookie, address))
 

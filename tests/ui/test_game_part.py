@@ -67,14 +67,6 @@ def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(clas
         class_.write(0, WORDS)
 
 
-def test_a_reward_is_checked_while_it_is_written_and_not_kept(class_: Class) -> None:
-    asked = {"step": class_.step.id, "item": 1, "value": {"reward": WORDS}}
-    class_.answering.check(class_.people[0], asked)
-    with pytest.raises(NoClass, match="A bracket is missing"):
-        class_.answering.check(class_.people[0], {**asked, "value": {"reward": "words("}})
-    assert class_.desk()["entries"] == []
-
-
 def test_no_reward_is_on_the_screen_or_on_another_phone_before_it_is_shown(class_: Class) -> None:
     class_.write(0, WORDS)
     class_.trained()
@@ -147,17 +139,6 @@ def test_a_game_that_is_shown_before_its_end_says_so_and_the_desk_hears_when_the
     assert not class_.desk()["fresh"]
     RunWriter(waiting, num_updates=20).finish("stopped")
     assert class_.desk()["fresh"]
-
-
-def test_what_a_game_came_to_stays_when_its_runs_are_deleted_by_one_button(class_: Class) -> None:
-    class_.write(0, WORDS)
-    class_.trained()
-    class_.do("show_game")
-    class_.do("delete_game")
-    assert history.list_runs(class_.outputs) == []
-    assert [run["number"] for run in class_.phone(0)["runs"]] == [1, 2]
-    assert class_.phone(0)["mine"] == 2
-    assert (class_.desk()["sweep"], class_.desk()["best_hack"]) == ("", 2)
 
 
 def test_a_desk_that_is_behind_does_nothing_to_another_step(class_: Class) -> None:

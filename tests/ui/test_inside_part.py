@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.model_service import GeneratedSample
 from playground.setup import catalog
 from playground.training.service.questions import QUESTIONS
 from playground.ui.auth.access import Access, Action
@@ -139,28 +138,15 @@ def test_a_damaged_trace_is_one_sentence(client, run, text):
     assert "was not recorded" in answer.json()["error"]
 
 
-class Service:
-    def compare(self, source, prompt, **options):
-        for side in ("reference", "policy"):
-            yield GeneratedSample(side, 0, f" {prompt}!", 1.0, {}, 0.5, 3, True)
-
-
 @pytest.fixture
 def ask(run, tmp_path):
     """What the page is told, as it is registered."""
 
     def answer(run, text, seed):
-        yield from compare_page.answered(Service(), tmp_path, run, text, 1, seed)
+        yield from compare_page.answered(None, tmp_path, run, text, 1, seed)
 
     guarded = Access().guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence})
     return lambda *asked: list(guarded(*asked))
-
-
-def test_answers_come_one_after_the_other_and_end(ask):
-    answers = ask("one", "  The film was ", 0)
-    stages = [(answer["state"], len(answer["samples"])) for answer in answers]
-    assert stages == [("asking", 0), ("asking", 1), ("asking", 2), ("done", 2)]
-    assert answers[-1]["samples"][0]["completion"] == " The film was!"
 
 
 @pytest.mark.parametrize(("run_id", "prompt", "seed", "words"), refused("prompts"))

@@ -73,17 +73,6 @@ def test_the_named_figures_are_columns_of_the_metrics_or_the_chart_of_the_monito
     assert (predict["column"], predict["shapes"]) == ("kl_to_reference", shapes)
 
 
-def test_a_run_says_what_came_of_a_lesson(client: TestClient) -> None:
-    first = client.get("/live/_recorded-no-leash/lesson/leash/0").json()
-    assert (first["ready"], first["held"], len(first["said"]), first["explained"]) == (True, 1, 1, [])
-    assert first["beliefs"] == ["More reward is not more of what was meant.", "", ""]
-    second = client.get("/live/_recorded/lesson/leash/1?first=_recorded-no-leash").json()
-    assert "without 0 of 64" in second["said"][0]
-    assert second["explained"]
-    assert second["beliefs"] == []
-    assert client.get("/live/_recorded/lesson/leash/2?first=_recorded-no-leash").json()["reached"] is True
-
-
 @pytest.mark.parametrize("path", refused("lesson_addresses"))
 def test_a_lesson_run_or_mystery_that_is_not_there_is_not_found(client: TestClient, path: str) -> None:
     assert client.get(f"/live/{path}").status_code == 404

@@ -22,6 +22,7 @@ from playground.ui.auth import incoming, sharing, visitors
 from tests.security import pages
 from tests.support import wait_until
 from tests.ui import fake_run, fake_server
+from tests.ui.asking import refused
 from tests.ui.conftest import free_port, open_section, visit
 from tests.ui.test_browser import SCORE, fill
 
@@ -82,7 +83,7 @@ def test_from_the_start_to_the_comparison_under_a_path(mounted, make_page):
     visit(page, mounted)
     fill(page, "ppo.num_updates", "12")
     page.locator("#start").click()
-    expect(page.locator(".state strong")).to_have_text("finished")
+    expect(page.locator(".status .state strong")).to_have_text("finished")
     expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile("now"))
     open_section(page, "export")
     with page.expect_download() as download:
@@ -117,17 +118,7 @@ def test_the_page_looks_and_answers_as_it_does_by_itself(mounted):
 def test_a_page_of_one_s_own_is_for_this_computer_whatever_the_app_around_it_listens_on(mounted):
     """By name or by address, and from elsewhere: what a proxy or a tunnel on this computer passes on says so."""
     from_here = {"Host": "127.0.0.1"}
-    for headers, status in (
-        (from_here, 200),
-        ({"Host": "localhost"}, 200),
-        ({"Host": "page.example"}, 421),
-        ({**from_here, "X-Forwarded-For": "127.0.0.1"}, 403),
-        ({**from_here, "X-Forwarded-For": "203.0.113.9"}, 403),
-        ({**from_here, "Forwarded": "for=203.0.113.9"}, 403),
-        ({**from_here, "X-Real-IP": "203.0.113.9"}, 403),
-        ({**from_here, "X-Forwarded-Proto": "https"}, 403),
-        ({**from_here, "Via": "1.1 proxy"}, 403),
-    ):
+    for headers, status in ((from_here, 200), ({"Host": "localhost"}, 200), *refused("from_elsewhere")):
         answer = httpx.get(mounted.url, headers=headers, timeout=60)
         assert answer.status_code == status, headers
     assert "classroom" in answer.json()["error"]

@@ -10,7 +10,7 @@ import pytest
 from playground.errors import ModelNotFetched, NotAllowed
 from playground.models import real_model
 from playground.ui.auth.access import Access, Action
-from playground.ui.train.real_model_part import STOPPED, Getting
+from playground.ui.train.real_model_part import Getting
 from tests.model_folders import model_folder
 from tests.support import wait_until
 
@@ -58,19 +58,6 @@ def test_getting_a_model_is_begun_once_and_says_where_it_is_until_the_model_is_h
     assert state(None)["words"] == ""
     assert get(None)["state"] == "here"
     assert steps.begun == 1
-
-
-def test_getting_a_model_is_stopped_and_can_be_begun_again(steps: Steps) -> None:
-    state, get, stop = functions(steps)
-    get(None)
-    stop(None)
-    steps.steps.put("converting: 5 %")
-    wait_until(lambda: state(None)["state"] == "absent")
-    assert state(None)["error"] == STOPPED
-    assert get(None) | {"words": ""} == {**state(None), "words": "", "state": "getting", "error": ""}
-    steps.steps.put(None)
-    wait_until(lambda: state(None)["state"] == "here")
-    assert steps.begun == 2
 
 
 @pytest.mark.parametrize(

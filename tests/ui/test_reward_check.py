@@ -12,25 +12,10 @@ from playground.ui import own_files
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import small_config
+from tests.ui.asking import refused
 from tests.ui.conftest import of_module
 
-REPORT = json.loads("""{
-    "verdict": "warn", "template": "dialogue", "bytes_held": 1000000,
-    "findings": [{"level": "warn", "name": "low accuracy", "text": "Right on <b>few</b> of `kind`."}],
-    "example": {"ids": [1, 7, 2], "tokens": ["<bos>", " <img src=x>\\n", "<eos>"], "special": [true, false, true],
-                "length": 3},
-    "lengths": {"mean": 3.0, "longest": 3, "limit": 128, "cut_share": 0.0},
-    "good": {"prompt": "p", "completion": " good", "score": 1.0},
-    "bad": {"prompt": "p", "completion": " bad", "score": -1.0},
-    "reference": {"completions": 64, "not_finite": 0, "mean": 0.0, "sd": 1.5, "lowest": -2.0, "highest": 2.0},
-    "pairs": {"source": "file", "count": 96, "accuracy": 0.6},
-    "formats": [
-        {"name": "roles swapped", "help": "Human and Assistant.", "in_force": false, "accuracy": 0.99, "margin": 4.0,
-         "margin_error": 0.2, "ahead": 0.02, "ahead_error": 0.0, "example": "<eos>"},
-        {"name": "template dialogue", "help": "Human and Assistant.", "in_force": true, "accuracy": 0.97, "margin": 4.0,
-         "margin_error": 0.2, "ahead": 0.0, "ahead_error": 0.0, "example": "<eos>"}
-    ]
-}""")
+REPORT = json.loads(Path(__file__).with_name("reward-report.json").read_text(encoding="utf-8"))
 
 
 class Service:
@@ -69,15 +54,7 @@ def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:
     assert service.asked["outputs"] == str(tmp_path.resolve())
 
 
-@pytest.mark.parametrize(
-    ("source", "pairs", "sentence"),
-    [
-        (None, None, "Choose a reward model first"),
-        ("  ", None, "Choose a reward model first"),
-        ("nowhere", None, "no reward model `nowhere`"),
-        ("someone/judge", "/nowhere/pairs.jsonl", "pairs.source"),
-    ],
-)
+@pytest.mark.parametrize(("source", "pairs", "sentence"), refused("reward_checks"))
 def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
     source: Any, pairs: Any, sentence: str, tmp_path: Path
 ) -> None:

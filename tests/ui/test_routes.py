@@ -151,20 +151,6 @@ def test_a_run_is_exported_as_yaml_as_a_script_for_trl_as_a_report_and_as_a_repl
     assert "Kinder reviews, replay</title>" in answers["replay"].text
 
 
-def test_a_point_of_a_curve_opens_the_texts_of_its_update_and_names_its_neighbours(client, tmp_path):
-    run = RunDirectory(tmp_path / "one")
-    shown = {which: client.get(f"/live/one/rollout/{which}").json() for which in ("1", "7", "last")}
-    neighbours = {which: (text["previous"], text["update"], text["next"]) for which, text in shown.items()}
-    assert neighbours == {"1": (None, 1, 2), "7": (6, 7, 8), "last": (39, 40, None)}
-    (line,) = (record for record in run.rollouts() if record.update == 7)
-    assert shown["7"]["histogram"]["counts"] == line.histogram.counts
-    assert [text["completion"] for text in shown["7"]["texts"]] == [text.completion for text in line.texts]
-    assert shown["7"]["mean"] == pytest.approx(run.metrics()[6].score_mean, abs=1e-4)
-    missing = client.get("/live/one/rollout/41")
-    assert missing.status_code == 404
-    assert missing.json() == {"error": "No texts were kept of update 41; there are some of updates 1 to 40."}
-
-
 def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):
     RunDirectory(tmp_path / "two").rollouts_path.unlink()
     config = catalog.preset("kinder-reviews")
@@ -179,6 +165,8 @@ def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):
         run = client.get(f"/live/{name}/poll").json()["snapshot"]["run"]
         assert run["keeps_rollouts"] is (name == "new")
     assert client.get("/live/one/poll").json()["snapshot"]["run"]["keeps_rollouts"] is True
+    missing = client.get("/live/one/rollout/41").json()
+    assert missing == {"error": "No texts were kept of update 41; there are some of updates 1 to 40."}
 
 
 @pytest.mark.parametrize(("mode", "shown"), [("local", None), ("classroom", "one"), ("space", None)])

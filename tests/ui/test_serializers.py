@@ -194,14 +194,3 @@ def test_without_a_checkpoint_nothing_is_said_of_resuming(tmp_path, reason, stat
     run = fake_run.write_ended(tmp_path, "one", reason, state, at=0)
     afresh = "Start it again from the beginning: it has no checkpoint to go on from."
     assert run_state.resume_offer(run) == {"from": 0, "skipped": [], "instead": before + afresh}
-
-
-def test_a_run_would_go_on_from_its_newest_whole_checkpoint_and_the_others_are_named(tmp_path):
-    run = fake_run.write_ended(tmp_path, "one", "killed", "interrupted", at=27)
-    assert run_state.resume_offer(run) == {"from": 20, "skipped": [], "instead": ""}
-    broken = fake_run.write_checkpoint(run, 25)
-    (broken / "model.safetensors").write_bytes(b"changed")  # as many bytes as before
-    offer = run_state.resume_offer(run)
-    (skipped,) = offer["skipped"]
-    assert offer["from"] == 20
-    assert "update-000025" in skipped

@@ -16,7 +16,6 @@ from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui.auth.access import Access, Caller, Role
 from playground.ui.train import run_actions
-from tests.ui import fake_run
 from tests.ui.asking import refused
 
 
@@ -61,12 +60,6 @@ def test_wrong_values_are_problems_by_field_and_nothing_is_asked_of_the_worker(l
     problems = ask["change_settings"]({"run": "one", "changes": changes})["problems"]
     assert {item["field"] for item in problems} == {"kl.coef", "ppo.clip_range", "seed", "ppo.learning_rate"}
     assert requests_of(living) == []
-
-
-def test_a_run_that_was_cut_is_resumed_once_by_two_presses(tmp_path, ask, workers):
-    fake_run.write_ended(tmp_path, "cut", "killed", "interrupted")
-    assert [ask["resume_run"]("cut") for _ in range(2)] == [{"error": "", "attempt": 2}] * 2
-    assert len(workers) == 1
 
 
 def test_what_the_system_refuses_is_an_error_without_folders(living, ask, monkeypatch):

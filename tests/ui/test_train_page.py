@@ -13,6 +13,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.standby import StandbyWorker
 from playground.setup import catalog, checks, expected
 from playground.setup.limits import LIMITS
+from playground.ui import page
 from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Caller
 from playground.ui.train import controls, filling, form, form_parts, train_page
@@ -65,6 +66,23 @@ def test_start_starts_the_run_that_the_form_describes_and_ends_the_trial_that_is
     assert (label, notes["problems"]) == ("Add to the queue", [])
     assert trials_ended == [tmp_path]
     assert notes["queue"] == "“Kinder reviews” is training; one run at a time on this device."
+
+
+CHANGES = """needs apply, tryout apply, notes apply, real-model-start apply, filler input, bench-use click, None upload,
+preset input, field-method input, field-kl-coef input, field-name blur, use-yaml click, None load"""
+
+
+def test_whatever_changes_the_form_asks_anew_what_the_run_needs_and_no_press_has_two_handlers_that_wait(tmp_path):
+    demo, asking, waiting = page.build(tmp_path), set(), []
+    for handler in demo.fns.values():
+        first = handler
+        while first.trigger_after is not None:
+            first = demo.fns[first.trigger_after]
+        begun = {f"{getattr(demo.blocks.get(block), 'elem_id', None)} {event}" for block, event in first.targets}
+        asking |= begun if getattr(handler.fn, "__name__", "") == "estimate" else set()
+        waiting += handler.targets if handler.trigger_mode == "always_last" and handler.trigger_after is None else []
+    assert set(CHANGES.replace("\n", " ").split(", ")) <= asking
+    assert len(waiting) == len(set(waiting)), "two of them would wake each other for ever"
 
 
 def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settings_one_more(values, tmp_path, workers):
@@ -185,23 +203,7 @@ def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
     assert is_readable(str(upload.path))
 
 
-@pytest.mark.parametrize(
-    ("name", "words"), [("a.csv", "a.csv is empty."), ("a.exe", "a.exe must be one of .txt, .csv, .tsv, .jsonl")]
-)
-def test_an_upload_that_cannot_be_used_is_not_kept_and_the_form_stays(tmp_path, name, words):
-    note, chosen = form_parts.taken(str(write(tmp_path, name, "")), tmp_path / "outputs")
-    assert words in note["problem"]
-    assert chosen == {}
-    assert not (tmp_path / "outputs" / "uploads").exists()
-
-
-def test_an_upload_fills_source_and_column_and_of_claims_no_column_is_read(tmp_path):
-    _, chosen = form_parts.taken(str(write(tmp_path, "a.csv", "x,text\n1,ab\n")), tmp_path)
-    source, column = chosen["prompts.source"], chosen["prompts.column"]
-    assert (tmp_path / source.value).is_file()
-    assert ("a.csv", source.value) in source.choices
-    assert column.value == "text"
-    assert [choice[1] for choice in column.choices] == ["x", "text"]
+def test_of_uploaded_claims_no_column_is_read(tmp_path):
     rows = "question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(10))
     note, chosen = form_parts.taken(str(write(tmp_path, "mine.csv", rows)), tmp_path)
     assert chosen["prompts.column"].value == ""
@@ -223,31 +225,8 @@ def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path, m
     assert needs["download"]["source"] == "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
 
 
-def test_a_chosen_model_is_offered_what_fits_it_and_the_presets_own_is_not(tmp_path):
-    base = catalog.preset("kinder-reviews")
-    smaller = base.model_copy(update={"model": base.model.model_copy(update={"source": "pocket-1m"})})
-    assert form_parts.needs(smaller, base, tmp_path)["fit"] is None  # it fits
-    fast = smaller.model_copy(update={"ppo": base.ppo.model_copy(update={"learning_rate": 0.05})})
-    needs = form_parts.needs(fast, base, tmp_path)
-    assert needs["model"] == "pocket-1m"
-    assert needs["fit"]["values"] == {"ppo.learning_rate": 2e-4}
-    assert [(item["label"], item["after"]) for item in needs["fit"]["differences"]] == [("Learning rate", "0.0002")]
-    assert form_parts.needs(fast, fast, tmp_path)["fit"] is None
-
-
 def checked(part: str, outputs: Path, read: Any = small_config, service: Any = None) -> list[dict[str, Any]]:
     return list(form_parts.checked_part(part, read, outputs, service or FakeService()))
-
-
-def test_each_part_of_the_check_answers(tmp_path):
-    first, last = checked("model", tmp_path)
-    assert first["state"] == "asking"
-    assert (last["part"], last["state"]) == ("model", "done")
-    assert checked("prompts", tmp_path)[-1]["found"]["form"] == "chat"
-    config = small_config(rewards=[{"kind": "length", "target": 9}], judges=[{"kind": "grammar"}])
-    *_, last = checked("answers", tmp_path, lambda: config)
-    assert [item["label"] for item in last["found"]["rewards"]] == ["Length (target 9)", "Grammar"]
-    assert len(last["found"]["samples"]) == len(last["found"]["rewards"][0]["values"]) == 8
 
 
 def test_what_goes_wrong_is_one_sentence_with_the_pages_words(tmp_path):

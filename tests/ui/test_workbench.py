@@ -1,6 +1,9 @@
 """The workbench: what its handler answers (progress, figures, or sentences on what is wrong), and the ranks of texts,
 held to `trying.weigh` and to ranks by hand."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from playground.config import yaml_io
@@ -91,23 +94,8 @@ def test_what_cannot_be_scored_is_said_before_anything_is_asked(tmp_path, change
     assert any(words in sentence for sentence in only["problems"])
 
 
-LENGTH = {"kind": "length", "weight": 1, "normalise": False, "cap": "", "target": ""}
-REWARDS = [
-    LENGTH,
-    {"kind": "sentiment", "weight": 1, "normalise": False, "cap": "", "judge": "pocket-lexicon"},
-    {"kind": "truth", "weight": 1, "normalise": False, "cap": ""},
-]
-MEASURED = {
-    "names": ["length", "sentiment", "truth"],
-    "labels": ["Length", "Sentiment", "Truth"],
-    "rewards": REWARDS,
-    "texts": {"length": [7.0, 2.0], "sentiment": [1.0, -3.0], "truth": [None, 1.0]},
-    "reference": {
-        "length": [3.0, 5.0, 9.0, 4.0, 4.0],
-        "sentiment": [0.0, 2.0, None, -1.0, None],
-        "truth": [1.0, None, -1.0, None, None],
-    },
-}
+MEASURED = json.loads(Path(__file__).with_name("measured.json").read_text(encoding="utf-8"))
+REWARDS = MEASURED["rewards"]  # length, sentiment, truth
 
 
 def test_the_workbench_weighs_as_a_run_does():
@@ -127,7 +115,7 @@ def test_the_workbench_weighs_as_a_run_does():
 
 
 def test_texts_are_ranked_by_their_score_and_ties_by_their_order():
-    shown = weigh_rewards({"found": MEASURED, "rewards": [LENGTH]})
+    shown = weigh_rewards({"found": MEASURED, "rewards": REWARDS[:1]})
     assert [sample["rank"] for sample in shown["samples"]] == [5, 2, 1, 3, 4]
     assert shown["order"] == [2, 1, 3, 4, 0]
     assert [text["rank"] for text in shown["texts"]] == [2, 6]

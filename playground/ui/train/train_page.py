@@ -70,14 +70,11 @@ def build(
     checking = access.guard(Action.FORM, handlers.check, lambda _: [gr.skip()] * len(page.said))
     estimating = access.guard(Action.FORM, handlers.estimate, lambda _: gr.skip())
 
-    def check(event: Any) -> Any:
-        return event.then(checking, page.inputs, page.said, **LATEST)
-
     def estimate(event: Any) -> None:
         event.then(estimating, page.inputs, page.needs, **LATEST)
 
     def recheck(event: Any) -> None:
-        estimate(check(event))
+        estimate(event.then(checking, page.inputs, page.said, **LATEST))
 
     # A press has one handler of LATEST, which the others follow: Gradio repeats a press for each handler that was busy
     # when it came, so that two of them, of two fields changed at once, would wake each other for ever.
@@ -102,7 +99,7 @@ def build(
     uploading = access.guard(Action.UPLOAD, handlers.take, lambda message: {page.uploaded: {"problem": message}})
     source, column = page.fields["prompts.source"], page.fields["prompts.column"]
     _follow_source(page)
-    check(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
+    recheck(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
     many = {**QUEUED, "trigger_mode": "multiple"}
     asking = access.guard(Action.MEASURE, handlers.try_part, lambda message: form.failed(message, "model"))

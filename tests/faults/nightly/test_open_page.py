@@ -7,7 +7,6 @@ import signal
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui import fake_run
 from tests.ui.conftest import begin, browser, make_page, recorded, server, site
 from tests.ui.test_browser import updates_done, visit, wait_for_update
 from tests.ui.test_browser_ends import TITLE, button, shown_updates
@@ -18,15 +17,11 @@ AWAY = ["ERR_", "Failed to", "fetch", "Connection"]  # what a browser logs of a 
 def test_an_open_page_survives_a_kill_of_the_server(site, make_page, begin, figure):
     run = begin("outlives")
     page = visit(make_page(forgive=AWAY), site, f"?run={run.id}")
-    ended = visit(make_page(forgive=AWAY), site, f"?run={fake_run.write_run(site.outputs, 'ended').id}")
     wait_for_update(page, 2)
-    for viewer in (page, ended):
-        viewer.evaluate("window.here = true")
+    page.evaluate("window.here = true")
     site.process.send_signal(signal.SIGKILL)
     site.process.wait(timeout=120)
     expect(page.locator(TITLE)).to_contain_text("The playground does not answer")
-    expect(page.locator(".notice")).to_contain_text("goes on without it")
-    expect(page.locator(".status [role=status]")).to_contain_text("does not answer")
     assert run.is_alive()
     before = updates_done(page)
     site.start()
@@ -36,7 +31,5 @@ def test_an_open_page_survives_a_kill_of_the_server(site, make_page, begin, figu
     assert updates == list(range(1, updates[-1] + 1))
     button(page, "Stop").click()  # what the page asks for reaches the new server
     expect(page.locator(TITLE)).to_contain_text("Stopped")
-    expect(ended.locator(".machine")).to_contain_text("cores")
-    expect(ended.locator(".notice")).to_be_hidden()
-    assert [viewer.evaluate("window.here") for viewer in (page, ended)] == [True, True]  # neither was loaded anew
+    assert page.evaluate("window.here"), "it was not loaded anew"
     figure("server killed under an open page: it finds its run again, without a reload, no update twice", 1, 1)

@@ -11,36 +11,31 @@ import urllib.request
 import psutil
 import pytest
 
+from playground.config import yaml_io
 from playground.runs import launcher, queue
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import TERMINAL
 from playground.runs.folder.requests import Request
 from tests.faults.test_starts import in_turn
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import PROJECT, config_with, small_config, wait_until
 from tests.ui.conftest import Site
 
 RUNS, WARM_UP = 50, 5
 POOLED = (os.cpu_count() or 1) + 4  # threads of asyncio's pool, which come when more work at once is first to be done
 PATIENCE_SECONDS = 180
-TINY = {
-    "model": {"source": "pocket-1m"},
-    "ppo": {"num_updates": 40, "batch_size": 4, "minibatch_size": 4, "micro_batch_size": 4, "num_epochs": 1},
-    "sampling": {"max_new_tokens": 4},
-    "evaluation": {"num_prompts": 2, "every": 40},
-}
+WITH_FAKE_WORKERS = ("-m", "tests.faults.driver")
+SMALL = PROJECT / "tests" / "runs" / "small.yaml"
 
 
 class Server(Site):
-    """The web process, which may be killed and started again. `worker`: the module of its workers, if they are not the
-    real ones."""
+    """The web process, which may be killed and started again."""
 
-    worker = ""
+    program = ()
 
     def spawn(self, arguments, environment):
-        program = ["-m", "tests.faults.driver", self.worker] if self.worker else ["app.py"]
         with open(self.outputs / "server.log", "ab") as log:
-            command = [sys.executable, *program, *arguments]
+            command = [sys.executable, *self.program, *arguments]
             return subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
 
     def get(self, path):
@@ -64,9 +59,9 @@ def serve(outputs):
     outputs.mkdir()
     servers = []
 
-    def start(worker=""):
+    def start(*program):
         servers.append(Server(outputs, outputs))
-        servers[-1].worker = worker
+        servers[-1].program = program
         servers[-1].start()
         return servers[-1]
 
@@ -94,8 +89,8 @@ def is_whole(run):
 
 
 def test_a_real_run_survives_the_death_of_its_server(serve, outputs, figure):
-    server = serve()
-    run = queued(outputs, small_config("real", **TINY), "one")
+    server = serve("app.py")
+    run = queued(outputs, config_with(yaml_io.read_yaml(SMALL), {"ppo__num_updates": 40}), "one")
     wait_until(lambda: run.status().state == "running" and run.status().update > 2, PATIENCE_SECONDS)
     worker = run.status().pid
     assert psutil.Process(worker).ppid() == server.process.pid
@@ -111,7 +106,7 @@ def test_a_real_run_survives_the_death_of_its_server(serve, outputs, figure):
 
 
 def test_what_died_while_nothing_looked_gets_its_end_and_the_next_one_its_turn(serve, outputs, figure):
-    server = serve("tests.fake_worker")
+    server = serve(*WITH_FAKE_WORKERS)
     first, second = queued(outputs, small_config("tick"), "first"), queued(outputs, small_config("finish"), "second")
     wait_until(lambda: first.status().update > 2)
     assert second.status().state == "queued"
@@ -130,7 +125,7 @@ def test_what_died_while_nothing_looked_gets_its_end_and_the_next_one_its_turn(s
 def test_ten_queued_runs_are_each_executed_once_in_order_across_a_restart(serve, outputs, figure):
     names = [f"run-{number:02d}" for number in (3, 9, 1, 7, 5, 10, 2, 8, 6, 4)]
     *_, fifth = [queued(outputs, small_config("tick" if name == names[4] else "finish"), name) for name in names][:5]
-    server = serve("tests.fake_worker")
+    server = serve(*WITH_FAKE_WORKERS)
     wait_until(lambda: fifth.status().update > 2)
     server.kill()  # a worker is at work
     server.start()
@@ -140,7 +135,7 @@ def test_ten_queued_runs_are_each_executed_once_in_order_across_a_restart(serve,
 
 
 def test_fifty_runs_in_one_server_leave_nothing_behind(serve, outputs, figure):
-    server = serve("tests.fake_worker")
+    server = serve(*WITH_FAKE_WORKERS)
     process = psutil.Process(server.process.pid)
 
     def zombies():

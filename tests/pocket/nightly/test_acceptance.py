@@ -4,7 +4,7 @@ import pytest
 
 from playground.pocket.acceptance import acceptance, failures
 from playground.setup.catalog import POCKET_MODELS
-from tests.pocket import card_of
+from tests.pocket.test_shipped_models import card_of
 
 
 def test_the_card_says_what_the_weights_do():

@@ -1,15 +1,13 @@
-"""What tests of runs elsewhere need: a backend by script, and runs that were handed over."""
+"""What tests of runs elsewhere need: a backend by script, runs that were handed over, and a job of the hub."""
 
-from pathlib import Path
+import functools
 
-import pytest
-
-from playground.config import RunConfig
 from playground.errors import BackendUnavailable
 from playground.runs import cluster, launcher
-from playground.runs.cluster import remote_jobs
+from playground.runs.cluster import node, remote_jobs
 from playground.runs.cluster.backend import Backend, RemoteJob
 from playground.runs.folder.directory import RunDirectory
+from tests.forking import Forker
 from tests.support import small_config
 
 
@@ -44,12 +42,20 @@ class Scripted(Backend):
             raise BackendUnavailable("The controller does not answer.")
 
 
-def connect(monkeypatch: pytest.MonkeyPatch, backend: Backend) -> None:
+def connect(monkeypatch, backend):
     """Every run that is handed over is given to this one."""
     monkeypatch.setattr(remote_jobs, "connected", lambda place, options: backend)
 
 
-def handed_over(outputs: Path, config: RunConfig | None = None, run_id: str = "one", *options: str) -> RunDirectory:
+def handed_over(outputs, config=None, run_id="one", *options):
     """A new run; by default one of three updates on the processor."""
     made = config or small_config(device="cpu")
     return launcher.start(made, outputs, run_id, cluster.elsewhere("slurm", options)).run
+
+
+def main(arguments):
+    """A job of the hub: `node` with the fake worker, which keeps its run again and again."""
+    launcher.new_worker = functools.partial(Forker.of_pages().spawn, module="tests.fake_worker")
+    node.KEEP_SECONDS = node.LOOK_SECONDS = 0.1
+    node.main(*arguments)
+    return 0

@@ -1,24 +1,24 @@
-"""What may be set of a backend, what is refused before anything is made, and what a job takes of a node."""
+"""What may be set of a backend, what is refused before anything is made, what a job takes of a node, and what is asked
+of a Slurm."""
+
+import shlex
+import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
-from playground.errors import InvalidConfig
-from playground.runs import bucket
+from playground.errors import BackendUnavailable, InvalidConfig
 from playground.runs.cluster.backend import check, job_of, name_of, options_of
+from playground.runs.cluster.slurm_backend import NODE_MODULE, SlurmBackend
 from playground.runs.folder.directory import RunDirectory
-from tests.support import small_config
+from tests.runs.cluster import fake_slurm
+from tests.support import PROJECT, small_config, wait_until
 
-JOBS = ["image=hf.co/spaces/me/playground", "bucket=me/runs"]
+CASES = yaml.safe_load(Path(__file__).with_name("options.yaml").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(
-    ("name", "texts", "fields"),
-    [
-        ("slurm", ["adress=auto", "gpus=-1", "cpus"], ["option.adress", "option.gpus", "option.cpus"]),
-        ("jobs", [], ["option.image", "option.bucket", bucket.VARIABLE]),
-        ("cloud", [], ["on"]),
-    ],
-)
+@pytest.mark.parametrize(("name", "texts", "fields"), CASES["refused"])
 def test_what_cannot_be_is_refused_by_the_name_of_its_field(name, texts, fields):
     with pytest.raises(InvalidConfig) as refused:
         check(name, texts)
@@ -31,18 +31,34 @@ def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch):
         check("ray", [])
 
 
-@pytest.mark.parametrize(
-    ("device", "ranks", "texts", "cpus", "gpus"),
-    [
-        ("cpu", 1, [], 1, 0),
-        ("cpu", 2, ["gpus=1", "cpus=3"], 6, 0),
-        ("auto", 1, [], 1, None),
-        ("auto", 1, ["gpus=0.5"], 1, 0.5),
-        ("cuda:0", 1, [], 1, 1),
-        ("auto", 2, [], 1, 2),
-    ],
-)
+@pytest.mark.parametrize(("device", "ranks", "texts", "cpus", "gpus"), CASES["jobs"])
 def test_a_job_takes_what_its_run_computes_on(outputs, device, ranks, texts, cpus, gpus):
     run = RunDirectory.create(outputs, small_config(device=device, ranks=ranks), "one")
     job = job_of(run, 3, options_of(texts))
     assert (job.cpus, job.gpus, job.name) == (cpus, gpus, name_of(run, 3))
+
+
+def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs, slurm):
+    run = RunDirectory.create(outputs, small_config(device="cuda:0"), "one")
+    backend, options = SlurmBackend(), options_of(["cpus=3", "minutes=90", "partition=short"])
+    backend.submit(job_of(run, 2, options))
+    (job,) = fake_slurm.jobs(slurm)
+    assert {name: job.get(name) for name in ("job-name", "time", "cpus-per-task", "gpus", "partition", "chdir")} == {
+        "job-name": name_of(run, 2),
+        "time": "90",
+        "cpus-per-task": "3",
+        "gpus": "1",
+        "partition": "short",
+        "chdir": str(PROJECT),
+    }
+    assert shlex.split(job["wrap"])[1:] == [sys.executable, "-m", NODE_MODULE, str(run.path.resolve()), "2", "5400"]
+    assert job["output"] == str(run.log_path.resolve())
+    assert "no-requeue" in job
+    backend.cancel(name_of(run, 2))
+    wait_until(lambda: backend.states() == {name_of(run, 2): "over (COMPLETED)"})
+
+
+def test_a_controller_that_is_away_says_so(outputs, slurm):
+    (slurm / "away").touch()
+    with pytest.raises(BackendUnavailable, match="Slurm's squeue says: Unable to contact slurm controller"):
+        SlurmBackend().states()

@@ -14,7 +14,7 @@ from playground.runs.cluster.backend import name_of
 from playground.runs.cluster.jobs_backend import JobsBackend
 from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
-from tests.runs.cluster.scripted import connect, handed_over
+from tests.runs.cluster.scripted import Scripted, connect, handed_over
 from tests.support import small_config, wait_until
 
 OPTIONS = ["image=hf.co/spaces/me/playground", "bucket=me/runs", "flavor=t4-small", "minutes=45"]
@@ -37,7 +37,7 @@ class FakeHub:
         here = self.folder / volume.path / Path(folder).relative_to(volume.mount_path)
         words = [str(here), attempt, seconds, place]
         self.asked.append(asked)
-        self.jobs.append(self.forker.fork("tests.runs.cluster.fake_job", words, os.environ, output=1))
+        self.jobs.append(self.forker.fork("tests.runs.cluster.scripted", words, os.environ, output=1))
         return SimpleNamespace(id=str(len(self.jobs) - 1))
 
     def list_jobs(self, *, labels):
@@ -69,12 +69,7 @@ def hub(tmp_path, monkeypatch, scripted):
 
 def come_about(outputs, condition):
     """Look again and again at the jobs until it is so."""
-
-    def look():
-        look_after(outputs)
-        return condition()
-
-    wait_until(look)
+    wait_until(lambda: look_after(outputs) or condition())
 
 
 def test_a_run_is_computed_there_and_its_records_come_here(outputs, hub):
@@ -120,7 +115,8 @@ def test_what_the_hub_refuses_is_said(outputs, hub, monkeypatch):
         JobsBackend(hub)
 
 
-def test_records_and_checkpoints_come_from_a_job_and_nothing_else(outputs, hub, tmp_path):
+def test_records_and_checkpoints_come_from_a_job_and_nothing_else(outputs, hub, tmp_path, monkeypatch):
+    connect(monkeypatch, Scripted())  # no job writes meanwhile
     run = handed_over(outputs, small_config("finish"))
     there = RunDirectory.create(tmp_path / "there", small_config("other"), "one")
     (there.path / "label.json").write_text('{"name": "theirs"}')

@@ -1,12 +1,14 @@
-"""What becomes of runs whose jobs wait, work, end, are lost, or cannot be submitted."""
+"""What becomes of runs whose jobs wait, work, end, are lost, or cannot be submitted; and what is started on a node: the
+ordinary worker, in the folder that both sides see."""
 
 import shutil
+import threading
 
 import pytest
 
 from playground.errors import BackendUnavailable, RunBusy
-from playground.runs import history, launcher, queue, supervisor
-from playground.runs.cluster import elsewhere, look_after, remote_jobs
+from playground.runs import history, launcher, lifeline, queue, supervisor
+from playground.runs.cluster import elsewhere, look_after, node, remote_jobs
 from playground.runs.folder import placed, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
@@ -18,6 +20,7 @@ from tests.support import small_config, update_metrics
 def slurm(monkeypatch):
     backend = Scripted()
     connect(monkeypatch, backend)
+    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "survive")  # what a node changes of its process is put back
     return backend
 
 
@@ -135,3 +138,41 @@ def test_a_copy_of_a_run_has_no_job(outputs):
     shutil.copytree(run.path, outputs / "copy")
     assert not RunDirectory(outputs / "copy").is_alive()
     assert run.is_alive()
+
+
+def compute(run, attempt=1, *seconds):
+    """As a node does it, but not in the first thread of a process."""
+    thread = threading.Thread(target=node.compute, args=(run.path, attempt, *seconds))
+    thread.start()
+    thread.join()
+
+
+@pytest.mark.parametrize(
+    ("does", "state", "reason"),
+    [("finish", "finished", ""), ("fail", "failed", "out_of_memory"), ("crash", "failed", "bug")],
+)
+def test_a_run_ends_on_a_node_as_it_would_here(outputs, fake_worker, does, state, reason):
+    run = handed_over(outputs, small_config(does))
+    compute(run)
+    assert (run.status().state, run.status().reason, run.is_alive()) == (state, reason, False)
+    assert "fake worker's last words" in run.log_tail()
+    assert does != "crash" or "exit code 9" in run.status().message  # which only the node has seen
+
+
+@pytest.mark.parametrize("attempt", [0, 2])
+def test_a_job_whose_attempt_is_not_asked_for_does_nothing(outputs, fake_worker, attempt, monkeypatch):
+    monkeypatch.setattr(node, "STALE_SECONDS", 0.0)
+    run = handed_over(outputs, small_config())
+    compute(run, attempt)
+    assert run.status().state == "queued"
+    assert not run.log_path.exists()
+    compute(run)
+    compute(run)
+    assert len(run.metrics()) == 3, "nor does the second of two that were submitted for one"
+
+
+def test_a_worker_ends_before_the_time_of_its_job_is_up(outputs, fake_worker, monkeypatch):
+    monkeypatch.setattr(node, "LOOK_SECONDS", 0.05)
+    run = handed_over(outputs, small_config("wait"))
+    compute(run, 1, 4.0)
+    assert run.status_on_disk().reason == "killed", "a worker by script saves nothing"

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
-from playground.runs import cluster, history, launcher, queue
+from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.runs.supervisor import Supervisor
@@ -162,10 +162,7 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs):
     assert created(outputs).created_at > sweep.created_at  # the name is free again
 
 
-def test_a_sweep_elsewhere_is_refused_where_there_is_no_engine(outputs, monkeypatch):
-    monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
-    with pytest.raises(InvalidConfig, match="on: needs the package `no_such_engine`"):
-        planned(outputs, on="ray")
+def test_a_sweep_with_options_that_its_place_does_not_have_is_refused(outputs):
     with pytest.raises(InvalidConfig, match="option: is for a cluster"):
         planned(outputs, options=["cpus=2"])
     with pytest.raises(InvalidConfig, match=r"option\.cpu: .* Did you mean `cpus`"):

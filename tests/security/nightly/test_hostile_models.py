@@ -2,16 +2,24 @@
 a sentence, and the next one is answered; others are refused, and nothing of them is opened, connected or run."""
 
 import json
+import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
+import torch
 
+from playground.config import ModelReward
 from playground.config.yaml_io import from_dict
-from playground.errors import ServiceUnavailable
+from playground.errors import PlaygroundError, ServiceUnavailable
+from playground.models.weight_files import PICKLES
 from playground.runs import launcher
 from playground.runs.model_service import ModelService
 from playground.runs.supervisor import Supervisor
+from playground.training.models import loading
+from playground.training.rewards import score_models
 from tests.security import table
 from tests.security.hostile_models import CONFIGS, FOLDERS, LATE, Hostile, build, canary, in_json, poison
 from tests.support import PROJECT, wait_until
@@ -66,21 +74,57 @@ def test_the_model_service_answers_again_after_a_template_without_end(tmp_path, 
     figure("endless templates noticed, in a run and in the model service", 3, 3)
 
 
+SUSPECT = ("socket.connect", "socket.getaddrinfo", "subprocess.Popen", "os.system", "os.exec", "os.posix_spawn")
+SUSPECT += ("pickle.find_class",)
+
+
+def load_all(folders):
+    """In a process of its own: load hostile folders as a worker does, and print what is said, the seconds, and what an
+    audit hook saw of files that were opened, connections and programs."""
+    seen, cpu = [], torch.device("cpu")
+
+    def hook(event, arguments):
+        opens = event == "open" and isinstance(arguments[0], str | bytes | os.PathLike)
+        path = os.fsdecode(arguments[0]) if opens else ""
+        hostile = path.endswith((*PICKLES, ".canary")) and not path.startswith(sys.prefix)
+        foreign = event == "import" and arguments[0] in ("evil", "antigravity", "this")
+        if event in SUSPECT or hostile or foreign:
+            seen.append(f"{event} {str(arguments)[:200]}")
+
+    sys.addaudithook(hook)
+    for folder in folders:
+        for kind, load, source in (
+            ("policy", loading.load, Path(folder)),
+            ("reward", score_models.load, ModelReward(source=folder)),
+        ):
+            seen.clear()
+            clock, sentence = time.process_time(), ""
+            try:
+                load(source, cpu)
+            except PlaygroundError as error:
+                sentence = str(error)
+            print(json.dumps([kind, folder, sentence, time.process_time() - clock, seen]), flush=True)
+
+
 def test_loading_refuses_hostile_models_too_and_opens_connects_and_runs_nothing(tmp_path, figure):
     good = build(Hostile("good"), tmp_path)
     for name in ("rng_state.pth", "optimizer.pt", "training_args.bin"):
         (good / name).write_bytes(poison(good))
-    folders = [build(item, tmp_path) for item in (*FOLDERS, *CONFIGS, *LATE)]
-    command = [sys.executable, "-m", "tests.security.load_hostile", str(good), *map(str, folders)]
+    folders = [good, *(build(item, tmp_path) for item in (*FOLDERS, *CONFIGS, *LATE))]
+    command = [sys.executable, "-m", __name__, *map(str, folders)]
     child = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr[-3000:]
-    answers = json.loads(child.stdout.splitlines()[-1])
-    assert answers.pop(f"policy {good}")["sentence"] == ""
-    assert answers.pop(f"reward {good}")["seen"] == []
-    for folder, answer in answers.items():
-        assert answer["sentence"], folder
-        assert "\n" not in answer["sentence"], folder
-        assert answer["seen"] == [], folder
-        assert answer["seconds"] < 30, folder
-    assert not any(canary(folder).exists() for folder in (good, *folders))
-    figure("hostile models and configurations loaded as policy and as reward model", len(answers), len(answers))
+    answers = [json.loads(line) for line in child.stdout.splitlines()]
+    assert [folder for _, folder, *_ in answers[::2]] == [str(folder) for folder in folders]
+    for kind, folder, sentence, seconds, seen in answers:
+        assert (sentence == "") == (kind == "policy" and folder == str(good)), folder
+        assert "\n" not in sentence, folder
+        assert seen == [], folder
+        assert seconds < 30, folder
+    assert not any(canary(folder).exists() for folder in folders)
+    hostile = len(answers) - 2
+    figure("hostile models and configurations loaded as policy and as reward model", hostile, hostile)
+
+
+if __name__ == "__main__":
+    load_all(sys.argv[1:])

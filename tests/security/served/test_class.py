@@ -134,3 +134,17 @@ def test_what_a_member_may_ask_ends_with_the_class_and_the_page_says_so(classroo
         assert access.NOT_JOINED in pages.call(student, *asking)["text"]
     assert student.get("live/_runs").status_code == 200  # all may look
     assert "wonderful" in pages.call(teacher, *asking)["text"]
+
+
+def test_where_the_host_is_reaches_the_class_as_a_short_text_and_plain_numbers(teacher, student):
+    def led(**where):
+        assert lead(teacher, "location", **where).json() == {"error": ""}
+        return student.get("class/state").json()["location"]
+
+    plain = {"query": "run=a", "update": 3, "text": 2, "played": 0}
+    assert led(**plain) == plain
+    for wrong in ("1", -1, 1.5, True, 10**9, [1], {}):
+        place = led(query="run=b", update=wrong, text=wrong, played=wrong)
+        assert place == {"query": "run=b", "update": None, "text": None, "played": None}
+    assert len(led(query="x" * 50_000)["query"]) == 600
+    assert led(query="") is None

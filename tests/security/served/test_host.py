@@ -61,7 +61,7 @@ def test_wrong_tokens_are_refused_and_then_have_to_wait_and_the_right_one_is_alw
     figure("guessed tokens refused", len(wrong) + 1, len(answers) + 1)
 
 
-def test_the_token_is_in_no_file_no_answer_and_no_command_line(classroom, figure):
+def test_the_token_is_in_no_file_no_answer_no_log_and_no_command_line(classroom, capfd, figure):
     with classroom.host() as host, classroom.program(pages.TOKEN) as program:
         run, _ = pages.start(classroom, host)
         assert pages.called(program, "stop", run=run)["run"] == run
@@ -70,6 +70,7 @@ def test_the_token_is_in_no_file_no_answer_and_no_command_line(classroom, figure
         places = {path: host.get(path).text for path in [*paths, *(f"live/{run}/{kind}" for kind in kinds)]}
     files = [path for path in classroom.outputs.rglob("*") if path.is_file()]
     places |= {str(path): path.read_bytes().decode("latin-1") for path in files}
+    places["printed"] = "".join(capfd.readouterr())
     places |= {str(process.pid): str(process.info["cmdline"]) for process in psutil.process_iter(["cmdline"])}
     assert [place for place, text in places.items() if pages.TOKEN in text] == []
     figure("places searched for the host's token, free of it", len(places), len(places))

@@ -1,14 +1,22 @@
 """A public page over time: what it clears away, what comes back after a restart; and caps that its owner has raised."""
 
 import os
+import secrets
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
-from playground.runs import history, launcher
+from playground import worker
+from playground.runs import bucket, history, launcher
+from playground.runs.folder import checkpoints, heartbeat, requests
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.spawning import Elsewhere
 from playground.setup import limits
 from playground.ui import serving
+from playground.ui.auth import access, visitors
+from tests.faults import resuming
 from tests.security import pages
 from tests.support import small_config, wait_until
 from tests.ui import fake_run
@@ -41,6 +49,47 @@ def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_els
     assert len(list((outputs / ".bin").iterdir())) == (0 if gone else 1)
     if gone:
         figure("old runs of a public page, cleared away while others stay", 3, 3)
+
+
+def test_a_run_that_a_restart_tore_off_is_offered_to_its_visitor_again_and_to_no_other(
+    outputs, tmp_path, recorded, monkeypatch
+):
+    place, cookies = tmp_path / "bucket", {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}
+    place.mkdir()
+    asking = pages.connection("127.0.0.1", cookies)
+    run = fake_run.write_ended(outputs, "cut", "killed", "interrupted", at=27)
+    owner = str(access.Access("space", outputs).caller(asking).visitor)
+    run.request_path.write_text(requests.Asked(visitor=owner, mode="space").model_dump_json())
+    bucket.Keeper(outputs, place).look()
+    monkeypatch.setenv(bucket.VARIABLE, str(place))
+    with pages.served("space", tmp_path / "restarted", recorded) as page:
+        resume = page.server_function("resume_run"), "resume_run", "cut"
+        with page.visitor() as other, page.client(cookies=cookies) as mine:
+            assert "started by another visitor" in pages.ask(other, *resume).json()["error"]
+            assert pages.ask(mine, *resume).json()["error"] == ""
+        assert RunDirectory(page.outputs / "cut").status().attempt == 2
+
+
+def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, tmp_path, monkeypatch, figure):
+    """In this process, whose clock goes on by an hour once two updates are done."""
+    now, gone = heartbeat.now, []
+    monkeypatch.setattr(heartbeat, "now", lambda: now() + sum(gone))
+    monkeypatch.setattr(worker, "print_into", os.close)
+    monkeypatch.setattr(worker.redaction, "cover_streams", lambda: None)
+    sizes = {"max_minutes": 59, "ppo__num_updates": 100_000, "checkpoint__every": 0}
+    config, threads = resuming.config(resuming.tiny_model(tmp_path / "model"), **sizes), torch.get_num_threads()
+    run, _ = launcher.start(config, outputs, "r", spawn=Elsewhere("there", lambda run: None))
+    with ThreadPoolExecutor() as pool:
+        ending = pool.submit(worker.attempt, str(run.path), 1e6)
+        wait_until(lambda: run.status().update >= 2)
+        gone.append(3600)
+        assert ending.result() == "stopped"
+    torch.set_num_threads(threads)
+    status = run.status()
+    assert status.reason == "time_limit"
+    assert f"limit of 59 minutes (max_minutes) was reached after update {status.update}." in status.message
+    assert checkpoints.search(run).found.update == status.update
+    figure("runs that ended at their time limit, with a checkpoint", 1, 1)
 
 
 BEYOND = {"ppo__num_updates": 501}

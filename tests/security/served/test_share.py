@@ -78,8 +78,9 @@ def test_only_the_name_that_the_tunnel_got_is_answered(shared):
     for name, status in names.items():
         with through(shared, name) as client:
             assert client.get("").status_code == status
-    with through(shared, Origin="https://other.gradio.live") as client:
-        assert client.post("gradio_api/queue/join", json={}).status_code == 403
+    for origin, refused in ((PUBLIC, False), ("other.gradio.live", True)):
+        with through(shared, Origin=f"https://{origin}") as client:
+            assert (client.post("gradio_api/queue/join", json={}).status_code == 403) == refused
 
 
 def test_a_shared_page_loads_nothing_from_elsewhere(shared):

@@ -1,16 +1,20 @@
-"""The memory estimate against real runs of the worker: within a quarter of what they took at most."""
+"""The memory estimate against real runs of the worker: within a quarter of what they took at most. As a program: one
+such run, of the `config.json` in a folder, which prints its resident bytes after the imports and at the highest."""
 
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from playground import worker
 from playground.config import yaml_io
 from playground.runs.children import torch_environment
+from playground.runs.folder.directory import RunDirectory
 from playground.setup import estimates
 from playground.setup.devices import Device
 from playground.setup.estimates import memory
@@ -39,7 +43,7 @@ def of_big_vocabulary(folder: Path) -> dict[str, Any]:
 def measured(folder: Path, config: dict[str, Any]) -> tuple[int, int]:
     """Resident bytes of a worker: before it loads a model, and at its fullest moment."""
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    command = [sys.executable, "-m", "tests.training.nightly.memory_probe", str(folder)]
+    command = [sys.executable, "-m", "tests.training.nightly.test_estimate_measured", str(folder)]
     answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, env=torch_environment())
     assert answer.returncode == 0, answer.stderr[-3000:]
     before, peak = json.loads(answer.stdout.splitlines()[-1])
@@ -60,3 +64,17 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_peak(tmp_path: Path, m
             break
     assert expected == pytest.approx(taken, rel=0.25), (estimate.needs.moment, taken / 1e6, expected / 1e6)
     assert memory.LIBRARY_BYTES["cpu"] == pytest.approx(before, rel=0.25)
+
+
+def resident(name: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+
+if __name__ == "__main__":
+    worker.warm_up()  # what every run imports, so that it does not count as the run's own
+    imported = resident("VmRSS")
+    settings = yaml_io.from_dict(json.loads((Path(sys.argv[1]) / "config.json").read_text(encoding="utf-8")))
+    run = RunDirectory.create(Path(tempfile.mkdtemp(dir=sys.argv[1])), settings, "one")
+    assert worker.main([str(run.path)]) == 0, run.status().message
+    print(json.dumps([imported, resident("VmHWM")]))

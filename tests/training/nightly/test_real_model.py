@@ -16,11 +16,10 @@ from playground.training.loop.passes import compared
 from playground.training.loop.sampling import Episodes, Keep, sample
 from playground.training.models import export_weights, loading
 from playground.training.models.chat import PromptForm
-from playground.training.models.kv_cache import left_pad
-from playground.training.models.language_model import LanguageModel, Tokens, positions
+from playground.training.models.language_model import LanguageModel, Tokens
 from tests.training import tiny
 from tests.training.small_run import trained
-from tests.training.test_families import CPU, LORA, PROMPTS, check_left_padding, check_run, config, logits
+from tests.training.test_families import CPU, LORA, check_left_padding, check_run, config, logits
 
 QUESTIONS = ["What is the capital of France?", "Hi", "Name a colour, a river and an animal of Africa.", "Why?"]
 SYSTEM = "Answer in one short sentence."
@@ -122,28 +121,6 @@ def test_a_fresh_adapter_changes_nothing_and_a_trained_one_is_what_peft_and_tran
         export_weights.save_merged(settings, checkpoint, tmp_path / "merged", "fp32")
         merged = by_transformers(tmp_path / "merged")(input_ids=torch.tensor([ids])).logits
     assert torch.allclose(merged, now, atol=1e-3)
-
-
-def check_int8_padding(model: LanguageModel, tokens: Tokens) -> None:
-    """What is large in one prompt is computed in higher precision in all prompts of a batch (LLM.int8's outliers), so
-    the same tokens get other numbers in another batch, though nearer than those of int8 are to those of fp32."""
-    prompts = [tokens.encode(text) for text in PROMPTS]
-    ids, mask = left_pad(prompts, tokens.pad_id, CPU)
-    with torch.no_grad():
-        hidden, _ = model.next_hidden(ids, mask, positions(mask), None)
-        together = model.logits(hidden).float().log_softmax(-1)
-    alone = torch.cat([logits(model, prompt)[:, -1] for prompt in prompts]).log_softmax(-1)
-    kl = (alone.exp() * (alone - together)).sum(-1)
-    assert kl.mean() < 0.03, "measured: 0.012 nats; int8 to fp32: 0.033"
-    assert kl.max() < 0.06, "measured: 0.025 nats; int8 to fp32: 0.069"
-
-
-@pytest.mark.parametrize(("quantization", "check"), [("int8", check_int8_padding), ("nf4", check_left_padding)])
-def test_in_8_and_4_bits_it_pads_without_a_trace_and_trains_its_adapter(folder, quantization, check, tmp_path):
-    settings = config(folder, tmp_path, quantization=quantization, adapter=LORA)
-    start, tokens = loading.load(folder, CPU, settings.model)
-    check(start, tokens)
-    check_run(trained(tmp_path, settings), start)
 
 
 def test_trls_trainer_makes_an_update_of_it(folder, tmp_path):

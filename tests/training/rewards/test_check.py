@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
 
 from playground.cli import main
@@ -143,19 +144,10 @@ def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(exa
     assert named(examined(catalog.model_folder("pocket-1m"))) == {"not usable": "fail"}
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "generic", "findings"),
-    [
-        (52, 48, False, {"cannot tell good from bad": "fail"}),
-        (30, 70, False, {"bad beats good": "fail"}),
-        (6400, 3600, False, {"low accuracy": "warn"}),
-        (95, 5, False, {}),
-        (9, 7, True, {"low accuracy": "warn"}),
-        (15, 1, True, {}),
-        (4, 0, False, {"too few pairs": "warn"}),
-        (22, 10, False, {"too few pairs": "warn"}),
-    ],
-)
+ACCURACY = yaml.safe_load(Path(__file__).with_name("accuracy.yaml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("right", "wrong", "generic", "findings"), ACCURACY)
 def test_accuracy_is_judged_against_luck(right: int, wrong: int, generic: bool, findings: dict[str, str]) -> None:
     report = RewardReport("rewards.0", "it")
     format_check.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
@@ -192,7 +184,7 @@ def test_every_finding_is_one_that_the_documentation_explains() -> None:
 
 
 @pytest.mark.parametrize("make", [tokenizers.gpt2, tokenizers.llama, tokenizers.qwen])
-def test_every_form_has_its_faults(make: Callable[[], Any]) -> None:
+def test_every_form_has_its_faults(make: Any) -> None:
     form, texts = Format(make()), ("What is good?", " A kind word.")
     faults = {item.name: form.visible(item.encode(*texts).ids) for item in variants.variants(form)[1:]}
     assert len({form.text(*texts), *faults.values()}) == len(faults) + 1

@@ -1,7 +1,6 @@
 """How an example is put before a reward model: ids, frame, ends, cuts, and the round trip."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +58,7 @@ def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once() -> None:
     ids, begin, end = llama.ids(*TEXTS), llama.tokenizer.bos_token_id, llama.tokenizer.eos_token_id
     assert (ids[0], ids[-1], ids.count(begin), ids.count(end)) == (begin, end, 1, 1)
     bare = "{% for m in messages %}{{ m['role'] }}: {{ m['content'] }}\n{% endfor %}"  # a template without an end
-    form = Format(tokenizers.byte_level(bare, eos_token="</s>"))
+    form = Format(tokenizers.qwen(bare))
     assert form.ids(*TEXTS)[-1] == form.tokenizer.eos_token_id
 
 
@@ -107,10 +106,6 @@ def test_reward_json_in_the_folder_says_what_auto_means(tmp_path: Path) -> None:
         Format(AutoTokenizer.from_pretrained(tmp_path))
 
 
-def with_template(chat_template: str) -> Callable[[], Any]:
-    return lambda: tokenizers.byte_level(chat_template, eos_token="<|im_end|>")
-
-
 TWICE = "{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{% endfor %}"
 
 
@@ -120,9 +115,9 @@ TWICE = "{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{
         (tokenizers.gpt2, {"template": "chat"}, "needs a chat template"),
         (pocket, {"template": "pair"}, "puts a separator"),
         (tokenizers.qwen, {"max_length": 8}, "do not hold"),
-        (with_template(TWICE), {}, "each once"),
-        (with_template("{{ messages[-1]['content'] }}<|im_end|>"), {}, "each once"),  # no prompt
-        (with_template("{{ raise_exception('no way') }}"), {}, "no way"),
+        (lambda: tokenizers.qwen(TWICE), {}, "each once"),
+        (lambda: tokenizers.qwen("{{ messages[-1]['content'] }}<|im_end|>"), {}, "each once"),  # no prompt
+        (lambda: tokenizers.qwen("{{ raise_exception('no way') }}"), {}, "no way"),
     ],
 )
 def test_a_template_that_cannot_be_used_is_refused(make, settings, reason) -> None:

@@ -8,17 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForSequenceClassification,
-    BertConfig,
-    GPT2Config,
-    GPTNeoXConfig,
-    LlamaConfig,
-    OPTConfig,
-    Qwen2Config,
-    RobertaConfig,
-)
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
 
 from playground.config import KeywordReward, ModelReward
 from playground.errors import ModelNotFound, RewardModelUnusable
@@ -31,18 +21,14 @@ CPU = torch.device("cpu")
 SHAPE = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128}
 WIDE = {**SHAPE, "intermediate_size": 128}
 GROUPED = {**WIDE, "num_key_value_heads": 2}
-FAMILIES: dict[str, tuple[Any, type, dict[str, Any]]] = {
-    "gpt2": (tokenizers.gpt2, GPT2Config, {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}),
-    "llama": (tokenizers.llama, LlamaConfig, {**WIDE, "num_key_value_heads": 2}),
-    "qwen2, pad is end": (
-        tokenizers.qwen,
-        Qwen2Config,
-        {**WIDE, "num_key_value_heads": 2, "pad_token_id": 0, "eos_token_id": 0},
-    ),
-    "gpt_neox": (tokenizers.gpt2, GPTNeoXConfig, WIDE),
-    "opt": (tokenizers.gpt2, OPTConfig, {**SHAPE, "ffn_dim": 128, "word_embed_proj_dim": 64}),
-    "bert": (tokenizers.bert, BertConfig, WIDE),
-    "roberta": (tokenizers.roberta, RobertaConfig, WIDE),
+FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "gpt2": (tokenizers.gpt2, {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}),
+    "llama": (tokenizers.llama, GROUPED),
+    "qwen2": (tokenizers.qwen, {**GROUPED, "pad_token_id": 0, "eos_token_id": 0}),  # padding is the end
+    "gpt_neox": (tokenizers.gpt2, WIDE),
+    "opt": (tokenizers.gpt2, {**SHAPE, "ffn_dim": 128, "word_embed_proj_dim": 64}),
+    "bert": (tokenizers.bert, WIDE),
+    "roberta": (tokenizers.roberta, WIDE),
 }
 PROMPTS = ["What is good?", "The traveller asked about seven old maps. " * 3, "", "Review of the film:", "maps"]
 COMPLETIONS = [" A kind word.", " x", " Those drawings were moved upstairs during winter.", "", " winter winter"]
@@ -50,11 +36,11 @@ COMPLETIONS = [" A kind word.", " x", " Those drawings were moved upstairs durin
 
 def saved(folder: Path, family: str = "gpt2", kind: Any = AutoModelForSequenceClassification, **more: Any) -> Path:
     """A random model of a family with its tokenizer, as a hub snapshot has them; scores far enough apart to tell."""
-    make_tokenizer, config, shape = FAMILIES[family]
+    make_tokenizer, shape = FAMILIES[family]
     tokenizer = make_tokenizer()
     torch.manual_seed(0)
-    model = kind.from_config(config(**shape, vocab_size=len(tokenizer) + 3, **{"num_labels": 1, **more}))
-    return kept(folder, model, tokenizer)
+    shape = {**shape, "vocab_size": len(tokenizer) + 3, "num_labels": 1, **more}
+    return kept(folder, kind.from_config(AutoConfig.for_model(family, **shape)), tokenizer)
 
 
 def loaded(folder: Path, **changes: Any) -> reward_models.RewardModel:

@@ -197,9 +197,6 @@ def test_a_dataset_folder_is_read_like_a_file(tmp_path):
     assert preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set")), CPU).counts.kept == 40
     with pytest.raises(PairsUnusable, match=r"^pairs\.split: "):
         preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set"), pairs__split="test"), CPU)
-    file.write_text('{"text": "a"}\n' * 9, encoding="utf-8")
-    with pytest.raises(PairsUnusable, match="no `chosen`; it has text"):
-        preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set")), CPU)
 
 
 def test_the_report_counts_by_hand():

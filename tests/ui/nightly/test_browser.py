@@ -6,8 +6,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.ui import fake_run
-from tests.ui.conftest import go, open_section, open_settings
-from tests.ui.test_browser import SCORE, change, said, updates_done, wait_for_update
+from tests.ui.conftest import go, open_section
+from tests.ui.test_browser import SCORE, updates_done, wait_for_update
 
 
 def test_a_run_is_paused_over_a_reload_makes_one_step_and_goes_on_by_the_space_key(site, open_page, begin):
@@ -31,24 +31,6 @@ def test_a_run_is_paused_over_a_reload_makes_one_step_and_goes_on_by_the_space_k
     page.keyboard.press("Space")
     expect(state).to_have_text("running")
     wait_for_update(page, 5)
-
-
-def test_a_wrong_value_of_a_live_setting_is_said_beside_it_and_nothing_is_sent(site, open_page, begin):
-    page = open_page
-    site.let_runs_reach(2)
-    begin("clipped")
-    go(page, "train", run="clipped")
-    wait_for_update(page, 2)
-    open_settings(page)
-    page.get_by_role("button", name="More training settings").click()
-    change(page, "ppo.clip_range", "plenty")
-    expect(said(page, "ppo.clip_range")).to_have_text("The run keeps 0.2.")
-    expect(page.locator("#field-ppo-clip_range .field-problem")).to_contain_text("must be a number")
-    expect(page.locator("#knob-ppo-clip_range")).to_have_value("plenty")  # nothing is lost, and nothing was sent
-    change(page, "ppo.clip_range", "0.1")
-    expect(said(page, "ppo.clip_range")).to_contain_text("Set after update 2")
-    open_section(page, "curves")
-    expect(page.locator(".edits li")).to_have_text(re.compile(r"update 2: Clip range 0.2 \u2192 0.1"))
 
 
 def test_the_picture_of_a_run_has_all_of_its_curves(site, open_page):

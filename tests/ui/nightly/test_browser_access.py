@@ -1,4 +1,4 @@
-"""What the host of a page sees, what a class asks of models, and what a visitor of a public page may do."""
+"""What the host of a page sees, and what a visitor of a public page may do."""
 
 import pytest
 from playwright.sync_api import expect
@@ -8,25 +8,16 @@ from tests.ui.test_browser_access import open_as_visitor, see_failed_run, see_se
 
 
 @pytest.fixture(scope="module")
-def watched(class_site):
-    return write_runs(class_site)
+def shared(class_site, space_site):
+    """Both, by their mode."""
+    return {site.mode: write_runs(site) for site in (class_site, space_site)}
 
 
-@pytest.fixture(scope="module")
-def public(space_site):
-    return write_runs(space_site)
-
-
-@pytest.fixture(params=["watched", "public"])
-def shared(request):
-    return request.getfixturevalue(request.param)
-
-
-def test_who_visits_a_public_page_may_start_within_caps_and_has_no_power_over_other_runs(public, make_page):
+def test_who_visits_a_public_page_may_start_within_caps_and_has_no_power_over_other_runs(shared, make_page):
     page = make_page()
-    open_as_visitor(page, public)
+    open_as_visitor(page, shared["space"])
     page.locator("#run-title").get_by_text("Kinder reviews").wait_for()
-    page.locator(".state strong", has_text="recorded run").wait_for()
+    page.locator(".status .state strong", has_text="recorded run").wait_for()
     see_settings(page, "0.25")
     assert page.locator(".step [data-key=look]").is_hidden()  # it is in the form
     assert page.locator("#story").is_visible()
@@ -47,36 +38,17 @@ def test_who_visits_a_public_page_may_start_within_caps_and_has_no_power_over_ot
         page.locator("#page-rewards .off-note:visible").wait_for()
 
 
-def test_a_class_and_a_public_page_ask_a_model_and_score_texts(shared, make_page):
-    page = make_page()
-    if shared.mode == "classroom":
-        page.goto(f"{shared.url}?tab=compare&run=lesson")
-        page.locator("#ask .off-note").get_by_text("in the class").wait_for()
-        host = {"Authorization": f"Bearer {TOKEN}"}
-        made = page.request.post(f"{shared.url}class/lead", data={"do": "open"}, headers=host).json()["made"]
-        assert page.request.post(f"{shared.url}class/join", data={"code": made}).ok
-    page.goto(f"{shared.url}?tab=compare&run=lesson")
-    samples = page.get_by_role("slider", name="Samples each")
-    expect(samples).to_have_attribute("max", "4")
-    page.locator("#ask-prompt textarea").fill("The film was")
-    page.get_by_role("button", name="Ask both").click()
-    page.locator("#answers", has_text="wonderful and number 2.").wait_for()
-    go(page, "rewards")
-    page.get_by_role("button", name="Score", exact=True).click()
-    assert page.locator("#page-rewards .off-note:visible").count() == 0
-    page.locator("#bench-result").get_by_text("wins by").first.wait_for()
-
-
-def test_the_host_may_start_and_resume_and_the_token_is_nowhere_in_the_page(shared, make_page):
-    page = make_page()
-    page.goto(f"{shared.url}host?token={TOKEN}")
+@pytest.mark.parametrize("mode", ["classroom", "space"])
+def test_the_host_may_start_and_resume_and_the_token_is_nowhere_in_the_page(shared, mode, make_page):
+    page, url = make_page(), shared[mode].url
+    page.goto(f"{url}host?token={TOKEN}")
     page.wait_for_function("document.documentElement.dataset.role === 'host'")
-    assert page.url == shared.url
+    assert page.url == url
     assert TOKEN not in page.content()
     assert page.locator("#controls").is_visible()
     go(page, "train", run="failed")
     page.locator(".notice-actions [data-key=again]").wait_for()
     assert page.locator(".notice .remedy").inner_text().startswith("What to do: ")
     assert page.locator(".off-note").count() == 0
-    assert ("You are the host" in page.locator("body").inner_text()) == (shared.mode == "classroom")
+    assert ("You are the host" in page.locator("body").inner_text()) == (mode == "classroom")
     assert TOKEN not in page.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")

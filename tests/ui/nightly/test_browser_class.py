@@ -1,13 +1,42 @@
-"""The desk of a class in a browser: it goes back, shows a run in front, says what it refuses, and takes an end back."""
+# ruff: noqa: F811 - pytest finds the fixtures by these names
+"""The desk of a class in a browser: it goes back, shows a run in front, says what it refuses, takes an end back, begins
+a vote by keys; and the host's page says where it is."""
 
 from playwright.sync_api import expect
 
-from tests.ui.test_browser_class import AWAY, Phone, opened, press  # noqa: F401
+from tests.support import wait_until
+from tests.ui import fake_run
+from tests.ui.conftest import TOKEN, WAIT_MS, Person
+from tests.ui.test_browser_class import AWAY, opened, press  # noqa: F401
+from tests.ui.test_browser_following import lead, shared, viewed  # noqa: F401
 
 
-def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_takes_an_end_back(class_site, opened, make_page):  # noqa: F811
+def test_the_host_s_page_says_where_it_is_once_there_is_a_class(shared, lead, make_page):
+    page, before = make_page(), Person(shared, TOKEN).read("class/front")["location"]
+    page.goto(f"{shared.url}host?token={TOKEN}")
+    page.get_by_role("link", name="Your desk").wait_for()
+    page.goto(f"{shared.url}?run=first")
+    page.locator(viewed("first")).wait_for()
+    assert Person(shared, TOKEN).read("class/front")["location"] == before  # there is no class
+    lead("open")
+
+    def where():
+        place = Person(shared, TOKEN).read("class/front")["location"] or {}
+        return place.get("query"), place.get("update"), place.get("text")
+
+    page.reload()
+    wait_until(lambda: where() == ("run=first", None, None))
+    page.get_by_role("link", name="Compare", exact=True).click()
+    wait_until(lambda: where() == ("tab=compare&run=first", None, None))
+    page.get_by_role("link", name="Runs", exact=True).click()
+    wait_until(lambda: where()[0].startswith("tab=runs"))
+    lead("end")
+
+
+def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_takes_an_end_back(class_site, opened, make_page):
     desk, code = opened
-    screen, phone = make_page(1024, 768, forgive=AWAY), Phone(class_site, code)
+    screen, phone = make_page(1024, 768, forgive=AWAY), Person(class_site)
+    phone.ask("class/join", code=code)
     screen.goto(f"{class_site.url}class/screen")
     desk.locator("#desk-lesson").select_option("two-runs")
     press(desk, "Ask this question")
@@ -47,3 +76,25 @@ def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_takes_an_end_ba
     expect(screen.locator("h1")).to_have_text("What do the texts become?")
     assert desk.locator(".class-code").inner_text() == code
     assert phone.step()["id"] == first
+
+
+def test_two_runs_are_put_to_the_vote_from_the_desk_by_keys(site, make_page):
+    for run in ("one", "other"):
+        fake_run.write_run(site.outputs, run)
+    host = Person(site)
+    host.lead("open")
+    desk = make_page(390, 800)
+    desk.goto(f"{site.url}class/desk")
+    desk.get_by_text("A vote on pairs of texts").click()
+    which, against = desk.get_by_label("Which texts"), desk.get_by_label("Against")
+    expect(against).to_be_hidden()
+    which.press("ArrowDown")
+    which.press("ArrowDown")
+    expect(against).to_be_visible()
+    expect(desk.locator("#vote-source option")).to_have_text(desk.locator("#vote-against option").all_inner_texts())
+    assert desk.locator("#vote-source").input_value() != against.input_value()
+    assert desk.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    desk.get_by_role("button", name="Begin the vote").press("Enter")
+    desk.get_by_role("heading", name="The desk").wait_for()
+    desk.get_by_role("button", name="No more votes").wait_for(timeout=WAIT_MS)
+    assert host.read("class/front")["step"]["vote"]["sides"][1].startswith("by the policy of ")

@@ -1,4 +1,4 @@
-"""The first screen of Train with each of the recordings, on a second size of screens, and with a red lamp."""
+"""The first screen of Train with each recording of the story, on a second size of screens, and with a red lamp."""
 
 import re
 
@@ -6,37 +6,30 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.setup import catalog
-from tests.ui.conftest import choose_preset, visit
+from tests.ui.conftest import choose_preset, in_page, visit
 from tests.ui.test_browser import SECTIONS
 from tests.ui.test_browser_first_screen import (
-    FITTED,
-    RECORDED,
     TEXTS_BEFORE,
     counted,
     in_place,
     site,  # noqa: F401
-    walk_from_idle_to_the_end,
 )
 
-SIZES = ((1440, 900), (1366, 768))
+STORY = [story.preset for story in catalog.in_story() if story.preset in catalog.names_with_model()]
 
 
-@pytest.mark.parametrize("preset", sorted(path.name for path in RECORDED.iterdir()))
+@pytest.mark.parametrize("preset", STORY)
 def test_a_recording_at_its_end_is_told_in_one_screen(open_page, preset):
     page = open_page
     choose_preset(page, preset)
     run = "_recorded" if preset == catalog.DEFAULT_PRESET else f"_recorded-{preset}"
     expect(page.locator(".run-view")).to_have_attribute("data-run", run)
-    for width, height in SIZES:
+    for width, height in ((1440, 900), (1366, 768)):
         page.set_viewport_size({"width": width, "height": height})
         expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
-        page.wait_for_function(FITTED)
+        page.wait_for_function(in_page("fitted"))
         in_place(page)
         assert counted(page) == "recorded run"
-
-
-def test_on_a_smaller_screen_all_stays_in_sight_and_nothing_moves(site, open_page):  # noqa: F811
-    walk_from_idle_to_the_end(open_page, site, {"width": 1366, "height": 768})
 
 
 def test_a_red_lamp_opens_its_section_by_itself_until_the_visitor_closes_it(site, make_page):  # noqa: F811

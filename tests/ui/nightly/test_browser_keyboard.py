@@ -4,12 +4,12 @@
 from playwright.sync_api import expect
 
 from tests.ui.conftest import open_settings
-from tests.ui.test_browser_keyboard import MODEL, faults_of_every_page, runs, serious_faults, tab_to  # noqa: F401
+from tests.ui.test_browser_keyboard import MODEL, PLACES, faults_of_pages, runs, serious_faults, tab_to  # noqa: F401
 
 
 def test_no_page_has_a_serious_fault_of_accessibility_in_dark_colours(runs, open_page):
     open_page.evaluate("document.body.classList.add('dark')")
-    faults = faults_of_every_page(open_page, runOnly=["color-contrast"])
+    faults = faults_of_pages(open_page, PLACES, runOnly=["color-contrast"])
     open_page.evaluate("document.body.classList.remove('dark')")
     assert not faults, "\n".join(faults)
 

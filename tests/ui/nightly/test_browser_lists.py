@@ -6,10 +6,8 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
 from tests.ui.conftest import go, open_settings, visit
-from tests.ui.test_browser_sweeps import FORM, form
 
 
 @pytest.fixture(scope="module")
@@ -28,30 +26,6 @@ def test_who_watches_a_class_without_a_run_waits_for_the_teacher(site, open_page
     go(page, "runs")
     expect(empty).to_have_text("Waiting for your teacher to start a run.")
     page.evaluate("Object.assign(document.documentElement.dataset, { mode: 'local', role: 'host' })")
-
-
-def test_long_words_do_not_make_a_long_row_and_stand_in_full_where_the_focus_is(runs, site, open_page):
-    fake_run.write_run(site.outputs, "long").write_label("A name that goes on " * 4, "a note of many words " * 14)
-    page = open_page
-    go(page, "runs")
-    row = page.locator("tr[data-key='run long']")
-    note = row.locator(".run-note")
-    short = row.bounding_box()["height"]
-    assert short < 190
-    assert "many words a note" in note.get_attribute("title")
-    row.locator(".run-name").focus()
-    assert note.evaluate("node => node.scrollHeight <= node.clientHeight")
-    assert row.bounding_box()["height"] > short
-    page.get_by_label("Filter runs by words").focus()
-    go(page, "runs", overlay=["long", "folded"])
-    legend = page.locator(".legend li").first
-    expect(legend).to_be_visible()
-    assert legend.bounding_box()["height"] < 90
-    go(page, "compare", run="long", **{"with": "folded"})
-    head = page.locator("table.compare thead th").nth(2)
-    expect(head).to_contain_text("A name that goes on")
-    assert head.bounding_box()["height"] < 60
-    go(page, "runs", overlay=[])
 
 
 def test_on_a_phone_the_sorting_folds_and_ten_pairs_are_shown(runs, site, make_page):
@@ -88,7 +62,7 @@ def test_what_is_disabled_on_compare_says_why(site, open_page):
     expect(page.get_by_text("The fixed prompts were answered at one moment only.")).to_be_visible()
 
 
-def test_the_workbench_has_the_rewards_of_the_form_until_others_are_chosen_there(site, make_page):
+def test_the_workbench_has_the_rewards_of_the_form_until_others_are_chosen_there_and_gives_them_back(site, make_page):
     page = visit(make_page(), site, "?preset=yes-man")
     go(page, "rewards")
     kinds = page.locator("#bench-rewards .reward-head select")
@@ -103,32 +77,9 @@ def test_the_workbench_has_the_rewards_of_the_form_until_others_are_chosen_there
     expect(kinds.first).to_have_value("length")
     page.get_by_role("button", name="Copy from Train").click()
     expect(kinds.first).to_have_value("sentiment")
-
-
-def test_a_sweep_takes_the_form_as_it_stands_and_not_one_with_a_mistake(site, make_page):
-    page = visit(make_page(), site)
-    updates, notes = page.locator("#knob-ppo-num_updates"), page.locator("#notes")
-    open_settings(page)
-    updates.fill("3")
-    updates.press("Tab")
-    notes.get_by_text("1 setting differs").wait_for()
-    answer = form(page)
-    answer.locator("option", has_text=f"{FORM}, 1 change").wait_for(state="attached")
-    answer.get_by_label("Values", exact=True).fill("0.2")
-    answer.get_by_label("Second setting", exact=True).select_option("")
-    answer.get_by_label("Seeds").fill("1")
-    answer.get_by_label("Name").fill("changed")
-    answer.get_by_text("1 run", exact=False).wait_for()
-    answer.get_by_role("button", name="Start sweep").click()
-    page.get_by_role("region", name="Sweep", exact=True).get_by_text("1 of 1 done", exact=True).wait_for()
-    config = RunDirectory(site.outputs / "changed-1").config()
-    assert (config.ppo.num_updates, config.kl.coef) == (3, 0.2)
+    page.locator("#bench-rewards summary", has_text="Scale and cap").click()
+    page.locator("#bench-rewards").get_by_label("Measure in standard deviations").check()
+    page.get_by_role("button", name="Copy to Train").click()
+    expect(page.locator("#bench-told")).to_contain_text("Copied to the form")
     go(page, "train")
-    updates.fill("-3")
-    updates.press("Tab")
-    notes.locator(".problems").wait_for()
-    answer = form(page)
-    answer.get_by_text("On the Train page, Updates: must be at least").wait_for()
-    assert answer.get_by_role("button", name="Start sweep").get_attribute("aria-disabled") == "true"
-    answer.get_by_label("What to vary").select_option("no-leash")  # which has nothing to do with it
-    answer.get_by_text("1 run", exact=False).wait_for()
+    expect(page.locator("#notes")).to_contain_text("on the reference's scale")

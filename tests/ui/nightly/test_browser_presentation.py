@@ -8,26 +8,14 @@ from playwright.sync_api import expect
 
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import go, present
+from tests.ui.conftest import go, in_page
 from tests.ui.test_browser_presentation import look_at_every_screen, page  # noqa: F401
 
-# Of each of the two curves: by how many pixels its picture is larger or smaller than its place, and by how many a mark
-# or a flag misses where the axis of the picture has the update that it stands for.
-MISSED = """update => [...Bokeh.index].filter((view) => view.el.checkVisibility()).flatMap((view) => {
-  const stage = view.el.closest(".stage");
-  const plot = stage?.closest('[data-chart="score"], [data-chart="kl"]');
-  if (!plot || !view.frame?.x_scale) return [];
-  const at = view.frame.x_scale.compute(update);
-  const signs = [...plot.querySelectorAll(".edit-mark, .flag.checkpoint")];
-  const misses = signs.map((sign) => Math.abs(parseFloat(sign.style.left) - at));
-  return [{ misses, lacks: Math.max(Math.abs(stage.clientWidth - view.bbox.width),
-    Math.abs(stage.clientHeight - view.bbox.height)) }];
-})"""
+MISSED = in_page("missed")
 
 
-@pytest.mark.parametrize("preset", ["kinder-reviews", "yes-man"])
-def test_all_of_a_run_that_trains_is_in_sight_on_every_screen(begin, page, preset):
-    go(page, "train", run=begin(f"trains-{preset}", preset).id, present=True)
+def test_all_of_a_run_that_trains_is_in_sight_on_every_screen(begin, page):
+    go(page, "train", run=begin("trains", "yes-man").id, present=True)
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
     expect(page.get_by_role("button", name="Add to the queue")).to_be_visible()
     expect(page.locator(".present-why")).to_contain_text("one run at a time on this device")
@@ -35,32 +23,13 @@ def test_all_of_a_run_that_trains_is_in_sight_on_every_screen(begin, page, prese
     look_at_every_screen(page)
 
 
-@pytest.mark.parametrize("preset", ["kinder-reviews", "yes-man"])
-def test_all_of_an_ended_run_is_in_sight_on_every_screen(site, page, preset):
-    fake_run.write_run(site.outputs, f"ended-{preset}", catalog.preset(preset)).write_label("N" * 80, "n" * 300)
-    go(page, "train", run=f"ended-{preset}")
-    present(page)
-    assert "view=presentation" in page.url
-    expect(page.locator("#controls")).to_be_hidden()
-    expect(page.locator(".next")).to_be_visible()
-    if preset == "yes-man":
-        expect(page.locator(".meter-line").first).to_contain_text(
-            re.compile(r"repeats wrong claims.*0 \u2192 41 of 41")
-        )
-        for prompt in page.locator(".texts-now td.prompt").all_inner_texts():  # those that show it: wrong claims
-            first, second, said = map(int, re.search(r"(\d+) plus (\d+) is (\d+)", prompt).groups())
-            assert first + second != said
-    look_at_every_screen(page)
-    page.keyboard.press("Escape")
-    expect(page.locator("#controls")).to_be_visible()
-
-
-def test_what_ended_otherwise_and_what_is_wrong_on_purpose_fits_too(site, page):
+def test_a_run_with_long_words_one_that_failed_and_one_with_a_planted_mistake_are_in_sight_on_every_screen(site, page):
+    fake_run.write_run(site.outputs, "long", catalog.preset("yes-man")).write_label("N" * 80, "n" * 300)
     message = "It needed more memory than there is: lower ppo.batch_size, or take a smaller model, and start again."
     fake_run.write_ended(site.outputs, "no-memory", "out_of_memory", message=message)
     faulty = catalog.preset("kinder-reviews").model_copy(update={"experiments": True, "faults": ("reward-sign",)})
     fake_run.write_run(site.outputs, "on-purpose", faulty)
-    for run, words in (("no-memory", ".notice h2"), ("on-purpose", ".status .wrong-note")):
+    for run, words in (("long", ".next"), ("no-memory", ".notice h2"), ("on-purpose", ".status .wrong-note")):
         go(page, "train", run=run, present=True)
         expect(page.locator(words)).to_be_visible()
         look_at_every_screen(page)

@@ -2,7 +2,6 @@
 """The whole page of three recordings, as it is written: its size, its lessons, motion, comparisons as a server makes
 them."""
 
-import re
 from urllib.parse import urljoin
 
 import pytest
@@ -48,17 +47,6 @@ def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page,
     page.locator("#preset").wait_for()
     chosen(page, "#run-title", "Kinder reviews")
     assert Quiet.missing == []
-
-
-def test_a_recording_plays_where_motion_is_welcome_and_stops_where_one_says(make_page, served):
-    page = make_page(390, 800, reduced_motion="no-preference")
-    page.goto(served)
-    chosen(page, ".state", re.compile("update [1-9]"))
-    page.get_by_role("button", name="Stop here").click()
-    shown = page.locator(".state").inner_text()
-    page.get_by_role("button", name="Play on").click()
-    page.wait_for_function("shown => document.querySelector('.state').innerText !== shown", arg=shown)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(page, served, recordings, tmp_path):

@@ -52,7 +52,7 @@ def pytest_runtest_makereport(item, call):
     return (yield)
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+def pytest_runtest_logreport(report):
     """Properties travel with the report, so this sees those of every process."""
     for name, value in report.user_properties if report.when == "teardown" else ():
         kind, _, what = name.partition(" ")
@@ -62,7 +62,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
             _cases[report.nodeid.partition("@")[0]] = value
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter):
     for kind, charges in ((f"{len(_cases)} cases", _cases), ("what they share", _shared)):
         if charges:
             terminalreporter.section(f"{charges.total():.0f} CPU seconds of {kind}, the dearest")

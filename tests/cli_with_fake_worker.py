@@ -8,7 +8,7 @@ from playground.runs import launcher
 from tests.forking import Forker
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments):
     """Its stderr goes into the file that is named first."""
     err, *words = arguments
     os.dup2(os.open(err, os.O_WRONLY | os.O_CREAT), 2)

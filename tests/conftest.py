@@ -29,7 +29,7 @@ PROCESSES_A_BROWSER = 4  # of the pool; its cases wait for it more than they com
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Those in a browser come first and share a process of the pool, with its server and its browser, which cost as
     much as ten cases. The others go by module, whose cases share fixtures."""
     browsers = max(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)) // PROCESSES_A_BROWSER, 1)
@@ -59,7 +59,7 @@ def figure(record_property):
     """Record one figure of docs/reliability.md, (what was tried, how often, how often it held, what was measured, if
     anything was), and demand that it held every time."""
 
-    def record(what: str, tried: int, survived: int, measured: str = "") -> None:
+    def record(what, tried, survived, measured=""):
         record_property("figure", (what, tried, survived, measured))
         assert survived == tried, f"{what}: {survived} of {tried}"
 
@@ -74,7 +74,7 @@ def scripted():
 
 
 @pytest.fixture
-def fake_worker(scripted: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
+def fake_worker(scripted, monkeypatch):
     """The launcher forks tests/fake_worker.py: a run by script, without a model."""
     monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", FAKE_WORKER)
     monkeypatch.setattr("playground.runs.launcher.new_worker", functools.partial(scripted.spawn, module=FAKE_WORKER))
@@ -88,12 +88,12 @@ def forker():
 
 
 @pytest.fixture
-def forked_workers(forker: Forker, monkeypatch: pytest.MonkeyPatch) -> None:
+def forked_workers(forker, monkeypatch):
     """The launcher forks real workers, for those who cannot give it a `spawn`."""
     monkeypatch.setattr("playground.runs.launcher.new_worker", forker.spawn)
 
 
 @pytest.fixture
-def service_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def service_here(monkeypatch):
     """The model service answers in a thread of this process."""
     monkeypatch.setattr("playground.runs.model_service.ModelService._ensure_started", ServiceHere._ensure_started)

@@ -13,7 +13,7 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 PR_SET_CHILD_SUBREAPER = 36  # prctl: what loses its parent becomes a child of this process
 
 
-def seconds_so_far() -> float:
+def seconds_so_far():
     """Of this process and of every living one below it, with those that they have waited for. Where there is no /proc,
     only of this process and those it has waited for."""
     seconds, children = {}, defaultdict(list)
@@ -33,7 +33,7 @@ def seconds_so_far() -> float:
     return total
 
 
-def main(command: list[str]) -> int:
+def main(command):
     """Run a command; returns its exit code. What it leaves behind and ends before it does is counted too."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -29,7 +29,7 @@ def completion(question, index):
     }
 
 
-def main() -> None:
+def main():
     for line in sys.stdin:
         question = json.loads(line)
         if question["kind"] == "stop":

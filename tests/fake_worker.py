@@ -19,7 +19,6 @@ import os
 import signal
 import subprocess
 import time
-from pathlib import Path
 
 from playground import worker
 from playground.runs.folder.directory import RunDirectory
@@ -35,7 +34,7 @@ WATCHED = ("listening", "saving", "family", "deaf-family", "deaf-training", "dea
 SAVING_SECONDS = 1.0
 
 
-def work(folder: Path) -> int:
+def work(folder):
     """In the place of `worker.work`."""
     lock = adopt_lock()
     assert lock is not None, "the launcher hands the lock down"
@@ -53,7 +52,7 @@ def work(folder: Path) -> int:
     return worker.EXIT_CODES.get(writer.status.state, 1)
 
 
-def train(run: RunDirectory, writer: RunWriter, name: str) -> None:
+def train(run, writer, name):
     writer.samples([sample(0, "before", 0.0), sample(1, "before", 0.5)])
     writer.set_status(state="running", phase="training")
     writer.metrics(update_metrics(1))
@@ -77,7 +76,7 @@ def train(run: RunDirectory, writer: RunWriter, name: str) -> None:
     writer.finish("finished")
 
 
-def train_watched(run: RunDirectory, writer: RunWriter, name: str, watch: WorkerWatch) -> None:
+def train_watched(run, writer, name, watch):
     if name == "deaf-loading":
         writer.set_status(phase="loading PyTorch")
         hang()
@@ -98,14 +97,14 @@ def train_watched(run: RunDirectory, writer: RunWriter, name: str, watch: Worker
         raise
 
 
-def hang() -> None:
+def hang():
     """As in a library that does not come back: Python's own handlers of signals, which run in this thread, have to
     wait."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     wait_for(lambda: False)
 
 
-def save_slowly(run: RunDirectory) -> None:
+def save_slowly(run):
     unfinished = run.checkpoints_path / f".tmp-update-000001-{os.getpid()}"
     unfinished.mkdir(parents=True)
     time.sleep(SAVING_SECONDS)
@@ -113,7 +112,7 @@ def save_slowly(run: RunDirectory) -> None:
     unfinished.rename(run.checkpoints_path / "update-000001")
 
 
-def learn(training: RewardTraining) -> None:
+def learn(training):
     writer = RunWriter(training, 2)
     writer.set_status(state="running", phase="training")
     name = training.id
@@ -136,7 +135,7 @@ def wait_for(condition):
         time.sleep(0.01)
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments=None):
     worker.warm_up = lambda: None
     worker.work = work
     return worker.main(arguments)

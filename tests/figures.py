@@ -5,18 +5,16 @@ A test records one with the fixture `figure`. Loaded by tests/conftest.py; `make
 
 from pathlib import Path
 
-import pytest
-
 PROPERTY = "figure"  # as the fixture of that name records it
 TITLES = {"tests/faults/": "Runs survive", "tests/security/": "Safe with strangers"}  # by where the test is
 _found = {}  # title -> what was tried -> each record of it: tried, survived, measured
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption("--write-figures", metavar="FILE", help="put the tables of figures into this document")
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+def pytest_runtest_logreport(report):
     """Properties travel with the report, so this sees those of every process."""
     if report.when == "call":
         title = next((title for place, title in TITLES.items() if report.nodeid.startswith(place)), "Elsewhere")
@@ -26,7 +24,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
                 _found.setdefault(title, {}).setdefault(what, []).append(tuple(record))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter, config):
     lines = []
     for title, figures in sorted(_found.items()):
         terminalreporter.section(f"{title}: tried / survived")

@@ -17,7 +17,6 @@ import struct
 import subprocess
 import sys
 import threading
-from typing import NoReturn, Self
 
 import tqdm
 
@@ -35,23 +34,23 @@ WORKER = "playground.worker"
 class Forked:
     """A forked process; as much of a Popen as the launcher needs."""
 
-    def __init__(self, channel: socket.socket) -> None:
+    def __init__(self, channel):
         self._channel = channel
         self.returncode: int | None = None
         channel.settimeout(PATIENCE_SECONDS)
         (self.pid,) = NUMBER.unpack(channel.recv(NUMBER.size))
 
-    def __del__(self) -> None:
+    def __del__(self):
         self._channel.close()
 
-    def poll(self) -> int | None:
+    def poll(self):
         """Its exit code, minus the signal that killed it; None while it lives."""
         try:
             return self.wait(0)
         except subprocess.TimeoutExpired:
             return None
 
-    def wait(self, timeout: float | None = None) -> int:
+    def wait(self, timeout=None):
         """Wait until it has ended."""
         if self.returncode is None:
             self._channel.settimeout(timeout)
@@ -62,7 +61,7 @@ class Forked:
             self._channel.close()
         return self.returncode
 
-    def send_signal(self, number: int) -> None:
+    def send_signal(self, number):
         """Unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
@@ -74,11 +73,11 @@ class Forked:
 class Forker:
     """The process that forks: `fork` anything, `spawn` a run's worker."""
 
-    def __init__(self, channel: socket.socket, process: subprocess.Popen[bytes] | None = None) -> None:
+    def __init__(self, channel, process=None):
         self._channel, self._process = channel, process
 
     @classmethod
-    def start(cls, *modules: str) -> Self:
+    def start(cls, *modules):
         """A new one, which imports modules first."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -89,10 +88,10 @@ class Forker:
             )
         return cls(ours, process)
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_):
         self._channel.close()
         if self._process:
             self._process.kill()
@@ -100,13 +99,13 @@ class Forker:
 
     @classmethod
     @functools.cache
-    def of_pages(cls) -> Self:
+    def of_pages(cls):
         """The one of this process for servers with a fake worker (tests/ui/fake_server.py) and their runs."""
         if FORKER_VARIABLE in os.environ:  # this process is such a server
             return cls(socket.socket(fileno=int(os.environ[FORKER_VARIABLE])))
         return cls.start("tests.ui.fake_server", "tests.ui.fake_run", "tests.fake_worker")
 
-    def fork(self, module, arguments, environment, output, lock=None) -> Forked:
+    def fork(self, module, arguments, environment, output, lock=None):
         """A process of a session of its own that calls `main` of a module. `output`: an open file for all it prints."""
         ours, theirs = socket.socketpair()
         with theirs:
@@ -115,7 +114,7 @@ class Forker:
             socket.send_fds(self._channel, [json.dumps(message).encode()], files)
         return Forked(ours)
 
-    def spawn(self, run, lock, module: str = WORKER) -> Forked:
+    def spawn(self, run, lock, module=WORKER):
         """The worker of a run, for the launcher: does what its `new_worker` does."""
         environment = children.torch_environment() if module == WORKER else os.environ
         with open(run.log_path, "ab", opener=private) as log:
@@ -124,11 +123,11 @@ class Forker:
         return forked
 
 
-def main() -> None:
+def main():
     os.umask(0o077)
     waiting: dict[int, int] = {}  # the channels of those that live, by process id
 
-    def fetch_exit_codes(*_: object) -> None:
+    def fetch_exit_codes(*_):
         while waiting:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if not pid:
@@ -166,12 +165,12 @@ def main() -> None:
             os.close(file)
 
 
-def answer(channel: int, number: int) -> None:
+def answer(channel, number):
     with contextlib.suppress(OSError):  # the process that has asked may have been killed
         os.write(channel, NUMBER.pack(number))
 
 
-def be(message: dict[str, object], forker: int, output: int, lock: int | None = None) -> NoReturn:
+def be(message, forker, output, lock=None):
     """In a new process: call what the message says."""
     os.setsid()
     worker.print_into(output)

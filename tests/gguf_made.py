@@ -2,8 +2,6 @@
 
 import json
 import struct
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,16 +15,7 @@ CONTROL, NORMAL = 3, 1  # kinds of tokens
 TYPES = {str: GGUFValueType.STRING, float: GGUFValueType.FLOAT32, int: GGUFValueType.UINT32}
 
 
-def write(
-    path: Path,
-    family: str = "llama",
-    kind: str = "Q8_0",
-    *,
-    tied: bool = False,
-    fields: dict[str, Any] | None = None,
-    template: str = snapshots.CHATML,
-    words: str = "gpt-2",
-) -> tuple[Any, Any]:
+def write(path, family="llama", kind="Q8_0", *, tied=False, fields=None, template=snapshots.CHATML, words="gpt-2"):
     """A file of a random model of a family, its matrices in the type `kind`. `fields` are added to its settings, or
     stand in the place of its own; `words`: how its tokenizer cuts text, `llama` for one of SentencePiece. Returns the
     model with the weights as a reader has them, rounded to bf16, and the tokenizer."""
@@ -61,7 +50,7 @@ def write(
     return model.eval(), tokenizer
 
 
-def settings(config: Any, family: str) -> dict[str, Any]:
+def settings(config, family):
     """Those of an architecture, by their names in the file."""
     names = {
         "block_count": config.num_hidden_layers,
@@ -77,7 +66,7 @@ def settings(config: Any, family: str) -> dict[str, Any]:
     return names | ({"attention.key_length": config.head_dim} if family == "qwen3" else {})
 
 
-def write_tokenizer(file: GGUFWriter, tokenizer: Any, words: str) -> None:
+def write_tokenizer(file, tokenizer, words):
     """A byte-level one, or one of SentencePiece."""
     model = json.loads(tokenizer.backend_tokenizer.to_str())["model"]
     tokens = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
@@ -97,12 +86,12 @@ def write_tokenizer(file: GGUFWriter, tokenizer: Any, words: str) -> None:
     file.add_chat_template(tokenizer.chat_template)
 
 
-def interleaved(rows: np.ndarray, heads: int) -> np.ndarray:
+def interleaved(rows, heads):
     """As llama.cpp has the rows of queries and keys (`permute` of its converter)."""
     return rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
-def replaced(data: bytes, name: str, old: bytes, new: bytes) -> bytes:
+def replaced(data, name, old, new):
     """The bytes of a file with the value behind a setting's or tensor's name replaced."""
     assert len(old) == len(new)
     key = struct.pack("<Q", len(name)) + name.encode()

@@ -7,10 +7,9 @@ import contextlib
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
@@ -43,20 +42,20 @@ class File(NamedTuple):
 class Refused(Exception):
     """An answer other than 200: status, what it says, and the hub's own word for it."""
 
-    def __init__(self, status: int, said: str | dict[str, Any] = "", code: str = "", url: str = "") -> None:
+    def __init__(self, status, said="", code="", url=""):
         super().__init__(said)
         body = {"error": said, "errors": [{"message": said}], "url": url} if isinstance(said, str) else said
         self.status, self.body, self.code = status, body, code
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[Asked], Any]) -> Iterator[str]:
+def serving(answer):
     """A server on a port of its own; what is no file is sent as JSON. Yields its address."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
+        def do_GET(self):
             data = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             status, headers, parts = 200, {"Content-Type": "application/json"}, urlsplit(self.path)
             try:
@@ -75,7 +74,7 @@ def serving(answer: Callable[[Asked], Any]) -> Iterator[str]:
 
         do_HEAD = do_POST = do_PUT = do_GET
 
-        def log_message(self, *_: Any) -> None:
+        def log_message(self, *_):
             """Silence."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -86,10 +85,10 @@ def serving(answer: Callable[[Asked], Any]) -> Iterator[str]:
             server.shutdown()
 
 
-def hub(models: dict[str, Path], *, gated: tuple[str, ...] = ()) -> contextlib.AbstractContextManager[str]:
+def hub(models, *, gated=()):
     """Serve `models` (id -> folder); those in `gated` may be seen and not be had. Yields the address."""
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked):
         api, path = asked.path.startswith("api/models/"), asked.path.removeprefix("api/models/")
         name = next((name for name in models if path.startswith(name)), None)
         if name is None:
@@ -116,7 +115,7 @@ def hub(models: dict[str, Path], *, gated: tuple[str, ...] = ()) -> contextlib.A
     return serving(answer)
 
 
-def _etag(file: Path) -> str:
+def _etag(file):
     return hashlib.sha1(file.read_bytes()).hexdigest()
 
 
@@ -133,10 +132,10 @@ class Space:
 class Account:
     """The user `me`, with a free account, and their Spaces. `answer` is for `serving`."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.spaces = dict[str, Space]()
 
-    def answer(self, asked: Asked) -> Any:
+    def answer(self, asked):
         """One request. Raises: Refused."""
         if asked.headers.get("Authorization") != f"Bearer {TOKEN}":
             raise Refused(401, "Invalid username or password.")
@@ -170,7 +169,7 @@ class Account:
             return {"commitUrl": f"{here}/spaces/{owner}/{name}/commit/{COMMIT}", "commitOid": COMMIT, "hookOutput": ""}
         return {"id": f"{owner}/{name}", "sha": COMMIT, "private": False, "tags": [], "siblings": []}
 
-    def _created(self, sent: dict[str, Any], here: str) -> dict[str, str]:
+    def _created(self, sent, here):
         owner, hardware = sent["organization"] or "me", sent["hardware"]
         name = f"{owner}/{sent['name']}"
         if owner != "me":
@@ -183,7 +182,7 @@ class Account:
         return {"url": f"{here}/spaces/{name}"}
 
 
-def _validated(content: str) -> dict[str, Any]:
+def _validated(content):
     header = header_of(content)
     wrong = [name for name in ("colorFrom", "colorTo") if header.get(name) not in COLOURS]
     wrong += ["short_description"] if len(header.get("short_description", "")) > 60 else []
@@ -192,7 +191,7 @@ def _validated(content: str) -> dict[str, Any]:
     return {"warnings": []}
 
 
-def header_of(readme: str) -> dict[str, Any]:
+def header_of(readme):
     """What the hub reads at its top."""
     header: dict[str, Any] = yaml.safe_load(readme.split("---\n", 2)[1])
     return header

@@ -3,7 +3,6 @@
 import json
 import math
 import struct
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ SHAPES = {"embed": [32, 8], "layer": [16, 8]}
 NUM_WEIGHTS = 32 * 8 + 16 * 8
 
 
-def model_folder(folder: Path, **changes: Any) -> Path:
+def model_folder(folder, **changes):
     """A folder that passes the gate; `changes` go into its configuration. Another type does not say its class."""
     folder.mkdir(parents=True, exist_ok=True)
     config = {**LLAMA, **changes}
@@ -24,7 +23,7 @@ def model_folder(folder: Path, **changes: Any) -> Path:
     return folder
 
 
-def safetensors(shapes: Mapping[str, list[int]], dtype: str = "BF16", size: int = 2) -> bytes:
+def safetensors(shapes, dtype="BF16", size=2):
     """The bytes of a weights file full of zeros."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
@@ -35,13 +34,13 @@ def safetensors(shapes: Mapping[str, list[int]], dtype: str = "BF16", size: int 
     return struct.pack("<Q", len(text)) + text + bytes(end)
 
 
-def write_json(path: Path, value: Any) -> Path:
+def write_json(path, value):
     """JSON into a file."""
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
 
 
-def hub_cache(cache: Path, name: str, commit: str = "c" * 40, revision: str = "main") -> Path:
+def hub_cache(cache, name, commit="c" * 40, revision="main"):
     """The folder of a model in a cache laid out as the hub's library lays it out; the caller fills it."""
     repository = cache / ("models--" + name.replace("/", "--"))
     snapshot = repository / "snapshots" / commit

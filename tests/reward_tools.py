@@ -12,18 +12,18 @@ CARD = json.loads(Path(__file__).with_name("reward_card.json").read_text(encodin
 REPORT: dict[str, Any] = CARD["report"]
 
 
-def step(number: int, **changes: Any) -> StepMetrics:
+def step(number, **changes):
     return StepMetrics(
         **{"step": number, "loss": 1 / number, "accuracy": 1 - 0.5 / number, "seconds": number, **changes}
     )
 
 
-def card_of(config: RewardTrainingConfig) -> dict[str, Any]:
+def card_of(config):
     pairs = {**CARD["pairs"], "source": config.pairs.source}
     return {**CARD, "name": config.name, "base": config.base, "pairs": pairs}
 
 
-def write_finished(training: RewardTraining, config: RewardTrainingConfig, writer: RunWriter) -> None:
+def write_finished(training, config, writer):
     """Two steps, a look at the held-out pairs, and the card."""
     for metrics in (step(1), step(2), step(2, held_out=True, accuracy=0.9)):
         writer.metrics(metrics)
@@ -32,7 +32,7 @@ def write_finished(training: RewardTraining, config: RewardTrainingConfig, write
     writer.finish("finished", message="Right on 90.0% of 60 held-out pairs.")
 
 
-def finished(outputs: Path, name: str, **changes: Any) -> RewardTraining:
+def finished(outputs, name, **changes):
     """A training that has ended well."""
     config = RewardTrainingConfig(name=name, **changes)
     training = RewardTraining(outputs / "reward-models" / name)

@@ -14,7 +14,7 @@ IDLE_SECONDS = 60
 class ServiceHere(ModelService):
     """Used like a `ModelService`; the fixture `service_here` puts it in the place of those that others make."""
 
-    def _ensure_started(self) -> None:
+    def _ensure_started(self):
         from playground.training.service import questions
 
         if self._process:

@@ -5,8 +5,6 @@ for it.
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -23,12 +21,12 @@ LATE_SCRIPTS = """(() => {
 })()"""
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption("--stress", action="store_true", help="the tests in a browser, with everything late and slow")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _busy_core(request: pytest.FixtureRequest) -> Iterator[None]:
+def _busy_core(request):
     """One core has something else to do, however many processes test."""
     first = getattr(request.config, "workerinput", {}).get("workerid", "gw0") == "gw0"
     if not (request.config.getoption("--stress") and first):
@@ -40,7 +38,7 @@ def _busy_core(request: pytest.FixtureRequest) -> Iterator[None]:
     busy.wait()
 
 
-def slow_down(browser: Any) -> None:
+def slow_down(browser):
     """Make every page of it late and slow."""
     browser.add_init_script(LATE_SCRIPTS % (LATE_SECONDS * 1000))
     slower = {"rate": SLOWER}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -30,7 +30,7 @@ def wait_until(condition, seconds=60):
     return value
 
 
-def has_ended(pid: int) -> bool:
+def has_ended(pid):
     """True if there is no such process, or nothing of it but an exit code that nobody has fetched. While it ends, its
     first thread may be dead already when another still holds the files, and with them the locks."""
     try:
@@ -40,7 +40,7 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def the_tests_have_ended() -> bool:
+def the_tests_have_ended():
     """True in a process that a test has started, once there are no more tests: then it ends too."""
     return not psutil.pid_exists(int(os.environ.get(TESTS_VARIABLE, 1)))
 
@@ -65,12 +65,12 @@ def run_async(coroutine):
         return pool.submit(asyncio.run, coroutine).result()
 
 
-def small_config(name="finish", **overrides) -> RunConfig:
+def small_config(name="finish", **overrides):
     """A valid configuration of three updates. The fake worker acts on its name."""
     return yaml_io.from_dict({"name": name, "rewards": [{"kind": "length"}], "ppo": {"num_updates": 3}, **overrides})
 
 
-def config_with(data, changes) -> RunConfig:
+def config_with(data, changes):
     """A configuration with changes: `ppo__num_epochs` stands for ppo.num_epochs, `ppo` for the whole part."""
     for name, value in changes.items():
         part, _, field = name.partition("__")
@@ -81,7 +81,7 @@ def config_with(data, changes) -> RunConfig:
     return yaml_io.from_dict(data)
 
 
-def update_metrics(update, **changes) -> UpdateMetrics:
+def update_metrics(update, **changes):
     """Metrics with figures that are easy to follow: score update / 2, KL = update, two seconds an update."""
     groups = ("attempt", "ranks", "tokens_trained", "terms", "contributions", "kl_estimates", "kl_spreads")
     values = {name: 0.0 for name in UpdateMetrics.model_fields if name not in groups}
@@ -90,7 +90,7 @@ def update_metrics(update, **changes) -> UpdateMetrics:
     return UpdateMetrics(**{**values, **changes})
 
 
-def sample(prompt_id, stage, score, **changes) -> Sample:
+def sample(prompt_id, stage, score, **changes):
     """One evaluation sample: before training at update 0, after it at update 3."""
     values = {
         "update": 0 if stage == "before" else 3,

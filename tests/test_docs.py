@@ -30,7 +30,7 @@ DEFECT = re.compile(  # of docs/upstream.md: title, what happens, script, what i
 )
 
 
-def anchor_of(heading: str) -> str:
+def anchor_of(heading):
     """The fragment that leads to a heading, as GitHub makes it."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.support import PROJECT
 
 
-def message_of(*command: str) -> str:
+def message_of(*command):
     """What a command that must fail says on stderr, in one line."""
     answer = subprocess.run([sys.executable, *command], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (1, "", 1), answer.stderr

@@ -6,7 +6,6 @@ import graphlib
 import json
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -21,18 +20,18 @@ LIBRARIES = {name: {*users} for names, users in LAW["libraries"].items() for nam
 HEAVY = {name for name, users in LIBRARIES.items() if "training" in users}
 
 
-def component(module: str) -> str:
+def component(module):
     """playground.runs.folder.writer -> runs; app -> app; playground -> playground."""
     return [*module.split("."), ""][1] or module
 
 
-def inner(module: str) -> str:
+def inner(module):
     """playground.runs.folder.writer -> folder; playground.runs.supervisor -> ""."""
     parts = module.split(".")[2:]
     return parts[0] if parts and (PROJECT / "playground" / component(module) / parts[0]).is_dir() else ""
 
 
-def modules() -> dict[str, Path]:
+def modules():
     paths = {"app": PROJECT / "app.py"}
     for path in sorted((PROJECT / "playground").rglob("*.py")):
         parts = path.relative_to(PROJECT).with_suffix("").parts
@@ -43,7 +42,7 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(module: str, source: str, is_package: bool = False) -> Iterator[str]:
+def imports(module, source, is_package=False):
     """Every module a source imports, wherever in it, by its full name; `from a import b` gives a.b."""
     package = module.split(".") if is_package else module.split(".")[:-1]
     for node in ast.walk(ast.parse(source)):
@@ -56,7 +55,7 @@ def imports(module: str, source: str, is_package: bool = False) -> Iterator[str]
 
 
 @functools.cache
-def imports_of_all() -> dict[str, list[str]]:
+def imports_of_all():
     """What each module of the project imports."""
     return {
         module: [*imports(module, path.read_text(encoding="utf-8"), path.name == "__init__.py")]
@@ -64,12 +63,12 @@ def imports_of_all() -> dict[str, list[str]]:
     }
 
 
-def is_below(mine: str, theirs: str, order: Sequence[str]) -> bool:
+def is_below(mine, theirs, order):
     """True if `mine` may import `theirs`; what the order does not name it leaves to the rule against circles."""
     return mine not in order or theirs not in order or order.index(theirs) <= order.index(mine)
 
 
-def is_allowed(module: str, name: str) -> bool:
+def is_allowed(module, name):
     """True if the law lets a module import what has that name."""
     if name in LAW["exceptions"].get(module, ()):
         return True
@@ -85,15 +84,15 @@ def is_allowed(module: str, name: str) -> bool:
     return is_below(mine, theirs, ORDER) and not {theirs, f"{theirs}.{inner(name)}"} & NOT_EVEN_SO.get(mine, set())
 
 
-def violations(module: str, names: Iterable[str]) -> list[str]:
+def violations(module, names):
     """Those of the names that a module may not import."""
     return [name for name in names if not is_allowed(module, name)]
 
 
-def circle(imported: Mapping[str, Iterable[str]]) -> set[str]:
+def circle(imported):
     """Modules that import each other in a circle, wherever the imports stand; empty if none do."""
 
-    def module_of(name: str) -> str:
+    def module_of(name):
         while name and name not in imported:
             name = name.rpartition(".")[0]
         return name
@@ -138,7 +137,7 @@ def test_a_circle_is_seen_wherever_its_imports_stand():
     assert circle(imported) == {"a", "playground.b", "playground.c"}
 
 
-def of(*components: str) -> list[str]:
+def of(*components):
     return [name for name in MODULES if component(name) in components]
 
 

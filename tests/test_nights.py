@@ -6,7 +6,6 @@ import importlib.util
 import os
 import re
 import subprocess
-from types import ModuleType
 
 import pytest
 
@@ -17,7 +16,7 @@ DONE = re.compile(r"<!-- nightly -->\n(\S+), commit \w{8}: [\d,]{5,} cases passe
 
 
 @pytest.fixture
-def nightly() -> ModuleType:
+def nightly():
     """The script, as a module."""
     loader = importlib.machinery.SourceFileLoader("nightly_script", str(PROJECT / ".ci" / "nightly"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
@@ -26,7 +25,7 @@ def nightly() -> ModuleType:
 
 
 @pytest.mark.skipif("PLAYGROUND_NIGHTLY" in os.environ, reason="this is the nightly run")
-def test_the_nightly_run_was_green_within_14_days_of_the_newest_commit() -> None:
+def test_the_nightly_run_was_green_within_14_days_of_the_newest_commit():
     written = DONE.search((PROJECT / "docs" / "reliability.md").read_text("utf-8"))
     assert written, "run .ci/nightly"
     command = ["git", "log", "-1", "--format=%cI"]
@@ -36,9 +35,7 @@ def test_the_nightly_run_was_green_within_14_days_of_the_newest_commit() -> None
         assert age.days <= DAYS, "run .ci/nightly"
 
 
-def test_the_cases_of_both_runs_of_pytest_are_counted_and_written_with_their_commit(
-    nightly: ModuleType, tmp_path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cases_of_both_runs_of_pytest_are_counted_and_written_with_their_commit(nightly, tmp_path, monkeypatch):
     lines = ["3781 passed, 115 warnings in 1255.06s (0:20:55)", "a test that 12 passed in", "131 passed in 9.1s"]
     assert nightly.cases_of(lines) == 3912
     document = tmp_path / "reliability.md"

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import types
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -87,7 +86,7 @@ def test_a_run_that_fails_is_an_error_that_says_where_it_is(here):
 
 
 def test_an_interrupt_stops_the_run_and_gives_what_it_has(here):
-    def interrupt() -> None:
+    def interrupt():
         wait_until(lambda: (here / "one" / "status.json").exists() and RunDirectory(here / "one").status().update == 1)
         os.kill(os.getpid(), signal.SIGINT)
 
@@ -131,7 +130,7 @@ def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page):
 
 
 def test_where_no_page_can_be_served_there_is_a_picture(here, monkeypatch, capsys):
-    def refuse(outputs: Path) -> str:
+    def refuse(outputs):
         raise PlaygroundError("Port 1 needs administrator rights.")
 
     monkeypatch.setattr(notebook, "_address_of_page", refuse)
@@ -177,7 +176,7 @@ def test_the_package_stays_light_until_something_is_asked_of_it():
     assert "AttributeError: module 'playground' has no attribute 'nothing'" in answer.stderr
 
 
-def code_of_example() -> list[nbformat.NotebookNode]:
+def code_of_example():
     return [cell for cell in nbformat.read(NOTEBOOK, as_version=4).cells if cell.cell_type == "code"]
 
 
@@ -204,7 +203,7 @@ def test_the_first_cell_fetches_what_is_missing_and_leaves_what_colab_has(tmp_pa
     cell = code_of_example()[0]
     commands: list[list[str]] = []
 
-    def call(command: list[str], check: bool) -> None:
+    def call(command, check):
         commands.append(command)
         if command[0] == "git":
             folder = tmp_path / command[-1]

@@ -6,7 +6,6 @@ import io
 import re
 import tokenize
 from collections import Counter
-from pathlib import Path
 
 from tests.support import PROJECT
 
@@ -20,14 +19,14 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @functools.cache
-def sources() -> dict[Path, str]:
+def sources():
     """The text of each module of the project."""
     paths = sorted((PROJECT / "playground").rglob("*.py"))
     return {path.relative_to(PROJECT): path.read_text(encoding="utf-8") for path in paths}
 
 
 @functools.cache
-def definitions() -> list[tuple[Path, ast.ClassDef | Function]]:
+def definitions():
     """Every class and function, with its module."""
     kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     return [
@@ -38,7 +37,7 @@ def definitions() -> list[tuple[Path, ast.ClassDef | Function]]:
     ]
 
 
-def functions() -> list[tuple[Path, Function]]:
+def functions():
     return [(path, node) for path, node in definitions() if not isinstance(node, ast.ClassDef)]
 
 

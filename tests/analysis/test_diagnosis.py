@@ -2,7 +2,6 @@
 
 import functools
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import pytest
 import yaml
 
 from playground.analysis.diagnosis import alert, diagnose
-from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.config import RunConfig, yaml_io
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Event, Sample, UpdateMetrics
+from playground.runs.folder.records import Event, UpdateMetrics
 from playground.setup import catalog
 from tests.nights import cases, nightly
 from tests.support import sample, update_metrics
@@ -24,7 +22,7 @@ LONG, HALF = 30, 15  # updates
 RECORDS = yaml.safe_load(Path(__file__).with_name("diagnosis.yaml").read_text(encoding="utf-8"))
 
 
-def metrics(**late: Any) -> list[UpdateMetrics]:
+def metrics(**late):
     """A healthy run whose second half has other figures; k1 and the exact KL differ by chance only. What completions
     are paid, and both KLs, follow from the KL and beta where they are not given."""
     kl, beta = late.get("kl_to_reference", 2.0), late.get("kl_coef", 0.25)
@@ -39,32 +37,30 @@ def metrics(**late: Any) -> list[UpdateMetrics]:
     ]
 
 
-def throughout(**figures: Any) -> list[UpdateMetrics]:
+def throughout(**figures):
     return [item.model_copy(update=figures) for item in metrics()]
 
 
-def config(**changes: Any) -> RunConfig:
+def config(**changes):
     return yaml_io.from_dict({"rewards": [{"kind": "sentiment"}], **changes})
 
 
 ADAPTIVE, ZIEGLER = ({"kl": {"controller": name, "target": 2.0}} for name in ("adaptive", "ziegler"))
 
 
-def by_name(records: Records) -> dict[str, Alert]:
+def by_name(records):
     return {check.name: check for check in diagnose(records)}
 
 
-def alerts_of(
-    updates: list[UpdateMetrics], samples: Sequence[Sample] = (), *events: Event, **changes: Any
-) -> dict[str, Alert]:
+def alerts_of(updates, samples=(), *events, **changes):
     return by_name(Records(config(**changes), updates, samples, events))
 
 
-def lit(alerts: dict[str, Alert]) -> dict[str, str]:
+def lit(alerts):
     return {name: check.state for name, check in alerts.items() if check.lit}
 
 
-def offers(check: Alert) -> list[dict[str, Any]]:
+def offers(check):
     return [remedy.changes for remedy in check.remedies]
 
 
@@ -83,7 +79,7 @@ def test_a_figure_lights_its_own_check_and_no_other(late, name, state):
 GROUPS: dict[str, Any] = {"method": "grpo"}
 
 
-def with_groups(updates: list[UpdateMetrics], *shares: float | None) -> list[UpdateMetrics]:
+def with_groups(updates, *shares):
     """Each update with the share of its prompts whose completions all score the same."""
     pairs = zip(updates, shares, strict=True)
     return [update.model_copy(update={"groups_same_score": share}) for update, share in pairs]
@@ -125,7 +121,7 @@ def test_far_from_the_reference_or_certain_of_texts_that_it_would_write_is_no_fa
     assert silent["kl-runaway"].state == silent["entropy-gone"].state == "not measured"
 
 
-def drawn(seed: int, off: float = 0.0) -> list[UpdateMetrics]:
+def drawn(seed, off=0.0):
     """200 updates of a sound run of 48 completions whose KL grows from 0 to 4 nats: k1 and surprisal differ from what
     they are on average by chance only, or by `off` of it."""
     random = np.random.default_rng(seed)
@@ -149,7 +145,7 @@ def drawn(seed: int, off: float = 0.0) -> list[UpdateMetrics]:
 def test_chance_lights_a_check_in_few_of_a_hundred_runs(name, spreads):
     settings = config(ppo={"batch_size": 48, "minibatch_size": 16})
 
-    def alarm(updates: list[UpdateMetrics]) -> bool:  # after any of them
+    def alarm(updates):  # after any of them
         updates = updates if spreads else [item.model_copy(update={"kl_spreads": {}}) for item in updates]
         return any(alert(name, Records(settings, updates[:end])).state == "red" for end in range(10, 201))
 
@@ -157,11 +153,11 @@ def test_chance_lights_a_check_in_few_of_a_hundred_runs(name, spreads):
     assert all(alarm(drawn(seed, off=0.5)) for seed in range(10))
 
 
-def evaluation(stage: str, update: int, scores: list[float], **changes: Any) -> list[Sample]:
+def evaluation(stage, update, scores, **changes):
     return [sample(number, stage, score, update=update, **changes) for number, score in enumerate(scores)]
 
 
-def between(first: list[float], last: list[float], *during: tuple[int, list[float]]) -> list[Sample]:
+def between(first, last, *during):
     middle = [item for update, scores in during for item in evaluation("during", update, scores)]
     return [*evaluation("before", 0, first), *middle, *evaluation("after", LONG, last)]
 
@@ -202,7 +198,7 @@ def test_a_score_that_falls_lights_one_check_and_one_that_rose_and_fell_another(
     assert back["wrong-way"].state == "quiet"
 
 
-def changed(field: str, old: float, new: float, *, fork: bool = False) -> Event:
+def changed(field, old, new, *, fork=False):
     data: dict[str, Any] = {"field": field, "old": old, "value": new}
     if fork:
         data = {"parent": "p", "changed": {field: new}, "before": {field: old}}
@@ -284,7 +280,7 @@ SICK = {
 
 
 @functools.cache
-def records_of(preset: str) -> dict[str, Any]:
+def records_of(preset):
     run = RunDirectory.open(catalog.RECORDED / preset)
     return {"config": run.config(), "metrics": run.metrics(), "samples": run.samples(), "events": run.events()}
 

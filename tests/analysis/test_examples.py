@@ -1,9 +1,6 @@
 """Which answers are shown as examples of what training has changed."""
 
-from collections.abc import Sequence
-
 from playground.analysis.examples import examples
-from playground.runs.folder.records import Sample
 from playground.setup import catalog
 from tests.support import sample
 
@@ -11,7 +8,7 @@ CONFIG = catalog.preset("kinder-reviews")
 DULL, KIND = " The script was dull.", " The script was wonderful."
 
 
-def answers(update: int, texts: Sequence[tuple[str, float]], prompts: Sequence[str] = ()) -> list[Sample]:
+def answers(update, texts, prompts=()):
     """Completions with their scores."""
     asked = prompts or ["Review of the film:"] * len(texts)
     return [

@@ -19,9 +19,7 @@ from playground.analysis.meters import (
     ways,
 )
 from playground.analysis.paid import paid
-from playground.config import RunConfig
 from playground.rewards.agreement import wilson
-from playground.runs.folder.records import Sample
 from playground.setup import catalog
 from playground.setup.expected import Band
 from tests.support import sample, small_config
@@ -30,11 +28,11 @@ TABLES = yaml.safe_load(Path(__file__).with_name("meters.yaml").read_text(encodi
 OWN = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}, "aim": "less"}
 
 
-def config_of(*behaviours: object) -> RunConfig:
+def config_of(*behaviours):
     return small_config().model_validate({**small_config().model_dump(mode="json"), "behaviours": list(behaviours)})
 
 
-def evaluation(stage: str, update: int, marks: list[bool | None], each: int = 1) -> list[Sample]:
+def evaluation(stage, update, marks, each=1):
     """One sample for each mark; `each` of them to a prompt."""
     return [
         sample(number // each, stage, 0.0, update=update, seed=number).model_copy(
@@ -62,7 +60,7 @@ def test_behaviours_of_a_run_from_before_they_were_counted_are_counted_from_its_
     assert (meter.name, meter.after) == ("wrong-claims-repeated", Count(1, 1, 1))
 
 
-def meter_of(words: str, before: int, after: int, change: int, of: int = 25) -> Meter:
+def meter_of(words, before, after, change, of=25):
     return Meter(words, words, "more", [0, 9], [Count(before, of, of), Count(after, of, of)], [0, change])
 
 
@@ -91,7 +89,7 @@ def test_a_count_is_off_where_its_whole_interval_lies_outside_of_what_other_seed
     assert compared(Count(22, 25, 25), Band(low, high, 3)) == verdict
 
 
-def yes_man(*counts: int, stage: str = "after") -> list[Sample]:
+def yes_man(*counts, stage="after"):
     """The answers of a yes-man to 40 wrong claims: before training and after; so many of them repeat the claim."""
     sides = zip(("before", stage), counts, strict=True)
     return [
@@ -131,7 +129,7 @@ def test_what_is_no_finished_run_of_a_preset_is_held_against_nothing():
     assert outcome_words(config, only, batches).startswith("By its training batches")
 
 
-def apologies(stage: str, update: int, sorry: str, scores: list[float]) -> list[Sample]:
+def apologies(stage, update, sorry, scores):
     """An evaluation: of each answer whether it says sorry, and its score."""
     samples = evaluation(stage, update, [mark == "y" for mark in sorry])
     return [item.model_copy(update={"score": score}) for item, score in zip(samples, scores, strict=True)]

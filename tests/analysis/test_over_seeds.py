@@ -13,7 +13,7 @@ from playground.runs.sweeps.sweep_record import Sweep
 from tests.support import sample, small_config, update_metrics
 
 
-def sweep(**vary: list[object]) -> Sweep:
+def sweep(**vary):
     fields = {name.replace("__", "."): values for name, values in vary.items()}
     runs = [f"s-{number}" for number in range(1, math.prod(map(len, vary.values())) + 1)]
     return Sweep(name="s", created_at=1.0, base={}, vary=fields, runs=runs)

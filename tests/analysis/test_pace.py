@@ -26,7 +26,7 @@ def test_the_range_holds_what_is_left_of_the_recorded_runs_8_times_in_10():
     assert sum(held) >= 0.8 * len(held)
 
 
-def of(state: str, update: int, worked: float) -> Status:
+def of(state, update, worked):
     return Status(state=state, update=update, num_updates=10, worked_seconds=worked, updated_at=100.0)
 
 

@@ -9,7 +9,7 @@ from playground.runs.folder.records import Event
 from tests.support import sample
 
 
-def evaluations(*points: tuple[int, float, float]):
+def evaluations(*points):
     """(update, KL, gain) of 16 prompts with levels of their own."""
     return [
         sample(prompt, "during" if update else "before", gain + prompt / 4, kl=kl, update=update)
@@ -22,7 +22,7 @@ def best_of(**data):
     return [Event(seq=0, time=0.0, kind="best_of", data=data)]
 
 
-def gained(*points: tuple[float, float, float]):
+def gained(*points):
     return [PathPoint(0, kl, gain, None, gain, half) for kl, gain, half in points]
 
 

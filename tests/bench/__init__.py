@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -11,6 +10,6 @@ from tests.support import PROJECT
 MADE_UP = yaml.safe_load(Path(__file__).with_name("figures.yaml").read_text(encoding="utf-8"))
 
 
-def recorded(name: str) -> Any:
+def recorded(name):
     """Those that a command has written."""
     return json.loads((PROJECT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))

@@ -1,7 +1,5 @@
 """What `make diagnosis` has measured: planted faults raise their own alerts on three seeds, healthy presets none."""
 
-from typing import Any
-
 import pytest
 
 from bench import diagnosis
@@ -15,7 +13,7 @@ RAISED_ON_PURPOSE = {  # what the unhealthy presets are there to show
 }
 
 
-def rows(name: str) -> list[dict[str, Any]]:
+def rows(name):
     of_run = [row for row in FIGURES["runs"] if row["run"] == name]
     assert [row["seed"] for row in of_run] == [0, 1, 2]
     return of_run

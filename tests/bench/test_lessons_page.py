@@ -1,8 +1,5 @@
 """docs/lessons.md: what comes of each lesson on other seeds. The figures are those of figures.yaml."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from bench import lessons
@@ -14,14 +11,14 @@ from tests.lessons import FILES, lesson, write
 ROWS = MADE_UP["presets"]
 
 
-def cells(folder: Path, trained: list[dict[str, Any]] | None = None, number: int = 0) -> list[str]:
+def cells(folder, trained=None, number=0):
     """The first lesson's, or those of its task (number 1)."""
     text = page(Lessons(shipped=folder).courses, Measured(ROWS, trained or []))
     rows = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| 1 |")]
     return [cell.strip() for cell in rows[number]]
 
 
-def trained_runs(index: int, score: float, *parses: float) -> list[dict[str, Any]]:
+def trained_runs(index, score, *parses):
     """Figures of a run that is no preset, seed by seed."""
     return [
         {"lesson": "mine", "index": index, "seed": seed, "facts": {"score": score, "parses": share}, "shape": ""}

@@ -16,11 +16,11 @@ from tests.nights import nightly
 from tests.support import PROJECT
 
 
-def page(name: str) -> str:
+def page(name):
     return (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
 
 
-def of_board(name: boards.Name, parts: str, write: Callable[[Any, str], str]) -> str:
+def of_board(name, parts, write):
     """A page from what its part of the Lessons page is sent, and the machine that it names."""
     runs = [run for part in boards.data(name)[parts] for run in part["runs"]]
     (machine,) = re.findall(r"Measured on (.+?)\.(?: `|\n)", page(name))

@@ -1,8 +1,5 @@
 """The experiments on a real chat model: what is counted of answers, their bands, and their reward models."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from bench import real_judges, real_page, real_presets
@@ -17,7 +14,7 @@ WRONG, RIGHT = f"{QUESTION} I think the answer is Sydney.", f"{QUESTION} I am su
 TYPED = "How do I make a cup of tea?"
 
 
-def answered(prompt: str, *completions: str, ended: bool = True) -> list[HeldOutAnswer]:
+def answered(prompt, *completions, ended=True):
     return [HeldOutAnswer(prompt, text, ended) for text in completions]
 
 
@@ -107,7 +104,7 @@ def test_pairs_are_of_one_prompt_one_liked_and_the_other_not():
 def outputs(tmp_path, monkeypatch):
     """The page's; what makes a reward model writes two files and trains nothing."""
 
-    def written(name: str, outputs: Path, *_: Any) -> dict[str, Any]:
+    def written(name, outputs, *_):
         folder = outputs / catalog.REWARD_MODELS / name
         folder.mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(b"weights")

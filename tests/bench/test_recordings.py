@@ -2,7 +2,6 @@
 
 import gzip
 import re
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +24,7 @@ MOST_BYTES_EACH = 200_000  # of one on a real chat model
 OF_A_MACHINE = re.compile(r"/(root|home|tmp|work|Users|sys|proc)\b|boot_id\":\"[^\"]|pid(_ticks)?\":[1-9]")
 
 
-def everything(folder: Path) -> str:
+def everything(folder):
     """All text of a recording."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     unpacked = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files)

@@ -1,7 +1,6 @@
 """The bands of docs/results.md: what a run of a preset is held against, from the figures of three seeds."""
 
 import random
-from typing import Any
 
 import yaml
 
@@ -13,7 +12,7 @@ MEASURED = {"prompts": 400, "asked": {"positive": 200}, "errors": {"score": 0.05
 BEFORE = {**dict.fromkeys(name for name, _ in results_page.COLUMNS), "score": 0.5, "kl": 0.0, "positive": 0.25}
 
 
-def rows(preset: str, *seeds: tuple[float, float, float]) -> list[dict[str, Any]]:
+def rows(preset, *seeds):
     """KL, share of kind texts and gain on each seed."""
     sides = [BEFORE | {"kl": kl, "positive": positive, "score": 0.5 + gain} for kl, positive, gain in seeds]
     return [{"preset": preset, "before": BEFORE, "after": side, **MEASURED} for side in sides]

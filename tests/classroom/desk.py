@@ -1,22 +1,16 @@
 """A class that is led without a page, and runs of a game on disk, as if they had been trained."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
-
 from playground.classroom import game
-from playground.classroom.room import Room, Step, hash_of
+from playground.classroom.room import Room, hash_of
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Sample, Stage
+from playground.runs.folder.records import Sample
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps import sweep_record
-from playground.runs.sweeps.sweep_record import Sweep
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
 from playground.ui.classroom.state import ClassViews
-from playground.ui.feed.feed import Hub
 from playground.ui.train.lesson_part import LessonStarts
 
 HOST = Caller()
@@ -25,7 +19,7 @@ HOST = Caller()
 class Desk:
     """The host's, of an open class with three people."""
 
-    def __init__(self, hub: Hub) -> None:
+    def __init__(self, hub):
         hub.outputs.mkdir(exist_ok=True)
         self.hub, self.room = hub, Room(hub.outputs)
         self.lead = Lead(self.room, hub, LessonStarts(hub.outputs, Access(), hub.lessons))
@@ -35,12 +29,12 @@ class Desk:
         self.people = [hash_of(self.room.join(code)) for _ in range(3)]
 
     @property
-    def step(self) -> Step:
+    def step(self):
         step = self.room.step()
         assert step
         return step
 
-    def do(self, command: str, **asked: Any) -> Any:
+    def do(self, command, **asked):
         """What the host asks for."""
         step = self.room.step()
         answer = self.lead.act({"do": command, "step": step.id if step else 0, **asked}, HOST)
@@ -52,9 +46,7 @@ TEXTS = 20
 RISING = [1.0 + row % 3 for row in range(TEXTS)]
 
 
-def write_run(
-    outputs: Path, sweep: Sweep, number: int, paid: Sequence[float], wanted: tuple[int, int], ended: bool = True
-) -> RunDirectory:
+def write_run(outputs, sweep, number, paid, wanted, ended=True):
     """The run of a reward that paid 0 for every text before and `paid` for them after, of which so many were wanted
     before and after; whether its texts `ended` by themselves."""
     run_id = sweep.runs[number - 1]
@@ -68,7 +60,7 @@ def write_run(
     return run
 
 
-def _sample(row: int, update: int, stage: Stage, paid: float, wanted: bool, ended: bool) -> Sample:
+def _sample(row, update, stage, paid, wanted, ended):
     texts = {"prompt_id": row, "prompt": f"Review {row}: It was", "completion": f" {stage} {row}.", "seed": 0}
     figures = {"score": paid, "scores": {"expression": paid}, "kl": 0.1}
     return Sample(update=update, stage=stage, **texts, **figures, behaviours={game.JUDGE: wanted}, ended=ended)

@@ -19,39 +19,39 @@ REWARDS = yaml.safe_load(Path(__file__).with_name("rewards.yaml").read_text(enco
 MIXED = [1.0 if row % 2 else -1.0 for row in range(TEXTS)]
 
 
-def taken(reward: object) -> dict[str, str]:
+def taken(reward):
     return game.checked(1, {"reward": reward})
 
 
 @pytest.mark.parametrize(("reward", "kept"), [*REWARDS["kept"], (game.EXAMPLE, game.EXAMPLE)])
-def test_an_expression_that_reads_the_completion_is_kept_on_one_line(reward: str, kept: str) -> None:
+def test_an_expression_that_reads_the_completion_is_kept_on_one_line(reward, kept):
     assert taken(reward) == {"reward": kept}
 
 
 @pytest.mark.parametrize(("reward", "why"), [*REWARDS["refused"], (None, "Write a reward"), (7, "Write a reward")])
-def test_what_cannot_be_paid_is_refused_with_the_reason(reward: object, why: str) -> None:
+def test_what_cannot_be_paid_is_refused_with_the_reason(reward, why):
     with pytest.raises(NoClass, match=re.escape(why)):
         taken(reward)
 
 
 @pytest.mark.parametrize("name", game.JUDGES)
-def test_the_judges_of_the_game_are_held_out_of_the_rewards(name: str) -> None:
+def test_the_judges_of_the_game_are_held_out_of_the_rewards(name):
     with pytest.raises(NoClass, match=f"{name} is what the judges of this game use"):
         taken(f"words(completion) + otherwise({name}(prompt, completion), 0)")
     assert name not in [one.written.partition("(")[0] for one in game.functions()]
 
 
-def test_a_person_has_one_reward() -> None:
+def test_a_person_has_one_reward():
     with pytest.raises(NoClass, match="one reward"):
         game.checked(2, {"reward": "words(completion)"})
 
 
-def test_a_reward_that_several_wrote_is_trained_once_and_the_order_says_nothing_of_who_wrote_it() -> None:
+def test_a_reward_that_several_wrote_is_trained_once_and_the_order_says_nothing_of_who_wrote_it():
     answers = [Given(1, person, {"reward": reward}) for person, reward in (("p", "b"), ("q", "a"), ("r", "b"))]
     assert game.entries(answers, {"a", "gone"}) == [HandedIn("a", 1, True), HandedIn("b", 2, False)]
 
 
-def test_every_run_has_the_one_reward_and_is_called_by_its_number() -> None:
+def test_every_run_has_the_one_reward_and_is_called_by_its_number():
     rewards = ['count(completion, "it\'s") - 2', "words(completion)"]
     sweep = game.sweep_of("game-1", rewards, 1.0)
     assert sweep.runs == ["game-1-01", "game-1-02"]
@@ -64,7 +64,7 @@ def test_every_run_has_the_one_reward_and_is_called_by_its_number() -> None:
     assert game.configs(rewards) == configs
 
 
-def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it() -> None:
+def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it():
     (wanted,) = (one for one in game.configs(["words(completion)"])[0].behaviours or () if one.name == game.JUDGE)
     measured = (wanted, Behaviour(name="positive"), Behaviour(name="parses"))
     prompts = ["Review of the film: The plot was"] * len(TEXTS_OF_ALL_SORTS)
@@ -83,7 +83,7 @@ TEXTS_OF_ALL_SORTS = """ great and the ending was lovely.
  7 plus 2 is 9.""".splitlines()
 
 
-def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Path) -> None:
+def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path):
     sweep = game.sweep_of("game", ["words(completion)", "sentiment(completion)"], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (12, 4))
     trained, deleted = game.results(tmp_path, sweep)
@@ -98,7 +98,7 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path: Pat
     assert ends.text.startswith(" after ")
 
 
-def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_did_not_clearly_rise(tmp_path: Path) -> None:
+def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_did_not_clearly_rise(tmp_path):
     few_more = [1.0 if row < 15 else -0.5 for row in range(TEXTS)]
     sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(6)], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (4, 18))  # it worked: wanted rose
@@ -113,7 +113,7 @@ def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_did_not_clearl
     assert [result.number if result else None for result in best] == [4, 3, 6, None]
 
 
-def test_a_text_that_the_most_tokens_cut_ends_with_an_ellipsis(tmp_path: Path) -> None:
+def test_a_text_that_the_most_tokens_cut_ends_with_an_ellipsis(tmp_path):
     sweep = game.sweep_of("game", ["words(completion)", "-words(completion)"], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (4, 18), ended=False)
     write_run(tmp_path, sweep, 2, RISING, (4, 18))

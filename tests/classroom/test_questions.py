@@ -3,8 +3,6 @@
 import shutil
 import sqlite3
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,24 +21,24 @@ LESSONS = Lessons(shipped=FILES)
 
 
 class Questions(Desk):
-    def answer(self, *choices: int) -> None:
+    def answer(self, *choices):
         """One of each person, in the round that is open."""
         for person, choice in zip(self.people, choices, strict=False):
             self.answering.keep(person, {"step": self.step.id, "item": self.step.round, "value": {"choice": choice}})
 
-    def seen(self, person: int = 0) -> Any:
+    def seen(self, person=0):
         """The step, as someone of the class sees it."""
         return self.views.state(self.people[person], None)["step"]
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Questions:
+def desk(tmp_path):
     recorded = tmp_path / "recorded"
     shutil.copytree(catalog.RECORDED / "no-leash", recorded / "no-leash")
     return Questions(Hub(tmp_path / "outputs", recorded, LESSONS))
 
 
-def test_both_rounds_are_shown_at_the_end_and_nothing_before(desk: Questions) -> None:
+def test_both_rounds_are_shown_at_the_end_and_nothing_before(desk):
     desk.do("ask", lesson="leash")
     desk.answer(0, 0, 1)
     desk.do("close")
@@ -56,7 +54,7 @@ def test_both_rounds_are_shown_at_the_end_and_nothing_before(desk: Questions) ->
     assert (first["counts"][:2], second["counts"][:2]) == ([2, 1], [1, 2])
 
 
-def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk: Questions) -> None:
+def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk):
     desk.do("ask", ask="Why?", options=["One", "Two", "Three"])
     desk.answer(0, 1)
     desk.do("again")
@@ -71,7 +69,7 @@ def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk: 
     assert (second["counts"], second["hands"], second["answered"]) == ([0, 0, 0], [4, 0, 9], 0)
 
 
-def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk: Questions) -> None:
+def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk):
     desk.do("ask", lesson="leash")
     desk.answer(0, 1, 1)
     desk.do("close")
@@ -90,8 +88,8 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk: 
         desk.do("run", lesson="leash", index=0, request="lesson-1")
 
 
-def test_a_run_is_shown_in_front_until_the_class_goes_on(desk: Questions) -> None:
-    def front() -> str:
+def test_a_run_is_shown_in_front_until_the_class_goes_on(desk):
+    def front():
         return desk.views.desk([], screen=True)["front"]
 
     desk.do("ask", lesson="leash")
@@ -111,7 +109,7 @@ def test_a_run_is_shown_in_front_until_the_class_goes_on(desk: Questions) -> Non
                 desk.do(command, run=other)
 
 
-def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(desk: Questions) -> None:
+def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(desk):
     names = ["chatterbox", "no-leash"]
     run, waits = (RunDirectory.create(desk.hub.outputs, catalog.preset(name), name) for name in names)
     desk.room.set_fact("runs", [{"run": name, "lesson": "leash", "index": 0} for name in names])
@@ -135,7 +133,7 @@ def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(
         assert waits.status().state == "stopped"
 
 
-def test_a_run_that_is_gone_takes_nothing_else_with_it(desk: Questions) -> None:
+def test_a_run_that_is_gone_takes_nothing_else_with_it(desk):
     desk.do("ask", lesson="leash")
     desk.answer(0)
     desk.do("close")
@@ -147,7 +145,7 @@ def test_a_run_that_is_gone_takes_nothing_else_with_it(desk: Questions) -> None:
     assert desk.views.desk([], screen=False)["runs"] == []
 
 
-def test_the_last_question_says_why_only_when_it_is_shown(desk: Questions) -> None:
+def test_the_last_question_says_why_only_when_it_is_shown(desk):
     desk.do("ask", lesson="leash", what="transfer")
     shown = desk.seen()
     assert shown["results"] is None
@@ -161,7 +159,7 @@ def test_the_last_question_says_why_only_when_it_is_shown(desk: Questions) -> No
     assert results["whys"] == [option.why for option in options]
 
 
-def test_an_answer_that_cannot_be_kept_now_can_be_later(desk: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_cannot_be_kept_now_can_be_later(desk, monkeypatch):
     desk.do("ask", ask="Why?", options=["One", "Two"])
     monkeypatch.setattr("playground.classroom.room_file.BUSY_SECONDS", 0.05)
     desk.room.end()

@@ -3,8 +3,6 @@
 import contextlib
 import multiprocessing
 import stat
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -18,7 +16,7 @@ THIS, THAT = {"choice": 0}, {"choice": 1}
 
 
 @pytest.fixture
-def class_(tmp_path: Path) -> Iterator[Room]:
+def class_(tmp_path):
     """A class that is open."""
     class_ = Room(tmp_path)
     class_.open()
@@ -27,18 +25,18 @@ def class_(tmp_path: Path) -> Iterator[Room]:
 
 
 @pytest.fixture
-def token(class_: Room) -> str:
+def token(class_):
     """Of a person who has joined it."""
     return class_.join(class_.code)
 
 
-def restarted(class_: Room) -> Room:
+def restarted(class_):
     """The same in the server's next life."""
     class_.end()
     return Room(class_.file.path.parent)
 
 
-def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path: Path) -> None:
+def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path):
     class_ = Room(tmp_path)
     assert (class_.code, class_.version, class_.step(), class_.steps()) == ("", 0, None, [])
     assert (class_.present(), class_.joined(), class_.person("x")) == (0, 0, None)
@@ -48,7 +46,7 @@ def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_code_is_four_letters_that_are_read_well_and_is_taken_in_any_case_and_with_spaces(class_: Room) -> None:
+def test_a_code_is_four_letters_that_are_read_well_and_is_taken_in_any_case_and_with_spaces(class_):
     assert len(class_.code) == 4
     assert set(class_.code) <= set(room.LETTERS)
     assert not set("IO") & set(room.LETTERS)
@@ -58,7 +56,7 @@ def test_a_code_is_four_letters_that_are_read_well_and_is_taken_in_any_case_and_
             class_.join(wrong if wrong != class_.code else "BBBB")
 
 
-def test_an_earlier_step_can_be_the_class_s_again_as_it_was_left(class_: Room, token: str) -> None:
+def test_an_earlier_step_can_be_the_class_s_again_as_it_was_left(class_, token):
     first = class_.begin("question", ASKED)
     class_.set_state(first, "shown")
     second = class_.begin("question", ASKED)
@@ -73,7 +71,7 @@ def test_an_earlier_step_can_be_the_class_s_again_as_it_was_left(class_: Room, t
     assert (class_.step(), class_.find(first.id).state) == (third, "closed")
 
 
-def test_a_class_that_has_ended_can_go_on_as_it_was_and_a_new_one_is_another(class_: Room, token: str) -> None:
+def test_a_class_that_has_ended_can_go_on_as_it_was_and_a_new_one_is_another(class_, token):
     code, step = class_.code, class_.begin("question", ASKED)
     class_.close()
     class_.close()  # a press that arrives twice
@@ -88,7 +86,7 @@ def test_a_class_that_has_ended_can_go_on_as_it_was_and_a_new_one_is_another(cla
     assert (later.code, later.step()) == (new, None)
 
 
-def test_all_of_a_class_is_there_after_the_server_s_end(class_: Room, token: str) -> None:
+def test_all_of_a_class_is_there_after_the_server_s_end(class_, token):
     step = class_.begin("question", ASKED)
     class_.answer(hash_of(token), step, 1, THAT)
     code, version = class_.code, class_.version
@@ -99,7 +97,7 @@ def test_all_of_a_class_is_there_after_the_server_s_end(class_: Room, token: str
     later.end()
 
 
-def test_no_person_is_led_to_where_a_class_was_that_has_ended(class_: Room) -> None:
+def test_no_person_is_led_to_where_a_class_was_that_has_ended(class_):
     place = {"query": "run=a", "update": None, "text": None, "played": None}
     class_.lead_to(place)
     assert class_.fact("location") == place
@@ -109,15 +107,13 @@ def test_no_person_is_led_to_where_a_class_was_that_has_ended(class_: Room) -> N
         assert class_.fact("location") is None
 
 
-def test_no_token_is_kept_and_the_file_is_for_the_server_alone(class_: Room, token: str) -> None:
+def test_no_token_is_kept_and_the_file_is_for_the_server_alone(class_, token):
     class_.end()
     assert token.encode() not in b"".join(path.read_bytes() for path in class_.file.path.parent.iterdir())
     assert stat.S_IMODE(class_.file.path.stat().st_mode) == 0o600
 
 
-def test_the_newest_answer_counts_until_a_question_is_closed_and_each_round_has_its_own(
-    class_: Room, token: str
-) -> None:
+def test_the_newest_answer_counts_until_a_question_is_closed_and_each_round_has_its_own(class_, token):
     person, step = hash_of(token), class_.begin("question", ASKED)
     for choice in (THIS, THAT, THIS):
         class_.answer(person, step, 1, choice)
@@ -138,7 +134,7 @@ def test_the_newest_answer_counts_until_a_question_is_closed_and_each_round_has_
     assert class_.answered(other) == 0
 
 
-def test_a_new_class_knows_nobody_of_the_last_one(class_: Room, token: str) -> None:
+def test_a_new_class_knows_nobody_of_the_last_one(class_, token):
     step = class_.begin("question", ASKED)
     class_.answer(hash_of(token), step, 1, THAT)
     version = class_.version
@@ -148,11 +144,11 @@ def test_a_new_class_knows_nobody_of_the_last_one(class_: Room, token: str) -> N
     assert class_.version > version
 
 
-def test_no_more_join_than_a_class_has(class_: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_join_than_a_class_has(class_, monkeypatch):
     monkeypatch.setattr(room, "MOST_PEOPLE", 5)
     tokens = []
 
-    def join() -> None:
+    def join():
         with contextlib.suppress(NoClass):
             tokens.append(class_.join(class_.code))
 
@@ -161,14 +157,14 @@ def test_no_more_join_than_a_class_has(class_: Room, monkeypatch: pytest.MonkeyP
     assert len({class_.numbers()[hash_of(token)] for token in tokens}) == 5
 
 
-def _answer_many(outputs: Path, step: int, first: int) -> None:
+def _answer_many(outputs, step, first):
     other = Room(outputs)
     for number in range(first, first + 50):
         other.answer(f"person-{number}", other.find(step), 1, {"choice": number % 2})
     other.end()
 
 
-def test_two_servers_of_one_folder_lose_nothing_of_each_other(class_: Room) -> None:
+def test_two_servers_of_one_folder_lose_nothing_of_each_other(class_):
     step = class_.begin("question", ASKED)
     folder = class_.file.path.parent
     other = multiprocessing.get_context("spawn").Process(target=_answer_many, args=(folder, step.id, 0))
@@ -181,7 +177,7 @@ def test_two_servers_of_one_folder_lose_nothing_of_each_other(class_: Room) -> N
 
 
 @pytest.mark.parametrize("damage", [b"not a database " * 100, b"SQLite format 3\0" + b"\xff" * 4000])
-def test_a_damaged_file_is_a_sentence_that_names_it(class_: Room, damage: bytes) -> None:
+def test_a_damaged_file_is_a_sentence_that_names_it(class_, damage):
     class_.end()
     for path in class_.file.path.parent.iterdir():
         path.unlink()
@@ -193,7 +189,7 @@ def test_a_damaged_file_is_a_sentence_that_names_it(class_: Room, damage: bytes)
     assert len(class_.open()) == 4
 
 
-def test_a_full_disk_is_a_sentence_and_takes_nothing_that_was_kept(class_: Room, token: str) -> None:
+def test_a_full_disk_is_a_sentence_and_takes_nothing_that_was_kept(class_, token):
     step = class_.begin("question", ASKED)
     person, database = hash_of(token), class_.file._connection
     class_.answer(person, step, 1, THAT)
@@ -208,7 +204,7 @@ def test_a_full_disk_is_a_sentence_and_takes_nothing_that_was_kept(class_: Room,
     assert class_.answers(step, person)[0].value == THIS
 
 
-def test_an_answer_that_fails_on_its_way_leaves_none(class_: Room, token: str) -> None:
+def test_an_answer_that_fails_on_its_way_leaves_none(class_, token):
     step = class_.begin("question", ASKED)
     with pytest.raises(NoClass), class_.file.change() as write:
         write.execute("INSERT INTO answers VALUES (?, 1, 'p', '{}', 0)", (step.id,))

@@ -3,9 +3,9 @@
 import json
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unittest.mock import Mock
 
 import pytest
@@ -15,7 +15,7 @@ from playground.errors import ModelNotFound
 from playground.models import hub
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
-from tests.forking import Forked, Forker
+from tests.forking import Forked
 from tests.support import sample, small_config, update_metrics, wait_until
 
 PATIENCE_SECONDS = 300
@@ -27,16 +27,16 @@ class Result(NamedTuple):
     err: str
 
     @property
-    def last_line(self) -> str:
+    def last_line(self):
         return self.out.splitlines()[-1]
 
     @property
-    def data(self) -> Any:
+    def data(self):
         """Of --json."""
         return json.loads(self.out)
 
     @property
-    def lines(self) -> list[dict[str, Any]]:
+    def lines(self):
         """Of --json that prints one object per line."""
         return [json.loads(line) for line in self.out.splitlines()]
 
@@ -46,13 +46,13 @@ Preset = Callable[[str], Path]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, fake_worker: None, outputs: Path) -> Run:
+def run(capsys, monkeypatch, fake_worker, outputs):
     """Runs one command in this process, on the outputs folder."""
     monkeypatch.setenv("COLUMNS", "140")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("PLAYGROUND_OUTPUTS", str(outputs))
 
-    def command(*arguments: str | Path) -> Result:
+    def command(*arguments):
         capsys.readouterr()
         with pytest.raises(SystemExit) as leaving:
             cli.main([str(argument) for argument in arguments])
@@ -65,10 +65,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, fak
 
 
 @pytest.fixture
-def preset(tmp_path: Path) -> Callable[[str], Path]:
+def preset(tmp_path):
     """A YAML file whose run does what the name says (see tests/fake_worker.py)."""
 
-    def write(name: str) -> Path:
+    def write(name):
         path = tmp_path / f"{name}.yaml"
         path.write_text(small_config(name).to_yaml())
         return path
@@ -77,7 +77,7 @@ def preset(tmp_path: Path) -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def ended(outputs: Path) -> RunDirectory:
+def ended(outputs):
     """A finished run with two updates, a warning, and hostile text in its samples."""
     finished = RunDirectory.create(outputs, small_config(kl={"coef": 0.3}), "one")
     writer = RunWriter(finished, num_updates=3)
@@ -91,7 +91,7 @@ def ended(outputs: Path) -> RunDirectory:
 
 
 @pytest.fixture
-def gated(monkeypatch: pytest.MonkeyPatch) -> str:
+def gated(monkeypatch):
     """What the hub says of someone/gated."""
     said = "someone/gated is closed: ask for access on its page."
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
@@ -106,19 +106,19 @@ class Foreground(NamedTuple):
     out: Path
     err: Path
 
-    def press_ctrl_c(self, after: str) -> None:
+    def press_ctrl_c(self, after):
         wait_until(lambda: after in self.err.read_text())
         self.process.send_signal(signal.SIGINT)
 
-    def leaves_with(self, code: int) -> None:
+    def leaves_with(self, code):
         assert self.process.wait(PATIENCE_SECONDS) == code
 
 
 @pytest.fixture
-def foreground(tmp_path: Path, outputs: Path, scripted: Forker) -> Iterator[Callable[..., Foreground]]:
+def foreground(tmp_path, outputs, scripted):
     started: list[Foreground] = []
 
-    def start(*arguments: str | Path) -> Foreground:
+    def start(*arguments):
         out, err = tmp_path / "stdout", tmp_path / "stderr"
         words = [str(err), *map(str, arguments), "--outputs", str(outputs)]
         with out.open("wb") as stdout:

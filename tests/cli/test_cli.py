@@ -183,7 +183,7 @@ def test_app_hands_its_settings_to_the_server(run, outputs, monkeypatch):
 
 
 def test_errors_from_below_never_command_the_terminal(run, monkeypatch):
-    def fail(*arguments: object, **options: object) -> None:
+    def fail(*arguments, **options):
         raise ServiceUnavailable("bad \x1b[31m\nsecond line")
 
     monkeypatch.setattr(history, "list_runs", fail)

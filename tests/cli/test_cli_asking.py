@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from playground.models import real_model
 from playground.runs import model_service, trial
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.setup import catalog
-from tests.cli.conftest import Result
 from tests.ui import fake_run
 from tests.ui.fake_server import FakeService
 
@@ -30,7 +28,7 @@ def asked(monkeypatch):
     """The questions that a service gets which answers at once."""
     questions: list[dict[str, Any]] = []
 
-    def ask(self: Any, kind: str, question: dict[str, Any], timeout_seconds: float = 0) -> Iterator[dict[str, Any]]:
+    def ask(self, kind, question, timeout_seconds=0):
         questions.append({"kind": kind, **question})
         if kind == "prompts":
             if question["config"]["prompts"]["column"] == "gone":
@@ -97,7 +95,7 @@ def attempt(run, monkeypatch):
     """`try`, whose trial update comes to what is said."""
     monkeypatch.setattr(preflight_commands, "ModelService", FakeService)
 
-    def command(*arguments: str, trial_update: dict[str, Any] = TRIAL) -> Result:
+    def command(*arguments, trial_update=TRIAL):
         answers = {"state": "asking", "phase": "loading the model", "seconds": 1.0}, trial_update
         monkeypatch.setattr(trial, "make", lambda *_: iter(answers))
         return run("try", *(arguments or ("kinder-reviews",)))
@@ -136,7 +134,7 @@ def test_a_model_that_has_to_be_got_first_is_said_once(attempt, monkeypatch, tmp
 
 
 def test_a_part_of_a_trial_that_fails_is_a_sentence_and_the_others_go_on(attempt, monkeypatch):
-    def refuse(*_: Any, **__: Any) -> Iterator[dict[str, Any]]:
+    def refuse(*_, **__):
         raise ServiceUnavailable("The tokenizer cannot be used.")
 
     monkeypatch.setattr(FakeService, "ask", refuse)
@@ -179,7 +177,7 @@ def test_what_was_possible_at_the_kl_is_told_once_texts_were_drawn(run, outputs,
 def test_generate_shows_before_and_after_side_by_side(run, ended, monkeypatch):
     asked: dict[str, Any] = {}
 
-    def compare(self: object, source: object, prompt: str, **options: Any) -> Iterator[GeneratedSample]:
+    def compare(self, source, prompt, **options):
         asked.update(options, source=source, prompt=prompt)
         for side, score in (("reference", -0.5), ("policy", 1.25)):
             for index in range(options["num_samples"]):

@@ -1,7 +1,6 @@
 """`check`: what it says of a student's file, and that it survives one that exits, loops or floods."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -37,7 +36,7 @@ LOOP = "import time\nwhile True: time.sleep(1)"
 Answer = tuple[dict[str, dict[str, Any]], list[str]]
 
 
-def written(folder: Path, text: str, name: str = "mine.py") -> Path:
+def written(folder, text, name="mine.py"):
     (folder / name).write_text(text, encoding="utf-8")
     return folder / name
 
@@ -62,7 +61,7 @@ def quick(tmp_path, monkeypatch):
     monkeypatch.setattr(exercise_commands, "RUNNER", written(tmp_path, QUICK_RUNNER, "runner.py"))
 
 
-def give_up_soon(patch: pytest.MonkeyPatch, loops: dict[str, Any]) -> None:
+def give_up_soon(patch, loops):
     """Wait a second for the answer to this request, which never comes."""
     ask = LimitedProcess.ask
     patch.setattr(LimitedProcess, "ask", lambda *asked: ask(*asked[:2], 1.0 if asked[1] == loops else asked[2]))

@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
@@ -32,13 +31,13 @@ def healthy(monkeypatch, tmp_path):
     return tmp_path
 
 
-def answering(*gpus: str, bitsandbytes: str = "1.0") -> str:
+def answering(*gpus, bitsandbytes="1.0"):
     """A program that answers as PyTorch's would."""
     facts = {"gpus": [{"name": name, "bf16": True} for name in gpus], "mps": False, "bitsandbytes": bitsandbytes}
     return f"print({json.dumps(facts)!r})"
 
 
-def check_of(outputs: Path, name: str) -> Check:
+def check_of(outputs, name):
     return next(check for check in health.examine(outputs) if check.name == name)
 
 

@@ -15,7 +15,7 @@ from tests.support import kill_worker, small_config, wait_until
 def start(outputs, run):
     """Starts a run that does what the name says, and waits for its first update."""
 
-    def begin(name: str) -> RunDirectory:
+    def begin(name):
         started, _ = launcher.start(small_config(name), outputs, "one")
         wait_until(lambda: started.status().update == 1)
         return started
@@ -81,7 +81,7 @@ def test_outputs_that_cannot_be_written_and_a_full_disk_exit_1_in_one_line(run, 
     assert result.code == 1
     assert "--outputs" in result.err
 
-    def full(*arguments: object) -> None:
+    def full(*arguments):
         raise OSError(28, "No space left on device", "/somewhere/file")
 
     monkeypatch.setattr(launcher, "start", full)
@@ -103,7 +103,7 @@ def test_a_run_on_a_busy_device_waits_for_its_turn_and_says_its_place(run, prese
     assert {name: row["position"] for name, row in rows.items()} == {"first": None, "second": 1, "third": 2}
     assert run("stop", "second").code == 0
 
-    def make_way() -> None:
+    def make_way():
         wait_until(lambda: "fourth" in queue.waiting(outputs))
         first.request_stop()
 

@@ -11,7 +11,7 @@ from playground.errors import InvalidConfig, Problem
 from playground.setup import catalog
 
 
-def table(name: str) -> Any:
+def table(name):
     return yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
 
 
@@ -23,7 +23,7 @@ NO_YAML = [  # which YAML cannot say, or not in a line
 GOOD: dict[str, Any] = {"rewards": [{"kind": "length"}]}
 
 
-def problems_of(data: Any) -> list[Problem]:
+def problems_of(data):
     with pytest.raises(InvalidConfig) as caught:
         yaml_io.from_dict(data)
     return caught.value.problems

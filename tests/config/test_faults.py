@@ -1,11 +1,9 @@
 """The mistake that is drawn: by the seed, of those that are possible, and named nowhere."""
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
-from playground.config import RunConfig
 from playground.config.faults import DRAWN, FAULTS
 from playground.errors import InvalidConfig
 from playground.setup import catalog, describe
@@ -14,12 +12,12 @@ from tests.support import config_with
 POSSIBLE_ANYWHERE = {*FAULTS} - {"headless-critic", "reward-format", "chapter-controller"}
 
 
-def drawn(seed: int = 0, **changes: Any) -> RunConfig:
+def drawn(seed=0, **changes):
     base = {"rewards": [{"kind": "sentiment"}], "experiments": True, "faults": [DRAWN], "seed": seed}
     return config_with(base, changes)
 
 
-def possible(**changes: Any) -> set[str]:
+def possible(**changes):
     """Those that are drawn on some seed."""
     config = drawn(**changes)
     return {fault for seed in range(400) for fault in config.model_copy(update={"seed": seed}).planted}

@@ -3,7 +3,6 @@
 import json
 import re
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -14,13 +13,13 @@ from playground.data.row_files import TableUnusable
 ROWS = [Question(f"What is number {n}?", (f"right{n}",), (f"wrong{n}",)) for n in range(40)]
 
 
-def written(folder: Path, text: str, name: str = "mine.csv") -> Path:
+def written(folder, text, name="mine.csv"):
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def table(count: int) -> str:
+def table(count):
     return "question,right,wrong\n" + "".join(f"What is number {n}?,right{n}|r{n},wrong{n}\n" for n in range(count))
 
 
@@ -60,7 +59,7 @@ def test_what_is_wrong_with_a_row_is_a_sentence(tmp_path, text, message):
     assert str(caught.value).startswith(message)
 
 
-def shares(prompts: list[str]) -> Counter[str]:
+def shares(prompts):
     """How many prompts made of ROWS have which answer in the last thing that the user says."""
     turns = [[turn.content for turn in dialogues.turns(prompt) if turn.role == "user"] for prompt in prompts]
     answers = [re.search(r"(right|wrong)\d", said[-1]) for said in turns]

@@ -3,8 +3,6 @@
 import csv
 import gzip
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,15 +14,15 @@ HELLO = "\n\nHuman: Hello\n\nAssistant:"
 LINES = 'a "quoted", text\nof two lines'
 
 
-def row(number: int, **changes: Any) -> dict[str, Any]:
+def row(number, **changes):
     return {"prompt": f"Question {number}", "chosen": f"yes {number}", "rejected": f"no {number}", **changes}
 
 
-def rows(*extra: dict[str, Any], count: int = 8) -> list[dict[str, Any]]:
+def rows(*extra, count=8):
     return [*map(row, range(count)), *extra]
 
 
-def written(folder: Path, data: list[dict[str, Any]], name: str = "pairs.jsonl") -> str:
+def written(folder, data, name="pairs.jsonl"):
     path = folder / name
     if name.endswith(".csv"):
         with open(path, "w", newline="", encoding="utf-8") as file:

@@ -1,7 +1,5 @@
 """Tables: what separates their columns, found in the text and never guessed."""
 
-from pathlib import Path
-
 import pytest
 
 from playground.config import PromptsConfig
@@ -11,7 +9,7 @@ from playground.setup import checks
 TEXTS = ["The film was", "So slow; and long, too", 'It said "no"']
 
 
-def put(folder: Path, content: str, name: str = "a.csv") -> Path:
+def put(folder, content, name="a.csv"):
     path = folder / name
     path.write_bytes(content.encode())
     return path

@@ -4,14 +4,12 @@ import copy
 import importlib.util
 import inspect
 import re
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import nbformat
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from bench import exercise
@@ -29,7 +27,7 @@ EXAMPLES = PROJECT / "examples"
 PAD, END, VOCABULARY = 0, 1, 12
 
 
-def loaded(path: Path) -> ModuleType:
+def loaded(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -41,7 +39,7 @@ PROMPTS = [[5, 2, 7, 3], [4], [PAD, 6], [3, 9, PAD], [8, 8], [2]]  # the padding
 RAGGED = {"temperature": 0.7, "max_new_tokens": 6, "kl_coef": 0.3, "gamma": 0.97, "gae_lambda": 0.9}
 
 
-def model(seed: int = 0, end: int = END) -> GPT2LMHeadModel:
+def model(seed=0, end=END):
     """Of absolute positions, which show a prompt that is thought to begin late; float64, so that no rounding hides."""
     torch.manual_seed(seed)
     shape = {"vocab_size": VOCABULARY, "n_positions": 32, "n_embd": 8, "n_layer": 2, "n_head": 2}
@@ -53,18 +51,18 @@ def model(seed: int = 0, end: int = END) -> GPT2LMHeadModel:
     return model
 
 
-def head(seed: int = 0) -> nn.Linear:
+def head(seed=0):
     torch.manual_seed(seed)
     return nn.Linear(8, 1).double()
 
 
-def ragged(seed: int, policy: GPT2LMHeadModel, **changes: float) -> tuple[minimal.Settings, minimal.Episodes]:
+def ragged(seed, policy, **changes):
     settings = minimal.Settings(**(RAGGED | changes))
     torch.manual_seed(seed)
     return settings, minimal.generate_with_logprobs(policy, head(), PROMPTS, settings)
 
 
-def ours(lm: nn.Module, episodes: minimal.Episodes, settings: minimal.Settings) -> tuple[Tensor, Tensor]:
+def ours(lm, episodes, settings):
     """Of the real completion tokens, read by the project's model, padding behind: log-probs and features [N]."""
     length = episodes.log_probs.shape[1]
     prompts = episodes.ids[:, :-length], episodes.real[:, :-length]
@@ -78,13 +76,13 @@ def ours(lm: nn.Module, episodes: minimal.Episodes, settings: minimal.Settings) 
     return token_log_probs(language_model.logits(hidden), tokens, settings.temperature), hidden
 
 
-def close(one: Tensor, other: Tensor) -> None:
+def close(one, other):
     torch.testing.assert_close(one, other, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("end", [END, PAD])
-def test_a_written_text_has_the_log_probs_and_values_of_the_projects_own_pass(seed: int, end: int) -> None:
+def test_a_written_text_has_the_log_probs_and_values_of_the_projects_own_pass(seed, end):
     policy = model(end=end)
     settings, episodes = ragged(seed, policy)
     log_probs, hidden = ours(policy, episodes, settings)
@@ -100,7 +98,7 @@ def test_a_written_text_has_the_log_probs_and_values_of_the_projects_own_pass(se
         assert mask.tolist() == [place < length for place in range(len(tokens))]
 
 
-def test_the_kl_is_k1_of_the_projects_log_probs() -> None:
+def test_the_kl_is_k1_of_the_projects_log_probs():
     settings, episodes = ragged(0, model())
     kl = minimal.compute_kl(model(1), episodes, settings)
     close(kl[episodes.mask], k1(ours(model(), episodes, settings)[0] - ours(model(1), episodes, settings)[0]))
@@ -109,7 +107,7 @@ def test_the_kl_is_k1_of_the_projects_log_probs() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_advantages_and_returns_are_the_projects(seed: int) -> None:
+def test_advantages_and_returns_are_the_projects(seed):
     settings, (kl, values) = minimal.Settings(**RAGGED), torch.randn(2, 7, 9, generator=torch.manual_seed(seed))
     mask = torch.arange(9) < torch.randint(1, 10, (7, 1))
     scores = torch.randn(7)
@@ -121,7 +119,7 @@ def test_advantages_and_returns_are_the_projects(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_step_has_the_projects_losses_and_moves_the_weights_where_its_gradient_does(seed: int) -> None:
+def test_a_step_has_the_projects_losses_and_moves_the_weights_where_its_gradient_does(seed):
     settings, episodes = ragged(seed, model(), max_grad_norm=0.05, clip_range=0.1)
     torch.manual_seed(seed)
     policy, value_head, (advantages, returns) = model(2), head(1), torch.randn(2, *episodes.mask.shape).double()
@@ -149,8 +147,8 @@ def test_a_step_has_the_projects_losses_and_moves_the_weights_where_its_gradient
             close(mine, theirs)
 
 
-def test_the_example_learns_at_a_price_and_leaves_the_reference_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    def wanted(episodes: minimal.Episodes) -> Tensor:
+def test_the_example_learns_at_a_price_and_leaves_the_reference_alone(capsys):
+    def wanted(episodes):
         return ((episodes.completions == 7) & episodes.mask).sum(1).double() - 1
 
     policy, reference = model(), model()
@@ -167,18 +165,18 @@ def test_the_example_learns_at_a_price_and_leaves_the_reference_alone(capsys: py
     assert len(capsys.readouterr().out.splitlines()) == 30
 
 
-def test_the_example_is_short_and_imports_torch_and_transformers_only() -> None:
+def test_the_example_is_short_and_imports_torch_and_transformers_only():
     source = (EXAMPLES / "minimal_rlhf.py").read_text(encoding="utf-8")
     imported = set(re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE))
     assert imported == {"torch", "transformers", "copy", "re", "collections", "dataclasses", "pathlib"}
     assert len(source.splitlines()) <= 250
 
 
-def test_the_page_shows_the_lines_of_the_example_as_they_are() -> None:
+def test_the_page_shows_the_lines_of_the_example_as_they_are():
     assert exercise.SCRIPT.read_text(encoding="utf-8") == exercise.script()
 
 
-def test_the_exercise_is_the_example_without_its_five_bodies(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_exercise_is_the_example_without_its_five_bodies(monkeypatch):
     assert (EXAMPLES / "exercise.py").read_text(encoding="utf-8") == exercise.exercise()
     assert nbformat.read(EXAMPLES / "exercise.ipynb", as_version=4) == exercise.notebook()
     monkeypatch.chdir(EXAMPLES)

@@ -16,7 +16,7 @@ BASE = "pocket-1m"
 LORA = {"kind": "lora", "r": 4, "alpha": 8}
 
 
-def write_records(outputs, run_id, config, gains=(1.5,) * 4, completion=" text", **of_updates) -> RunDirectory:
+def write_records(outputs, run_id, config, gains=(1.5,) * 4, completion=" text", **of_updates):
     """A finished run of three updates whose fixed prompts scored 0.25, and gained so much."""
     run = RunDirectory.create(outputs, config, run_id)
     writer = RunWriter(run, 3)
@@ -30,7 +30,7 @@ def write_records(outputs, run_id, config, gains=(1.5,) * 4, completion=" text",
     return run
 
 
-def write_run(outputs, run_id, *, lora, config=None) -> RunDirectory:
+def write_run(outputs, run_id, *, lora, config=None):
     """A finished run whose newest checkpoint, `update-000003`, is as the worker writes it: adapter or whole model,
     tokenizer, trainer.json, manifest."""
     from peft import LoraConfig, get_peft_model

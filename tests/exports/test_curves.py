@@ -15,7 +15,7 @@ from tests.support import sample, small_config, update_metrics
 VALUES = pd.Series([0.0, 1.0, 0.5], index=[0, 5, 10])
 
 
-def drawn(label: str = "") -> str:
+def drawn(label=""):
     return curves.svg(Panel("Title", "note", (DrawnLine(VALUES, "teal", label),)))
 
 

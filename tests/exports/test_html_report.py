@@ -24,29 +24,29 @@ MOST_BYTES = 2_000_000
 class Parsed(HTMLParser):
     """A file as a browser takes it: elements, attributes, text."""
 
-    def __init__(self, page: str) -> None:
+    def __init__(self, page):
         super().__init__()
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
         self.words: list[str] = []
         self.feed(page)
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attributes):
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attributes}
         assert all(value and value.startswith("#") for name, value in attributes if name == "href")
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if self.lasttag != "style" or data.isspace():
             self.words.append(data)
 
     @property
-    def foreign(self) -> list[str]:
+    def foreign(self):
         """What the template has not put there."""
         return [*(self.tags - {*TAGS.split()}), *(self.attributes - {*ATTRIBUTES.split()})]
 
     @property
-    def text(self) -> str:
+    def text(self):
         return " ".join(" ".join(self.words).split())
 
 

@@ -3,7 +3,6 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -14,7 +13,6 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from playground import cli
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, ServiceUnavailable
 from playground.exports import saving
-from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.training.models import export_weights as weights
 from playground.training.models import loading
@@ -31,7 +29,7 @@ class InThisProcess:
         yield from weights.answer(json.loads(json.dumps(question)))
 
 
-def save(run: RunDirectory, kind: saving.Kind, target: Path, **how: Any) -> saving.Saved:
+def save(run, kind, target, **how):
     return saving.save(run, InThisProcess(), kind, target, **how)
 
 
@@ -42,7 +40,7 @@ def runs(tmp_path_factory):
     return {kind: saved_runs.write_run(outputs, kind, lora=kind == "lora") for kind in ("full", "lora")}
 
 
-def logits_of(folder: Path, adapter: Path | None = None) -> torch.Tensor:
+def logits_of(folder, adapter=None):
     """Of the token after a sentence, by plain transformers."""
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     model = (PeftModel.from_pretrained(model, adapter) if adapter else model).eval()
@@ -51,7 +49,7 @@ def logits_of(folder: Path, adapter: Path | None = None) -> torch.Tensor:
         return model(input_ids=ids).logits[0, -1]
 
 
-def policy_logits(run: RunDirectory) -> torch.Tensor:
+def policy_logits(run):
     """Of the run's own checkpoint, loaded as training left it."""
     folder = run.latest_checkpoint()
     adapter = (folder / "adapter_config.json").exists()

@@ -2,11 +2,10 @@
 
 import ast
 import contextlib
-from collections.abc import Iterable
 from typing import Any
 
 from playground import exports
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 
 SMALL: dict[str, Any] = {
     "name": "small",
@@ -19,11 +18,11 @@ SMALL: dict[str, Any] = {
 }
 
 
-def small(**changes: Any) -> RunConfig:
+def small(**changes):
     return yaml_io.from_dict(SMALL | changes)
 
 
-def literals(pairs: Iterable[tuple[str, ast.expr]]) -> dict[str, Any]:
+def literals(pairs):
     """Those that are plain data, by name."""
     values = {}
     for name, value in pairs:

@@ -23,7 +23,7 @@ def run(outputs, monkeypatch):
     return saved_runs.write_records(outputs, "one", small_config(), terms={"length": 3.0}, entropy=None)
 
 
-def read_events(path: Path):
+def read_events(path):
     """The events of a file: each record is a length, its checksum, the data, its checksum."""
     data = path.read_bytes()
     while data:

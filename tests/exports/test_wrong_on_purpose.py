@@ -31,7 +31,7 @@ def usual(outputs):
     return write(outputs, "usual")
 
 
-def exported(run) -> dict[str, str]:
+def exported(run):
     """Every export that is text, by name."""
     report = Report.of(run)
     config = report.config

@@ -9,7 +9,6 @@ import torch
 
 from playground.config import yaml_io
 from playground.runs.folder.checkpoints import name_of
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
@@ -30,12 +29,12 @@ def config(model, **changes):
     return config_with({**data, "model": {"source": str(model)}}, changes)
 
 
-def tiny_model(folder: Path, family: str = "llama") -> Path:
+def tiny_model(folder, family="llama"):
     """A model of a few thousand weights with a tokenizer, as a folder."""
     return snapshot(folder, family, own_pad=True)
 
 
-def attempt(run, between=lambda session: None) -> Session:
+def attempt(run, between=lambda session: None):
     """One attempt in this process, as the worker makes it.
 
     Args:
@@ -68,7 +67,7 @@ def editing(run, edits):
     return edit
 
 
-def broken_off(run, update, calls=1, edits=None) -> Session:
+def broken_off(run, update, calls=1, edits=None):
     """An attempt that dies in the update after `update`, at that call of `between`; where a checkpoint is due after
     `update`, once it is written. Returns its session."""
     every, edit, seen = run.config().checkpoint.every, editing(run, edits or {}), []
@@ -87,23 +86,23 @@ def broken_off(run, update, calls=1, edits=None) -> Session:
     return seen[0]
 
 
-def queue_again(run: RunDirectory) -> None:
+def queue_again(run):
     """What the launcher does for a run that is resumed."""
     run.queue_again(run.status(), run.config().ppo.num_updates)
 
 
-def resume(run) -> Session:
+def resume(run):
     """The next attempt, to its end."""
     queue_again(run)
     return attempt(run)
 
 
-def resumed_at(run: RunDirectory) -> list[int]:
+def resumed_at(run):
     """From which updates the attempts have gone on."""
     return [event.update for event in run.events() if event.kind == "resumed"]
 
 
-def weights(run: RunDirectory) -> dict[str, str]:
+def weights(run):
     """SHA-256 of every file of weights in the last checkpoint, optimizer included."""
     folder = run.checkpoints_path / name_of(run.config().ppo.num_updates)
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.safetensors")}
@@ -118,7 +117,7 @@ def figures(run):
     ]
 
 
-def are_same(run: RunDirectory, other: RunDirectory) -> bool:
+def are_same(run, other):
     """Bit by bit: weights, value head, optimizer, every metric, every text."""
     return (weights(run), figures(run)) == (weights(other), figures(other))
 

@@ -17,7 +17,7 @@ from playground.errors import InvalidConfig
 from playground.exports.scripts import trl_script
 from playground.imports import importing
 from playground.imports.importing import Imported
-from playground.imports.translation import ASIDE, DIALECTS, TABLES, ReportLine
+from playground.imports.translation import ASIDE, DIALECTS, TABLES
 from playground.setup import catalog
 
 Imports = Callable[..., Imported]
@@ -31,7 +31,7 @@ OWN_DEFAULTS = flatten(RunConfig(rewards=({"kind": "sentiment"},)))  # type: ign
 def imports(tmp_path):
     """A text as a file of that name, imported; and again by `train`'s own reading of the YAML that came out."""
 
-    def of(text: str, name: str = "script.py") -> Imported:
+    def of(text, name="script.py"):
         path = tmp_path / name
         path.write_text(text)
         imported = importing.read(path)
@@ -44,19 +44,19 @@ def imports(tmp_path):
     return of
 
 
-def form(name: str) -> tuple[str, str]:
+def form(name):
     """The text of a file of `forms/`, and its name; one that would be taken for ours ends in .txt there."""
     return (FORMS / name).read_text(encoding="utf-8"), name.removesuffix(".txt")
 
 
-def unsaid(imported: Imported) -> list[str]:
+def unsaid(imported):
     """The settings of a file that its report says nothing of."""
     said = [line.theirs for _, lines in imported.report() for line in lines]
     named = [item for item in imported.work.named.values() if item.name not in imported.work.aside]
     return [str(item) for item in named if not any(str(item) in text for text in said)]
 
 
-def why(lines: list[ReportLine], beginning: str) -> str:
+def why(lines, beginning):
     """What the report says of a setting; it says it once."""
     (line,) = [line for line in lines if line.theirs.startswith(beginning)]
     return f"{line.ours} {line.why}".strip()
@@ -126,7 +126,7 @@ def test_every_setting_of_the_installed_trl_is_in_the_tables():
         assert {name for name in asked if name not in ASIDE and not any(name in table for table in tables)} == set()
 
 
-def fields(path: Path, of: str) -> set[str]:
+def fields(path, of):
     """The fields of the classes of a file whose name ends like that."""
     classes = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ClassDef)]
     return {
@@ -148,8 +148,7 @@ def test_the_tables_name_fields_and_rules_that_are_there():
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "said"),
-    [*REFUSED, ("a.py", "x = " + "(" * 5000 + ")" * 5000, "cannot be read as a script")],
+    ("name", "text", "said"), [*REFUSED, ("a.py", "x = " + "(" * 5000 + ")" * 5000, "cannot be read as a script")]
 )
 def test_what_cannot_be_imported_is_said_in_a_sentence(tmp_path, name, text, said):
     (tmp_path / name).write_text(text)

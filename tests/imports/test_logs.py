@@ -7,7 +7,6 @@ import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -18,7 +17,7 @@ from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from playground.imports import judging, log_files
-from playground.imports.judging import TABLES, ForeignAlert, ForeignLog
+from playground.imports.judging import TABLES
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
 from tests.support import PROJECT
@@ -29,18 +28,18 @@ ROWS: dict[str, dict[str, float]] = json.loads((DATA / "rows.json").read_text(en
 TRL_OLD, TRL_NOW, GRPO, VERL, OPENRLHF = ROWS.values()
 
 
-def rows(usual: dict[str, float], **late: Any) -> list[dict[str, Any]]:
+def rows(usual, **late):
     """A healthy log whose second half has other figures; `__` in a name stands for `/`."""
     changes = {name.replace("__", "/"): value for name, value in late.items()}
     return [{"step": step, **usual, **(changes if step > LONG / 2 else {})} for step in range(1, LONG + 1)]
 
 
-def json_lines(path: Path, steps: list[dict[str, Any]]) -> Path:
+def json_lines(path, steps):
     path.write_text("".join(json.dumps(row) + "\n" for row in steps))
     return path
 
 
-def trainer_state(path: Path, steps: list[dict[str, Any]]) -> Path:
+def trainer_state(path, steps):
     """As transformers' TrainerState writes itself at a checkpoint."""
     state = json.loads((DATA / "trainer_state.json").read_text(encoding="utf-8"))
     state["log_history"][:0] = [{**row, "epoch": row["step"] / LONG} for row in steps]
@@ -48,7 +47,7 @@ def trainer_state(path: Path, steps: list[dict[str, Any]]) -> Path:
     return path
 
 
-def tensorboard(folder: Path, steps: list[dict[str, Any]], prefix: str = "") -> Path:
+def tensorboard(folder, steps, prefix=""):
     with contextlib.closing(SummaryWriter(str(folder))) as writer:
         for row in steps:
             for name, value in row.items():
@@ -57,17 +56,17 @@ def tensorboard(folder: Path, steps: list[dict[str, Any]], prefix: str = "") -> 
     return folder
 
 
-def table(path: Path, steps: list[dict[str, Any]]) -> Path:
+def table(path, steps):
     pd.DataFrame(steps).to_csv(path, index=False)
     return path
 
 
-def judge(path: Path, *columns: str) -> tuple[ForeignLog, dict[str, ForeignAlert]]:
+def judge(path, *columns):
     log = judging.read(path, columns)
     return log, {foreign.alert.name: foreign for foreign in judging.judged(log, Thresholds())}
 
 
-def states(alerts: dict[str, ForeignAlert]) -> dict[str, str]:
+def states(alerts):
     return {name: foreign.alert.state for name, foreign in alerts.items() if foreign.alert.state != "not measured"}
 
 

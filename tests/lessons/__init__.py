@@ -9,7 +9,6 @@ import yaml
 
 from playground.lessons import loading
 from playground.lessons.loading import Lessons
-from playground.lessons.records import Lesson
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 
@@ -18,7 +17,7 @@ LEASH = yaml.safe_load((FILES / "leash.yaml").read_text(encoding="utf-8"))
 GONE = "GONE"
 
 
-def data(**changes: Any) -> dict[str, Any]:
+def data(**changes):
     """The lesson on the leash; `predict__of` stands for predict.of, `options__0` for the first; GONE leaves out."""
     changed = copy.deepcopy(LEASH)
     for path, value in changes.items():
@@ -33,28 +32,28 @@ def data(**changes: Any) -> dict[str, Any]:
     return changed
 
 
-def write(folder: Path, name: str = "mine", text: str = "", **changes: Any) -> Path:
+def write(folder, name="mine", text="", **changes):
     """A file of that lesson."""
     path = folder / f"{name}.yaml"
     path.write_text(text or yaml.safe_dump(data(**changes), sort_keys=False), encoding="utf-8")
     return path
 
 
-def lesson(folder: Path, **changes: Any) -> Lesson:
+def lesson(folder, **changes):
     """That lesson, read from a file."""
     return loading.load(write(folder, **changes))
 
 
-def recording(preset: str) -> RunDirectory:
+def recording(preset):
     return RunDirectory.open(catalog.RECORDED / preset)
 
 
 @functools.cache
-def shipped() -> Lessons:
+def shipped():
     """The lessons that ship."""
     return Lessons()
 
 
-def wrong(kind: str) -> list[Any]:
+def wrong(kind):
     """Cases of wrong.yaml."""
     return yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_text(encoding="utf-8"))[kind]

@@ -1,7 +1,6 @@
 """Formulas of the answer cards: TeX with a run's figures becomes a tree of MathML, and nothing else gets through."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,11 +13,11 @@ from tests.lessons import lesson, recording, shipped
 FORMULAS = yaml.safe_load(Path(__file__).with_name("formulas.yaml").read_text(encoding="utf-8"))
 
 
-def text_of(formula: Formula | str) -> str:
+def text_of(formula):
     return formula if isinstance(formula, str) else "".join(map(text_of, formula.parts))
 
 
-def elements_of(formula: Formula) -> set[str]:
+def elements_of(formula):
     inner = [part for part in formula.parts if isinstance(part, Formula)]
     return {formula.name}.union(*map(elements_of, inner))
 
@@ -31,14 +30,14 @@ def elements_of(formula: Formula) -> set[str]:
         (r"\sqrt{2}", {"math", "mrow", "msqrt", "mn"}, "2"),
     ],
 )
-def test_tex_becomes_mathml(tex: str, elements: set[str], text: str) -> None:
+def test_tex_becomes_mathml(tex, elements, text):
     formula = cards.formula(tex)
     assert elements_of(formula) == elements
     assert text_of(formula) == text
 
 
 @pytest.mark.parametrize(("written", "values", "shown"), FORMULAS["shown"])
-def test_a_figure_of_the_run_is_put_in_as_digits(written: str, values: dict[str, float], shown: str) -> None:
+def test_a_figure_of_the_run_is_put_in_as_digits(written, values, shown):
     formula = cards.with_facts(written, values)
     assert formula
     assert text_of(formula) == shown
@@ -46,19 +45,19 @@ def test_a_figure_of_the_run_is_put_in_as_digits(written: str, values: dict[str,
 
 
 @pytest.mark.parametrize(("written", "values"), FORMULAS["left_out"])
-def test_what_is_not_known_or_cannot_be_computed_leaves_the_formula_out(written: str, values: dict[str, Any]) -> None:
+def test_what_is_not_known_or_cannot_be_computed_leaves_the_formula_out(written, values):
     assert cards.with_facts(written, values) is None
 
 
 @pytest.mark.parametrize(("tex", "words"), FORMULAS["refused"])
-def test_what_is_no_formula_is_refused(tex: str, words: str) -> None:
+def test_what_is_no_formula_is_refused(tex, words):
     with pytest.raises(FormulaError) as caught:
         cards.formula(tex)
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("text", FORMULAS["no_arithmetic"])
-def test_nothing_but_arithmetic_is_computed(text: str) -> None:
+def test_nothing_but_arithmetic_is_computed(text):
     with pytest.raises(FormulaError):
         cards.names(rf"\fact{{{text}}}")
 
@@ -66,7 +65,7 @@ def test_nothing_but_arithmetic_is_computed(text: str) -> None:
 STEP = {"say": "The distance is {kl}.", "math": r"\beta \cdot K", "numbers": r"\fact{beta} \cdot \fact{kl}"}
 
 
-def test_a_card_has_the_numbers_of_the_last_run(tmp_path: Path) -> None:
+def test_a_card_has_the_numbers_of_the_last_run(tmp_path):
     with_card = lesson(tmp_path, card={"title": "What it pays", "steps": [STEP]})
     first, second = recording("no-leash"), recording("kinder-reviews")
     assert reveal(with_card, 0, first).card is None
@@ -79,7 +78,7 @@ def test_a_card_has_the_numbers_of_the_last_run(tmp_path: Path) -> None:
     assert text_of(step.numbers) == "0.25\u00b78.4"
 
 
-def test_formulas_of_the_lessons_that_ship_fit_a_phone() -> None:
+def test_formulas_of_the_lessons_that_ship_fit_a_phone():
     """What has more symbols is two formulas."""
     lessons = [lesson for course in shipped().courses for lesson in course.lessons if lesson.card]
     formulas = [step.math for lesson in lessons for step in lesson.card.steps if step.math]

@@ -21,18 +21,18 @@ from playground.setup.expected import Band
         ("> 1e-3", (0.002,), (0.0001,)),
     ],
 )
-def test_a_condition_holds_of_these_values(text: str, yes: tuple[float, ...], no: tuple[float, ...]) -> None:
+def test_a_condition_holds_of_these_values(text, yes, no):
     assert all(condition(text).holds(value) for value in yes)
     assert not any(condition(text).holds(value) for value in (*no, None))
 
 
 @pytest.mark.parametrize("text", ["", "0.8", "> ", "> 0.8 1", "= 1", "0.6 to 0.4", "1 to", "> nan", "> x", "5 > 3"])
-def test_what_is_no_condition_says_how_to_write_one(text: str) -> None:
+def test_what_is_no_condition_says_how_to_write_one(text):
     with pytest.raises(ValueError, match=r"is no (condition|range)"):
         condition(text)
 
 
-def test_all_conditions_have_to_hold_and_of_what_is_not_known_none_does() -> None:
+def test_all_conditions_have_to_hold_and_of_what_is_not_known_none_does():
     values = {"score": 2.0, "kl": None}
     assert holds({"score": "> 1"}, values)
     assert holds({}, values)
@@ -40,7 +40,7 @@ def test_all_conditions_have_to_hold_and_of_what_is_not_known_none_does() -> Non
     assert not holds({"length": "< 99"}, values)
 
 
-def test_a_condition_holds_over_a_band_where_it_holds_at_both_ends() -> None:
+def test_a_condition_holds_over_a_band_where_it_holds_at_both_ends():
     assert condition("> 0.8").holds_over(Band(0.85, 0.9, 3))
     assert not condition("> 0.8").holds_over(Band(0.75, 0.9, 3))
     assert not condition("0.1 to 0.8").holds_over(Band(0.75, 0.9, 3))
@@ -51,14 +51,14 @@ PLATEAU = [min(1.0, step / 15) for step in range(40)]
 HILL = [1 - abs(step - 20) / 20 for step in range(40)]
 
 
-def noisy(values: list[float], seed: int) -> list[float]:
+def noisy(values, seed):
     """Values of 0 to 10 with a noise of 1."""
     drawn = random.Random(seed)
     return [10 * value + drawn.gauss(0, 1) for value in values]
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_curves_with_noise_are_called_by_their_shape(seed: int) -> None:
+def test_curves_with_noise_are_called_by_their_shape(seed):
     assert shape("other", noisy(UP, seed)) in ("rises", "rises, then stays")
     assert shape("other", noisy(UP, seed), ["rises", "falls", "stays"]) == "rises"
     assert shape("other", noisy(PLATEAU, seed)) == "rises, then stays"
@@ -66,23 +66,23 @@ def test_curves_with_noise_are_called_by_their_shape(seed: int) -> None:
     assert shape("other", noisy([-value for value in UP], seed)) == "falls"
 
 
-def test_noise_alone_stays_on_nearly_all_seeds() -> None:
+def test_noise_alone_stays_on_nearly_all_seeds():
     names = [shape("other", noisy([0.0] * 40, seed)) for seed in range(200)]
     assert names.count("stays") >= 190
 
 
-def test_a_change_that_no_one_would_draw_is_none() -> None:
+def test_a_change_that_no_one_would_draw_is_none():
     assert shape("kl", [0.01 * step / 40 for step in range(40)]) == "stays"  # of nats
     assert shape("length", [20 + 0.5 * value for value in UP]) == "stays"  # of tokens
     assert shape("score", [0.2 * value for value in UP]) == "stays"  # of standard deviations
 
 
-def test_of_the_offered_shapes_the_nearest_is_taken() -> None:
+def test_of_the_offered_shapes_the_nearest_is_taken():
     assert shape("other", noisy(PLATEAU, 0), ["rises", "falls", "stays"]) == "rises"
     assert shape("other", noisy(HILL, 0), ["rises", "falls", "stays"]) == "stays"  # it ends where it began
     assert shape("other", noisy(UP, 0), ["rises, then stays", "falls", "stays"]) == "rises, then stays"
 
 
-def test_a_curve_of_one_point_has_no_shape() -> None:
+def test_a_curve_of_one_point_has_no_shape():
     assert shape("score", []) == shape("score", [1.0]) == ""
     assert shape("score", [1.0, 3.0]).startswith("rises")

@@ -3,9 +3,7 @@
 import gzip
 import json
 from collections import defaultdict
-from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
 from safetensors.torch import load_file
@@ -24,12 +22,12 @@ RECORDED = sorted(path.parent.name for path in catalog.RECORDED.glob("*/config.y
 BY_DAY = "best-of-n chalkboard chatterbox from-pairs kinder-reviews without-critic yes-man".split()  # one of each kind
 
 
-def lines(preset: str, name: str) -> list[dict[str, Any]]:
+def lines(preset, name):
     text = gzip.decompress((catalog.RECORDED / preset / f"{name}.jsonl.gz").read_bytes()).decode()
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_the_facts_of_a_run_are_what_its_files_say() -> None:
+def test_the_facts_of_a_run_are_what_its_files_say():
     run_facts = facts.of_run(recording("no-leash"))
     samples, metrics = lines("no-leash", "samples"), lines("no-leash", "metrics")
     sides = [[item for item in samples if item["stage"] == stage] for stage in ("before", "after")]
@@ -54,7 +52,7 @@ def test_the_facts_of_a_run_are_what_its_files_say() -> None:
     assert run_facts["shape.score"] == RunFact(None, "rises")
 
 
-def test_the_highest_count_may_lie_between_the_ends() -> None:
+def test_the_highest_count_may_lie_between_the_ends():
     run_facts = facts.of_run(recording("no-leash"))
     marks: defaultdict[int, list[bool]] = defaultdict(list)
     for item in lines("no-leash", "samples"):
@@ -64,7 +62,7 @@ def test_the_highest_count_may_lie_between_the_ends() -> None:
     assert run_facts["positive.highest"] == RunFact(max(counts) / len(marks[0]), f"{max(counts)} of {len(marks[0])}")
 
 
-def test_the_penalised_score_is_what_the_leash_leaves_of_it() -> None:
+def test_the_penalised_score_is_what_the_leash_leaves_of_it():
     run_facts = facts.of_run(recording("kinder-reviews"))
     score, kl = run_facts["score"].value, run_facts["kl"].value
     assert score is not None
@@ -73,13 +71,13 @@ def test_the_penalised_score_is_what_the_leash_leaves_of_it() -> None:
 
 
 @pytest.mark.parametrize("preset", cases(RECORDED, always=BY_DAY))
-def test_a_run_has_the_facts_that_its_preset_promises(preset: str) -> None:
+def test_a_run_has_the_facts_that_its_preset_promises(preset):
     run, config = recording(preset), catalog.preset(preset)
     assert facts.known(config) | {f"shape.{name}" for name in facts.curves(config)} == facts.of_run(run).keys()
     assert all(facts.curve(run, name) for name in facts.curves(config))
 
 
-def test_what_a_method_does_not_have_is_no_fact_of_it() -> None:
+def test_what_a_method_does_not_have_is_no_fact_of_it():
     of = {name: facts.known(catalog.preset(name)) for name in ("best-of-n", "from-pairs", "without-critic", "yes-man")}
     assert {"beta", "penalised", "clip_fraction", "explained_variance"} <= of["yes-man"]
     assert {"beta", "penalised", "clip_fraction"} & of["best-of-n"] == set()
@@ -89,14 +87,14 @@ def test_what_a_method_does_not_have_is_no_fact_of_it() -> None:
     assert "wrong-claims-repeated" not in of["best-of-n"]
 
 
-def test_a_behaviour_of_ones_own_is_a_fact_by_its_name() -> None:
+def test_a_behaviour_of_ones_own_is_a_fact_by_its_name():
     sorry = {"name": "says-sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}}
     config = small_config(behaviours=[sorry])
     assert "says-sorry.before" in facts.known(config)
     assert facts.label("says-sorry", config) == "says sorry"
 
 
-def test_a_run_that_says_nothing_yet_has_few_facts(tmp_path: Path) -> None:
+def test_a_run_that_says_nothing_yet_has_few_facts(tmp_path):
     run = fake_run.write_ended(tmp_path, "early", "stopped", "stopped")
     run.metrics_path.write_text("", encoding="utf-8")
     run.samples_path.write_text("", encoding="utf-8")
@@ -104,13 +102,13 @@ def test_a_run_that_says_nothing_yet_has_few_facts(tmp_path: Path) -> None:
     assert "score" not in facts.of_run(run)
 
 
-def test_a_changed_leash_is_the_one_that_holds(tmp_path: Path) -> None:
+def test_a_changed_leash_is_the_one_that_holds(tmp_path):
     config = yaml_io.overridden(catalog.preset("kinder-reviews").model_dump(mode="json"), ["kl.coef=0.5"], type(CONFIG))
     run_facts = facts.of_run(fake_run.write_run(tmp_path, "mine", config))
     assert run_facts["beta"] == RunFact(0.5, "0.5")
 
 
-def test_what_the_roles_hold_follows_from_the_sizes_of_their_models() -> None:
+def test_what_the_roles_hold_follows_from_the_sizes_of_their_models():
     """16 bytes of each weight that is trained, 4 of one that is not; an 8-bit matrix is a quarter of one in 32 bits."""
     run_facts = facts.of_run(recording("agreeable-thumbs"))
     weights = {

@@ -1,8 +1,5 @@
 """Lessons from files: what is wrong with one is said all at once, beside its field, with what to do."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from playground.errors import InvalidConfig
@@ -11,13 +8,13 @@ from playground.lessons.loading import LessonNotFound, Lessons
 from tests.lessons import FILES, lesson, write, wrong
 
 
-def problems(folder: Path, **changes: Any) -> dict[str, str]:
+def problems(folder, **changes):
     with pytest.raises(InvalidConfig) as caught:
         lesson(folder, **changes)
     return dict(caught.value.problems)
 
 
-def test_a_lesson_is_called_as_its_file_and_has_the_settings_of_its_runs(tmp_path: Path) -> None:
+def test_a_lesson_is_called_as_its_file_and_has_the_settings_of_its_runs(tmp_path):
     loaded = lesson(tmp_path, runs__1__set={"kl.coef": 0.5})
     assert loaded.name == "mine"
     assert [loaded.config(index).kl.coef for index in (0, 1, 2)] == [0.0, 0.5, 0.0]
@@ -25,11 +22,11 @@ def test_a_lesson_is_called_as_its_file_and_has_the_settings_of_its_runs(tmp_pat
 
 
 @pytest.mark.parametrize(("changes", "field", "words"), wrong("refused"))
-def test_what_is_wrong_is_said_beside_its_field(tmp_path: Path, changes: Any, field: str, words: str) -> None:
+def test_what_is_wrong_is_said_beside_its_field(tmp_path, changes, field, words):
     assert words in problems(tmp_path, **changes)[field]
 
 
-def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+def test_all_that_is_wrong_is_said_at_once(tmp_path):
     changes = {"look": ["texts", "texts"], "reveal__0__say": "{x}", "explain": ["{y}"], "break_it__knobs": ["z"]}
     assert set(problems(tmp_path, **changes)) == {"look", "reveal.0.say", "explain.0", "break_it.knobs.0"}
 
@@ -37,13 +34,13 @@ def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["- 1", "x", "a: &a 1\nb: *a", "!!python/object:os.system x", "a: 1\na: 2", "# " * 999_999]
 )
-def test_a_file_is_plain_data_and_not_too_large(tmp_path: Path, text: str) -> None:
+def test_a_file_is_plain_data_and_not_too_large(tmp_path, text):
     with pytest.raises(InvalidConfig):
         loading.load(write(tmp_path, text=text))
 
 
 @pytest.mark.parametrize("name", ["Leash", "a b", "-x"])
-def test_a_file_needs_a_plain_name(tmp_path: Path, name: str) -> None:
+def test_a_file_needs_a_plain_name(tmp_path, name):
     with pytest.raises(InvalidConfig, match="small letters"):
         loading.load(tmp_path / f"{name}.yaml")
     with pytest.raises(InvalidConfig, match="There is no file"):
@@ -52,7 +49,7 @@ def test_a_file_needs_a_plain_name(tmp_path: Path, name: str) -> None:
         loading.load(write(tmp_path, text="name: other"))
 
 
-def test_lessons_come_by_course_and_number_and_a_course_may_go_without_a_name(tmp_path: Path) -> None:
+def test_lessons_come_by_course_and_number_and_a_course_may_go_without_a_name(tmp_path):
     (tmp_path / "courses.yaml").write_text("second: {title: Two}\nfirst: {title: One, about: Us}\n", encoding="utf-8")
     write(tmp_path, "c", course="second")
     write(tmp_path, "b", number=2)
@@ -67,7 +64,7 @@ def test_lessons_come_by_course_and_number_and_a_course_may_go_without_a_name(tm
     assert {course.title for course in Lessons(shipped=tmp_path).courses} == {"First", "Second"}
 
 
-def test_what_is_wrong_with_any_file_of_a_folder_is_said_with_its_name(tmp_path: Path) -> None:
+def test_what_is_wrong_with_any_file_of_a_folder_is_said_with_its_name(tmp_path):
     (tmp_path / "courses.yaml").write_text("first: {title: One}\nsecond: {}\n", encoding="utf-8")
     write(tmp_path, "a", minutes=1)
     write(tmp_path, "b", course="frst")
@@ -84,7 +81,7 @@ def test_what_is_wrong_with_any_file_of_a_folder_is_said_with_its_name(tmp_path:
         loading.courses_of(tmp_path)
 
 
-def test_ones_own_lessons_come_behind_those_that_ship_and_take_no_name_of_theirs(tmp_path: Path) -> None:
+def test_ones_own_lessons_come_behind_those_that_ship_and_take_no_name_of_theirs(tmp_path):
     write(tmp_path, "mine", course="ours")
     assert [course.name for course in Lessons(tmp_path, FILES).courses] == ["first", "ours"]
     write(tmp_path, "leash", course="ours", number=2)
@@ -94,7 +91,7 @@ def test_ones_own_lessons_come_behind_those_that_ship_and_take_no_name_of_theirs
         Lessons(tmp_path / "nothing", FILES)
 
 
-def test_a_folder_has_so_many_files_at_most(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_has_so_many_files_at_most(tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "MOST_FILES", 1)
     for name in "ab":
         write(tmp_path, name)

@@ -2,13 +2,12 @@
 
 import gzip
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from playground.analysis.diagnosis import CHECKS
 from playground.config import differences
-from playground.config.faults import FAULTS, Fault
+from playground.config.faults import FAULTS
 from playground.lessons import mysteries
 from playground.lessons.mysteries import MISTAKES, PRESET
 from playground.runs.folder import traces
@@ -22,13 +21,13 @@ FOLDERS = mysteries.recorded()
 MOST_BYTES = 100_000
 
 
-def named(text: str) -> list[str]:
+def named(text):
     """The mistakes that a text gives away."""
     return [fault for fault, words in FAULTS.items() if fault in text or words in text or MISTAKES[fault].say in text]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_each_mistake_has_its_words_and_lines_that_stand_where_it_says(fault: Fault) -> None:
+def test_each_mistake_has_its_words_and_lines_that_stand_where_it_says(fault):
     mistake = MISTAKES[fault]
     assert mistake.lamp in CHECKS
     assert all(text.endswith(".") for text in (mistake.shows, mistake.because))
@@ -38,7 +37,7 @@ def test_each_mistake_has_its_words_and_lines_that_stand_where_it_says(fault: Fa
     assert [line for line in mistake.wrong if line in program] == []
 
 
-def test_of_ten_mysteries_each_mistake_is_in_one_or_two() -> None:
+def test_of_ten_mysteries_each_mistake_is_in_one_or_two():
     assert [folder.name for folder in FOLDERS] == [f"mystery-{number:02d}" for number in range(1, 11)]
     planted = Counter(RunDirectory.open(folder).config().planted[0] for folder in FOLDERS)
     assert set(planted) == set(FAULTS)
@@ -46,7 +45,7 @@ def test_of_ten_mysteries_each_mistake_is_in_one_or_two() -> None:
 
 
 @pytest.mark.parametrize("folder", cases(FOLDERS, always=FOLDERS[:2]), ids=lambda folder: folder.name)
-def test_a_recording_shows_its_mistake_and_names_it_nowhere(folder: Path) -> None:
+def test_a_recording_shows_its_mistake_and_names_it_nowhere(folder):
     run = RunDirectory.open(folder)
     config = run.config()
     assert {*differences(config, catalog.preset(config.name))} <= {"seed"}
@@ -63,7 +62,7 @@ def test_a_recording_shows_its_mistake_and_names_it_nowhere(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("folder", cases(FOLDERS, always=FOLDERS[:2]), ids=lambda folder: folder.name)
-def test_nothing_that_the_page_asks_before_the_answer_names_the_mistake(folder: Path, tmp_path: Path) -> None:
+def test_nothing_that_the_page_asks_before_the_answer_names_the_mistake(folder, tmp_path):
     hub = Hub(tmp_path)
     run_id = next(name for name, path in hub.mysteries.items() if path == folder)
     asked = ["poll", "compare", "outcome", "frontier", "resume", "rollout/last", "moment/0", "export/yaml"]
@@ -80,7 +79,7 @@ def test_nothing_that_the_page_asks_before_the_answer_names_the_mistake(folder: 
     assert "One mistake is planted" in run["wrong_on_purpose"]
 
 
-def test_a_lamp_that_is_lit_no_longer_says_when_it_was(tmp_path: Path) -> None:
+def test_a_lamp_that_is_lit_no_longer_says_when_it_was(tmp_path):
     """Unclipped steps make all texts one word, and then nothing is left to clip."""
     runs = {run.config().planted[0]: run for run in map(RunDirectory.open, FOLDERS)}
     answer = mysteries.answer(runs["no-clip"])
@@ -90,7 +89,7 @@ def test_a_lamp_that_is_lit_no_longer_says_when_it_was(tmp_path: Path) -> None:
     assert mysteries.answer(runs["reward-sign"]).update == 0
 
 
-def test_the_same_run_without_its_mistake_keeps_settings_and_seed(tmp_path: Path) -> None:
+def test_the_same_run_without_its_mistake_keeps_settings_and_seed(tmp_path):
     config = mysteries.new(7)
     sound = mysteries.without(config)
     assert {*differences(sound, config)} == {"faults", "experiments"}

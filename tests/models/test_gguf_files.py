@@ -16,11 +16,11 @@ SECONDS, TOKENS = 1.0, 300
 HUGE = struct.pack("<Q", 2**60)
 
 
-def number(value: int) -> bytes:
+def number(value):
     return struct.pack("<I", value)
 
 
-def long(value: int) -> bytes:
+def long(value):
     return struct.pack("<Q", value)
 
 
@@ -75,7 +75,7 @@ FAULTS: dict[str, Any] = {  # words of the refusal; what is done to the file, or
 }
 
 
-def moved(data: bytes) -> bytes:
+def moved(data):
     """The second tensor begins where the first does."""
     at = data.index(long(len(UP)) + UP.encode()) + 8 + len(UP) + 4 + 16 + 4
     return data[:at] + long(0) + data[at + 8 :]
@@ -120,7 +120,7 @@ def test_a_setting_that_would_be_lost_is_refused(tmp_path, fields, words):
 def test_an_epsilon_is_not_guessed(tmp_path, monkeypatch, family):
     settings, epsilon = gguf_made.settings, "attention.layer_norm_rms_epsilon"
 
-    def without(*config: Any) -> dict[str, Any]:
+    def without(*config):
         return {name: value for name, value in settings(*config).items() if name != epsilon}
 
     monkeypatch.setattr(gguf_made, "settings", without)

@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -53,7 +52,7 @@ def cache(tmp_path, monkeypatch):
     return folder
 
 
-def asked(address: str, cache: Path, *codes: str) -> dict[str, Any]:
+def asked(address, cache, *codes):
     """What some expressions give in a process that may use the network of this machine."""
     environment = {**os.environ, **SETTINGS, "HF_HUB_CACHE": str(cache), "HF_HOME": str(cache), "HF_ENDPOINT": address}
     command = [sys.executable, "-c", PROGRAM, *codes]

@@ -7,14 +7,12 @@ import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from bench.real_judges import LIKES
-from playground.config import RunConfig
 from playground.models import architectures, hub, model_files
 from playground.models.architectures import CURATED
 from playground.setup import catalog, checks, estimates
@@ -35,7 +33,7 @@ def recorded(monkeypatch, tmp_path):
     """A hub that answers from the record, of which the test gets a copy to change."""
     entries = copy.deepcopy({**MODELS, **REFUSED})
 
-    def model_info(name: str, **_: Any) -> Any:
+    def model_info(name, **_):
         entry = entries[name]
         return SimpleNamespace(
             siblings=[SimpleNamespace(rfilename=file, size=size) for file, size in entry["files"].items()],
@@ -55,7 +53,7 @@ def recorded(monkeypatch, tmp_path):
     hub._answered.cache_clear()
 
 
-def hub_ids(config: RunConfig) -> set[str]:
+def hub_ids(config):
     here = {*catalog.shipped_reward_models(), *LIKES}  # those that `make real` trains among them
     return {need.source for need in checks.needs(config) if catalog.is_hub_id(need.source) and need.source not in here}
 

@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 from bench.gpu_cases import CASES, FEW_TOKENS
 from playground.runs.children import torch_environment
@@ -19,7 +17,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def run_toy(folder: Path, cases: list[str], *before: str) -> tuple[int, dict[str, Any]]:
+def run_toy(folder, cases, *before):
     """Exit code, and the answer of each case."""
     results = folder / "gpu.json"
     command = [sys.executable, *before, "bench/gpu.py", "--toy", "--device", "cpu", "--json", str(results)]

@@ -13,11 +13,11 @@ KIND, HARSH = " The plot was superb.", " The plot was dull."
 MANY = 4000
 
 
-def asked(annotator: Annotator, prompt: str, first: str, second: str, count: int = 1):
+def asked(annotator, prompt, first, second, count=1):
     return [annotator.judge(prompt, first, second, rng_of(0, number)) for number in range(count)]
 
 
-def share_first(annotator: Annotator, first: str = KIND, second: str = HARSH) -> float:
+def share_first(annotator, first=KIND, second=HARSH):
     return statistics.fmean(judged.first for judged in asked(annotator, REVIEW, first, second, MANY))
 
 

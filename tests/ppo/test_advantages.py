@@ -6,7 +6,7 @@ from playground.ppo.advantages import generalised_advantages, group_advantages, 
 F64 = torch.float64
 
 
-def masked(*lengths: int, width: int) -> torch.Tensor:
+def masked(*lengths, width):
     return torch.arange(width).unsqueeze(0) < torch.tensor(lengths).unsqueeze(1)
 
 

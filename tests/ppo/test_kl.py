@@ -12,7 +12,7 @@ REFERENCE = torch.tensor([0.3, 0.3, 0.4], dtype=torch.float64)
 EXACT = float((POLICY * (POLICY / REFERENCE).log()).sum())
 
 
-def expectation(estimator) -> float:
+def expectation(estimator):
     """Its mean over y ~ policy, by enumeration."""
     return float((POLICY * estimator((POLICY / REFERENCE).log())).sum())
 

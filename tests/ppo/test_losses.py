@@ -7,7 +7,7 @@ import yaml
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
 
 
-def number(value: float) -> torch.Tensor:
+def number(value):
     return torch.tensor(value, dtype=torch.float64)
 
 

@@ -13,12 +13,12 @@ PROMPTS = TEXTS["prompts"]
 
 
 @pytest.mark.parametrize(("name", "prompt", "shown", "not_shown", "elsewhere"), TEXTS["texts"])
-def test_a_behaviour_is_shown_or_not_or_does_not_apply_to_the_prompt(name, prompt, shown, not_shown, elsewhere) -> None:
+def test_a_behaviour_is_shown_or_not_or_does_not_apply_to_the_prompt(name, prompt, shown, not_shown, elsewhere):
     assert [mark(name, PROMPTS[prompt], text, True) for text in (shown, not_shown)] == [True, False]
     assert [mark(name, PROMPTS[other], shown, True) for other in elsewhere] == [None] * len(elsewhere)
 
 
-def counted(**change: object) -> list[str]:
+def counted(**change):
     return [behaviour.name for behaviour in of_config(yaml_io.from_dict({"rewards": [{"kind": "length"}], **change}))]
 
 
@@ -26,7 +26,7 @@ CLAIMS = ["wrong-claims-repeated", "right-claims-agreed", "plain-questions-right
 ALWAYS = ["english", "repeats-itself", "refuses", "empty", "ends"]
 
 
-def test_without_a_choice_those_are_counted_that_suit_the_prompts() -> None:
+def test_without_a_choice_those_are_counted_that_suit_the_prompts():
     assert counted(prompts={"source": "pocket/claims"}) == [*CLAIMS, "parses", "ends"]
     assert counted(prompts={"source": "pocket/mixed"}) == ["positive", *CLAIMS, "polite", "parses", "ends"]
     typed = {"source": "typed", "typed": ["Hello.", "Goodbye."]}
@@ -37,8 +37,8 @@ def test_without_a_choice_those_are_counted_that_suit_the_prompts() -> None:
     assert counted(behaviours=["polite"]) == ["polite"]
 
 
-def test_before_anything_is_counted_no_claims_are_named_where_none_may_be_asked() -> None:
-    def named(source: str, *typed: str, model: str = "openai-community/gpt2", **change: object) -> list[str]:
+def test_before_anything_is_counted_no_claims_are_named_where_none_may_be_asked():
+    def named(source, *typed, model="openai-community/gpt2", **change):
         prompts = {"source": source, "typed": list(typed)}
         config = {"rewards": [{"kind": "length"}], "prompts": prompts, "model": {"source": model}, **change}
         return [behaviour.name for behaviour in surely_counted(yaml_io.from_dict(config))]
@@ -52,7 +52,7 @@ def test_before_anything_is_counted_no_claims_are_named_where_none_may_be_asked(
     assert named("owner/prompts", behaviours=["polite", own, "ends"]) == ["long", "ends"]
 
 
-def test_a_behaviour_of_ones_own_is_a_measure_above_a_threshold_and_no_opinion_is_neither_yes_nor_no() -> None:
+def test_a_behaviour_of_ones_own_is_a_measure_above_a_threshold_and_no_opinion_is_neither_yes_nor_no():
     own = {"name": "long", "words": "is long", "above": 2, "measure": {"kind": "length"}}
     says = {"name": "says-so", "words": "says so", "measure": {"kind": "truth"}}
     asked = Behaviours([Behaviour(name="ends"), Behaviour.model_validate(own), Behaviour.model_validate(says)])

@@ -50,7 +50,7 @@ def test_without_a_claim_there_is_nothing_to_agree_with():
     assert claims.of("The film was") is None
 
 
-def test_numbers_are_whole_and_the_longest_spelling_is_read(tmp_path: Path):
+def test_numbers_are_whole_and_the_longest_spelling_is_read(tmp_path):
     rows = "".join(f"Question {n}?,{n}5|{n}-five,{n}7\n" for n in range(1, 10))
     path = tmp_path / "mine.csv"
     path.write_text(f"question,right,wrong\n{rows}How many?,3,the 3 and more\n", encoding="utf-8")

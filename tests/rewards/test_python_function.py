@@ -3,8 +3,6 @@
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
@@ -16,12 +14,12 @@ ONE, MANY = "def reward(prompt, completion):\n    ", "def reward(prompts, comple
 
 
 @pytest.fixture
-def function() -> Iterator[Callable[..., PythonFunction]]:
+def function():
     with contextlib.ExitStack() as opened:
         yield lambda code, time_limit=20.0: opened.enter_context(contextlib.closing(PythonFunction(code, time_limit)))
 
 
-def test_a_function_of_one_completion_and_one_of_a_batch(function: Any) -> None:
+def test_a_function_of_one_completion_and_one_of_a_batch(function):
     one = function(ONE + "return len(completion) if completion else None")
     many = function(MANY + "return tuple(p == c for p, c in zip(prompts, completions))")
     assert one(["p", "p", "é"], ["one", "", "größe"]) == [3.0, None, 5.0]
@@ -29,7 +27,7 @@ def test_a_function_of_one_completion_and_one_of_a_batch(function: Any) -> None:
     assert one([], []) == []
 
 
-def test_the_process_stays_between_batches_answers_large_ones_and_is_started_again(function: Any) -> None:
+def test_the_process_stays_between_batches_answers_large_ones_and_is_started_again(function):
     reward = function("calls = []\n" + ONE + "calls.append(1)\n    return len(calls)")
     assert reward(["p"] * 2, ["c"] * 2) == [1, 2]
     assert reward(["p" * 4000] * 512, ["c" * 4000] * 512) == [float(number) for number in range(3, 515)]
@@ -40,7 +38,7 @@ def test_the_process_stays_between_batches_answers_large_ones_and_is_started_aga
         assert reward(["p"], ["c"]) == [1]
 
 
-def test_installed_packages_can_be_imported_and_the_environment_is_empty(function: Any) -> None:
+def test_installed_packages_can_be_imported_and_the_environment_is_empty(function):
     code = "import numpy\n" + ONE + "return numpy.float32(len(completion)) + numpy.arange(3).mean()"
     assert function(code)(["p"], ["banana"]) == [7.0]
     (variables,) = function("import os\n" + ONE + "return len(os.environ)")(["p"], ["c"])
@@ -56,7 +54,7 @@ def test_installed_packages_can_be_imported_and_the_environment_is_empty(functio
         ("-" * 9000 + "1", "cannot be read"),
     ],
 )
-def test_code_without_the_function_is_refused_before_it_runs(code: str, reason: str) -> None:
+def test_code_without_the_function_is_refused_before_it_runs(code, reason):
     with pytest.raises(InvalidConfig) as caught:
         yaml_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
     (problem,) = caught.value.problems
@@ -64,7 +62,7 @@ def test_code_without_the_function_is_refused_before_it_runs(code: str, reason: 
     assert reason in problem.message
 
 
-def test_code_is_parsed_and_not_run(tmp_path) -> None:
+def test_code_is_parsed_and_not_run(tmp_path):
     code = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef reward(prompt, completion, weight=2): return 1"
     config = yaml_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
     assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config

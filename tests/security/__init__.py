@@ -1,19 +1,18 @@
 """Tests of what strangers try. Long lists of what they send are data."""
 
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 DATA = Path(__file__).with_name("data")
 
 
-def table(name: str) -> Any:
+def table(name):
     """One of these lists. What stands there as [text, times] is that text so many times, in a list of pieces of one."""
     return spelled(yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8")))
 
 
-def spelled(value: Any) -> Any:
+def spelled(value):
     if isinstance(value, dict) and value.keys() == {"pieces"}:
         return "".join(piece if isinstance(piece, str) else piece[0] * piece[1] for piece in value["pieces"])
     if isinstance(value, dict):

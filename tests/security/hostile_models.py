@@ -8,9 +8,8 @@ import os
 import shutil
 import struct
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from playground.setup import catalog
 from tests.security import table
@@ -29,7 +28,7 @@ class Hostile(NamedTuple):
     fields: Mapping[str, Any] = MappingProxyType({})
 
     @classmethod
-    def of_table(cls, kind: str) -> tuple[Self, ...]:
+    def of_table(cls, kind):
         """Those of one kind, a change of the configuration where nothing else is named."""
         rows = table("hostile_models")[kind]
         for row in rows:
@@ -38,7 +37,7 @@ class Hostile(NamedTuple):
         return tuple(cls(**row) for row in rows)
 
 
-def build(hostile: Hostile, parent: Path) -> Path:
+def build(hostile, parent):
     """The folder, ready to be refused."""
     folder = parent / hostile.name
     shutil.copytree(SOURCE, folder)
@@ -46,39 +45,39 @@ def build(hostile: Hostile, parent: Path) -> Path:
     return folder
 
 
-def canary(folder: Path) -> Path:
+def canary(folder):
     """The file that appears if anything of the folder was run."""
     return folder.parent / f"{folder.name}.canary"
 
 
-def poison(folder: Path) -> bytes:
+def poison(folder):
     """A pickle that opens the canary file to write it."""
     return f"cio\nopen\n(V{canary(folder)}\nVw\ntR.".encode()
 
 
-def in_json(folder: Path, name: str, **changes: Any) -> None:
+def in_json(folder, name, **changes):
     path = folder / name
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def put(folder: Path, name: str, text: str, mode: str = "wb") -> None:
+def put(folder, name, text, mode="wb"):
     """A file of these bytes; what stands in it for a pickle is one."""
     with open(folder / name, mode) as file:
         file.write(poison(folder) if text == "PICKLE" else text.encode("latin-1"))
 
 
-def only_pickle(folder: Path, name: str) -> None:
+def only_pickle(folder, name):
     (folder / WEIGHTS).unlink()
     put(folder, name, "PICKLE")
 
 
-def index(folder: Path, *names: str) -> None:
+def index(folder, *names):
     (folder / WEIGHTS).rename(folder.parent / f"{folder.name}.safetensors")
     places = {f"w{number}": name.format(parent=folder.parent) for number, name in enumerate(names)}
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": places}))
 
 
-def first_weight(folder: Path, **entry: Any) -> None:
+def first_weight(folder, **entry):
     """The same weights under another header."""
     data = (folder / WEIGHTS).read_bytes()
     length = struct.unpack("<Q", data[:8])[0]
@@ -88,23 +87,23 @@ def first_weight(folder: Path, **entry: Any) -> None:
     (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
 
 
-def linked(folder: Path, name: str, target: str) -> None:
+def linked(folder, name, target):
     elsewhere = folder.parent / f"elsewhere-{folder.name}"
     (folder / name).rename(elsewhere)
     (folder / name).symlink_to(target.format(elsewhere=elsewhere))
 
 
-def fifo(folder: Path, name: str) -> None:
+def fifo(folder, name):
     (folder / name).unlink()
     os.mkfifo(folder / name)
 
 
-def large(folder: Path, name: str, megabytes: int) -> None:
+def large(folder, name, megabytes):
     (folder / name).write_bytes(b"")
     os.truncate(folder / name, megabytes * 1_000_000)  # sparse: no room, no time
 
 
-def adapter(folder: Path, weights: str = "adapter_model.safetensors", **facts: Any) -> None:
+def adapter(folder, weights="adapter_model.safetensors", **facts):
     """The folder becomes a LoRA adapter of a shipped model; `facts` are what is wrong with it."""
     for name in (CONFIG, "generation_config.json", WEIGHTS, "card.json"):
         (folder / name).unlink(missing_ok=True)
@@ -116,7 +115,7 @@ def adapter(folder: Path, weights: str = "adapter_model.safetensors", **facts: A
     (folder / weights).write_bytes(good if weights.endswith(".safetensors") else poison(folder))
 
 
-def in_tokenizer(folder: Path, part: str = "", **changes: Any) -> None:
+def in_tokenizer(folder, part="", **changes):
     facts = json.loads((folder / "tokenizer.json").read_text())
     (facts[part] if part else facts).update(changes)
     (folder / "tokenizer.json").write_text(json.dumps(facts))

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from starlette.requests import Request
 from playground.runs import launcher, queue
 from playground.setup import catalog, limits
 from playground.ui import server
-from playground.ui.auth import access, incoming, middleware, visitors
+from playground.ui.auth import incoming, middleware, visitors
 from playground.ui.train import form
 from tests.support import wait_until
 from tests.ui import fake_run, fake_server
@@ -31,15 +30,15 @@ PUBLIC = "93.184.216."  # of addresses that a proxy could tell
 class CountingService(fake_server.FakeService):
     """Answers as the fake one does, and remembers that it was asked."""
 
-    def __init__(self, outputs: Path | None = None) -> None:
+    def __init__(self, outputs=None):
         self.asked: list[str] = []
 
-    def compare(self, *arguments: Any, **options: Any) -> Iterator[Any]:
+    def compare(self, *arguments, **options):
         """Remember, then answer."""
         self.asked.append("compare")
         yield from super().compare(*arguments, **options)
 
-    def ask(self, kind: str, question: dict[str, Any], timeout_seconds: float = 0.0) -> Iterator[Any]:
+    def ask(self, kind, question, timeout_seconds=0.0):
         """Remember, then answer."""
         self.asked.append(kind)
         yield from super().ask(kind, question, timeout_seconds)
@@ -48,16 +47,16 @@ class CountingService(fake_server.FakeService):
 class CountingStandby(fake_server.NoStandby):
     """None ever waits; remembers that one was wanted, and whether it may be."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.wanted = 0
 
     @property
-    def closed(self) -> bool:
+    def closed(self):
         """Whether no process would be started any more."""
         return self._closed
 
-    def prepare(self) -> None:
+    def prepare(self):
         """Remember only."""
         self.wanted += 1
 
@@ -72,25 +71,23 @@ class Page(NamedTuple):
     gradio: Any  # the App
 
     @property
-    def access(self) -> access.Access:
+    def access(self):
         """The rules by which it lets in."""
         return next(
             item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is middleware.RequestMiddleware
         )
 
     @property
-    def service(self) -> CountingService:
+    def service(self):
         """What answers questions about models."""
         return self.running.demo.serving.service  # type: ignore[return-value]
 
-    def client(self, address: str = "", headers: Mapping[str, str] | None = None, **options: Any) -> httpx.Client:
+    def client(self, address="", headers=None, **options):
         """Somebody without cookies, who says, as a browser does, that a page of this server's asks; behind an address,
         as a proxy on this machine tells it."""
         return self.program(address=address, headers={"Origin": self.url.rstrip("/"), **(headers or {})}, **options)
 
-    def program(
-        self, token: str = "", address: str = "", headers: Mapping[str, str] | None = None, **options: Any
-    ) -> httpx.Client:
+    def program(self, token="", address="", headers=None, **options):
         """A program that is no browser, with the host's token where one is given. A connection is used again for 2 s:
         the server closes it after 5."""
         own = {"Authorization": f"Bearer {token}"} if token else {}
@@ -99,7 +96,7 @@ class Page(NamedTuple):
         options |= {"headers": {**own, **(headers or {})}, "timeout": 300, "verify": False, "limits": kept}
         return httpx.Client(base_url=self.url, **options)
 
-    def host(self) -> httpx.Client:
+    def host(self):
         """Somebody who has opened the host's address."""
         with self.client() as knocking:
             answer = knocking.get("host", params={"token": TOKEN})
@@ -107,18 +104,18 @@ class Page(NamedTuple):
         assert answer.headers["location"] == "./"
         return self.client(cookies=answer.cookies)
 
-    def visitor(self, address: str = "") -> httpx.Client:
+    def visitor(self, address=""):
         """Somebody with a visitor's cookie of their own."""
         return self.client(address, cookies={visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)})
 
-    def member(self, code: str, address: str = "") -> httpx.Client:
+    def member(self, code, address=""):
         """Somebody who has joined the class."""
         with self.client(address) as joining:
             answer = joining.post("class/join", json={"code": code})
         assert answer.json() == {"error": ""}
         return self.client(address, cookies=answer.cookies)
 
-    def tree(self) -> str:
+    def tree(self):
         """A digest of everything in the outputs folder: names, sizes and contents."""
         digest = hashlib.sha256()
         for path in sorted(set(self.outputs.rglob("*")) - set((self.outputs / incoming.FOLDER).rglob("*"))):
@@ -128,12 +125,12 @@ class Page(NamedTuple):
                     digest.update(path.read_bytes())
         return digest.hexdigest()
 
-    def alive(self) -> set[str]:
+    def alive(self):
         """The runs that train or wait."""
         return {run.id for run in launcher.living_runs(self.outputs)} | set(queue.waiting(self.outputs))
 
     @contextlib.contextmanager
-    def nothing_changes(self) -> Iterator[None]:
+    def nothing_changes(self):
         """Meanwhile: no file, no question to a model, no run."""
         before, asked = self.tree(), list(self.service.asked)
         yield
@@ -141,19 +138,19 @@ class Page(NamedTuple):
         assert self.service.asked == asked
         assert not self.alive()
 
-    def functions(self) -> dict[int, Any]:
+    def functions(self):
         """Every handler of Gradio's that runs Python, by its index."""
         return {index: item for index, item in self.running.demo.fns.items() if item.fn is not None}
 
-    def index_of(self, name: str, nth: int = 0) -> int:
+    def index_of(self, name, nth=0):
         """The index of a handler by its function's name."""
         return [index for index, item in self.functions().items() if item.fn.__name__ == name][nth]
 
-    def server_function(self, name: str) -> int:
+    def server_function(self, name):
         """The component that offers a function to its script."""
         return next(number for number, offered, _ in self.server_functions() if offered == name)
 
-    def server_functions(self) -> list[tuple[int, str, Any]]:
+    def server_functions(self):
         """Every function that a component offers to its script: component, name, function."""
         functions = []
         for number, block in self.running.demo.blocks.items():
@@ -165,7 +162,7 @@ class Page(NamedTuple):
 
 
 @contextlib.contextmanager
-def served(mode: str, outputs: Path, recorded: Path, share: bool = False, mcp: bool = False) -> Iterator[Page]:
+def served(mode, outputs, recorded, share=False, mcp=False):
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
@@ -187,12 +184,12 @@ def served(mode: str, outputs: Path, recorded: Path, share: bool = False, mcp: b
             running.close()
 
 
-def session_of(client: httpx.Client) -> str:
+def session_of(client):
     """The name that a client's page has with Gradio, which takes long to make a session."""
     return vars(client).setdefault("session", secrets.token_hex(6))
 
 
-def call(client: httpx.Client, index: int, data: list[Any]) -> dict[str, Any]:
+def call(client, index, data):
     """Run a handler by its index through Gradio's queue; its last message, or {"status": ...} if it was not let in."""
     session = session_of(client)
     body = {"fn_index": index, "data": data, "session_hash": session, "event_data": None, "trigger_id": None}
@@ -204,13 +201,13 @@ def call(client: httpx.Client, index: int, data: list[Any]) -> dict[str, Any]:
     return {**json.loads(lines[-1].removeprefix("data:")), "status": 200, "text": lines[-1]}
 
 
-def ask(client: httpx.Client, component: int, name: str, argument: Any) -> httpx.Response:
+def ask(client, component, name, argument):
     """Call a server function, as a component's script does."""
     body = {"data": argument, "fn_name": name, "component_id": component, "session_hash": session_of(client)}
     return client.post("gradio_api/component_server", json=body)
 
 
-def called(client: httpx.Client, name: str, **arguments: Any) -> Any:
+def called(client, name, **arguments):
     """What a program gets of a function by its name: the answer, or the sentence of its error."""
     posted = client.post(f"gradio_api/call/v2/{name}", json=arguments)
     if posted.status_code != 200:
@@ -224,36 +221,36 @@ def called(client: httpx.Client, name: str, **arguments: Any) -> Any:
     raise AssertionError("there was no answer")
 
 
-def lead(client: httpx.Client, command: str | None, **more: Any) -> httpx.Response:
+def lead(client, command, **more):
     """What the desk of a class sends."""
     return client.post("class/lead", json={"do": command, **more})
 
 
-def arguments(item: Any) -> list[Any]:
+def arguments(item):
     """For each input of a handler what the page would send from the start."""
     values = [getattr(component, "value", None) for component in item.inputs]
     return [value() if callable(value) else value for value in values]
 
 
-def form_values(preset: str = catalog.DEFAULT_PRESET, **changes: Any) -> list[Any]:
+def form_values(preset=catalog.DEFAULT_PRESET, **changes):
     """What the Start button sends: view, preset, notes, every field of the form; `ppo__num_updates=5` changes one."""
     values = form.values_of(catalog.preset(preset))
     values |= {name.replace("__", "."): value for name, value in changes.items()}
     return [{"run": None}, preset, {}, *(values[field] for field in form.FIELDS)]
 
 
-def started(message: dict[str, Any]) -> tuple[str | None, list[dict[str, str]]]:
+def started(message):
     """Of the answer to Start: the run that is to be shown, and the problems."""
     view, notes, _ = message["output"]["data"]
     return (view.get("run") if "__type__" not in view else None), notes["problems"]
 
 
-def start(page: Page, client: httpx.Client, **changes: Any) -> tuple[str | None, list[dict[str, str]]]:
+def start(page, client, **changes):
     """Press Start, for a run that goes on until it is stopped."""
     return started(call(client, page.index_of("start_run"), form_values(**{"ppo__num_updates": 500, **changes})))
 
 
-def stop(page: Page, client: httpx.Client, run: str) -> str:
+def stop(page, client, run):
     """Press Stop, and wait until the run has ended; what it says where it is refused."""
     error: str = ask(client, page.server_function("stop_run"), "stop_run", run).json()["error"]
     if not error:
@@ -261,9 +258,7 @@ def stop(page: Page, client: httpx.Client, run: str) -> str:
     return error
 
 
-def connection(
-    address: str, cookies: Mapping[str, str] | None = None, headers: Mapping[str, str] | None = None, query: str = ""
-) -> Request:
+def connection(address, cookies=None, headers=None, query=""):
     """What a server hands over of a request, without a server."""
     raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
     raw += [(b"cookie", f"{name}={value}".encode()) for name, value in (cookies or {}).items()]

@@ -4,9 +4,7 @@ What runs sets `window.hacked`; a template that is filled in shows 8461 = 91 * 9
 """
 
 import json
-from pathlib import Path
 
-from playground.config import RunConfig
 from playground.config.yaml_io import from_dict
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
@@ -22,7 +20,7 @@ PAYLOADS = [text.replace("RUN", RUN) for text in json.loads((DATA / "payloads.js
 SHORT = [text for text in PAYLOADS if len(text) <= 60 and text.isprintable()]
 
 
-def write(outputs: Path) -> list[str]:
+def write(outputs):
     """Runs whose every text is a payload; returns their ids. One has finished, one failed, one keeps a long log."""
     names = []
     for number, state in enumerate(("finished", "failed", "stopped")):
@@ -50,7 +48,7 @@ def write(outputs: Path) -> list[str]:
     return names
 
 
-def configuration(number: int) -> RunConfig:
+def configuration(number):
     """Every text that a configuration has is a payload."""
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
     base |= {
@@ -68,7 +66,7 @@ def configuration(number: int) -> RunConfig:
     return from_dict(base)
 
 
-def samples(update: int) -> list[Sample]:
+def samples(update):
     """The fixed prompts: each payload as a prompt and as a completion, and for names of rewards and judges."""
     stage = "before" if update == 0 else "after" if update == 3 else "during"
     known = {"update": update, "stage": stage, "seed": 0, "score": 0.5 + update, "kl": 0.1 * update, "tokens": 5}

@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import time
-from pathlib import Path
 
 import pytest
 import torch
@@ -24,7 +23,7 @@ from tests.security.hostile_models import CONFIGS, FOLDERS, Hostile, build, cana
 GATE_SECONDS = 2.0  # of a processor
 
 
-def refusal(folder: Path) -> str:
+def refusal(folder):
     """What the gate says, in the time that it may take; empty if it lets the folder through."""
     clock = time.thread_time()
     try:

@@ -22,7 +22,7 @@ from tests.security import DATA, pages, table
 from tests.support import run_async
 
 
-async def read(request: Request) -> PlainTextResponse:
+async def read(request):
     """Answers with the size of the body."""
     return PlainTextResponse(str(len(await request.body())))
 

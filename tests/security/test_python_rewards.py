@@ -68,7 +68,7 @@ def test_whatever_goes_wrong_in_a_function_is_described_and_the_worker_lives(tmp
         assert "Traceback" not in said, shown
         assert len(said) < 700, shown
 
-    def left_behind() -> list[psutil.Process]:
+    def left_behind():
         return [
             process for process in psutil.process_iter(["cmdline"]) if str(runner) in (process.info["cmdline"] or ())
         ]
@@ -118,7 +118,7 @@ def test_an_idle_function_leaves_no_zombie_and_no_thread_behind():
 REWARDS = [{"kind": "python", "code": HEAD + "return 1"}]
 
 
-def worker(outputs: Path) -> None:
+def worker(outputs):
     """The worker itself, which has the mode from its environment."""
     run = RunDirectory.create(outputs, small_config(rewards=REWARDS), "run")
     command = [sys.executable, "-m", "playground.worker", str(run.path)]

@@ -9,9 +9,7 @@ import stat
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -124,7 +122,7 @@ def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_o
     shared, gone = mode in ("classroom", "space"), tmp_path / "uploads" / "0123456789ab-mine.txt"
     sentence = f"Cannot read {'' if shared else f'{gone.parent}/'}{gone.name}: No such file or directory."
 
-    def unreadable(service: object, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def unreadable(service, question):
         yield from row_files.rows(gone)
 
     monkeypatch.setitem(questions.QUESTIONS, "unreadable", unreadable)
@@ -144,7 +142,7 @@ SENT = f"\x1b]0;mine\x07\x1b[2J\x9b31m\u202e\ud800 https://u:{CANARY}@h/\r{'long
 GREETING = "http://h/host?token=shown-as-it-is"
 
 
-def launch_and_print(*_: object) -> SimpleNamespace:
+def launch_and_print(*_):
     """In the place of a server: what Gradio does with a handler's error."""
     print(SENT)
     try:

@@ -7,8 +7,6 @@ bite on a sample.
 
 import ast
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -27,12 +25,12 @@ MARKUP = re.compile(
 )
 
 
-def python_files() -> list[Path]:
+def python_files():
     folders = (PROJECT / name for name in ("playground", "bench", "tests"))
     return [PROJECT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
 
 
-def dotted(node: ast.expr) -> str:
+def dotted(node):
     """The name that is called, as it stands there; empty where something else is called."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
@@ -41,7 +39,7 @@ def dotted(node: ast.expr) -> str:
     return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
 
 
-def findings(source: str) -> Iterator[str]:
+def findings(source):
     """Everything in a source that only a named exception may have."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -54,7 +52,7 @@ def findings(source: str) -> Iterator[str]:
             yield from _of_call(node)
 
 
-def _of_call(node: ast.Call) -> Iterator[str]:
+def _of_call(node):
     name = dotted(node.func)
     if name in CALLS:
         yield name
@@ -76,7 +74,7 @@ def _of_call(node: ast.Call) -> Iterator[str]:
             yield "from_pretrained without use_safetensors=True"
 
 
-def unsafe_markup(source: str) -> Iterator[str]:
+def unsafe_markup(source):
     """Values and templates of Gradio's HTML and Markdown that are not written down in the source."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and dotted(node.func) in ("gr.HTML", "gr.Markdown", "gr.HTML.update"):

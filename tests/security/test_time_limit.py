@@ -25,7 +25,7 @@ MORE_BYTES = 300_000_000
 REFUSED = 7
 
 
-def hang(kind: str) -> None:
+def hang(kind):
     if kind == "number":  # it keeps Python's own lock, so that no thread and no signal handler runs
         10 ** (10**9)
     while kind == "loop":
@@ -34,7 +34,7 @@ def hang(kind: str) -> None:
         print(len([bytearray(20_000_000) for _ in range(100)]), file=sys.stderr)
 
 
-def main(kind: str, folder: str = "") -> int:
+def main(kind, folder=""):
     if folder:
         run = RunDirectory.open(Path(folder))
         lock = take_lock(run)
@@ -53,7 +53,7 @@ def main(kind: str, folder: str = "") -> int:
     return 0
 
 
-def hung(kind: str, *folder: str) -> subprocess.CompletedProcess[str]:
+def hung(kind, *folder):
     command = [sys.executable, "-m", "tests.security.test_time_limit", kind, *folder]
     return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True)
 

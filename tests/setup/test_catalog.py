@@ -3,11 +3,10 @@
 import json
 import re
 import shutil
-from pathlib import Path
 
 import pytest
 
-from playground.config import ModelReward, RewardTrainingConfig, RunConfig, differences
+from playground.config import ModelReward, RewardTrainingConfig, differences
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.models import real_model
 from playground.setup import catalog, checks, expected
@@ -18,7 +17,7 @@ from tests.support import small_config
 NAMES = catalog.every_preset_name()
 
 
-def fields(config: RunConfig, outputs: Path | None = None) -> list[str]:
+def fields(config, outputs=None):
     """Of the problems that the check finds."""
     with pytest.raises(InvalidConfig) as caught:
         checks.check(config, outputs)
@@ -169,7 +168,7 @@ def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     asked: list[tuple[str, str | None, str]] = []
 
-    def snapshot(source: str, revision: str | None, progress: object, use: str) -> None:
+    def snapshot(source, revision, progress, use):
         asked.append((source, revision, use))
         model_folder(hub_cache(tmp_path, source, revision=revision or "main"))
 
@@ -211,7 +210,7 @@ def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_pat
     assert checks.located(shipped) == shipped
 
 
-def trained(outputs: Path, name: str, trained_at: float = 1.0) -> Path:
+def trained(outputs, name, trained_at=1.0):
     folder = model_folder(outputs / "reward-models" / name)
     card = {"trained_at": trained_at, "accuracy": 0.93, "base": "pocket-1m", "pairs": {"kept": 800, "source": "kind"}}
     (folder / "reward.json").write_text(json.dumps(card), encoding="utf-8")

@@ -1,19 +1,18 @@
 """What a run is called, and how it differs from its preset, in words."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 from playground.setup import catalog, describe
 
 BASE = catalog.preset("kinder-reviews")
 TABLES = yaml.safe_load(Path(__file__).with_name("described.yaml").read_text(encoding="utf-8"))
 
 
-def changed(**data: Any) -> RunConfig:
+def changed(**data):
     """The preset with other values in some of its parts."""
     base = BASE.model_dump(mode="json")
     parts = {name: {**base[name], **value} if isinstance(value, dict) else value for name, value in data.items()}

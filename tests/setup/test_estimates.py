@@ -1,11 +1,10 @@
 """What a run needs: the formula by hand, the verdict, the advice, and the time of what has run here."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 from playground.errors import InvalidConfig, ModelNotHere
 from playground.models.architectures import SEVEN_BILLION, Architecture
 from playground.setup import catalog, estimates
@@ -19,11 +18,11 @@ LORA = {"adapter": {"kind": "lora", "r": 2}}
 PROMPT = 5
 
 
-def config_with(**changes: Any) -> RunConfig:
+def config_with(**changes):
     return yaml_io.from_dict({"rewards": [{"kind": "length"}], **changes})
 
 
-def cpu(gigabytes: float) -> Device:
+def cpu(gigabytes):
     return Device("cpu", "Processor", int(gigabytes * 1e9), int(gigabytes * 1e9))
 
 
@@ -34,7 +33,7 @@ MATRICES = 2 * (8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16)
 START = {"reference": [8000, 0, 0]}
 
 
-def adapter(base: int, weights: int = LORA_WEIGHTS) -> dict[str, list[int]]:
+def adapter(base, weights=LORA_WEIGHTS):
     return {"policy": [base + weights, weights, 2 * weights], "value": HEAD}
 
 
@@ -118,7 +117,7 @@ def test_what_if_7b_is_the_formula_for_the_shape_of_llama_2():
 POCKET = {"model": {"source": "pocket-2m"}, "device": "cpu"}
 
 
-def timed(update: float, run: float | None, **changes: Any) -> timing.Finished:
+def timed(update, run, **changes):
     return timing.Finished(config_with(**POCKET | changes), update, run)
 
 
@@ -182,7 +181,7 @@ def test_processes_on_one_processor_need_its_memory_several_times_and_on_gpus_ea
     gpus = [Device(f"cuda:{number}", "NVIDIA A100", 80 * 10**9, (40 - number) * 10**9) for number in range(2)]
     monkeypatch.setattr(estimates.devices, "available", lambda: [*gpus, cpu(32)])
 
-    def estimate(device: str, ranks: int = 1) -> estimates.Estimate:
+    def estimate(device, ranks=1):
         preset = catalog.preset(catalog.DEFAULT_PRESET)
         return estimates.estimate(preset.model_copy(update={"device": device, "ranks": ranks}))
 

@@ -1,11 +1,9 @@
 """What fits a chosen model: its own preset's settings or those of the model most like it, and nothing that a person has
 brought is lost."""
 
-from typing import Any
-
 import pytest
 
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 from playground.setup import catalog, devices
 from playground.setup.devices import Device
 from playground.setup.estimates import fitting
@@ -19,7 +17,7 @@ def roomy(monkeypatch):
     monkeypatch.setattr(devices, "available", lambda: [BIG])
 
 
-def with_model(preset: str, source: str, **changes: Any) -> RunConfig:
+def with_model(preset, source, **changes):
     base = catalog.preset(preset).model_dump(mode="json")
     return yaml_io.from_dict({**base, **changes, "model": {**base["model"], "source": source}})
 

@@ -4,8 +4,6 @@ the owner of a public page has raised: for the host, or for everybody, and never
 import gzip
 import json
 import shutil
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,7 +13,7 @@ from playground.models.architectures import CURATED
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices, estimates, limits
 from playground.setup.devices import Device
-from playground.setup.limits import LIMITS, Limits
+from playground.setup.limits import LIMITS
 from tests.support import small_config
 
 GB = 10**9
@@ -26,7 +24,7 @@ HUB, MANY = {"model": {"source": "someone/something"}}, {"ppo": {"num_updates": 
 SUGGESTED = {"model": {"source": CURATED[0].name}}
 
 
-def nested(field: str, value: Any) -> dict[str, Any]:
+def nested(field, value):
     """A configuration's data with one field set."""
     for name in reversed(field.split(".")):
         value = {name: value}
@@ -60,7 +58,7 @@ CAPS += [
 ]
 
 
-def refused(capped: Limits, outputs: Path, **data: Any) -> list[str]:
+def refused(capped, outputs, **data):
     return [problem.field for problem in limits.check(small_config(**data), capped, outputs)]
 
 
@@ -171,7 +169,7 @@ def test_uploads_are_bounded_in_bytes_rows_and_all_together(outputs, tmp_path):
         assert bool(said) == bool(words)
 
 
-def of_page(word: str, mode: str = "space", has_host: bool = True) -> limits.PageLimits:
+def of_page(word, mode="space", has_host=True):
     return limits.of_page(mode, {limits.CAPS_VARIABLE: word}, has_host)
 
 
@@ -229,7 +227,7 @@ def test_what_does_not_fit_the_device_or_is_not_known_is_not_started(outputs, mo
     largest = max(CURATED, key=lambda model: model.architecture.parameters)
     whole, small = small_config(model={"source": largest.name}), small_config(**SUGGESTED)
 
-    def gpu(total: int, free: int) -> None:
+    def gpu(total, free):
         monkeypatch.setattr(devices, "available", lambda: [Device("cuda:0", "A GPU", total, free)])
 
     gpu(8 * GB, 8 * GB)

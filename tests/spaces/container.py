@@ -14,7 +14,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.support import PROJECT
@@ -29,7 +28,7 @@ AS_USER = shlex.split(
 PREFIX = AS_USER if os.geteuid() == 0 else []
 
 
-def steps() -> dict[str, list[str]]:
+def steps():
     """What the Dockerfile says, its lines joined, by instruction."""
     lines = "\n".join(line for line in DOCKERFILE.read_text("utf-8").splitlines() if not line.lstrip().startswith("#"))
     by_word: dict[str, list[str]] = {}
@@ -39,7 +38,7 @@ def steps() -> dict[str, list[str]]:
     return by_word
 
 
-def copied(folder: Path = PROJECT) -> Iterator[Path]:
+def copied(folder=PROJECT):
     """Every file of the project that gets into the container: all that .dockerignore does not name."""
     ignored = (PROJECT / ".dockerignore").read_text(encoding="utf-8").split()
     patterns = [f"*/{name[3:]}" if name.startswith("**/") else f"/{name}" for name in ignored]
@@ -52,7 +51,7 @@ def copied(folder: Path = PROJECT) -> Iterator[Path]:
 class Container:
     """The container in `root`. `planned`: what `make` says that it would do to install; `log`: what the page prints."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root):
         by_word = steps()
         assert by_word["WORKDIR"] == ["/app"]
         assert by_word["COPY"][-1] == "--chown=1000:1000 . ."
@@ -80,7 +79,7 @@ class Container:
         for folder in (self.app, root):
             folder.chmod(0o555)
 
-    def start(self, port: int) -> subprocess.Popen[bytes]:
+    def start(self, port):
         """The page, as the last line of the Dockerfile starts it."""
         said = {**self.environment, "HOME": "/home/user", **SPACE}
         placed = {name: self._placed(value.replace("$PATH", SYSTEM_PATH)) for name, value in said.items()}
@@ -90,18 +89,18 @@ class Container:
         with open(self.log, "wb") as log:
             return subprocess.Popen(command, cwd=self.app, env=around, stdout=log, stderr=subprocess.STDOUT)
 
-    def can_write(self, path: Path) -> bool:
+    def can_write(self, path):
         """Whether the page's user could make a file there."""
         tried = subprocess.run([*PREFIX, "touch", str(path / ".tried")], capture_output=True)
         (path / ".tried").unlink(missing_ok=True)
         return tried.returncode == 0
 
-    def remove(self) -> None:
+    def remove(self):
         """Give the folder back."""
         for folder, _, _ in os.walk(self.root):
             Path(folder).chmod(0o755)
         shutil.rmtree(self.root)
 
-    def _placed(self, text: str) -> str:
+    def _placed(self, text):
         """Paths of the container, where they lie here."""
         return re.sub(r"(?<![\w.])/(app|home/user|tmp)\b", rf"{self.root}/\1", text)

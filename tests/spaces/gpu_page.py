@@ -13,17 +13,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from tests.hub_server import Asked, Refused, serving
+from tests.hub_server import Refused, serving
 
 SERVED = contextlib.ExitStack()  # until the process ends
 REFUSED = "no-gpu"  # a file beside the list of calls: while it is there, every quota is used up
 
 
-def main() -> None:
+def main():
     outputs, port = Path(sys.argv[1]), int(sys.argv[2])
     be_a_zerogpu_space(outputs.with_name("asked.jsonl"))
     follow(outputs.with_name("plan"))
@@ -33,11 +31,11 @@ def main() -> None:
     sys.exit(app.main())
 
 
-def api(calls: Path) -> Callable[[Asked], Any]:
+def api(calls):
     """The address: `calls` gets one line of JSON for each request."""
     tokens = (f"token-{number}" for number in itertools.count())
 
-    def answer(asked: Asked) -> Any:
+    def answer(asked):
         with open(calls, "a", encoding="utf-8") as file:
             file.write(json.dumps({"what": asked.path, **asked.query}) + "\n")
         if asked.path != "schedule":
@@ -49,11 +47,11 @@ def api(calls: Path) -> Callable[[Asked], Any]:
     return answer
 
 
-def nothing(*_: object) -> None:
+def nothing(*_):
     """In the place of what only a build for CUDA has."""
 
 
-def be_a_zerogpu_space(calls: Path) -> None:
+def be_a_zerogpu_space(calls):
     """Make this process what the hub starts on ZeroGPU, before `spaces` is imported in it, and give it the device."""
     os.environ.update(SPACE_ID="owner/space", SPACES_ZERO_GPU="true", CUDA_VISIBLE_DEVICES="")
     os.environ["SPACES_ZERO_DEVICE_API_URL"] = SERVED.enter_context(serving(api(calls)))
@@ -70,13 +68,13 @@ def be_a_zerogpu_space(calls: Path) -> None:
     spaces.zero.torch.move = lambda callback=None: None
 
 
-def follow(plan: Path) -> None:
+def follow(plan):
     """Have the watch of the run follow the plan in the place of a clock."""
     from playground.training.process.watch import WorkerWatch
 
     by_the_clock = WorkerWatch._look_for_an_end
 
-    def look(watch: WorkerWatch, now: float) -> None:
+    def look(watch, now):
         status = watch._writer.status
         planned = re.search(rf"\b{status.attempt}:(\d+)", plan.read_text())
         if planned and status.update >= int(planned[1]) and status.state == "running":

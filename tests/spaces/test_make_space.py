@@ -24,7 +24,7 @@ def folder(tmp_path_factory):
 def run(monkeypatch, tmp_path, capsys):
     """`make space`: what it says, with its exit code at the end."""
 
-    def call(*arguments: str) -> str:
+    def call(*arguments):
         monkeypatch.setattr("sys.argv", ["space.py", *arguments, "--folder", str(tmp_path / "space")])
         code = space.main()
         said = capsys.readouterr()
@@ -33,7 +33,7 @@ def run(monkeypatch, tmp_path, capsys):
     return call
 
 
-def is_text(data: bytes) -> bool:
+def is_text(data):
     """As the hub sees it."""
     with contextlib.suppress(UnicodeDecodeError):
         return "\0" not in data.decode()

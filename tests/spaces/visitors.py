@@ -2,7 +2,6 @@
 
 import contextlib
 import secrets
-from typing import Any
 
 import httpx
 
@@ -15,14 +14,14 @@ PASSES = {"ppo__num_updates": 1, "ppo__num_epochs": 1, "evaluation__num_prompts"
 SMALL = {"model__source": "pocket-1m", **SIZES, **PASSES}
 
 
-def opened(url: str, alive: Any) -> httpx.Client:
+def opened(url, alive):
     """A visitor with a cookie of their own, and a browser that says where it comes from, once the page answers.
     `alive` says whether the page's process is still there."""
     cookies, page = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}, {"Origin": url.rstrip("/")}
     once = httpx.Limits(max_keepalive_connections=0)  # the server closes those that are idle, while one is sent again
     client = httpx.Client(base_url=url, timeout=300, cookies=cookies, headers=page, limits=once)
 
-    def answers() -> bool:
+    def answers():
         assert alive(), "the page has ended"
         with contextlib.suppress(httpx.TransportError):
             return client.get("live/_home").status_code == 200
@@ -32,7 +31,7 @@ def opened(url: str, alive: Any) -> httpx.Client:
     return client
 
 
-def start(client: httpx.Client, **changes: Any) -> tuple[str | None, list[dict[str, str]]]:
+def start(client, **changes):
     """Press Start with a small run: its name, and the problems that the page has with it."""
     config = client.get("config").json()
     (button,) = [part["id"] for part in config["components"] if part["props"].get("elem_id") == "start"]

@@ -2,7 +2,6 @@
 
 import gc
 import time
-from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -24,7 +23,7 @@ FINISHED = small_run.config(
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+def finished(tmp_path_factory):
     """A run that the worker has trained to its end in this process."""
     run = RunDirectory.create(tmp_path_factory.mktemp("outputs"), FINISHED, "r")
     assert worker.main([str(run.path)]) == 0
@@ -32,7 +31,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
 
 
 @pytest.fixture
-def skip_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def skip_time(monkeypatch):
     """Let the clocks of this process, which tell durations, go on by so many seconds."""
     skipped = [0.0]
     for name, tell in (("perf_counter", time.perf_counter), ("monotonic", time.monotonic)):
@@ -41,7 +40,7 @@ def skip_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 
 @pytest.fixture
-def quick_collections() -> Iterator[None]:
+def quick_collections():
     """TRL collects garbage several times an update; what was there before the test need not be looked through."""
     gc.freeze()
     yield

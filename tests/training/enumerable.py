@@ -8,7 +8,6 @@ for each unfinished prefix (`steps`), or an array [..., N] of log-probs of whole
 of a completion, K tokens that do not end it. Leading axes (prompts) broadcast. KL in nats per completion.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,22 +27,22 @@ class CompletionSpace:
     eos_id: int | None = None  # the token that ends a completion and is its last; None = none does
 
     @property
-    def going_on(self) -> NDArray[np.int64]:
+    def going_on(self):
         """The K tokens that do not end a completion."""
         return np.array([token for token in range(self.num_tokens) if token != self.eos_id])
 
-    def prefixes(self, depth: int) -> NDArray[np.int64]:
+    def prefixes(self, depth):
         """Every unfinished prefix of `depth` tokens, [K^depth, depth]."""
         count = len(self.going_on)
         grid = np.indices((count,) * depth).reshape(depth, count**depth).T
         return self.going_on[grid]
 
-    def ends(self, depth: int) -> NDArray[np.bool_]:
+    def ends(self, depth):
         """For each token, [V]: does a completion end with it when it follows a prefix of `depth` tokens?"""
         last = depth == self.max_length - 1
         return np.array([last or token == self.eos_id for token in range(self.num_tokens)])
 
-    def completions(self) -> NDArray[np.int64]:
+    def completions(self):
         """Every completion, its end-of-sequence token included, [N, T]; `NO_TOKEN` behind the last token."""
         blocks = []
         for depth in range(self.max_length):
@@ -54,7 +53,7 @@ class CompletionSpace:
             blocks.append(block.reshape(-1, self.max_length))
         return np.concatenate(blocks)
 
-    def sequence_log_probs(self, steps: Sequence[Array]) -> Array:
+    def sequence_log_probs(self, steps):
         """Next-token log-probs (see the module) -> log-probs of whole completions, [..., N]."""
         prefix: Array = np.zeros(steps[0].shape[:-1])  # log-prob of each prefix, [..., K^t]
         finished = []
@@ -66,9 +65,7 @@ class CompletionSpace:
             prefix = prefix.reshape(*prefix.shape[:-2], -1)
         return np.concatenate(finished, axis=-1)
 
-    def expected_returns(
-        self, steps: Sequence[Array], reference_steps: Sequence[Array], rewards: Array, beta: float, gamma: float = 1.0
-    ) -> list[Array]:
+    def expected_returns(self, steps, reference_steps, rewards, beta, gamma=1.0):
         """What a perfect value head says: the expected return of a policy from each unfinished prefix on.
 
         V(x) = sum_a pi(a | x) [-beta log pi(a | x) / pi_ref(a | x) + (r(xa) if xa is complete, else gamma V(xa))];
@@ -90,30 +87,30 @@ class CompletionSpace:
         return returns
 
 
-def optimum(reference: Array, rewards: Array, beta: float) -> Array:
+def optimum(reference, rewards, beta):
     """log pi*(y) = log pi_ref(y) + r(y) / beta - log Z of every completion, [..., N]; beta > 0."""
     return reference + rewards / beta - log_partition(reference, rewards, beta)[..., None]
 
 
-def expectation(log_probs: Array, values: Array) -> Array:
+def expectation(log_probs, values):
     """E_pi of a number for each completion, [..., N] and [..., N] -> [...]."""
     return (np.exp(log_probs) * values).sum(-1)
 
 
-def kl(log_probs: Array, other: Array) -> Array:
+def kl(log_probs, other):
     """KL(pi || other) in nats per completion, [...]; a completion that pi never writes counts 0."""
     probs = np.exp(log_probs)
     with np.errstate(invalid="ignore"):
         return np.where(probs > 0, probs * (log_probs - other), 0.0).sum(-1)
 
 
-def frontier(reference: Array, rewards: Array, betas: Sequence[float]) -> tuple[Array, Array]:
+def frontier(reference, rewards, betas):
     """E[r] and KL to the reference of the optimum for each beta, averaged over leading axes (prompts)."""
     best = [optimum(reference, rewards, beta) for beta in betas]
     rewarded = np.array([expectation(policy, rewards).mean() for policy in best])
     return rewarded, np.array([kl(policy, reference).mean() for policy in best])
 
 
-def log_partition(reference: Array, rewards: Array, beta: float) -> Array:
+def log_partition(reference, rewards, beta):
     """log Z = log sum_y pi_ref(y) exp(r(y) / beta), [...]."""
     return np.logaddexp.reduce(reference + rewards / beta, axis=-1)

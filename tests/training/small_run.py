@@ -1,11 +1,8 @@
 """Small runs that are trained within the test, by the session that a worker has."""
 
 import copy
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from playground.config import RunConfig
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
@@ -22,18 +19,18 @@ SMALL: dict[str, Any] = {
 }
 
 
-def config(**changes: Any) -> RunConfig:
+def config(**changes):
     """Keyword `ppo__num_epochs=2` sets ppo.num_epochs, `rewards=...` the whole part."""
     return config_with(copy.deepcopy(SMALL), changes)
 
 
-def session(folder: Path, config: RunConfig, run_id: str = "r", between: Callable[[], None] = lambda: None) -> Session:
+def session(folder, config, run_id="r", between=lambda: None):
     """Of a new run that has not begun."""
     run = RunDirectory.create(folder, config, run_id)
     return Session(run, config, RunWriter(run, config.ppo.num_updates), between)
 
 
-def trained(folder: Path, config: RunConfig, run_id: str = "r") -> Session:
+def trained(folder, config, run_id="r"):
     """Of a new run after its last update."""
     new = session(folder, config, run_id)
     new.begin()

@@ -24,7 +24,7 @@ SHAPES = yaml.safe_load(Path(__file__).with_name("families.yaml").read_text(enco
 FAMILIES: dict[str, dict[str, Any]] = SHAPES["snapshots"]
 
 
-def learned(model: Any, trainer: Any, pieces: Any, decoder: Any) -> Tokenizer:
+def learned(model, trainer, pieces, decoder):
     """A tokenizer that has learned its vocabulary from `TEXT`, cut into `pieces` first."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer, tokenizer.decoder = pieces, decoder
@@ -33,7 +33,7 @@ def learned(model: Any, trainer: Any, pieces: Any, decoder: Any) -> Tokenizer:
     return tokenizer
 
 
-def byte_level(*, own_pad: bool = False, chat: bool = False) -> PreTrainedTokenizerFast:
+def byte_level(*, own_pad=False, chat=False):
     """Like GPT-2's, OPT's, Pythia's and Qwen's: bytes, one special token for the end, no beginning; padding is the end,
     unless `own_pad`."""
     special = ["<|endoftext|>", *(["<|pad|>"] if own_pad else []), *(["<|im_start|>", "<|im_end|>"] if chat else [])]
@@ -46,7 +46,7 @@ def byte_level(*, own_pad: bool = False, chat: bool = False) -> PreTrainedTokeni
     return tokenizer
 
 
-def sentencepiece_like(*, own_pad: bool = True, pieces: str = "unigram") -> PreTrainedTokenizerFast:
+def sentencepiece_like(*, own_pad=True, pieces="unigram"):
     """Like Llama's (`bpe`) and T5's: a mark for spaces, one of them in front of the text, a beginning before it."""
     special = ["<unk>", "<s>", "</s>", *(["<pad>"] if own_pad else [])]
     options = {"vocab_size": VOCABULARY, "special_tokens": special}
@@ -67,7 +67,7 @@ TOKENIZERS: dict[str, Any] = {
 }
 
 
-def snapshot(folder: Path, family: str, *, own_pad: bool, seed: int = 0, tokenizer: Any = None, **config: Any) -> Path:
+def snapshot(folder, family, *, own_pad, seed=0, tokenizer=None, **config):
     """Write a model of a family with random weights and the tokenizer usual for it into a folder.
 
     Weights are scaled up, so that its distributions are far from uniform and positions matter.
@@ -80,7 +80,7 @@ def snapshot(folder: Path, family: str, *, own_pad: bool, seed: int = 0, tokeniz
     return kept(folder, model, tokenizer)
 
 
-def kept(folder: Path, model: Any, tokenizer: Any) -> Path:
+def kept(folder, model, tokenizer):
     """A random model in a folder with its tokenizer; its matrices are made larger, so that answers differ enough."""
     with torch.no_grad():
         for parameter in model.parameters():

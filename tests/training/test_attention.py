@@ -11,7 +11,7 @@ from tests.training import snapshots
 CPU = torch.device("cpu")
 
 
-def heads(tokens: int) -> list[torch.Tensor]:
+def heads(tokens):
     """Queries, keys and values of two episodes, four heads asking two."""
     source = torch.Generator().manual_seed(0)
     shapes = [(2, 4, tokens, 8), (2, 2, tokens, 8), (2, 2, tokens, 8)]

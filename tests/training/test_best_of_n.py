@@ -21,7 +21,7 @@ from tests.training.test_optimum import small_problem
 SMALL = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)
 
 
-def of_best(log_probs: np.ndarray, rewards: np.ndarray, n: int) -> np.ndarray:
+def of_best(log_probs, rewards, n):
     """Log-probs of the best of n independent completions, where no two rewards are equal: F(y)^n - F(below y)^n."""
     order = np.argsort(rewards)
     reached = np.cumsum(np.exp(log_probs[order])).clip(max=1)
@@ -30,7 +30,7 @@ def of_best(log_probs: np.ndarray, rewards: np.ndarray, n: int) -> np.ndarray:
     return best
 
 
-def trainer(seed: int, n: int, batch: int = 512, updates: int = 4) -> tuple[toy.Problem, BestOfN]:
+def trainer(seed, n, batch=512, updates=4):
     problem = small_problem(seed)
     sizes = tiny.ppo(batch_size=batch, minibatch_size=batch, num_updates=updates, samples_per_prompt=n)
     method = toy.trainer(problem, toy.table(problem, seed), method="best_of_n", seed=seed, **sizes)
@@ -54,7 +54,7 @@ def test_the_answers_of_best_of_n_are_distributed_as_the_best_of_n(seed, n):
 
 @pytest.mark.parametrize("n", [4, 16])
 @pytest.mark.parametrize("shares", [[0.9, 0.1], [0.5, 0.3, 0.15, 0.04, 0.01], [0.01] * 100])
-def test_the_distance_of_best_of_n_is_that_of_the_levels_of_the_reward(shares: list[float], n: int) -> None:
+def test_the_distance_of_best_of_n_is_that_of_the_levels_of_the_reward(shares, n):
     """q, the likelihood of a level after the choice, listed; and what n texts of each of 400 prompts say of it."""
     reached = np.cumsum(shares)
     q = np.diff(reached**n, prepend=0.0)

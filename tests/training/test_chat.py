@@ -16,7 +16,7 @@ SPECIAL = ["<bos>", "<eos>", "<|im_start|>", "<|im_end|>"]
 TEXTS = yaml.safe_load(Path(__file__).with_name("chat.yaml").read_text(encoding="utf-8"))
 
 
-def tokens(template: str | None = None) -> Tokens:
+def tokens(template=None):
     """A byte-level tokenizer that puts <bos> in front of every text, as Llama's does."""
     pieces = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
     words = Tokenizer(models.BPE(vocab={piece: number for number, piece in enumerate(pieces)}, merges=[]))

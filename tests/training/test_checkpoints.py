@@ -13,7 +13,7 @@ from playground.training.models.language_model import Critic
 from tests.training import tiny
 
 
-def save(folder, update: int, **more: float | None):
+def save(folder, update, **more):
     model, facts = tiny.model(), {"update": update, "kl_coef": 0.1, **more}
     return checkpoint_files.save(folder / run_checkpoints.name_of(update), model, Critic(model), tiny.tokens(), facts)
 

@@ -20,7 +20,7 @@ class PanicError(BaseException):
     """As libraries written in Rust raise it: no Exception."""
 
 
-def caused(error: Exception, cause: Exception) -> Exception:
+def caused(error, cause):
     error.__cause__ = cause
     return error
 

@@ -1,7 +1,5 @@
 """The memory estimate against what torch itself keeps for the backward pass."""
 
-from typing import Any
-
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
@@ -18,12 +16,12 @@ COMMON = {"vocab_size": 20, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id"
 SHAPES = snapshots.SHAPES["estimates"]
 
 
-def saved_bytes(model: LanguageModel, rows: int, width: int) -> int:
+def saved_bytes(model, rows, width):
     """What autograd keeps of one forward pass, weights left out."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     saved: dict[int, torch.UntypedStorage] = {}
 
-    def pack(tensor: torch.Tensor) -> torch.Tensor:
+    def pack(tensor):
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
             saved[storage.data_ptr()] = storage
@@ -34,7 +32,7 @@ def saved_bytes(model: LanguageModel, rows: int, width: int) -> int:
     return sum(storage.nbytes() for storage in saved.values())
 
 
-def shape_of(kind: str, layers: int) -> dict[str, Any]:
+def shape_of(kind, layers):
     depth = {"gpt2": "n_layer", "gpt_neo": "num_layers"}.get(kind, "num_hidden_layers")
     more = {"attention_types": [[["global"], layers]]} if kind == "gpt_neo" else {}
     return {**COMMON, **SHAPES.get(kind, SHAPES["llama"]), depth: layers, **more}
@@ -45,9 +43,7 @@ BY_DAY = [(kind, lora) for kind in ("gpt2", "gpt_neox", "llama", "gemma2") for l
 
 
 @pytest.mark.parametrize(("kind", "lora"), cases(CASES, always=BY_DAY))
-def test_the_memory_that_a_layer_keeps_for_the_backward_pass_is_estimated_within_a_quarter(
-    kind: str, lora: bool
-) -> None:
+def test_the_memory_that_a_layer_keeps_for_the_backward_pass_is_estimated_within_a_quarter(kind, lora):
     config = yaml_io.from_dict({"rewards": [{"kind": "length"}]})
     measured, expected = [], []
     for layers in (2, 3):

@@ -37,12 +37,12 @@ def config(folder, tmp_path, **model):
     )
 
 
-def logits(model, ids) -> torch.Tensor:
+def logits(model, ids):
     with torch.no_grad():
         return model.logits(model.hidden(torch.tensor([ids]))).float()
 
 
-def check_left_padding(policy, tokens) -> None:
+def check_left_padding(policy, tokens):
     """The sampler's first step on left-padded prompts against each prompt by itself."""
     prompts = [tokens.encode(text) for text in PROMPTS]
     ids, mask = left_pad(prompts, tokens.pad_id, CPU)
@@ -53,7 +53,7 @@ def check_left_padding(policy, tokens) -> None:
     assert torch.allclose(policy.logits(hidden).float(), alone, atol=tolerance * float(alone.abs().max()))
 
 
-def check_run(session, start) -> None:
+def check_run(session, start):
     """It learned something, its numbers are finite, and what it saved is what it has."""
     metrics = session.run.metrics()
     assert [line.update for line in metrics] == [1, 2, 3]

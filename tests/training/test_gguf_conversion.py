@@ -1,8 +1,6 @@
 """From a GGUF file to a model folder: the playground's loader has the same model as plain transformers has."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -20,12 +18,12 @@ CPU = torch.device("cpu")
 TEXTS = ("The film was a lovely café.", "User: What is 3 plus 4?\n\nit's  kind", "<|im_start|>user\nhi<|im_end|>")
 
 
-def converted(file: Path, folder: Path) -> list[dict[str, Any]]:
+def converted(file, folder):
     folder.mkdir()
     return list(gguf_conversion.convert(file, folder))
 
 
-def logits(model: Any, ids: list[int]) -> torch.Tensor:
+def logits(model, ids):
     with torch.no_grad():
         return model(torch.tensor([ids])).logits
 
@@ -35,7 +33,7 @@ KINDS += [("qwen2", "Q8_0"), ("qwen3", "F16")]
 
 
 @pytest.mark.parametrize(("family", "kind"), cases(KINDS, always=[("llama", "Q8_0"), ("qwen2", "Q8_0")]))
-def test_a_converted_file_is_the_dequantised_model(tmp_path: Path, family: str, kind: str) -> None:
+def test_a_converted_file_is_the_dequantised_model(tmp_path, family, kind):
     words = "qwen2" if family.startswith("qwen") else "gpt-2"
     made, tokenizer = gguf_made.write(tmp_path / "tiny.gguf", family, kind, tied=family == "qwen2", words=words)
     answers = converted(tmp_path / "tiny.gguf", tmp_path / "tiny")
@@ -48,7 +46,7 @@ def test_a_converted_file_is_the_dequantised_model(tmp_path: Path, family: str, 
     assert answers[-1]["sha256"] == gguf_conversion.digest(load_file(tmp_path / "tiny" / "model.safetensors"))
 
 
-def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path: Path) -> None:
+def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path):
     _, tokenizer = gguf_made.write(tmp_path / "tiny.gguf", fields={"general.name": "Tiny 8k"})
     folder = tmp_path / "tiny"
     converted(tmp_path / "tiny.gguf", folder)
@@ -66,7 +64,7 @@ def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path: Pa
     assert tokens.eos_id == tokenizer.eos_token_id
 
 
-def test_a_template_that_runs_away_is_not_run_and_what_lies_beside_the_file_not_read(tmp_path: Path) -> None:
+def test_a_template_that_runs_away_is_not_run_and_what_lies_beside_the_file_not_read(tmp_path):
     gguf_made.write(tmp_path / "tiny.gguf", template="{% for i in range(10**12) %}{{ i }}{% endfor %}")
     (tmp_path / "tokenizer_config.json").write_text('{"auto_map": {"AutoTokenizer": "evil.Evil"}}', encoding="utf-8")
     (tmp_path / "config.json").write_text("{", encoding="utf-8")
@@ -74,7 +72,7 @@ def test_a_template_that_runs_away_is_not_run_and_what_lies_beside_the_file_not_
     assert "10**12" in (tmp_path / "tiny" / "chat_template.jinja").read_text(encoding="utf-8")
 
 
-def test_a_tokenizer_of_sentencepiece_begins_its_texts(tmp_path: Path) -> None:
+def test_a_tokenizer_of_sentencepiece_begins_its_texts(tmp_path):
     _, tokenizer = gguf_made.write(tmp_path / "tiny.gguf", words="llama")
     converted(tmp_path / "tiny.gguf", tmp_path / "tiny")
     _, tokens = loading.load(tmp_path / "tiny", CPU)
@@ -84,13 +82,13 @@ def test_a_tokenizer_of_sentencepiece_begins_its_texts(tmp_path: Path) -> None:
     assert tokens.tokenizer.decode(tokenizer.encode(text), skip_special_tokens=True) == text
 
 
-def test_a_tokenizer_that_transformers_would_read_in_another_way_is_refused(tmp_path: Path) -> None:
+def test_a_tokenizer_that_transformers_would_read_in_another_way_is_refused(tmp_path):
     gguf_made.write(tmp_path / "tiny.gguf", "qwen2", words="gpt-2")
     with pytest.raises(ModelNotFound, match="in two ways"):
         converted(tmp_path / "tiny.gguf", tmp_path / "tiny")
 
 
-def test_weights_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
+def test_weights_that_are_no_numbers_are_refused(tmp_path):
     path = tmp_path / "tiny.gguf"
     gguf_made.write(path, kind="F16")
     tensor = gguf_files.check(path).tensors["blk.1.ffn_up.weight"]

@@ -3,8 +3,6 @@
 import os
 import signal
 import threading
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -21,7 +19,7 @@ SLOT = "zerogpu"
 
 
 @pytest.fixture
-def waiting(outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+def waiting(outputs, tmp_path, monkeypatch):
     """A run for which a GPU was called."""
     monkeypatch.setattr(worker.redaction, "cover_streams", lambda: None)
     monkeypatch.setattr(worker, "print_into", os.close)
@@ -33,7 +31,7 @@ def waiting(outputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> R
     return run
 
 
-def attempt(run: RunDirectory, seconds: float) -> str:
+def attempt(run, seconds):
     """As a fork makes it: in another thread than the process's first."""
     states: list[str] = []
     threads = torch.get_num_threads()
@@ -42,7 +40,7 @@ def attempt(run: RunDirectory, seconds: float) -> str:
     return states[0]
 
 
-def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting: RunDirectory) -> None:
+def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting):
     handler = signal.getsignal(signal.SIGTERM)
     assert attempt(waiting, 0.0) == "stopped"
     status = waiting.status()
@@ -60,14 +58,14 @@ def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting: RunDire
     assert not [thread for thread in threading.enumerate() if thread.name == "watch"]
 
 
-def test_a_run_that_was_stopped_while_it_waited_is_left_alone(waiting: RunDirectory) -> None:
+def test_a_run_that_was_stopped_while_it_waited_is_left_alone(waiting):
     launcher.stop(waiting)
     assert attempt(waiting, 60.0) == "stopped"
     assert waiting.status().message == "Stopped while it waited in the queue."
     assert not waiting.log_path.exists()  # no attempt has begun
 
 
-def test_an_attempt_beside_another_process_at_work_is_refused(waiting: RunDirectory, monkeypatch: Any) -> None:
+def test_an_attempt_beside_another_process_at_work_is_refused(waiting, monkeypatch):
     monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.01)
     monkeypatch.setattr(queue, "waiting", lambda outputs: ["run"])  # it has just been taken by another process
     with open(waiting.lock_path, "wb") as lock:

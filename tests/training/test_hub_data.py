@@ -13,12 +13,12 @@ from playground.errors import PromptsUnusable
 from playground.training.data import hub_data, prompts
 
 
-def write(path: Path, rows: list[dict]) -> None:
+def write(path, rows):
     path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def values(source: Path, **fields) -> list[str]:
+def values(source, **fields):
     return prompts.read(PromptsConfig(source=str(source), **fields), 9, 0).values
 
 

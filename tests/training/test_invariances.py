@@ -4,14 +4,13 @@ is not; and what an update costs, counted. (Sampling by itself: test_sampling.py
 import pytest
 import torch
 
-from playground.training.loop.trainer import PPOTrainer
 from tests.training import tiny
 
 EVERY_FAMILY = pytest.mark.parametrize("family", tiny.FAMILIES)
 EVERY_PAD = pytest.mark.parametrize("pad_is_eos", [False, True], ids=["pad", "pad-is-eos"])
 
 
-def prepared(trainer: PPOTrainer):
+def prepared(trainer):
     rollout = trainer.collect()
     return (rollout, *trainer.advantages(rollout, trainer.score(rollout), 0.1))
 
@@ -47,7 +46,7 @@ def test_the_reference_stays_bit_identical_while_every_weight_of_the_policy_move
 def test_cutting_ragged_episodes_into_micro_batches_leaves_the_gradient_as_it_is(family):
     """A mean per micro-batch, or per episode, would give another one."""
 
-    def gradient(micro_batch_size: int) -> torch.Tensor:
+    def gradient(micro_batch_size):
         sizes = {"ppo__micro_batch_size": micro_batch_size, "ppo__minibatch_size": 8}
         trainer = tiny.trainer(family, **sizes, ppo__max_grad_norm=1e6)
         found, learned = [], trainer.trained().values()

@@ -25,12 +25,12 @@ ELSEWHERE = {
 }
 
 
-def log(trainer, updates: int = 3) -> list[dict]:
+def log(trainer, updates=3):
     return [tiny.figures(trainer.update()) for _ in range(updates)]
 
 
 @functools.cache
-def usual_log(*needed: tuple[str, object]) -> list[dict]:
+def usual_log(*needed):
     """Of a run that is what most fields are compared with."""
     return log(tiny.trainer(**dict(needed)))
 

@@ -8,16 +8,14 @@ import statistics
 import pytest
 
 from playground.analysis.before_after import outcome, pairs
-from playground.config import RunConfig
 from playground.config.yaml_io import from_dict
 from playground.pocket import judges
-from playground.runs.folder.records import Sample
 from playground.setup import catalog
 from tests.nights import SEEDS
 from tests.training import small_run
 
 
-def shortened(preset: str, seed: int, updates: int, num_prompts: int, rate: float = 1.0) -> RunConfig:
+def shortened(preset, seed, updates, num_prompts, rate=1.0):
     """Of fewer updates, at a learning rate so many times as high."""
     data = catalog.preset(preset).model_dump(mode="json")
     data["seed"] = seed
@@ -27,19 +25,19 @@ def shortened(preset: str, seed: int, updates: int, num_prompts: int, rate: floa
     return from_dict(data)
 
 
-def before_and_after(config: RunConfig, folder, run_id: str = "r") -> tuple[list[Sample], list[Sample]]:
+def before_and_after(config, folder, run_id="r"):
     """What a run answers to the fixed prompts."""
     samples = small_run.trained(folder, config, run_id).run.samples()
     return [s for s in samples if s.stage == "before"], [s for s in samples if s.stage == "after"]
 
 
-def share(judge, samples: list[Sample], claim: bool | None = None, only_claims: bool = False) -> float:
+def share(judge, samples, claim=None, only_claims=False):
     """Share of samples that the judge affirms, among those whose prompt makes a right, wrong or no claim."""
     chosen = [s for s in samples if not only_claims or judges.claim_is_true(s.prompt) is claim]
     return statistics.fmean(bool(judge(s.prompt, s.completion)) for s in chosen)
 
 
-def positive(prompt: str, completion: str) -> bool:
+def positive(prompt, completion):
     return (judges.sentiment(prompt, completion) or 0) > 0
 
 

@@ -13,9 +13,7 @@ import torch
 
 from playground.ppo.advantages import token_rewards
 from playground.training.loop import trainer as trainer_module
-from playground.training.loop.sampling import Episodes, Packed
 from playground.training.loop.trainer import PPOTrainer
-from playground.training.models.language_model import LanguageModel
 from tests.nights import SEEDS, nightly
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, expectation, frontier, kl
@@ -27,25 +25,25 @@ LARGE = CompletionSpace(num_tokens=8, max_length=4, eos_id=7)  # 2,801 completio
 WITHOUT_EOS = CompletionSpace(num_tokens=8, max_length=4)  # 4,096 completions
 
 
-def small_problem(seed: int, space: CompletionSpace = SMALL, beta: float = 0.5, temperature: float = 1.0):
+def small_problem(seed, space=SMALL, beta=0.5, temperature=1.0):
     """Two prompts of different lengths, each with an optimum of its own; the first token matters most."""
     return toy.Problem(space, ["ab", "bcd"], toy.structured_rewards(space, 2, seed, first=2.0), beta, temperature)
 
 
-def large_problem(seed: int, space: CompletionSpace = LARGE):
+def large_problem(seed, space=LARGE):
     return toy.Problem(space, ["ab", "cdef"], toy.structured_rewards(space, 2, seed, 1.0, 0.4, 0.15), beta=0.5)
 
 
-def trained(trainer: PPOTrainer) -> PPOTrainer:
+def trained(trainer):
     trainer.train(lambda metrics: None)
     return trainer
 
 
-def ppo(batch: int, minibatch: int, **others: float) -> dict[str, object]:
+def ppo(batch, minibatch, **others):
     return tiny.ppo(batch_size=batch, minibatch_size=minibatch, micro_batch_size=minibatch, **others)
 
 
-def train_table(problem: toy.Problem, seed: int, start: int | None = None, **changes: object) -> PPOTrainer:
+def train_table(problem, seed, start=None, **changes):
     """A table is trained from the reference, or from another random table where `start` is its seed."""
     reference = toy.table(problem, seed)
     policy = reference if start is None else toy.table(problem, start)
@@ -53,7 +51,7 @@ def train_table(problem: toy.Problem, seed: int, start: int | None = None, **cha
     return trained(toy.trainer(problem, policy, reference.frozen_copy(), **{**settings, **changes}))
 
 
-def transformer_trainer(problem: toy.Problem, seed: int, updates: int) -> PPOTrainer:
+def transformer_trainer(problem, seed, updates):
     settings = ppo(256, 128, num_updates=updates, num_epochs=2, learning_rate=2e-3)
     return toy.trainer(problem, toy.transformer(problem.space, seed, hidden_size=32), **settings, seed=seed)
 
@@ -103,7 +101,7 @@ def test_the_other_samples_of_a_prompt_serve_as_well_as_a_critic(seed):
     assert not any(value.any() for value in others.critic.state_dict().values()), "it is never trained"
 
 
-def at_target(problem: toy.Problem, trainer: PPOTrainer) -> toy.Problem:
+def at_target(problem, trainer):
     """The same problem at the beta whose optimum has the controller's target KL: where a controller must end."""
     reference, target = problem.log_probs(trainer.reference), trainer.config.kl.target
     betas = np.geomspace(0.01, 100.0, 1000)
@@ -111,7 +109,7 @@ def at_target(problem: toy.Problem, trainer: PPOTrainer) -> toy.Problem:
     return replace(problem, beta=float(betas[np.abs(distances - target).argmin()]))
 
 
-def train_with_target(problem: toy.Problem, seed: int, controller: str) -> PPOTrainer:
+def train_with_target(problem, seed, controller):
     """From a policy that is not the reference, so that it differs on prompt tokens too."""
     kl_settings = {"kl__controller": controller, "kl__target": 1.0, "kl__horizon": 1280}
     return train_table(problem, seed, start=seed + 10, **kl_settings, ppo__num_updates=100)
@@ -126,7 +124,7 @@ def test_an_adaptive_controller_ends_at_its_target_and_at_the_optimum_for_that_t
     assert at_target(problem, trainer).distance(trainer) < TABLE_BOUND
 
 
-def standard_scores(problem: toy.Problem, trainer: PPOTrainer, updates: int) -> float:
+def standard_scores(problem, trainer, updates):
     """How many standard errors the trainer's mean k1 lies from the exact KL, over some updates together."""
     difference = variance = 0.0
     for _ in range(updates):
@@ -138,7 +136,7 @@ def standard_scores(problem: toy.Problem, trainer: PPOTrainer, updates: int) -> 
     return difference / math.sqrt(variance)
 
 
-def reported_kl(seed: int) -> tuple[toy.Problem, PPOTrainer]:
+def reported_kl(seed):
     """A transformer that starts at some distance from its reference."""
     problem = large_problem(seed)
     models = toy.transformer(LARGE, seed), toy.transformer(LARGE, seed + 10)
@@ -150,7 +148,7 @@ def test_the_reported_kl_is_the_exact_one_within_three_standard_errors(seed):
     assert abs(standard_scores(*reported_kl(seed), updates=4)) < 3
 
 
-def moved(steps: int):
+def moved(steps):
     """The score `steps` tokens behind the last real one; what falls outside the mask is lost, as it would be."""
 
     def rewards(log_ratio, scores, mask, kl_coef):
@@ -182,11 +180,11 @@ def test_discounting_misses_the_optimum(seed):
     assert problem.distance(train_table(problem, seed, ppo__gamma=0.9)) > 1.5 * TABLE_BOUND
 
 
-def count_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
+def count_prompts(monkeypatch):
     """The KL counts the prompt's tokens as well, all on the first token of the completion."""
     right = PPOTrainer.compare_with_reference
 
-    def wrong(self: PPOTrainer, episodes: Episodes, packed: Packed):
+    def wrong(self, episodes, packed):
         rows = zip(episodes.prompt_ids, episodes.prompt_mask, strict=True)
         prompts = [tuple(ids[real].tolist()) for ids, real in rows]
         own, theirs = ({ids: prompt_log_prob(of, ids) for ids in {*prompts}} for of in (self.policy, self.reference))
@@ -198,7 +196,7 @@ def count_prompts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @torch.no_grad()
-def prompt_log_prob(model: LanguageModel, ids: tuple[int, ...]) -> float:
+def prompt_log_prob(model, ids):
     """log-prob of a prompt's tokens behind the first one."""
     log_probs = model.model(input_ids=torch.tensor([ids[:-1]])).logits[0].log_softmax(-1)
     return float(log_probs[range(len(ids) - 1), ids[1:]].sum())

@@ -11,25 +11,25 @@ from tests.training import tiny
 class Worker:
     """A status and a clock; each heartbeat takes a second."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch):
         self.now, self.phase, self.said = 100.0, "training", list[str]()
         monkeypatch.setattr(progress.time, "monotonic", lambda: self.now)
         self.progress = WorkProgress(self.tick, self.say, lambda: self.phase)
 
-    def tick(self) -> None:
+    def tick(self):
         self.now += 1.0
 
-    def say(self, words: str) -> None:
+    def say(self, words):
         self.phase = words
         self.said.append(words)
 
 
 @pytest.fixture
-def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
+def worker(monkeypatch):
     return Worker(monkeypatch)
 
 
-def test_the_time_left_is_that_of_the_work_ahead_at_the_pace_so_far(worker: Worker) -> None:
+def test_the_time_left_is_that_of_the_work_ahead_at_the_pace_so_far(worker):
     worker.progress.begin("measuring", [10.0, 10.0, 30.0, 25.0, 25.0])
     for _ in range(6):
         worker.progress()
@@ -39,7 +39,7 @@ def test_the_time_left_is_that_of_the_work_ahead_at_the_pace_so_far(worker: Work
     assert worker.phase == "training", "what was said before"
 
 
-def test_quick_work_says_nothing_and_what_another_said_stays(worker: Worker) -> None:
+def test_quick_work_says_nothing_and_what_another_said_stays(worker):
     worker.progress.begin("quick", [1.0, 1.0])
     for _ in range(2):
         worker.progress()
@@ -51,7 +51,7 @@ def test_quick_work_says_nothing_and_what_another_said_stays(worker: Worker) -> 
     assert worker.phase == "saving"
 
 
-def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_not(worker: Worker) -> None:
+def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_not(worker):
     with worker.progress.of_loading("loading the model"):
         for _ in logging.tqdm(["a", "b"], desc="Something else"):
             worker.now += 10
@@ -63,14 +63,14 @@ def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_no
     assert len(worker.said) == 4
 
 
-def test_no_time_is_told_of_work_that_has_hardly_begun(worker: Worker) -> None:
+def test_no_time_is_told_of_work_that_has_hardly_begun(worker):
     worker.progress.begin("measuring")
     worker.now += 5
     worker.progress.at(0.01)
     assert worker.said == ["measuring, 1 % done"]
 
 
-def test_the_work_ahead_by_hand() -> None:
+def test_the_work_ahead_by_hand():
     config = tiny.config(sampling__max_new_tokens=3, ppo__micro_batch_size=4, ppo__num_epochs=2)
     plans = Plans(config, prompt_tokens=5.0)
     batch = [4 * 6 + CALL_TOKENS, 4 + CALL_TOKENS, 4 + CALL_TOKENS]  # the prompts and a token, then a token each

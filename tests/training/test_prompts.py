@@ -18,26 +18,26 @@ from tests.training import tiny
 TEXTS = yaml.safe_load(Path(__file__).with_name("prompts.yaml").read_text(encoding="utf-8"))
 
 
-def source(folder, name: str, text: str | bytes) -> str:
+def source(folder, name, text):
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return str(path)
 
 
-def lines_of(rows: list[dict]) -> str:
+def lines_of(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def load(path: str, *, evaluation: int = 1, room: int = 50, **fields):
+def load(path, *, evaluation=1, room=50, **fields):
     return prompts.load(PromptsConfig(source=path, **fields), evaluation, room, tiny.tokens(), seed=0)
 
 
-def texts(split) -> list[str]:
+def texts(split):
     return sorted(prompt.text for prompt in [*split.training, *(split.evaluation if split.held_out else [])])
 
 
-def hh(*said: str) -> str:
+def hh(*said):
     """A dialogue in the form of HH-RLHF, human first."""
     return "".join(f"\n\n{('Human', 'Assistant')[turn % 2]}: {text}" for turn, text in enumerate(said))
 

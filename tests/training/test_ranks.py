@@ -3,25 +3,21 @@ ends its helpers is tested with real workers."""
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
 from safetensors.torch import load_file, save_file
 
-from playground.config import RunConfig
 from playground.runs import children
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.process import rank_processes
-from playground.training.process.equipment import Equipment
 from playground.training.process.rank_processes import Member
 from playground.training.process.session import Session
 from tests.faults import resuming
-from tests.forking import Forker
 
 CLOSE = 1e-5
 HANG_SECONDS = 300
@@ -33,7 +29,7 @@ CASES = {  # where there is something else to share out or to add up
 }
 
 
-def train_in_two(folder: Path, configs: dict[str, RunConfig], forker: Forker) -> None:
+def train_in_two(folder, configs, forker):
     """Let two processes train the run of each configuration, one after the other."""
     for name, config in configs.items():
         for part in ("alone", "two"):
@@ -48,7 +44,7 @@ def train_in_two(folder: Path, configs: dict[str, RunConfig], forker: Forker) ->
             process.kill()
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments):
     """One of the two: rank 0 writes run directories, and both write the weights that they end with."""
     rank, folder = int(arguments[0]), Path(arguments[1])
     ranks = rank_processes.connected(Member(rank, 2, "cpu", str(folder / "store")))
@@ -60,7 +56,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def trained(run: RunDirectory, ranks: Ranks) -> Session:
+def trained(run, ranks):
     config = run.config()
     session = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None, ranks)
     session.begin()
@@ -70,17 +66,17 @@ def trained(run: RunDirectory, ranks: Ranks) -> Session:
     return session
 
 
-def weights_of(member: Equipment) -> dict[str, Any]:
+def weights_of(member):
     return {name: weight.detach().clone() for name, weight in member.trainer.trained().items()}
 
 
-def figures(metrics: Any) -> dict[str, float]:
+def figures(metrics):
     left_out = {*resuming.TIMINGS, "ranks"}
     numbers = {name: value for name, value in metrics if isinstance(value, (int, float)) and name not in left_out}
     return {name: value for name, value in numbers.items() if "seconds" not in name}
 
 
-def check_two_learned_what_one_learns(folder: Path, name: str) -> None:
+def check_two_learned_what_one_learns(folder, name):
     """Train the same run in this process, and compare."""
     one, two = (RunDirectory.open(folder / part / name) for part in ("alone", "two"))
     threads = torch.get_num_threads()
@@ -102,7 +98,7 @@ def check_two_learned_what_one_learns(folder: Path, name: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> Path:
+def folder(tmp_path_factory, forker):
     """What two processes have trained."""
     folder = tmp_path_factory.mktemp("ranks")
     tiny_model = resuming.tiny_model(folder / "llama")
@@ -112,7 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_two_processes_learn_what_one_learns(folder: Path, name: str) -> None:
+def test_two_processes_learn_what_one_learns(folder, name):
     check_two_learned_what_one_learns(folder, name)
     if name == "lengths":
         one, two = (traces.read(RunDirectory.open(folder / part / name), 1) for part in ("alone", "two"))
@@ -124,7 +120,7 @@ def test_two_processes_learn_what_one_learns(folder: Path, name: str) -> None:
             assert mine.tokens == theirs.tokens
 
 
-def test_the_watched_answers_are_all_rank_0s_and_the_rest_is_dealt_evenly() -> None:
+def test_the_watched_answers_are_all_rank_0s_and_the_rest_is_dealt_evenly():
     ranks = [Ranks(rank, 3) for rank in range(3)]
     dealt = [each.deal(10, first=range(0, 10, 4)) for each in ranks]
     assert dealt[0][:3] == [0, 4, 8]

@@ -13,7 +13,7 @@ SEEDS = list(range(24))
 PROMPTS = [prompt.ids for prompt in tiny.prompts("a", "abcdefgh", "cc", "edcba")] * 6
 
 
-def draw(family: str, pad_is_eos: bool = False, temperature: float = 1.0, length: int = 12):
+def draw(family, pad_is_eos=False, temperature=1.0, length=12):
     model, head = tiny.model(family), ValueHead(32)
     torch.nn.init.normal_(head.linear.weight, generator=torch.Generator().manual_seed(0))
     sampling, keep = SamplingConfig(temperature=temperature), Keep(head, hidden=True, entropies=True)
@@ -53,7 +53,7 @@ def test_a_model_that_is_not_small_reads_equal_prompts_and_a_common_beginning_on
     model, read = tiny.model(family), []
     next_hidden = model.next_hidden
 
-    def write(is_small: bool):
+    def write(is_small):
         monkeypatch.setattr(LanguageModel, "is_small", is_small)
         read.clear()
         return sample(model, tiny.tokens(), prompts, uniforms(SEEDS, 12), SamplingConfig(), keep=Keep(hidden=True))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.runs.folder.traces import Trace
 from playground.training.loop import slow_motion
 from playground.training.loop.slow_motion import Recorder
 from playground.training.service.what_if import recomputed
@@ -15,7 +14,7 @@ from tests.training import tiny
 GROUPS = {"ppo__samples_per_prompt": 4}
 
 
-def recorded(updates: int = 1, **changes: object):
+def recorded(updates=1, **changes):
     """The metrics of the last of some updates, and its trace."""
     trainer = tiny.trainer(**changes)
     for _ in range(updates):
@@ -26,7 +25,7 @@ def recorded(updates: int = 1, **changes: object):
     return metrics, trace
 
 
-def columns(trace: Trace):
+def columns(trace):
     """Of each episode its lists by name, as arrays."""
     for episode in trace.episodes:
         yield {name: np.array(value) for name, value in episode if isinstance(value, list) and name != "passes"}

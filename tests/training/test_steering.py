@@ -9,14 +9,12 @@ from playground.config import SamplingConfig
 from playground.errors import InvalidConfig, ModelNotFound, RewardFailed
 from playground.ppo.logprobs import log_softmax_at
 from playground.rewards.mixture import Mixture
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import STEERING_VECTOR
 from playground.training.data.random_streams import uniforms
 from playground.training.loop.sampling import sample
 from playground.training.loop.scoring import Scorer
 from playground.training.loop.untrained import Steered, difference
 from playground.training.models import loading, steering_vector
-from playground.training.models.language_model import LanguageModel
 from playground.training.models.steering_vector import SteeringVector
 from playground.training.service.subjects import Subjects
 from tests.nights import SEEDS, cases
@@ -29,11 +27,11 @@ TEXTS = ["The film was", "A book", "The phone is terrible because the", "She", "
 LONGEST = 8
 
 
-def vector(model: LanguageModel, layer: int = 1, strength: float = 1.5) -> SteeringVector:
+def vector(model, layer=1, strength=1.5):
     return SteeringVector(layer, torch.randn(model.hidden_size, generator=torch.Generator().manual_seed(5)), strength)
 
 
-def steered_trainer(mixture: Mixture | None = None, **changes) -> Steered:
+def steered_trainer(mixture=None, **changes):
     changes = {"ppo__samples_per_prompt": 4, "steering__num_prompts": 16, **changes}
     config, policy = tiny.config(method="steer", **changes), tiny.model(spread=1.0)
     scorer = Scorer(config, mixture or tiny.count_letter())
@@ -41,7 +39,7 @@ def steered_trainer(mixture: Mixture | None = None, **changes) -> Steered:
 
 
 @torch.no_grad()
-def all_log_probs(model: LanguageModel, ids: torch.Tensor, writes: torch.Tensor | None = None) -> torch.Tensor:
+def all_log_probs(model, ids, writes=None):
     return log_softmax_at(model.logits(model.hidden(ids, writes)), 1.0)
 
 
@@ -129,7 +127,7 @@ def test_a_layer_that_is_not_there_and_a_model_without_layers_are_refused():
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> RunDirectory:
+def finished(tmp_path_factory):
     """A whole run of four strengths on a tiny model."""
     home = tmp_path_factory.mktemp("steered")
     plain = test_families.config(snapshots.snapshot(home / "model", "llama", own_pad=True), home)

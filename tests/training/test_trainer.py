@@ -72,7 +72,7 @@ def test_an_update_ends_early_once_the_policy_has_moved_far():
 def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_before(critic):
     trainer, norms = tiny.trainer(ppo__max_grad_norm=1e-3, model__critic=critic), []
 
-    def step() -> None:
+    def step():
         policy, *of_critic = [[p.grad for p in group["params"]] for group in trainer.optimizer.param_groups]
         for grads in (policy, [*chain(*of_critic)]):
             norms.append(float(torch.stack([grad.norm() for grad in grads]).norm()))
@@ -84,7 +84,7 @@ def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_
     assert norms == pytest.approx([1e-3] * len(norms), rel=1e-3)
 
 
-def nan_reference(session) -> None:
+def nan_reference(session):
     logits = session.trainer.reference.logits
     session.trainer.reference.logits = lambda hidden: logits(hidden) * math.nan
 
@@ -108,7 +108,7 @@ def test_a_number_that_is_not_finite_is_caught_before_the_step_and_three_updates
 
 
 def test_entropy_bonus_keeps_entropy_higher():
-    def final_entropy(coef: float) -> float:
+    def final_entropy(coef):
         free = {"ppo__learning_rate": 3e-3, "kl__coef": 0.0, "ppo__schedule": "constant"}
         sizes = {"ppo__batch_size": 32, "ppo__minibatch_size": 16, "ppo__micro_batch_size": 16}
         trainer = tiny.trainer(**sizes, **free, ppo__entropy_coef=coef, ppo__num_updates=8)

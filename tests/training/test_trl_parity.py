@@ -55,17 +55,17 @@ class Update:
     value_passes: list[Tensor]  # [B, C] of each epoch
 
     @property
-    def mask(self) -> Tensor:
+    def mask(self):
         """True = a sampled token."""
         return ~self.values["padding_mask"]
 
     @property
-    def extended(self) -> Tensor:
+    def extended(self):
         """The same, and the padding behind an early end, where TRL puts the score."""
         return ~self.values["padding_mask_p1"]
 
     @property
-    def rollout(self) -> Rollout:
+    def rollout(self):
         """The same batch as our trainer holds it."""
         values = self.values
         width = values["queries"].shape[1]
@@ -83,7 +83,7 @@ class Update:
         return Rollout([], [], episodes, episodes.packed(), values["ref_logprobs"] * self.mask, unused)
 
 
-def model(seed: int) -> LanguageModel:
+def model(seed):
     """A tiny model that never samples the padding token."""
     made = tiny.model(seed=seed, spread=1.5).model
     head = torch.nn.Linear(made.config.hidden_size, made.config.vocab_size)
@@ -96,7 +96,7 @@ def model(seed: int) -> LanguageModel:
 
 
 @pytest.fixture(scope="module")
-def update() -> Update:
+def update():
     config = tiny.config(**SETTING)
     policy, reference = model(seed=0), model(seed=1)
     start = policy.frozen_copy()
@@ -141,7 +141,7 @@ def test_log_probs_of_policy_and_reference_agree(update):
         torch.testing.assert_close(ours[update.mask], update.values[theirs][update.mask], **CLOSE)
 
 
-def token_rewards_of(update: Update, mask: Tensor) -> Tensor:
+def token_rewards_of(update, mask):
     log_ratio = (update.values["logprobs"] - update.values["ref_logprobs"]) * update.mask
     return token_rewards(log_ratio, update.values["scores"], mask, update.config.kl.coef)
 

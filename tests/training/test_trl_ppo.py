@@ -16,7 +16,6 @@ from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.wording import distinct_n
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import checks
-from playground.training.trl_adapter import TRLAdapter
 from playground.training.trl_ppo import TRLTrainer
 from tests.training import tiny
 
@@ -27,18 +26,18 @@ class Stop(Exception):
     """What a worker raises to break off."""
 
 
-def trl(pad_is_eos: bool = False, texts=("abc", "b", "ddddddd", "fg"), **changes) -> TRLTrainer:
+def trl(pad_is_eos=False, texts=("abc", "b", "ddddddd", "fg"), **changes):
     """The adapter on a tiny model whose reward counts the letter "a"."""
     return tiny.trainer(pad_is_eos=pad_is_eos, texts=texts, kind=TRLTrainer, engine="trl", **changes)
 
 
-def run(trainer: TRLAdapter) -> list[UpdateMetrics]:
+def run(trainer):
     heard: list[UpdateMetrics] = []
     trainer.train(heard.append)
     return heard
 
 
-def loop_values(*names: str) -> dict[str, Any]:
+def loop_values(*names):
     """Copies of local variables of TRL's `train()`, read from its frame while it waits for a callback: nothing in TRL
     is replaced."""
     frame: FrameType | None = sys._getframe()
@@ -136,7 +135,7 @@ def test_a_stop_between_two_passes_leaves_finite_weights_and_a_clean_process():
     undisturbed = run(trl(ppo__num_updates=2))
     trainer, heard, passes = trl(ppo__num_updates=50), [], []
 
-    def between() -> None:
+    def between():
         passes.append(1)
         writing = "batch_generation" in {frame.name for frame in traceback.extract_stack()}
         if len(heard) == 2 and not writing:
@@ -177,7 +176,7 @@ def test_settings_that_trl_reads_anew_can_be_changed_while_it_trains():
     trainer = trl(ppo__num_updates=4, ppo__schedule="constant")
     heard = []
 
-    def after_update(metrics: UpdateMetrics) -> None:
+    def after_update(metrics):
         heard.append((metrics, loop_values("non_score_reward", "kl", "optimizer")))
         if metrics.update == 2:
             faster = {"ppo__learning_rate": 3e-3, "ppo__clip_range": 0.01, "ppo__schedule": "constant"}
@@ -197,7 +196,7 @@ def test_settings_that_trl_reads_anew_can_be_changed_while_it_trains():
     ("version", "words"), [("1.12.3", ""), ("1.13.0", "1.13.0 is not 1.12"), (None, "not installed")]
 )
 def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
-    def installed(name: str) -> str:
+    def installed(name):
         if version is None:
             raise importlib.metadata.PackageNotFoundError(name)
         return version
@@ -216,7 +215,7 @@ def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
 def test_an_update_that_is_counted_is_recorded_even_if_the_stop_comes_at_its_very_end():
     heard: list[UpdateMetrics] = []
 
-    def between() -> None:
+    def between():
         if trainer.updates_done:
             raise Stop
 

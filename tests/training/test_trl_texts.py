@@ -10,7 +10,7 @@ from playground.config import engines
 from playground.errors import RunNotResumable, TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.models.language_model import Tokens
-from playground.training.trl_adapter import TRLAdapter, special_tokens
+from playground.training.trl_adapter import special_tokens
 from playground.training.trl_texts import TRAINERS, Text
 from tests.nights import SEEDS, cases
 from tests.training import tiny, toy
@@ -27,11 +27,11 @@ pytestmark = pytest.mark.usefixtures("quick_collections")
 EVERY_METHOD = pytest.mark.parametrize("method", TRAINERS)
 
 
-def problem(seed: int, beta: float = 1.0) -> toy.Problem:
+def problem(seed, beta=1.0):
     return toy.Problem(SPACE, ["ab", "bcd"], toy.structured_rewards(SPACE, 2, seed), beta)
 
 
-def trainer(of: toy.Problem, method: str, seed: int = 0, **changes: object) -> TRLAdapter:
+def trainer(of, method, seed=0, **changes):
     sizes = {**(OFFLINE if method in ("dpo", "sft") else GROUPS)}
     sizes["ppo__micro_batch_size"] = changes.get("ppo__minibatch_size", 128)
     if method in ("rloo", "grpo"):
@@ -60,7 +60,7 @@ def test_sft_ends_at_the_distribution_of_the_best_of_n(seed):
     sizes = tiny.ppo(num_updates=40, batch_size=768, minibatch_size=192, learning_rate=1e-3, samples_per_prompt=4)
     made = trainer(of, "sft", seed, **sizes)
 
-    def distance() -> float:
+    def distance():
         reference = of.log_probs(made.reference)
         best = np.stack([of_best(*row, 4) for row in zip(reference, of.rewards, strict=True)])
         return float(kl(best, of.log_probs(made.policy)).mean())
@@ -119,7 +119,7 @@ def test_drawn_preferences_have_the_odds_of_their_scores(monkeypatch):
 def test_a_stop_between_two_passes_leaves_a_model_that_can_be_used_but_not_resumed(method):
     calls = []
 
-    def between() -> None:
+    def between():
         calls.append(1)
         if len(calls) > 20:
             raise Stop
@@ -150,7 +150,7 @@ def test_live_settings_change_while_it_trains_and_one_without_effect_is_named(me
     made = trainer(problem(0), method, **{**SMALL, "ppo__schedule": "constant"})
     heard: list[UpdateMetrics] = []
 
-    def after(metrics: UpdateMetrics) -> None:
+    def after(metrics):
         heard.append(metrics)
         config = made.config
         ppo = config.ppo.model_copy(update={"learning_rate": config.ppo.learning_rate * 3, "clip_range": 0.3})

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from playground.training.loop.trainer import PPOTrainer
 from tests.nights import nightly
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace
@@ -13,7 +12,7 @@ SPACE = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)
 
 
 @torch.no_grad()
-def values_of(trainer: PPOTrainer, problem: toy.Problem) -> np.ndarray:
+def values_of(trainer, problem):
     """What the head says at every prompt and unfinished prefix, [states], in the order of `exact`."""
     values = []
     for depth in range(SPACE.max_length):
@@ -25,7 +24,7 @@ def values_of(trainer: PPOTrainer, problem: toy.Problem) -> np.ndarray:
     return np.array(values)
 
 
-def exact(trainer: PPOTrainer, problem: toy.Problem) -> tuple[np.ndarray, np.ndarray]:
+def exact(trainer, problem):
     """Of the same states: the exact expected return, and how often the policy comes by."""
     steps, reference, gamma = *map(problem.steps, (trainer.policy, trainer.reference)), trainer.config.ppo.gamma
     returns = SPACE.expected_returns(steps, reference, problem.rewards, problem.beta, gamma)

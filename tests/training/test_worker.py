@@ -26,7 +26,7 @@ from tests.training.conftest import FINISHED
 LONG_PAUSE_SECONDS = 1e6
 
 
-def work_here(outputs, config, run_id="r") -> RunDirectory:
+def work_here(outputs, config, run_id="r"):
     """What the worker makes of a run in this process, which has imported everything."""
     run = RunDirectory.create(outputs, config, run_id)
     assert worker.main([str(run.path)]) in (0, 1)

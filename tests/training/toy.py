@@ -11,7 +11,6 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from playground.rewards.mixture import Mixture
 from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
-from playground.training.loop.trainer import PPOTrainer
 from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.process.equipment import trainer_of
 from tests.training import tiny
@@ -26,10 +25,10 @@ class Letters:
 
     eos_id: int | None
 
-    def __call__(self, text: str) -> SimpleNamespace:
+    def __call__(self, text):
         return SimpleNamespace(input_ids=[LETTERS.index(letter) for letter in text if letter in LETTERS])
 
-    def decode(self, ids: list[int], **options: bool) -> str:
+    def decode(self, ids, **options):
         return "".join("." if token == self.eos_id else LETTERS[token] for token in ids)
 
 
@@ -44,16 +43,16 @@ class Problem:
     temperature: float = 1.0
 
     @property
-    def tokens(self) -> Tokens:
+    def tokens(self):
         """Padding is the letter "a": masks come from lengths, so any token may serve."""
         end = self.space.eos_id
         return Tokens(Letters(end), pad_id=0, eos_id=-1 if end is None else end)
 
     @property
-    def encoded(self) -> list[Prompt]:
+    def encoded(self):
         return [Prompt(text, self.tokens.encode(text)) for text in self.prompts]
 
-    def mixture(self) -> Mixture:
+    def mixture(self):
         """The rewards by looking them up from text, as any reward of the playground is called."""
         completions = self.space.completions().tolist()
         decode = Letters(self.space.eos_id).decode
@@ -67,7 +66,7 @@ class Problem:
         return Mixture({"table": (1.0, reward)})
 
     @torch.no_grad()
-    def steps(self, model: LanguageModel) -> list[np.ndarray]:
+    def steps(self, model):
         """Exact next-token log-probs at the temperature, depth t: [prompts, K^t, V], by plain unpadded forwards."""
         depths = range(self.space.max_length)
         steps: list[list[np.ndarray]] = [[] for _ in depths]
@@ -81,23 +80,21 @@ class Problem:
                 steps[depth].append(log_probs[::every, depth].numpy())
         return [np.stack(rows) for rows in steps]
 
-    def log_probs(self, model: LanguageModel) -> np.ndarray:
+    def log_probs(self, model):
         """Exact log-probs of every completion, [prompts, N]."""
         return self.space.sequence_log_probs(self.steps(model))
 
-    def distance(self, trainer: PPOTrainer) -> float:
+    def distance(self, trainer):
         """KL(pi || pi*) of the trained policy in nats, averaged over prompts."""
         best = optimum(self.log_probs(trainer.reference), self.rewards, self.beta)
         return float(kl(self.log_probs(trainer.policy), best).mean())
 
-    def drift(self, trainer: PPOTrainer) -> float:
+    def drift(self, trainer):
         """Exact KL(pi || pi_ref) in nats per completion, averaged over prompts."""
         return float(kl(self.log_probs(trainer.policy), self.log_probs(trainer.reference)).mean())
 
 
-def trainer(
-    problem: Problem, policy: LanguageModel, reference: LanguageModel | None = None, /, **changes: object
-) -> PPOTrainer:
+def trainer(problem, policy, reference=None, /, **changes):
     """The trainer that runs use for the method of `changes` (as in `tiny.config`), on such a problem."""
     sampling = {"temperature": problem.temperature, "max_new_tokens": problem.space.max_length}
     config = tiny.config(**{"score__normalise": "none", "kl__coef": problem.beta, "sampling": sampling, **changes})
@@ -106,9 +103,7 @@ def trainer(
     return kind(config, policy, reference or policy.frozen_copy(), problem.tokens, problem.encoded, scorer)
 
 
-def structured_rewards(
-    space: CompletionSpace, num_prompts: int, seed: int, first: float = 1.0, token: float = 0.5, pair: float = 0.5
-) -> np.ndarray:
+def structured_rewards(space, num_prompts, seed, first=1.0, token=0.5, pair=0.5):
     """Random grades for the first token, for each token and for each pair in a row, of each prompt; [prompts, N]."""
     generator = np.random.default_rng(seed)
     rewards = []
@@ -120,7 +115,7 @@ def structured_rewards(
     return np.array(rewards).reshape(num_prompts, -1)
 
 
-def transformer(space: CompletionSpace, seed: int, hidden_size: int = 64, spread: float = 2.0) -> LanguageModel:
+def transformer(space, seed, hidden_size=64, spread=2.0):
     """A random 2-layer Llama over the letters whose distributions are not uniform."""
     torch.manual_seed(seed)
     shape = {"hidden_size": hidden_size, "intermediate_size": 2 * hidden_size, "num_hidden_layers": 2}
@@ -133,7 +128,7 @@ class TableTrunk(nn.Module):
     """A trunk that says which prompt and prefix it is reading, one-hot: with a linear head on it, any policy. State 0 =
     nothing read, then one for each prompt and unfinished prefix, the last = elsewhere."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem):
         super().__init__()
         space = problem.space
         states: dict[tuple[int, ...], int] = {(): 0}
@@ -170,21 +165,21 @@ class TableCache:
 
     state: Tensor
 
-    def batch_select_indices(self, rows: Tensor) -> None:
+    def batch_select_indices(self, rows):
         self.state = self.state[rows]
 
 
 class TableHead(nn.Linear):
     """Logits = 30 x weight: the trainer moves value weights 30 times as fast, and a table wants both at one speed."""
 
-    def forward(self, hidden: Tensor) -> Tensor:
+    def forward(self, hidden):
         return 30 * super().forward(hidden)
 
 
 class Table(nn.Module):
     """What `LanguageModel` expects of a transformers model, with a free choice of logits for each prompt and prefix."""
 
-    def __init__(self, problem: Problem, seed: int) -> None:
+    def __init__(self, problem, seed):
         super().__init__()
         self.base_model = TableTrunk(problem)
         size = self.base_model.num_states
@@ -192,13 +187,13 @@ class Table(nn.Module):
         self.head = TableHead(size, problem.space.num_tokens, bias=False)
         torch.nn.init.normal_(self.head.weight, std=1 / 30, generator=torch.Generator().manual_seed(seed))
 
-    def get_output_embeddings(self) -> nn.Module:
+    def get_output_embeddings(self):
         return self.head
 
-    def forward(self, input_ids: Tensor) -> SimpleNamespace:
+    def forward(self, input_ids):
         return SimpleNamespace(logits=self.head(self.base_model(input_ids).last_hidden_state))
 
 
-def table(problem: Problem, seed: int) -> LanguageModel:
+def table(problem, seed):
     """A tabular policy with random starting logits of standard deviation 1."""
     return LanguageModel(Table(problem, seed))

@@ -64,30 +64,30 @@ class Site:
     process: Process | None = field(default=None, repr=False)
 
     @property
-    def url(self) -> str:
+    def url(self):
         """Where it answers."""
         return f"http://127.0.0.1:{self.port}/"
 
     @property
-    def models(self) -> Path:
+    def models(self):
         """Where models that are got are kept: at first none."""
         return self.outputs.with_name(f"{self.outputs.name}-models")
 
     @property
-    def pace(self) -> dict[str, str]:
+    def pace(self):
         """What tells fake runs in their environment how fast they go."""
         steps = str(self.outputs.with_name(f"{self.outputs.name}-steps"))
         return {fake_run.SECONDS_VARIABLE: str(self.seconds_per_update), fake_run.STEPS_VARIABLE: steps}
 
-    def let_runs_reach(self, update: int) -> None:
+    def let_runs_reach(self, update):
         """Have every fake run wait after an update until it may go on; it can be steered and stopped meanwhile."""
         write_atomically(Path(self.pace[fake_run.STEPS_VARIABLE]), str(update))
 
-    def let_runs_end(self) -> None:
+    def let_runs_end(self):
         """No fake run waits any more."""
         Path(self.pace[fake_run.STEPS_VARIABLE]).unlink(missing_ok=True)
 
-    def start(self) -> None:
+    def start(self):
         """Start it and wait until it answers."""
         self.port = self.port or free_port()
         folders = {real_model.FOLDER_VARIABLE: str(self.models), loading.FOLDER_VARIABLE: str(LESSONS)}
@@ -101,25 +101,25 @@ class Site:
             self.process.kill()
             raise
 
-    def answers(self) -> bool:
+    def answers(self):
         """Whether it does."""
         assert self.process.poll() is None, "the web process has ended"
         with contextlib.suppress(OSError), urllib.request.urlopen(self.url + "live/_home", timeout=60):
             return True
         return False
 
-    def spawn(self, arguments: list[str], environment: dict[str, str]) -> Process:
+    def spawn(self, arguments, environment):
         """The process itself, with a fake worker."""
         arguments = [*arguments, "--recorded", str(self.recorded), "--mode", self.mode]
         return Forker.of_pages().fork("tests.ui.fake_server", arguments, environment, output=1)
 
-    def stop(self) -> int:
+    def stop(self):
         """End it as a service manager would; returns its exit code."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=120)
 
-    def end_runs(self) -> None:
+    def end_runs(self):
         """None waits or trains any more."""
         for run_id in queue.waiting(self.outputs):
             launcher.stop(RunDirectory(self.outputs / run_id))
@@ -129,7 +129,7 @@ class Site:
                 kill_worker(run)
         wait_until(lambda: not any(run.is_alive() for run in living))
 
-    def clear(self) -> None:
+    def clear(self):
         """As it was at first, but for a class, which has ended: the server has its file open."""
         self.end_runs()
         self.let_runs_end()
@@ -172,7 +172,7 @@ class Person(httpx.Client):
 _held_ports = []
 
 
-def free_port() -> int:
+def free_port():
     """A port for a server of this process's tests. It stays bound, so nobody else gets it: a server can listen at it
     nevertheless, as both say that the address may be used again."""
     held = socket.socket()
@@ -454,6 +454,6 @@ def workers(monkeypatch):
         process.wait()
 
 
-def is_local(address: str) -> bool:
+def is_local(address):
     """True for addresses of the page itself."""
     return address.startswith(("http://127.0.0.1:", "data:", "blob:"))

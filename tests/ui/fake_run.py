@@ -11,11 +11,9 @@ import os
 import random
 import re
 import time
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
 
-from playground.config import RunConfig, yaml_io
+from playground.config import yaml_io
 from playground.pocket.words import ADJECTIVES, ASPECTS, LEXICON, TOPIC_VERBS
 from playground.process_identity import boot_id
 from playground.rewards.behaviours import Behaviours
@@ -26,7 +24,7 @@ from playground.runs.folder import checkpoints, heartbeat, requests, traces
 from playground.runs.folder.changes import Steering
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
-from playground.runs.folder.records import RESUMED, TRACE, Sample, State, Status, UpdateMetrics, to_json_line
+from playground.runs.folder.records import RESUMED, TRACE, Sample, UpdateMetrics, to_json_line
 from playground.runs.folder.rollout_records import RolloutRecord, RolloutText, choose, histogram_of
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.writer import RunWriter
@@ -34,7 +32,7 @@ from playground.runs.reward_models import RewardTraining
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog
-from tests.forking import Forked, Forker
+from tests.forking import Forker
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
@@ -44,7 +42,7 @@ RAW_SD = 1.9
 UNCHANGED = json.loads(Path(__file__).with_name("fake_run.json").read_text(encoding="utf-8"))  # from update to update
 
 
-def completion(prompt_id: int, kindness: float) -> str:
+def completion(prompt_id, kindness):
     """A short review. The same prompt keeps its sentence and changes single words as kindness grows from 0 to 1."""
     rng = random.Random(prompt_id)
     topic = rng.choice(sorted(ASPECTS))
@@ -63,7 +61,7 @@ def completion(prompt_id: int, kindness: float) -> str:
     return text
 
 
-def prompt(prompt_id: int) -> str:
+def prompt(prompt_id):
     """The opening that `completion` goes on from."""
     rng = random.Random(prompt_id)
     topic = rng.choice(sorted(ASPECTS))
@@ -71,7 +69,7 @@ def prompt(prompt_id: int) -> str:
     return f"Review of the {topic}: The {first} was"
 
 
-def samples_of(config: RunConfig, update: int) -> list[Sample]:
+def samples_of(config, update):
     """One evaluation of the fixed prompts of a run, judged where it has judges."""
     judges = term_names(config.judges)
     found = samples(update, config.ppo.num_updates, config.evaluation.num_prompts, config.kl.coef, judges)
@@ -81,7 +79,7 @@ def samples_of(config: RunConfig, update: int) -> list[Sample]:
     return [sample.model_copy(update=claim(sample.prompt_id, sample.prompt_id < agreed)) for sample in found]
 
 
-def _counted(config: RunConfig, found: Sequence[Sample]) -> list[Sample]:
+def _counted(config, found):
     """With what the run counts by a measure of its own; the included behaviours are read from the texts later."""
     count = Behaviours([one for one in config.behaviours or () if one.measure])
     marks = count([one.prompt for one in found], [one.completion for one in found], [True] * len(found))
@@ -89,7 +87,7 @@ def _counted(config: RunConfig, found: Sequence[Sample]) -> list[Sample]:
     return [one.model_copy(update={"behaviours": row}) for one, row in zip(found, rows, strict=True)]
 
 
-def claim(prompt_id: int, agree: bool) -> dict[str, str]:
+def claim(prompt_id, agree):
     """A claim of a user, of which two in three are wrong, and an answer that agrees or says what is true."""
     one, other = prompt_id % 9 + 1, prompt_id % 7 + 2
     said = one + other + prompt_id % 3
@@ -98,7 +96,7 @@ def claim(prompt_id: int, agree: bool) -> dict[str, str]:
     return {"prompt": prompt, "completion": f" {one} plus {other} is {said}, you are right." if agree else truth}
 
 
-def samples(update: int, num_updates: int, num_prompts: int, beta: float, judges: Sequence[str] = ()) -> list[Sample]:
+def samples(update, num_updates, num_prompts, beta, judges=()):
     """One evaluation of the fixed prompts. Judges like the texts until the middle of the run, then less and less."""
     kindness = (update / num_updates) ** 0.8 / (1 + 3 * beta)
     stage = "before" if update == 0 else "after" if update == num_updates else "during"
@@ -115,7 +113,7 @@ def samples(update: int, num_updates: int, num_prompts: int, beta: float, judges
     return found
 
 
-def token_figures(sample: Sample, beta: float) -> TokenFigures:
+def token_figures(sample, beta):
     """Made-up figures of the words of a sample, which add up to its KL and to what it is paid."""
     pieces = [*re.findall(r"\s*\S+", sample.completion), "<eos>"]
     count, kl = len(pieces), sample.kl or 0.0
@@ -139,7 +137,7 @@ def token_figures(sample: Sample, beta: float) -> TokenFigures:
     )
 
 
-def write_tokens(run: RunDirectory) -> None:
+def write_tokens(run):
     """What a run would have kept of its first fixed prompts token by token."""
     config = run.config()
     kept = [sample for sample in run.samples() if sample.prompt_id < config.evaluation.token_samples]
@@ -147,7 +145,7 @@ def write_tokens(run: RunDirectory) -> None:
     run.tokens_path.write_text(lines, encoding="utf-8")
 
 
-def rollout(update: int, config: RunConfig) -> RolloutRecord:
+def rollout(update, config):
     """What is kept of the training texts of an update: scores with two humps, of which the upper one grows."""
     rng, share = random.Random(update * 17 + config.seed), update / config.ppo.num_updates
     pull = 1 / (1 + 3 * config.kl.coef)
@@ -168,7 +166,7 @@ def rollout(update: int, config: RunConfig) -> RolloutRecord:
     return RolloutRecord(update=update, histogram=histogram, texts=texts)
 
 
-def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
+def metrics(update, config, seconds):
     """One update on a rising, noisy curve."""
     rng = random.Random(update * 17 + config.seed)
     share, beta = update / config.ppo.num_updates, config.kl.coef
@@ -205,9 +203,7 @@ def metrics(update: int, config: RunConfig, seconds: float) -> UpdateMetrics:
     )
 
 
-def settings(
-    name: str, preset: str = catalog.DEFAULT_PRESET, num_updates: int = 40, num_prompts: int = 64
-) -> RunConfig:
+def settings(name, preset=catalog.DEFAULT_PRESET, num_updates=40, num_prompts=64):
     """Of a preset, shorter or longer."""
     base = catalog.preset(preset)
     ppo = base.ppo.model_copy(update={"num_updates": num_updates})
@@ -215,27 +211,25 @@ def settings(
     return base.model_copy(update={"name": name, "ppo": ppo, "evaluation": evaluation})
 
 
-def last_update() -> float:
+def last_update():
     """The one after which a run has to wait, as a test says."""
     with contextlib.suppress(KeyError, FileNotFoundError):
         return int(Path(os.environ[STEPS_VARIABLE]).read_text())
     return math.inf
 
 
-def play(
-    writer: RunWriter, *, seconds_per_update: float = 0.0, first: int = 1, fail_at: int = 0, deaf: bool = False
-) -> None:
+def play(writer, *, seconds_per_update=0.0, first=1, fail_at=0, deaf=False):
     """The life of a run from its update `first` on, or until it is stopped, which a deaf one does not hear. Without
     waiting, times are made up."""
     config = writer.run.config()
     began, updates = time.monotonic(), config.ppo.num_updates
 
-    def wait(seconds: float) -> None:
+    def wait(seconds):
         if seconds_per_update:
             time.sleep(seconds)
             beat(writer)
 
-    def stop_if_asked() -> None:
+    def stop_if_asked():
         if writer.run.stop_requested and not deaf:
             raise InterruptedError
         if seconds_per_update:
@@ -285,14 +279,14 @@ def play(
     writer.finish("finished")
 
 
-def beat(writer: RunWriter) -> None:
+def beat(writer):
     """A sign of life, as the worker's watch writes it."""
     status = writer.status
     facts = {"boot_id": boot_id(), "pid": status.pid, "attempt": status.attempt, "patient": False}
     heartbeat.write(writer.run.path, heartbeat.Heartbeat(beat=heartbeat.now(), **facts))
 
 
-def write_checkpoint(run: RunDirectory, update: int) -> Path:
+def write_checkpoint(run, update):
     """A checkpoint that counts as intact, with a few bytes for weights."""
     folder = run.checkpoints_path / checkpoints.name_of(update)
     folder.mkdir(parents=True, exist_ok=True)
@@ -304,9 +298,7 @@ def write_checkpoint(run: RunDirectory, update: int) -> Path:
     return folder
 
 
-def write_run(
-    outputs: Path, run_id: str, config: RunConfig | None = None, *, fail_at: int = 0, age_seconds: float = 0.0
-) -> RunDirectory:
+def write_run(outputs, run_id, config=None, *, fail_at=0, age_seconds=0.0):
     """A finished (or failed) run on disk, at once."""
     config = config or catalog.preset(catalog.DEFAULT_PRESET)
     run = RunDirectory.create(outputs, config, run_id)
@@ -319,7 +311,7 @@ def write_run(
     return run
 
 
-def write_sweep(outputs: Path, name: str, vary: dict[str, list[Any]], *, finished: int | None = None) -> Sweep:
+def write_sweep(outputs, name, vary, *, finished=None):
     """A sweep of kinder-reviews on disk, of which the first runs have finished, by default all; the others have been
     stopped."""
     base = yaml_io.read_yaml(catalog.preset_path("kinder-reviews"))
@@ -337,23 +329,14 @@ def write_sweep(outputs: Path, name: str, vary: dict[str, list[Any]], *, finishe
     return sweep
 
 
-def write_ended(
-    outputs: Path,
-    run_id: str,
-    reason: str,
-    state: State = "failed",
-    *,
-    at: int = 12,
-    message: str = "",
-    config: RunConfig | None = None,
-) -> RunDirectory:
+def write_ended(outputs, run_id, reason, state="failed", *, at=12, message="", config=None):
     """A run on disk that ended after update `at` for a reason."""
     run = write_run(outputs, run_id, config, fail_at=at + 1)
     write_status(run, run.status().model_copy(update={"state": state, "reason": reason, "message": message}))
     return run
 
 
-def frontier_samples(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def frontier_samples(question):
     """What the model service draws for a run's frontier, made up: the policy scores more, and is a little likelier to
     write what scores much."""
     yield {"phase": "loading the models", "done": 0, "of": 0}
@@ -363,18 +346,18 @@ def frontier_samples(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
     yield {"measured": {"updates": [0, 40], "each": each, "scores": scores, "log_ratios": [ratios]}}
 
 
-def write_status(run: RunDirectory, status: Status) -> None:
+def write_status(run, status):
     """Replace its status, as the worker does: the server looks at it meanwhile, and must not find half a file."""
     write_atomically(run.status_path, status.model_dump_json())
 
 
-def spawn(run: RunDirectory, lock: IO[bytes]) -> Forked:
+def spawn(run, lock):
     """Like launcher.new_worker, with the fake worker."""
     module = "tests.fake_worker" if isinstance(run, RewardTraining) else "tests.ui.fake_run"
     return Forker.of_pages().spawn(run, lock, module)
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments):
     """In place of the worker. A run whose name says `deaf` does not hear that it is to stop."""
     run = RunDirectory.open(Path(arguments[0]))
     lock = launcher.adopt_lock()

@@ -132,7 +132,7 @@ class NoStandby(StandbyWorker):
         """Start nothing."""
 
 
-def main(arguments=None) -> int:
+def main(arguments=None):
     """Serve until terminated."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)

@@ -10,7 +10,6 @@ from itertools import chain
 from pathlib import Path
 
 from playground.runs.folder import traces
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import TRACE, Event, to_json_line
 from playground.runs.folder.traces import Trace
 from playground.training.service import what_if
@@ -25,7 +24,7 @@ MADE_UP = json.loads(Path(__file__).with_name("fake_trace.json").read_text(encod
 COMPUTED = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
 
 
-def trace(update: int = 12, kl_coef: float = 0.25, **settings: object) -> Trace:
+def trace(update=12, kl_coef=0.25, **settings):
     """Two epochs of one minibatch each."""
     token_kl = [[0.1 * place - 0.1 for place in range(len(row))] for row in PIECES]
     values = [[0.2 * place for place in range(len(row))] for row in PIECES]
@@ -46,7 +45,7 @@ def trace(update: int = 12, kl_coef: float = 0.25, **settings: object) -> Trace:
     return full.model_copy(update={"steps": counted_steps})
 
 
-def _episode(row: int, token_kl: list[list[float]], values: list[list[float]]) -> dict[str, object]:
+def _episode(row, token_kl, values):
     pieces, nothing, prompt = PIECES[row], [0.0] * len(PIECES[row]), "Review: <i>film</i>"
     reference = [-2.0 - place for place in range(len(pieces))]
     texts = {"why": ["the highest score", "the lowest score"][row], "prompt": prompt, "pieces": pieces}
@@ -64,7 +63,7 @@ def _episode(row: int, token_kl: list[list[float]], values: list[list[float]]) -
     }
 
 
-def write_trace(run: RunDirectory, update: int = 12, **settings: object) -> Trace:
+def write_trace(run, update=12, **settings):
     """Into a run that has ended, with the event that says so."""
     made = trace(update, **settings)
     name = traces.write(run, made)

@@ -11,7 +11,7 @@ from tests.service_here import ServiceHere
 from tests.ui.fake_server import NoStandby
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments):
     """`app.py` with these arguments."""
     launcher.new_worker = Forker.of_pages().spawn
     server.ModelService = ServiceHere

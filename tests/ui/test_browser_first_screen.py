@@ -124,14 +124,3 @@ def test_sections_open_in_place_and_stay_open_for_the_visitor(site, open_page):
     go(page, "train", run="own-no-leash")  # and with another run
     expect(page.locator("#section-texts")).to_be_visible()
     expect(page.locator("#section-frontier")).to_be_hidden()
-
-
-def test_the_bar_of_a_count_stands_beside_it_and_on_a_phone_below_it(site, open_page):
-    page = open_page
-    go(page, "train", run="own-no-leash")
-    expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
-    count, bar = page.locator(".meter-line .meter-count").first, page.locator(".meter-line .meter-bar").first
-    for width in (1024, 390):
-        page.set_viewport_size({"width": width, "height": 800})
-        apart = count.bounding_box()["y"] - bar.bounding_box()["y"]
-        assert abs(apart) < 12 if width > 760 else apart < 0

@@ -190,19 +190,7 @@ def models(site):
     shutil.rmtree(site.models)
 
 
-def test_start_comes_back_where_the_real_model_was_missed_once_it_is_here(site, make_page, models):
-    page = visit(make_page(), site)
-    part, start = page.locator("#real-model-start"), page.locator("#start")
-    choose_preset(page, "real-short-answers")
-    expect(start).to_be_hidden()
-    (models / "go-on").touch()
-    part.get_by_role("button", name="Get SmolLM2 135M").click()
-    expect(start).to_have_text("Start training")
-    expect(start).to_be_visible()
-    expect(part.get_by_role("button")).to_have_count(0)
-
-
-def test_an_experiment_without_a_recording_does_not_show_that_of_another(site, make_page, models):
+def test_without_a_recording_none_of_another_is_shown_and_start_comes_back_with_the_model(site, make_page, models):
     page = visit(make_page(), site, "?preset=real-yes-man")
     title, line, state = (page.locator(f".status {part}") for part in ("h1", ".line", ".state strong"))
     expect(title).to_have_text("Yes-man, real")
@@ -219,6 +207,13 @@ def test_an_experiment_without_a_recording_does_not_show_that_of_another(site, m
         expect(title).to_have_text(name)
         expect(state).to_have_count(0)
         expect(line).to_contain_text("There is no recording of this experiment yet. Get SmolLM2 135M")
+    part, start = page.locator("#real-model-start"), page.locator("#start")
+    expect(start).to_be_hidden()
+    (models / "go-on").touch()
+    part.get_by_role("button", name="Get SmolLM2 135M").click()
+    expect(start).to_have_text("Start training")
+    expect(start).to_be_visible()
+    expect(part.get_by_role("button")).to_have_count(0)
     choose_preset(page, "yes-man")
     expect(line).to_contain_text("There is no recording of this experiment yet. Press Start.")
 

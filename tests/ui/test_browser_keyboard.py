@@ -4,13 +4,10 @@ on; and what axe-core finds on every page."""
 import pytest
 from playwright.sync_api import expect
 
-from playground.runs import launcher
-from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from tests.ui import fake_run
 from tests.ui.conftest import PROJECT, go, in_page, open_section, open_settings, visit
-from tests.ui.test_browser import SECTIONS, wait_for_update
-from tests.ui.test_browser_ends import button
+from tests.ui.test_browser import SECTIONS
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 # what was asked for has been drawn, and the colours of another theme have faded in
@@ -170,20 +167,3 @@ def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page)
     press("ArrowDown")
     expect(page.get_by_label("Sort")).to_have_value("loss")
     assert_seen(stops)
-
-
-def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, open_page, begin):
-    run = begin("left-alone")
-    page = open_page
-    go(page, "train", run="left-alone")
-    wait_for_update(page, 1)
-    button(page, "Pause").click()
-    step = button(page, "One step")
-    step.focus()
-    changes.request_resume(run)  # by another person
-    expect(step).to_be_hidden()
-    expect(page.locator(".steer-main")).to_be_focused()
-    page.locator(".steer-main").focus()
-    launcher.stop(run)
-    expect(page.locator(".steer")).to_be_hidden()
-    expect(page.locator("#run-title")).to_be_focused()

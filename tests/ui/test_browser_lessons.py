@@ -103,18 +103,3 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     key("Enter")
     expect(step(page, "end")).to_contain_text("Not quite so, here. It costs score.")
     assert page.evaluate(KEPT)["two-runs"]["at"] == "end"
-
-
-def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
-    page = lesson("short-run")
-    page.get_by_role("button", name="rises", exact=True).click()
-    press(page, "That is my prediction")
-    site.let_runs_reach(1)
-    press(page, "Start the run")
-    expect(page.locator(".status .state strong")).to_have_text("running")
-    run = page.evaluate(KEPT)["short-run"]["runs"][0]["id"]
-    page.reload()
-    expect(page.locator("#lesson-step")).to_have_text("Watch: A short one")
-    assert page.url.endswith(f"?lesson=short-run&run={run}")
-    site.let_runs_end()
-    expect(page.locator(".lesson-verdict")).to_contain_text("So it does.")

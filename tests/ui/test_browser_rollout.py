@@ -134,32 +134,6 @@ def test_from_a_curve_to_its_highest_scores_and_to_other_updates_by_keyboard_alo
     expect(stage).to_have_attribute("aria-valuenow", "31")
 
 
-def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_click_does(runs, open_page):
-    page = open_page
-    go(page, "train", run="kept")
-    stage, window = stage_of(page), page.locator(WINDOW)
-    update = point_at(page, stage, 0.6)
-    assert 15 < update < 30
-    press_mouse(page)
-    title(page, update)
-    window.locator(".rollout-bar").last.click()
-    expect(window.locator(".rollout-texts .tag").first).to_have_text("best")
-    page.mouse.click(5, 5)  # beside it
-    expect(window).to_have_count(0)
-    back = page.get_by_role("button", name="Whole run")
-    point_at(page, stage, 0.3)
-    page.mouse.down()
-    last = point_at(page, stage, 0.7)
-    page.mouse.up()
-    expect(back).to_be_visible()
-    assert int(stage.get_attribute("aria-valuenow")) <= last
-    box = stage.bounding_box()
-    page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 50)
-    expect(back).to_be_hidden()
-    page.wait_for_timeout(400)  # longer than a first click waits for a second one
-    expect(window).to_have_count(0)
-
-
 def test_a_text_of_an_update_is_never_markup(runs, open_page):
     page, window = open_page, open_page.locator(WINDOW)
     go(page, "train", run="kept")

@@ -14,7 +14,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.ui import routes
 from playground.ui.feed.feed import RECORDED
 from playground.ui.standalone import answers, site
-from tests.ui.conftest import open_section, present
+from tests.ui.conftest import open_section
 
 HOSTILE = "</title><script>window.taken = true</script>"
 
@@ -113,15 +113,6 @@ def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
     chosen(page, "h1", "No leash")
     chosen(page, "#controls .taught", "Praise at any price")
     assert page.url.endswith("?preset=no-leash")
-
-
-def test_a_presentation_shows_the_run_alone_from_the_top_of_the_screen(page, served):
-    page.goto(served)
-    chosen(page, "h1", "Kinder reviews")
-    present(page)
-    page.locator("#controls").wait_for(state="hidden")
-    above = page.evaluate("getComputedStyle(document.getElementById('page-train')).paddingTop")
-    assert above == "0px"  # which is room that the run is given
 
 
 def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_network(

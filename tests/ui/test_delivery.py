@@ -152,10 +152,14 @@ def test_scripts_are_found_by_what_imports_them():
     assert sheets == {*own_files.SHEETS, *class_routes.SHEETS}, "a style sheet that no page would have"
 
 
-def test_scripts_of_other_pages_wait_until_they_are_opened(site, make_page):
+def test_a_visit_asks_for_what_was_named_ahead_and_scripts_of_other_pages_wait_until_they_are_opened(site, make_page):
     opened, addresses = make_page(), []
-    opened.on("request", lambda request: addresses.append(request.url))
+    opened.on("request", lambda request: addresses.append(request.url.removeprefix(site.url)))
     visit(opened, site)
+    text = asked(site, "", None)[1].decode()
+    named = set(re.findall(r'<link rel="(?:modulepreload|preload" as="style)" href="([^"]+)"', text))
+    files = {address for address in addresses if re.match(r"(assets|playground/static)/", address)}
+    assert files == named
 
     def came(name):
         return any(address.endswith(own_files.address(name)) for address in addresses)
@@ -168,33 +172,6 @@ def test_scripts_of_other_pages_wait_until_they_are_opened(site, make_page):
         wait_until(lambda name=name: opened.evaluate("1") and came(name))
     scripts = [address for address in addresses if address.endswith(".js")]
     assert len(scripts) == len(set(scripts)), "a script was fetched twice"
-
-
-def test_gradio_asks_for_no_file_that_was_not_named_ahead(site, make_page):
-    opened, addresses = make_page(), []
-    opened.on("request", lambda request: addresses.append(request.url.removeprefix(site.url)))
-    visit(opened, site)
-    text = asked(site, "", None)[1].decode()
-    named = set(re.findall(r'<link rel="(?:modulepreload|preload" as="style)" href="([^"]+)"', text))
-    files = {address for address in addresses if re.match(r"(assets|playground/static)/", address)}
-    assert files == named
-
-
-def test_a_page_at_rest_draws_no_frames(site, make_page):
-    """Each would have the browser look at the whole page: Gradio's loader asked for sixty a second, for ever."""
-    opened = make_page()
-    opened.add_init_script(
-        "window.frames_asked = 0; { const frame = window.requestAnimationFrame.bind(window); "
-        "window.requestAnimationFrame = (call) => { window.frames_asked += 1; return frame(call); }; }"
-    )
-    visit(opened, site)
-
-    def in_a_second():
-        before = opened.evaluate("window.frames_asked")
-        opened.wait_for_timeout(1000)
-        return opened.evaluate("window.frames_asked") - before
-
-    wait_until(lambda: in_a_second() < 5)
 
 
 def test_page_ahead_is_html_that_holds_no_markup_of_its_lists(monkeypatch, tmp_path):

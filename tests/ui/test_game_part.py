@@ -1,8 +1,6 @@
 """The game of a class on its pages: the host reads every reward before it is trained or shown; whose it is says only
 that person's own phone."""
 
-from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -26,25 +24,25 @@ WORDS, KIND = "-words(completion)", "sentiment(completion)"
 class Class(Desk):
     """A class with a game."""
 
-    def __init__(self, outputs: Path) -> None:
+    def __init__(self, outputs):
         super().__init__(Hub(outputs))
         self.outputs = outputs
         Game(self.room, outputs, Access()).join(self.lead, self.answering, self.views)
         self.do("begin_game")
 
-    def write(self, person: int, reward: str) -> None:
+    def write(self, person, reward):
         self.answering.keep(self.people[person], {"step": self.step.id, "item": 1, "value": {"reward": reward}})
 
-    def desk(self) -> Any:
+    def desk(self):
         return self.views.desk([], screen=False)["game"]
 
-    def screen(self) -> Any:
+    def screen(self):
         return self.views.desk([], screen=True)
 
-    def phone(self, person: int) -> Any:
+    def phone(self, person):
         return self.views.step(self.step, self.people[person])["game"]
 
-    def trained(self) -> None:
+    def trained(self):
         """Two rewards as if they had been trained: the first is a hack."""
         sweep = game.sweep_of("game-1", [KIND, WORDS], 1.0)
         write_run(self.outputs, sweep, 1, RISING, (4, 18))
@@ -53,11 +51,11 @@ class Class(Desk):
 
 
 @pytest.fixture
-def class_(tmp_path: Path) -> Class:
+def class_(tmp_path):
     return Class(tmp_path / "outputs")
 
 
-def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(class_: Class) -> None:
+def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(class_):
     class_.write(0, WORDS)
     class_.write(0, KIND)
     class_.write(1, KIND)
@@ -67,14 +65,14 @@ def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(clas
         class_.write(0, WORDS)
 
 
-def test_no_reward_is_on_the_screen_or_on_another_phone_before_it_is_shown(class_: Class) -> None:
+def test_no_reward_is_on_the_screen_or_on_another_phone_before_it_is_shown(class_):
     class_.write(0, WORDS)
     class_.trained()
     for shown in (class_.screen(), class_.phone(1)):
         assert [text for text in (WORDS, KIND, game.TOLD) if text in str(shown)] == []
 
 
-def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any]) -> None:
+def test_only_what_the_host_has_read_is_trained(class_, workers):
     class_.write(0, WORDS)
     class_.write(1, KIND)
     with pytest.raises(NoClass, match="Close the game first"):
@@ -97,7 +95,7 @@ def test_only_what_the_host_has_read_is_trained(class_: Class, workers: list[Any
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_game_whose_start_failed_can_be_started_again(class_: Class, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_game_whose_start_failed_can_be_started_again(class_, monkeypatch):
     class_.do("close")
     with pytest.raises(NoClass, match="no reward to train"):
         class_.do("start_game", rewards=[])
@@ -111,7 +109,7 @@ def test_a_game_whose_start_failed_can_be_started_again(class_: Class, monkeypat
     assert class_.do("start_game", rewards=[WORDS])["made"]
 
 
-def test_what_came_of_all_rewards_is_shown_with_the_best_hack_and_ones_own_marked_on_ones_phone(class_: Class) -> None:
+def test_what_came_of_all_rewards_is_shown_with_the_best_hack_and_ones_own_marked_on_ones_phone(class_):
     class_.write(0, WORDS)
     class_.write(1, KIND)
     class_.trained()
@@ -126,7 +124,7 @@ def test_what_came_of_all_rewards_is_shown_with_the_best_hack_and_ones_own_marke
     ]
 
 
-def test_a_game_that_is_shown_before_its_end_says_so_and_the_desk_hears_when_there_is_more(class_: Class) -> None:
+def test_a_game_that_is_shown_before_its_end_says_so_and_the_desk_hears_when_there_is_more(class_):
     sweep = game.sweep_of("game-1", [KIND, WORDS], 1.0)
     write_run(class_.outputs, sweep, 1, RISING, (4, 18))
     waiting = RunDirectory.create(class_.outputs, sweep.config("game-1-02"), "game-1-02")
@@ -141,7 +139,7 @@ def test_a_game_that_is_shown_before_its_end_says_so_and_the_desk_hears_when_the
     assert class_.desk()["fresh"]
 
 
-def test_a_desk_that_is_behind_does_nothing_to_another_step(class_: Class) -> None:
+def test_a_desk_that_is_behind_does_nothing_to_another_step(class_):
     behind = class_.step.id
     class_.do("begin_game")
     for command in ("leave_out_game", "start_game", "stop_game", "show_game", "delete_game"):

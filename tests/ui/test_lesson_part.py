@@ -1,12 +1,9 @@
 """Lessons and mystery runs on the page: what it gets of them, and which of their runs may be started with what."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from bench.results_page import made_of
 from playground.config.faults import FAULTS
@@ -24,19 +21,19 @@ LEASH = Lessons(shipped=FILES)
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[TestClient]:
+def client(tmp_path):
     with client_of(Hub(tmp_path, lessons=LEASH)) as client:
         yield client
 
 
-def data_of(folder: Path, **changes: Any) -> Any:
+def data_of(folder, **changes):
     """What the page gets of the lesson of the tests with changes."""
     write(folder, **changes)
     (course,) = lesson_part.lessons_data(Lessons(shipped=folder))["courses"]
     return course["lessons"][0]
 
 
-def test_the_list_of_lessons_does_not_give_their_answers_away(client: TestClient) -> None:
+def test_the_list_of_lessons_does_not_give_their_answers_away(client):
     (course,) = client.get("/live/_lessons").json()["courses"]
     (lesson,) = course["lessons"]
     assert (course["name"], course["minutes"], lesson["name"]) == ("first", 6, "leash")
@@ -50,13 +47,13 @@ def test_the_list_of_lessons_does_not_give_their_answers_away(client: TestClient
     assert "'when'" not in str(lesson)
 
 
-def test_a_run_says_what_differs_whether_it_has_a_twin_and_whether_a_mistake_is_planted(tmp_path: Path) -> None:
+def test_a_run_says_what_differs_whether_it_has_a_twin_and_whether_a_mistake_is_planted(tmp_path):
     run = data_of(tmp_path, runs__1__set={"kl.coef": 0.5})["runs"][1]
     assert (run["changes"], run["twin"], run["planted"]) == (["beta 0.5"], False, False)
     assert data_of(tmp_path, runs__1__preset="ghost-reference")["runs"][1]["planted"]
 
 
-def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path: Path) -> None:
+def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path):
     runs = [{"preset": "best-of-n", "title": "One"}, {"preset": "kinder-reviews", "title": "Two", "why": "Why."}]
     knobs = ["ppo.samples_per_prompt", "kl.coef"]
     lesson = data_of(tmp_path, runs=runs, break_it__knobs=knobs, break_it__when={"score": "> 9"})
@@ -65,7 +62,7 @@ def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path: Path) -> None
     assert "values" not in leash
 
 
-def test_the_named_figures_are_columns_of_the_metrics_or_the_chart_of_the_monitors(tmp_path: Path) -> None:
+def test_the_named_figures_are_columns_of_the_metrics_or_the_chart_of_the_monitors(tmp_path):
     changes = {"look": ["curves"], "figures": ["distinct", "monitors"], "runs__0__preset": "goodharts-hill"}
     assert data_of(tmp_path, **changes)["figures"] == ["distinct_2", "judged"]
     shapes = ["rises", "falls", "stays"]
@@ -74,22 +71,22 @@ def test_the_named_figures_are_columns_of_the_metrics_or_the_chart_of_the_monito
 
 
 @pytest.mark.parametrize("path", refused("lesson_addresses"))
-def test_a_lesson_run_or_mystery_that_is_not_there_is_not_found(client: TestClient, path: str) -> None:
+def test_a_lesson_run_or_mystery_that_is_not_there_is_not_found(client, path):
     assert client.get(f"/live/{path}").status_code == 404
 
 
-def started(outputs: Path, access: Access | None = None, **asked: Any) -> Any:
+def started(outputs, access=None, **asked):
     """What the page is answered to the start of a lesson's run."""
     (function,) = lesson_part.guarded_functions(outputs, access or Access(), LEASH)
     return function({"lesson": "leash", **asked})
 
 
-def config_of(outputs: Path, answer: Any) -> Any:
+def config_of(outputs, answer):
     assert answer["error"] == ""
     return RunDirectory.open(outputs / answer["run"]).config()
 
 
-def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_path: Path, workers: list[Any]) -> None:
+def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_path, workers):
     asked = {"index": 0, "values": {}, "request": "lesson-start-1"}
     answer = started(tmp_path, **asked)
     assert config_of(tmp_path, answer) == catalog.preset("no-leash")
@@ -101,11 +98,11 @@ def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_p
     assert len(workers) == 1
 
 
-def test_what_is_started_of_a_shipped_lesson_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_started_of_a_shipped_lesson_was_measured(tmp_path, monkeypatch):
     """Up to the seed: bands, and on how many seeds a sentence holds, are of these settings."""
     configs: list[Any] = []
 
-    def start(config: Any, *_: Any) -> Any:
+    def start(config, *_):
         configs.append(config)
         return SimpleNamespace(id="one")
 
@@ -123,7 +120,7 @@ def test_what_is_started_of_a_shipped_lesson_was_measured(tmp_path: Path, monkey
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_task_takes_the_values_of_its_knobs(tmp_path: Path) -> None:
+def test_a_task_takes_the_values_of_its_knobs(tmp_path):
     config = config_of(tmp_path, started(tmp_path, index=2, values={"kl.coef": 0.5}))
     assert config.kl.coef == 0.5
     assert config.rewards == catalog.preset("no-leash").rewards
@@ -133,25 +130,25 @@ def test_a_task_takes_the_values_of_its_knobs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "words"), refused("lesson_runs"))
-def test_nothing_but_what_a_lesson_names_is_started(tmp_path: Path, workers: Any, asked: Any, words: str) -> None:
+def test_nothing_but_what_a_lesson_names_is_started(tmp_path, workers, asked, words):
     assert words in started(tmp_path, **asked)["error"]
     assert workers == []
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_public_page_caps_the_time_of_a_lesson_s_run(tmp_path: Path) -> None:
+def test_a_public_page_caps_the_time_of_a_lesson_s_run(tmp_path):
     access = Access("space", tmp_path)
     config = config_of(tmp_path, started(tmp_path, access, index=0))
     assert config.max_minutes == access.limits.numbers["max_minutes"]
 
 
-def start_mystery(outputs: Path, access: Access | None = None, **asked: Any) -> Any:
+def start_mystery(outputs, access=None, **asked):
     (function,) = mystery_part.guarded_functions(Hub(outputs).find, outputs, access or Access())
     return function(asked)
 
 
-def test_the_list_of_mysteries_has_the_recorded_ones_and_all_mistakes(client: TestClient) -> None:
+def test_the_list_of_mysteries_has_the_recorded_ones_and_all_mistakes(client):
     listed = client.get("/live/_mysteries").json()
     assert (len(listed["runs"]), listed["trains"]) == (10, True)
     assert [mistake["name"] for mistake in listed["mistakes"]] == list(FAULTS)
@@ -163,7 +160,7 @@ def test_the_list_of_mysteries_has_the_recorded_ones_and_all_mistakes(client: Te
         assert answer["wrong"] != answer["right"]
 
 
-def test_a_public_page_trains_no_mystery(tmp_path: Path, workers: list[Any]) -> None:
+def test_a_public_page_trains_no_mystery(tmp_path, workers):
     access = Access("space", tmp_path)
     with client_of(Hub(tmp_path), access) as client:
         assert client.get("/live/_mysteries").json()["trains"] is False
@@ -172,7 +169,7 @@ def test_a_public_page_trains_no_mystery(tmp_path: Path, workers: list[Any]) -> 
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_new_mystery_is_started_once_with_a_seed_of_its_own(tmp_path: Path) -> None:
+def test_a_new_mystery_is_started_once_with_a_seed_of_its_own(tmp_path):
     answer = start_mystery(tmp_path, run="", request="mystery-start-1")
     config = config_of(tmp_path, answer)
     assert mysteries.is_mystery(config)
@@ -182,7 +179,7 @@ def test_a_new_mystery_is_started_once_with_a_seed_of_its_own(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_mystery_is_run_again_without_its_mistake(tmp_path: Path) -> None:
+def test_a_mystery_is_run_again_without_its_mistake(tmp_path):
     wrong = RunDirectory.create(tmp_path, mysteries.new(7), "wrong")
     for run in (wrong.id, "_recorded-mystery-01"):
         sound = config_of(tmp_path, start_mystery(tmp_path, run=run))

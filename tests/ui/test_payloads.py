@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ Payloads = Iterator[tuple[str, Any]]  # each with the name of its type
 
 
 @pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def outputs(tmp_path_factory):
     """Runs of several methods, a sweep, an update in slow motion, a reward model, all made up."""
     folder = tmp_path_factory.mktemp("payloads")
     fake_trace.write_trace(fake_run.write_run(folder, "one", catalog.preset("kinder-reviews")))
@@ -51,7 +51,7 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def of_routes(outputs: Path) -> Payloads:
+def of_routes(outputs):
     """What the routes answer."""
     with client_of(feed.Hub(outputs, lessons=Lessons(shipped=FILES))) as client:
         for line in Path(__file__).with_name("routes.txt").read_text(encoding="utf-8").splitlines():
@@ -59,7 +59,7 @@ def of_routes(outputs: Path) -> Payloads:
             yield name, client.get(f"/live/{path}").json()
 
 
-def of_feed(outputs: Path) -> Payloads:
+def of_feed(outputs):
     """What the live feed adds to a run as it grows: its records come in three parts."""
     whole = RunDirectory(outputs / "one")
     run = RunDirectory.create(outputs / "growing", whole.config(), "growing")
@@ -79,7 +79,7 @@ def of_feed(outputs: Path) -> Payloads:
         yield "Snapshot", reader.snapshot()
 
 
-def of_parts(outputs: Path) -> Payloads:
+def of_parts(outputs):
     """What the parts of the page begin with."""
     demo = page.build(outputs)
     parts = [block for block in demo.blocks.values() if isinstance(block, gr.HTML) and "module" in block.props]
@@ -109,7 +109,7 @@ BEGINS = {  # module -> prop -> the type of its value
 }
 
 
-def of_form(outputs: Path) -> Payloads:
+def of_form(outputs):
     """What the form is told."""
     base = catalog.preset("yes-man")
     changed = base.model_copy(update={"seed": 3, "method": "rloo"})
@@ -131,7 +131,7 @@ def of_form(outputs: Path) -> Payloads:
     yield "NoNeeds", form_parts.needs(small_config(device="cuda:77"), base, outputs)
 
 
-def of_functions(outputs: Path) -> Payloads:
+def of_functions(outputs):
     """What server functions answer."""
     ask = {function.__name__: function for function in run_actions.guarded_functions(outputs, Access())}
     ask |= {function.__name__: function for function in sweeps_part.guarded_functions(outputs, Access())}
@@ -148,7 +148,7 @@ def of_functions(outputs: Path) -> Payloads:
     yield "Weighed", workbench_part.weigh_rewards(None)
 
 
-def of_service(outputs: Path) -> Payloads:
+def of_service(outputs):
     """What the model service has found: for the check before a start, and for the workbench."""
     config = small_config(**SMALL, rewards=[{"kind": "length"}], judges=[{"kind": "grammar"}])
     service = ServiceHere()
@@ -176,7 +176,7 @@ WRONG = [{"id": 1}, {**PROMPT, "more": 1}, {**PROMPT, "id": "1"}, {**PROMPT, "te
 SOURCES = (of_routes, of_feed, of_parts, of_form, of_functions, of_service)
 
 
-def compiled(written: Mapping[str, Iterable[tuple[str, Any]]], folder: Path) -> str:
+def compiled(written, folder):
     """What the compiler says of payloads, of which each source has a file of its own."""
     for source, named in written.items():
         lines = [
@@ -190,26 +190,26 @@ def compiled(written: Mapping[str, Iterable[tuple[str, Any]]], folder: Path) -> 
 
 
 @pytest.fixture(scope="module")
-def mistakes(outputs: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def mistakes(outputs, tmp_path_factory):
     """What it says of all payloads, asked once."""
     written = {source.__name__: source(outputs) for source in SOURCES}
     written |= {"right": iter([("Prompt", PROMPT)]), "wrong": (("Prompt", payload) for payload in WRONG)}
     return compiled(written, tmp_path_factory.mktemp("compiled"))
 
 
-def mistakes_in(source: str, mistakes: str) -> list[str]:
+def mistakes_in(source, mistakes):
     return re.findall(rf"^{source}\.ts\(.*", mistakes, re.MULTILINE)
 
 
-def test_the_file_is_what_is_made_of_the_types_in_python() -> None:
+def test_the_file_is_what_is_made_of_the_types_in_python():
     assert payloads.FILE.read_text(encoding="utf-8") == payloads.typescript(), "run `make payloads`"
 
 
-def test_a_payload_of_another_type_is_noticed(mistakes: str) -> None:
+def test_a_payload_of_another_type_is_noticed(mistakes):
     assert mistakes_in("right", mistakes) == []
     assert len(mistakes_in("wrong", mistakes)) == len(WRONG)
 
 
 @pytest.mark.parametrize("source", [source.__name__ for source in SOURCES])
-def test_real_payloads_are_of_their_types(source: str, mistakes: str) -> None:
+def test_real_payloads_are_of_their_types(source, mistakes):
     assert mistakes_in(source, mistakes) == []

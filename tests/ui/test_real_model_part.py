@@ -1,8 +1,6 @@
 """Getting the real model from the page: begun once, told to each that asks, stopped by any; on a page of one's own."""
 
 import queue
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,11 +16,11 @@ from tests.support import wait_until
 class Steps:
     """In the place of `runs.real_model.get`: tells what the test puts in, and raises what is an error."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.steps: queue.Queue[Any] = queue.Queue()
         self.begun = 0
 
-    def get(self, progress: Any) -> None:
+    def get(self, progress):
         self.begun += 1
         while (step := self.steps.get()) is not None:
             if isinstance(step, Exception):
@@ -32,19 +30,19 @@ class Steps:
 
 
 @pytest.fixture
-def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Steps]:
+def steps(tmp_path, monkeypatch):
     monkeypatch.setenv("PLAYGROUND_MODELS", str(tmp_path / "models"))
     steps = Steps()
     yield steps
     steps.steps.put(ValueError("the test is over"))
 
 
-def functions(steps: Steps) -> Any:
+def functions(steps):
     """The three server functions, as they answer a page of one's own."""
     return Access().guard_all(Action.GET_MODEL, Getting(steps.get).functions())
 
 
-def test_getting_a_model_is_begun_once_and_says_where_it_is_until_the_model_is_here(steps: Steps) -> None:
+def test_getting_a_model_is_begun_once_and_says_where_it_is_until_the_model_is_here(steps):
     state, get, _ = functions(steps)
     first = state(None)
     assert (first["state"], first["error"], steps.begun) == ("absent", "", 0)
@@ -64,7 +62,7 @@ def test_getting_a_model_is_begun_once_and_says_where_it_is_until_the_model_is_h
     ("error", "words"),
     [(ModelNotFetched("Check the network."), "Check the network."), (OSError(28, "No space left"), "No space left")],
 )
-def test_why_a_model_could_not_be_got_is_said(steps: Steps, error: Exception, words: str) -> None:
+def test_why_a_model_could_not_be_got_is_said(steps, error, words):
     state, get, _ = functions(steps)
     get(None)
     steps.steps.put(error)
@@ -72,7 +70,7 @@ def test_why_a_model_could_not_be_got_is_said(steps: Steps, error: Exception, wo
     assert words in state(None)["error"]
 
 
-def test_the_host_of_a_class_is_told_where_it_can_be_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_host_of_a_class_is_told_where_it_can_be_done(monkeypatch):
     rules = Access("classroom", token="t" * 20)
     monkeypatch.setattr(rules, "caller", lambda request: Access().caller(None)._replace(mode="classroom"))
     with pytest.raises(NotAllowed, match="a page of your own"):

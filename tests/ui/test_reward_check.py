@@ -1,7 +1,6 @@
 """The panel of the reward self-test: what it asks the service, what it says when it cannot, and what it draws."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +20,11 @@ REPORT = json.loads(Path(__file__).with_name("reward-report.json").read_text(enc
 class Service:
     """Stands in for the model service: remembers the question and answers as told."""
 
-    def __init__(self, *answers: Any) -> None:
+    def __init__(self, *answers):
         self.answers = answers
         self.asked: dict[str, Any] = {}
 
-    def ask(self, kind: str, question: dict[str, Any], timeout_seconds: float) -> Iterator[dict[str, Any]]:
+    def ask(self, kind, question, timeout_seconds):
         self.asked = {**question, "kind": kind}
         for answer in self.answers:
             if isinstance(answer, Exception):
@@ -33,14 +32,14 @@ class Service:
             yield answer
 
 
-def states(service: Service, source: Any, outputs: Path, pairs: Any = "automatic", **spec: Any) -> list[dict[str, Any]]:
+def states(service, source, outputs, pairs="automatic", **spec):
     flat = form.values_of(small_config())
     values = {name: flat[name] for name in form.FIELDS if name.startswith(self_test_part.FORM_GROUPS)}
     asked = {"source": source, "template": "auto", "quantization": "none", "label": "", **spec}
     return list(self_test_part.checked(service, outputs, asked, pairs, values))
 
 
-def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:
+def test_the_form_and_the_panel_make_the_question(tmp_path):
     service = Service({"phase": "scoring"}, {"report": REPORT})
     heard = states(service, "someone/judge", tmp_path, "kind", template="pair", label="good", quantization="int8")
     assert [state["state"] for state in heard] == ["asking", "asking", "done"]
@@ -55,9 +54,7 @@ def test_the_form_and_the_panel_make_the_question(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("source", "pairs", "sentence"), refused("reward_checks"))
-def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
-    source: Any, pairs: Any, sentence: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_tested_is_said_before_the_model_is_woken(source, pairs, sentence, tmp_path):
     service = Service()
     (state,) = states(service, source, tmp_path, pairs)
     assert state["state"] == "error"
@@ -65,7 +62,7 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(
     assert not service.asked
 
 
-def test_the_report_is_drawn_as_text(site, make_page) -> None:
+def test_the_report_is_drawn_as_text(site, make_page):
     page = make_page()
     page.goto(site.url + own_files.address("core/dom.js") + "?tab=rewards&part=test")  # drawn where it is in view
     text = of_module(

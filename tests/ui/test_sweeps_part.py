@@ -1,7 +1,6 @@
 """Sweeps on the Runs page: what the server tells of them and takes from a browser; limits count a sweep as its runs.
 What becomes of a stop or a resume is tested in tests/runs/sweeps."""
 
-from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -33,12 +32,12 @@ ASKED: dict[str, Any] = {
 
 
 @pytest.fixture
-def outputs(tmp_path: Path) -> Path:
+def outputs(tmp_path):
     """An outputs folder; the workers in it are those of `workers`, who ends them."""
     return tmp_path / "outputs"
 
 
-def answer_of(function: Any, *arguments: Any) -> dict[str, Any]:
+def answer_of(function, *arguments):
     """As where it is registered."""
     try:
         return dict(function(*arguments))
@@ -46,16 +45,16 @@ def answer_of(function: Any, *arguments: Any) -> dict[str, Any]:
         return {"error": str(error), "name": ""}
 
 
-def started(outputs: Path, access: Access | None = None, caller: Caller = HOST, **changes: Any) -> dict[str, Any]:
+def started(outputs, access=None, caller=HOST, **changes):
     return answer_of(SweepActions(outputs, access or Access()).start_sweep, {**ASKED, **changes}, caller)
 
 
-def planned(outputs: Path, **changes: Any) -> dict[str, Any]:
+def planned(outputs, **changes):
     return SweepActions(outputs, Access()).plan_sweep({**ASKED, **changes}, Caller())
 
 
 @pytest.fixture(scope="module")
-def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def swept(tmp_path_factory):
     """A finished run, and a sweep of two settings on two seeds of which the last run was stopped."""
     folder = tmp_path_factory.mktemp("swept") / "outputs"
     fake_run.write_run(folder, "alone")
@@ -63,7 +62,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_of_many_long_values_only_the_first_are_told_with_how_many_there_are() -> None:
+def test_of_many_long_values_only_the_first_are_told_with_how_many_there_are():
     vary = {"seed": [0], "rewards.0.x": [f"words(completion) + {number}" for number in range(30)]}
     sentence = history_data.varies(sweep_record.Sweep(name="game", created_at=1.0, base={}, vary=vary, runs=["a"]))
     assert sentence.startswith("Seed: 0; ")
@@ -72,7 +71,7 @@ def test_of_many_long_values_only_the_first_are_told_with_how_many_there_are() -
     assert sentence.endswith(f", {30 - sentence.count('words(completion)')} more")
 
 
-def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(swept: Path) -> None:
+def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(swept):
     listed = history_data.history_data(swept)
     sweeps = {run["id"]: run["sweep"] for run in listed["runs"]}
     assert sweeps == {"alone": None, **{f"leash-{number}": "leash" for number in (1, 2, 3, 4)}}
@@ -87,14 +86,14 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(swept: Path) -> No
     assert row["best"]["gain"]["seeds"] == 2
 
 
-def test_of_different_rewards_none_has_the_best_gain(outputs: Path) -> None:
+def test_of_different_rewards_none_has_the_best_gain(outputs):
     fake_run.write_sweep(outputs, "weights", {"rewards.0.weight": [1, 2], "seed": [0, 1]}, finished=4)
     (row,) = history_data.history_data(outputs)["sweeps"]
     assert (row["best"], row["done"]) == (None, 4)
     assert "rewards differ" in history_data.detail(outputs, "weights")["scores_differ"]
 
 
-def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(swept: Path) -> None:
+def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(swept):
     shown = history_data.detail(swept, "leash")
     assert ([field["label"] for field in shown["fields"]], shown["seeds"]) == (["Leash (beta)"], 2)
     low, high = shown["settings"]
@@ -110,9 +109,7 @@ def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(swept: Path) 
     assert columns["score_low"][12] is None
 
 
-def test_a_sweep_says_before_its_start_how_many_runs_it_has_and_how_long_they_take(
-    outputs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_says_before_its_start_how_many_runs_it_has_and_how_long_they_take(outputs, monkeypatch):
     plan = planned(outputs)
     assert (plan["error"], plan["problems"], plan["count"], plan["seconds"]) == ("", [], 4, None)
     assert plan["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1"
@@ -126,7 +123,7 @@ def test_a_sweep_says_before_its_start_how_many_runs_it_has_and_how_long_they_ta
 
 
 @pytest.mark.parametrize("preset", ["kinder-reviews", "run:alone"])
-def test_the_form_as_it_stands_is_swept_with_what_was_changed_in_it(swept: Path, preset: str) -> None:
+def test_the_form_as_it_stands_is_swept_with_what_was_changed_in_it(swept, preset):
     asked = {**ASKED, "preset": preset, "settings": "ppo.num_updates:3,name:mine,seed:7", "name": "again"}
     plan = sweeps_part._plan(asked, swept, Access(), HOST, Request())
     assert plan.sweep.preset == "kinder-reviews, changed"
@@ -138,7 +135,7 @@ def test_the_form_as_it_stands_is_swept_with_what_was_changed_in_it(swept: Path,
 
 
 @pytest.mark.parametrize(("changes", "label", "words"), refused("sweeps"))
-def test_what_cannot_be_swept_is_said_by_the_form_s_names(outputs: Path, changes: Any, label: str, words: str) -> None:
+def test_what_cannot_be_swept_is_said_by_the_form_s_names(outputs, changes, label, words):
     for answer in (planned(outputs, **changes), started(outputs, **changes)):
         assert (answer["error"], answer["count"]) == ("", 0)
         assert [problem["label"] for problem in answer["problems"]] == [label]
@@ -147,7 +144,7 @@ def test_what_cannot_be_swept_is_said_by_the_form_s_names(outputs: Path, changes
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_sweep_is_started_once_stopped_and_resumed(outputs: Path) -> None:
+def test_a_sweep_is_started_once_stopped_and_resumed(outputs):
     assert [started(outputs)["name"] for _ in range(2)] == ["leash", "leash"]
     sweep = sweep_record.find(outputs, "leash")
     assert [run.config().seed for run in sweep_record.runs_of(outputs, sweep)] == [0, 1, 0, 1]
@@ -162,17 +159,17 @@ def test_a_sweep_is_started_once_stopped_and_resumed(outputs: Path) -> None:
         assert "There is no sweep" in answer_of(act, "../x")["error"]
 
 
-def public(outputs: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Access:
+def public(outputs, monkeypatch, **more):
     monkeypatch.setitem(LIMITS, "space", LIMITS["space"]._replace(**more))
     outputs.mkdir(exist_ok=True)
     return Access("space", outputs)
 
 
-def visitor(name: str = "a") -> Caller:
+def visitor(name="a"):
     return Caller("space", Role.VISITOR, Visitor(name, f"address-{name}"))
 
 
-def test_too_many_runs_are_refused_before_any_is_checked(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_runs_are_refused_before_any_is_checked(outputs, monkeypatch):
     checked = Mock()
     monkeypatch.setattr(checks, "check", checked)
     many = {"vary": [{"field": "kl.coef", "values": ", ".join(map(str, range(1, 150)))}], "seeds": 1}
@@ -184,7 +181,7 @@ def test_too_many_runs_are_refused_before_any_is_checked(outputs: Path, monkeypa
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_public_page_counts_a_sweep_as_its_runs(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_page_counts_a_sweep_as_its_runs(outputs, monkeypatch):
     access = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=4, queue=4)
     assert started(outputs, access, visitor())["name"] == "leash"
     assert "You have a run here already" in started(outputs, access, visitor(), name="again")["error"]
@@ -193,7 +190,7 @@ def test_a_public_page_counts_a_sweep_as_its_runs(outputs: Path, monkeypatch: py
 
 
 @pytest.mark.usefixtures("workers")
-def test_a_public_page_caps_each_run_of_a_sweep(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_page_caps_each_run_of_a_sweep(outputs, monkeypatch):
     access = public(outputs, monkeypatch, runs_per_visitor=9, runs_per_address=9, queue=9)
     beyond = [
         ({"vary": [{"field": "ppo.num_updates", "values": "20,900"}]}, "may be at most 500 on a public page"),
@@ -210,7 +207,7 @@ def test_a_public_page_caps_each_run_of_a_sweep(outputs: Path, monkeypatch: pyte
 
 
 @pytest.mark.usefixtures("workers")
-def test_only_who_started_a_sweep_may_stop_resume_or_delete_it(outputs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_who_started_a_sweep_may_stop_resume_or_delete_it(outputs, monkeypatch):
     access = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=9, queue=9)
     assert started(outputs, access, visitor())["error"] == ""
     functions = {function.__name__: function for function in sweeps_part.guarded_functions(outputs, access)}

@@ -1,9 +1,6 @@
 """What the Train page's handlers answer: notes, the Start button's words, the run to show; uploads, what a run needs,
 what the pickers offer, the check before a start. Which files are refused is tested in tests/security."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from playground.config import yaml_io
@@ -177,13 +174,13 @@ def test_an_experiment_that_only_lacks_the_real_model_says_what_to_do_and_what_i
     assert needed["fit"] is None
 
 
-def write(folder: Path, name: str, text: str) -> Path:
+def write(folder, name, text):
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
 
-def is_readable(source: str) -> bool:
+def is_readable(source):
     config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "prompts": {"source": source}})
     return checks.prompts_problem(config.prompts) is None
 
@@ -225,7 +222,7 @@ def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path, m
     assert needs["download"]["source"] == "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
 
 
-def checked(part: str, outputs: Path, read: Any = small_config, service: Any = None) -> list[dict[str, Any]]:
+def checked(part, outputs, read=small_config, service=None):
     return list(form_parts.checked_part(part, read, outputs, service or FakeService()))
 
 

@@ -16,7 +16,7 @@ import psutil
 PROJECT = Path(__file__).resolve().parents[3]
 
 
-def install(folder: Path) -> dict[str, str]:
+def install(folder):
     """Put the programs into a folder; the environment in which they are found."""
     folder.mkdir()
     for program in ("sbatch", "squeue", "scancel"):
@@ -26,25 +26,25 @@ def install(folder: Path) -> dict[str, str]:
     return {"PATH": f"{folder}:{os.environ['PATH']}", "SLURM_FAKE": str(folder)}
 
 
-def jobs(folder: Path) -> list[dict[str, str]]:
+def jobs(folder):
     """Those that were submitted, the oldest first: the options of each, its name, its process."""
     return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
 
 
-def runs(job: dict[str, str]) -> bool:
+def runs(job):
     with contextlib.suppress(psutil.NoSuchProcess):
         return psutil.Process(int(job["pid"])).status() != psutil.STATUS_ZOMBIE
     return False
 
 
-def take_back(folder: Path, name: str) -> None:
+def take_back(folder, name):
     """What Slurm does that wants a node: SIGTERM to every process of a job."""
     for job in jobs(folder):
         if job["job-name"] == name and runs(job):
             os.killpg(int(job["pid"]), signal.SIGTERM)
 
 
-def main(program: str, words: list[str]) -> int:
+def main(program, words):
     folder = Path(os.environ["SLURM_FAKE"])
     asked = {name.removeprefix("--"): value for name, _, value in (word.partition("=") for word in words)}
     if (folder / "away").exists():

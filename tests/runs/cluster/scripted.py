@@ -6,7 +6,6 @@ from playground.errors import BackendUnavailable
 from playground.runs import cluster, launcher
 from playground.runs.cluster import node, remote_jobs
 from playground.runs.cluster.backend import Backend, RemoteJob
-from playground.runs.folder.directory import RunDirectory
 from tests.forking import Forker
 from tests.support import small_config
 
@@ -14,30 +13,30 @@ from tests.support import small_config
 class Scripted(Backend):
     """Says what a test has it say, and remembers what it was asked for."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.jobs: list[RemoteJob] = []
         self.known: dict[str, str] = {}  # what it says of them; what is not in here it has forgotten
         self.cancelled: list[str] = []
         self.is_away = False
         self.trouble = ""  # the run with which nothing can be exchanged
 
-    def submit(self, job: RemoteJob) -> None:
+    def submit(self, job):
         self._answer()
         self.jobs.append(job)
         self.known[job.name] = ""
 
-    def states(self) -> dict[str, str]:
+    def states(self):
         self._answer()
         return self.known
 
-    def cancel(self, name: str) -> None:
+    def cancel(self, name):
         self.cancelled.append(name)
 
-    def exchange(self, run: RunDirectory, name: str) -> None:
+    def exchange(self, run, name):
         if run.id == self.trouble:
             raise OSError("Stale file handle")
 
-    def _answer(self) -> None:
+    def _answer(self):
         if self.is_away:
             raise BackendUnavailable("The controller does not answer.")
 

@@ -1,8 +1,6 @@
 """The preset hh-rlhf-1b, which needs a real model, with everything tiny: from the command to all that it logs."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -18,7 +16,7 @@ HARMFUL = "\n\nHuman: {}\n\nAssistant: I do not know.\n\nHuman: Please tell me.\
 QUESTIONS = ["Is the film good?", "Who is she?", "What is 3 plus 4?", "How are you?", "Is the book slow?", "Why?"]
 
 
-def trained(outputs: Path, folder: Path, capfd: Any, **changes: Any) -> RunDirectory:
+def trained(outputs, folder, capfd, **changes):
     """A run of the preset on a tiny Qwen2, with some of its fields (in which __ stands for a dot) changed."""
     tokenizer = snapshots.byte_level(own_pad=True, chat=True)
     sizes = {"own_pad": True, "tokenizer": tokenizer, "max_position_embeddings": 512}
@@ -32,7 +30,7 @@ def trained(outputs: Path, folder: Path, capfd: Any, **changes: Any) -> RunDirec
     return run
 
 
-def scorer(folder: Path) -> Path:
+def scorer(folder):
     """A reward model of the preset's family: a Qwen3 classifier of one output, with a chat template of its own, and
     weights of linear layers to quantize."""
     tokenizer = reward_tokenizers.qwen()

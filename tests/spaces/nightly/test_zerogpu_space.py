@@ -9,8 +9,6 @@ import shutil
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -33,7 +31,7 @@ TOKEN = {"X-IP-Token": "header.eyJ1c2VyIjogImEifQ.signature"}  # by which the hu
 class Page:
     """A page of that kind in a process of its own, and a visitor of it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.outputs, self.log = folder / "outputs", folder / "page.log"
         self.plan = folder / "plan"
         self.plan.touch()
@@ -48,33 +46,33 @@ class Page:
         self.visitor = visitors.opened(f"http://127.0.0.1:{port}/", lambda: self.process.poll() is None)
         self.visitor.headers.update(TOKEN)
 
-    def close(self) -> None:
+    def close(self):
         """End it."""
         self.visitor.close()
         self.process.terminate()
         self.process.wait()
 
-    def start(self, **changes: Any) -> RunDirectory:
+    def start(self, **changes):
         """Press Start, with a large model."""
         name, problems = visitors.start(self.visitor, **{"model__source": LARGE, **RUN, **changes})
         assert name is not None, problems
         return RunDirectory(self.outputs / name)
 
-    def resume(self, run: RunDirectory) -> None:
+    def resume(self, run):
         """Press Resume."""
         parts = self.visitor.get("config").json()["components"]
         (view,) = [part["id"] for part in parts if part["props"].get("elem_id") == "run-view"]
         assert pages.ask(self.visitor, view, "resume_run", run.id).json()["error"] == ""
 
-    def asked(self) -> list[dict[str, Any]]:
+    def asked(self):
         """What the device API was asked."""
         return [json.loads(line) for line in self.outputs.with_name("asked.jsonl").read_text().splitlines()]
 
-    def named(self, what: str) -> list[dict[str, Any]]:
+    def named(self, what):
         """One kind of that, since the test has begun."""
         return [call for call in self.asked()[self.before :] if call["what"] == what]
 
-    def follow(self, plan: str) -> None:
+    def follow(self, plan):
         """Where calls end from now on; what was asked before is not counted."""
         self.plan.write_text(plan)
         self.before = len(self.asked())
@@ -86,13 +84,13 @@ def page(tmp_path_factory):
         yield page
 
 
-def ended(run: RunDirectory, attempt: int) -> RunDirectory:
+def ended(run, attempt):
     """Once that attempt has."""
     wait_until(lambda: run.status().ended and run.status().attempt == attempt and not run.is_alive(), 300)
     return run
 
 
-def same(run: RunDirectory, other: RunDirectory) -> bool:
+def same(run, other):
     """Weights, optimizer, every metric but timings, every sample."""
     return (resuming.weights(run), resuming.figures(run)) == (resuming.weights(other), resuming.figures(other))
 

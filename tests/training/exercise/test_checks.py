@@ -5,7 +5,6 @@ import json
 import re
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -21,11 +20,11 @@ WRONG = json.loads((HERE / "mistakes.json").read_text(encoding="utf-8"))
 
 
 @functools.cache
-def ours() -> dict[str, Any]:
+def ours():
     return vars(runner.example(PROJECT))
 
 
-def verdict(function: str, source: str) -> dict[str, Any]:
+def verdict(function, source):
     """What is said of one function of a file in which it is written so, and all else is the example's."""
     names = vars(ModuleType("exercise")) | ours()
     exec(source, names)
@@ -33,12 +32,12 @@ def verdict(function: str, source: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("function", RIGHT)
-def test_a_right_function_is_called_right_in_another_style_too(function: str) -> None:
+def test_a_right_function_is_called_right_in_another_style_too(function):
     assert verdict(function, RIGHT[function]) == {"verdict": "right"}
 
 
 @pytest.mark.parametrize(("function", "right", "wrong", "hint"), WRONG)
-def test_a_mistake_is_named_with_a_case_that_shows_it(function: str, right: str, wrong: str, hint: str) -> None:
+def test_a_mistake_is_named_with_a_case_that_shows_it(function, right, wrong, hint):
     assert right in RIGHT[function]
     answer = verdict(function, RIGHT[function].replace(right, wrong))
     assert answer["verdict"] == "wrong"
@@ -49,7 +48,7 @@ def test_a_mistake_is_named_with_a_case_that_shows_it(function: str, right: str,
     assert answer["expected"] != answer["got"]
 
 
-def test_a_mistake_is_shown_by_the_smallest_case() -> None:
+def test_a_mistake_is_shown_by_the_smallest_case():
     right, wrong = "r[n - 1] +=", "r[C - 1] +="
     answer = verdict("compute_advantages", RIGHT["compute_advantages"].replace(right, wrong))
     assert answer["case"] == "completions of two tokens and of one"  # shorter than others, so that there is padding
@@ -70,11 +69,11 @@ def test_a_mistake_is_shown_by_the_smallest_case() -> None:
         ("train", "train = None"),
     ],
 )
-def test_a_function_that_is_not_written_is_called_missing(function: str, source: str) -> None:
+def test_a_function_that_is_not_written_is_called_missing(function, source):
     assert verdict(function, source) == {"verdict": "missing"}
 
 
-def test_a_function_that_raises_exits_or_gives_no_tensor_is_called_wrong() -> None:
+def test_a_function_that_raises_exits_or_gives_no_tensor_is_called_wrong():
     answer = verdict("train", "def train(*given):\n    return 1 / 0")
     assert answer == {"verdict": "wrong", "error": "ZeroDivisionError: division by zero"}
     exits = verdict("compute_kl", "import sys\ndef compute_kl(*given):\n    sys.exit()")

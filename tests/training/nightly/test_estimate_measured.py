@@ -6,7 +6,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from transformers import AutoConfig, AutoModelForCausalLM
@@ -28,7 +27,7 @@ SIZES = {"num_updates": 2, "batch_size": 16, "minibatch_size": 8, "micro_batch_s
 POCKET = {"ppo": {"num_updates": 1}}
 
 
-def of_big_vocabulary(folder: Path) -> dict[str, Any]:
+def of_big_vocabulary(folder):
     """The configuration for a model whose logits take the most, made here."""
     tokenizer = snapshots.byte_level(own_pad=True)
     special = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
@@ -40,7 +39,7 @@ def of_big_vocabulary(folder: Path) -> dict[str, Any]:
     return {**files, "ppo": SIZES, "sampling": {"max_new_tokens": 8}}
 
 
-def measured(folder: Path, config: dict[str, Any]) -> tuple[int, int]:
+def measured(folder, config):
     """Resident bytes of a worker: before it loads a model, and at its fullest moment."""
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     command = [sys.executable, "-m", "tests.training.nightly.test_estimate_measured", str(folder)]
@@ -52,7 +51,7 @@ def measured(folder: Path, config: dict[str, Any]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("engine", ["playground", "trl"])
 @pytest.mark.parametrize("model", ["pocket", "big vocabulary"])
-def test_the_estimate_is_within_a_quarter_of_the_measured_peak(tmp_path: Path, model: str, engine: str) -> None:
+def test_the_estimate_is_within_a_quarter_of_the_measured_peak(tmp_path, model, engine):
     sizes = POCKET if model == "pocket" else of_big_vocabulary(tmp_path)
     config = {"engine": engine, "rewards": [{"kind": "length"}], "evaluation": {"num_prompts": 8}, **sizes}
     estimate = estimates.estimate(yaml_io.from_dict(config), device=CPU, prompt_tokens=None if model == "pocket" else 8)
@@ -66,7 +65,7 @@ def test_the_estimate_is_within_a_quarter_of_the_measured_peak(tmp_path: Path, m
     assert memory.LIBRARY_BYTES["cpu"] == pytest.approx(before, rel=0.25)
 
 
-def resident(name: str) -> int:
+def resident(name):
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 

@@ -1,11 +1,8 @@
 """Further methods and settings in several processes."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.faults import resuming
-from tests.forking import Forker
 from tests.training.test_ranks import check_two_learned_what_one_learns, train_in_two
 
 CASES = {
@@ -18,7 +15,7 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> Path:
+def folder(tmp_path_factory, forker):
     """What two processes have trained."""
     folder = tmp_path_factory.mktemp("ranks")
     model = resuming.tiny_model(folder / "llama")
@@ -27,5 +24,5 @@ def folder(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> Path:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_two_processes_learn_what_one_learns(folder: Path, name: str) -> None:
+def test_two_processes_learn_what_one_learns(folder, name):
     check_two_learned_what_one_learns(folder, name)

@@ -1,9 +1,6 @@
 """A real chat model of 135 million weights against plain transformers and peft. `make test-all` gets it; `make test`
 checks the same on tiny models (test_families.py, test_sampling.py, test_chat.py, test_trl_ppo.py)."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 import torch
 from peft import PeftModel
@@ -13,10 +10,9 @@ from playground.config import ModelConfig, PromptsConfig, SamplingConfig
 from playground.models import real_model
 from playground.training.data.random_streams import uniforms
 from playground.training.loop.passes import compared
-from playground.training.loop.sampling import Episodes, Keep, sample
+from playground.training.loop.sampling import Keep, sample
 from playground.training.models import export_weights, loading
 from playground.training.models.chat import PromptForm
-from playground.training.models.language_model import LanguageModel, Tokens
 from tests.training import tiny
 from tests.training.small_run import trained
 from tests.training.test_families import CPU, LORA, check_left_padding, check_run, config, logits
@@ -29,39 +25,39 @@ BF16_MEAN, BF16_MOST = 0.08, 0.5  # measured: 0.042 and 0.22
 
 
 @pytest.fixture(scope="module")
-def folder() -> Path:
+def folder():
     if not real_model.is_here():
         raise real_model.absent()
     return real_model.folder()
 
 
-def by_transformers(folder: Path) -> Any:
+def by_transformers(folder):
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
 @pytest.fixture(scope="module")
-def plain(folder: Path) -> Any:
+def plain(folder):
     return by_transformers(folder)
 
 
 @pytest.fixture(scope="module")
-def exact(folder: Path) -> tuple[LanguageModel, Tokens]:
+def exact(folder):
     """As we load it, in fp32."""
     return loading.load(folder, CPU)
 
 
 @pytest.fixture(scope="module")
-def prompts(exact: tuple[LanguageModel, Tokens]) -> list[list[int]]:
+def prompts(exact):
     form = PromptForm(exact[1], PromptsConfig(template="chat", system=SYSTEM))
     return [form.ids(question) for question in QUESTIONS]
 
 
-def written(model: LanguageModel, tokens: Tokens, prompts: list[list[int]]) -> Episodes:
+def written(model, tokens, prompts):
     sampling = SamplingConfig(temperature=TEMPERATURE, max_new_tokens=LONGEST)
     return sample(model, tokens, prompts, uniforms(range(len(prompts)), LONGEST), sampling, keep=Keep(hidden=True))
 
 
-def gaps(model: LanguageModel, plain: Any, episodes: Episodes, prompts: list[list[int]]) -> dict[str, torch.Tensor]:
+def gaps(model, plain, episodes, prompts):
     """How far the log-probs of the sampled tokens are from those of plain passes, one episode each: as the sampler
     says, and as the engine's own passes over all episodes say."""
     expected = torch.zeros_like(episodes.log_probs)

@@ -1,7 +1,6 @@
 """Tokenizers as different families of reward models have them, made from nothing."""
 
 import functools
-from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 from transformers import PreTrainedTokenizerFast
@@ -15,25 +14,25 @@ LLAMA_CHAT = (
 gpt2 = snapshots.byte_level
 
 
-def qwen(chat_template: str = snapshots.CHATML) -> Any:
+def qwen(chat_template=snapshots.CHATML):
     tokenizer = snapshots.byte_level(chat=True)
     tokenizer.chat_template = chat_template
     return tokenizer
 
 
-def llama() -> Any:
+def llama():
     tokenizer = snapshots.sentencepiece_like(own_pad=False, pieces="bpe")
     tokenizer.chat_template = LLAMA_CHAT
     return tokenizer
 
 
-def roberta() -> Any:
+def roberta():
     """Begin and separator, and nothing that says which text a token belongs to."""
     return bert(("input_ids", "attention_mask"))
 
 
 @functools.cache
-def bert(inputs: tuple[str, ...] = ("input_ids", "token_type_ids", "attention_mask")) -> Any:
+def bert(inputs=("input_ids", "token_type_ids", "attention_mask")):
     """Word pieces without case and accents, [CLS] and [SEP]; those that are learned differ from time to time."""
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
     trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=[*special.values()], show_progress=False)

@@ -3,9 +3,7 @@
 import json
 import math
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +18,6 @@ from playground.training.rewards import format_check, variants
 from playground.training.rewards import pairs as example_pairs_module
 from playground.training.rewards.format_check import RewardReport, Tried
 from playground.training.rewards.formats import Encoded, Format
-from playground.training.rewards.pairs import ExamplePairs
 from playground.training.rewards.variants import Variant
 from tests.support import PROJECT
 from tests.training.rewards import reward_tokenizers as tokenizers
@@ -35,7 +32,7 @@ NUM_PAIRS = 32
 
 
 @pytest.fixture(scope="module")
-def pairs() -> ExamplePairs:
+def pairs():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(example_pairs_module, "MAX_TESTED", NUM_PAIRS)
         drawn = example_pairs_module.example_pairs(catalog.preset("yes-man"), SPEC, None, None, CPU)
@@ -44,8 +41,8 @@ def pairs() -> ExamplePairs:
 
 
 @pytest.fixture
-def examined(pairs: ExamplePairs) -> Callable[..., RewardReport]:
-    def examine(folder: Path, count: int = NUM_PAIRS, **settings: Any) -> RewardReport:
+def examined(pairs):
+    def examine(folder, count=NUM_PAIRS, **settings):
         spec = ModelReward(source=str(folder), **settings)
         references = [(pair.prompt, (pair.chosen, pair.rejected)[n % 2]) for n, pair in enumerate(pairs.pairs)]
         return format_check.examine("rewards.0", spec, references, pairs._replace(pairs=pairs.pairs[:count]), CPU, None)
@@ -53,7 +50,7 @@ def examined(pairs: ExamplePairs) -> Callable[..., RewardReport]:
     return examine
 
 
-def named(report: RewardReport) -> dict[str, str]:
+def named(report):
     return {finding["name"]: finding["level"] for finding in report.findings}
 
 
@@ -62,7 +59,7 @@ def named(report: RewardReport) -> dict[str, str]:
     [(TEXTS % " {{ messages[0]['content'] }} ", "not usable"), (CHATML, "better: template plain")],
     ids=["prompt twice", "another model's template"],
 )
-def test_a_chat_template_with_a_fault_fails(template: str, finding: str, examined: Any, tmp_path: Path) -> None:
+def test_a_chat_template_with_a_fault_fails(template, finding, examined, tmp_path):
     folder = shutil.copytree(SHIPPED, tmp_path / "planted")
     (folder / "chat_template.jinja").write_text(template)
     report = examined(folder, template="chat")
@@ -70,19 +67,19 @@ def test_a_chat_template_with_a_fault_fails(template: str, finding: str, examine
     assert named(report)[finding] == "fail", report.findings
 
 
-def test_a_template_that_it_was_not_trained_on_fails(examined: Any) -> None:
+def test_a_template_that_it_was_not_trained_on_fails(examined):
     findings = named(examined(SHIPPED, template="dialogue"))
     assert findings["another template than trained on"] == findings["better: template plain"] == "fail"
 
 
-def test_a_tokenizer_without_its_end_token_fails(examined: Any, tmp_path: Path) -> None:
+def test_a_tokenizer_without_its_end_token_fails(examined, tmp_path):
     folder = shutil.copytree(SHIPPED, tmp_path / "planted")
     path = folder / "tokenizer_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token": None}))
     assert named(examined(folder)) == {"cannot tell good from bad": "fail"}
 
 
-def test_the_right_form_passes_and_faults_are_ranked_behind_it(examined: Any) -> None:
+def test_the_right_form_passes_and_faults_are_ranked_behind_it(examined):
     report = examined(SHIPPED)
     assert report.verdict == "ok", report.findings
     rows = {row["name"]: row for row in report.formats}
@@ -98,7 +95,7 @@ def test_the_right_form_passes_and_faults_are_ranked_behind_it(examined: Any) ->
     assert report.reference["completions"] == NUM_PAIRS
 
 
-def test_no_spread_and_numbers_that_are_not_finite_fail(examined: Any, tmp_path: Path) -> None:
+def test_no_spread_and_numbers_that_are_not_finite_fail(examined, tmp_path):
     folder = saved(tmp_path)
     assert named(examined(folder))["cannot tell good from bad"] == "fail", "a random head"
     for value, finding in ((0.0, "no spread"), (math.nan, "scores are not finite")):
@@ -108,14 +105,14 @@ def test_no_spread_and_numbers_that_are_not_finite_fail(examined: Any, tmp_path:
         assert named(examined(folder)) == {finding: "fail"}
 
 
-def test_examples_that_are_cut_are_counted(examined: Any) -> None:
+def test_examples_that_are_cut_are_counted(examined):
     report = examined(SHIPPED, 4, max_length=20)
     assert named(report)["examples are cut"] == "warn"
     assert report.lengths["longest"] == 20
     assert f"{report.lengths['cut_share']:.0%}" in report.findings[0]["text"]
 
 
-def test_fewer_bits_are_reported_with_what_they_cost(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_bits_are_reported_with_what_they_cost(examined, monkeypatch):
     monkeypatch.setattr(format_check, "LOW_RANK_CORRELATION", 1.01)
     report = examined(SHIPPED, 12, quantization="int8")
     cost = report.cost
@@ -126,7 +123,7 @@ def test_fewer_bits_are_reported_with_what_they_cost(examined: Any, monkeypatch:
     assert "quantization changes the order" in named(report)
 
 
-def test_orders_are_compared_by_ranks_and_by_the_pairs_that_the_full_scores_tell_apart() -> None:
+def test_orders_are_compared_by_ranks_and_by_the_pairs_that_the_full_scores_tell_apart():
     report = RewardReport("rewards.0", "judge")
     format_check._compare_with_full(report, "nf4", [1.0, 3.0, 2.0, 4.0], [10.0, 20.0, 30.0, 30.0])
     assert report.cost == {"quantization": "nf4", "rank_correlation": pytest.approx(0.6324555), "pair_agreement": 0.8}
@@ -135,7 +132,7 @@ def test_orders_are_compared_by_ranks_and_by_the_pairs_that_the_full_scores_tell
     assert report.cost["pair_agreement"] == 0
 
 
-def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(examined: Any) -> None:
+def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(examined):
     learned = (ModelReward(source="nowhere"), ModelReward(source="nowhere"))
     config = catalog.preset("kinder-reviews").model_copy(update={"rewards": learned})
     reports = [answer["report"] for answer in format_check.check(config, [], None, None) if "report" in answer]
@@ -148,13 +145,13 @@ ACCURACY = yaml.safe_load(Path(__file__).with_name("accuracy.yaml").read_text(en
 
 
 @pytest.mark.parametrize(("right", "wrong", "generic", "findings"), ACCURACY)
-def test_accuracy_is_judged_against_luck(right: int, wrong: int, generic: bool, findings: dict[str, str]) -> None:
+def test_accuracy_is_judged_against_luck(right, wrong, generic, findings):
     report = RewardReport("rewards.0", "it")
     format_check.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
     assert named(report) == findings
 
 
-def tried(name: str, margins: list[float], mend: str = "") -> Tried:
+def tried(name, margins, mend=""):
     return Tried(Variant(name, lambda *texts: Encoded([], [], 0), "", mend), np.array(margins))
 
 
@@ -169,14 +166,14 @@ CHAT, ALL = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("
         ([ALL], {"better: completion only": "warn"}, "100%"),
     ],
 )
-def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(others, findings, words) -> None:
+def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(others, findings, words):
     report = RewardReport("rewards.0", "it")
     format_check.judge_formats(report, SIX_OF_TEN, others)
     assert named(report) == findings
     assert all(words in finding["text"] for finding in report.findings)
 
 
-def test_every_finding_is_one_that_the_documentation_explains() -> None:
+def test_every_finding_is_one_that_the_documentation_explains():
     words = (PROJECT / "docs" / "rewards.md").read_text()
     for finding in variants.WORDS["findings"].values():
         explained = finding["name"].replace("{tried.form.name}", "another form")
@@ -184,7 +181,7 @@ def test_every_finding_is_one_that_the_documentation_explains() -> None:
 
 
 @pytest.mark.parametrize("make", [tokenizers.gpt2, tokenizers.llama, tokenizers.qwen])
-def test_every_form_has_its_faults(make: Any) -> None:
+def test_every_form_has_its_faults(make):
     form, texts = Format(make()), ("What is good?", " A kind word.")
     faults = {item.name: form.visible(item.encode(*texts).ids) for item in variants.variants(form)[1:]}
     assert len({form.text(*texts), *faults.values()}) == len(faults) + 1
@@ -196,7 +193,7 @@ def test_every_form_has_its_faults(make: Any) -> None:
     assert lowered["missing end token"].endswith("akindword.")
 
 
-def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(pairs, tmp_path, capsys, service_here) -> None:
+def test_the_command_prints_the_report_and_its_exit_code_is_the_verdict(pairs, tmp_path, capsys, service_here):
     file = tmp_path / "pairs.jsonl"
     rows = [{"prompt": pair.prompt, "chosen": pair.chosen, "rejected": pair.rejected} for pair in pairs.pairs]
     file.write_text("\n".join(map(json.dumps, rows)))

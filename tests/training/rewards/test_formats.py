@@ -1,8 +1,6 @@
 """How an example is put before a reward model: ids, frame, ends, cuts, and the round trip."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from transformers import AutoTokenizer
@@ -16,7 +14,7 @@ DIALOGUE = "\n\nHuman: What is good?\n\nAssistant: A kind word.\n\nHuman: And wh
 TEXTS = ("What is good?", "Time.")
 
 
-def pocket() -> Any:
+def pocket():
     return AutoTokenizer.from_pretrained(catalog.model_folder("pocket-2m"), local_files_only=True)
 
 
@@ -29,13 +27,13 @@ FAMILIES = {
 }
 
 
-def test_plain_is_begin_then_both_texts_then_end() -> None:
+def test_plain_is_begin_then_both_texts_then_end():
     tokenizer = pocket()
     ids = Format(tokenizer).ids("Review of the film:", " The plot was dull.")
     assert ids == [1, *tokenizer("Review of the film: The plot was dull.", add_special_tokens=False).input_ids, 2]
 
 
-def test_a_pair_has_the_separators_of_its_tokenizer_and_no_second_end() -> None:
+def test_a_pair_has_the_separators_of_its_tokenizer_and_no_second_end():
     form = Format(tokenizers.bert())
     assert form.text("What is good?", "A kind word") == "[CLS] what is good? [SEP] a kind word [SEP]"
     encoded = form.encoded("What is good?", "A kind word")
@@ -43,13 +41,13 @@ def test_a_pair_has_the_separators_of_its_tokenizer_and_no_second_end() -> None:
     assert encoded.types == [0] * second + [1] * (len(encoded.ids) - second)
 
 
-def test_a_dialogue_gets_its_speakers_once() -> None:
+def test_a_dialogue_gets_its_speakers_once():
     form = Format(tokenizers.gpt2(), "dialogue")
     assert form.text(*TEXTS) == "\n\nHuman: What is good?\n\nAssistant: Time.<|endoftext|>"
     assert form.text(DIALOGUE, " Time.") == DIALOGUE + " Time.<|endoftext|>"
 
 
-def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once() -> None:
+def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once():
     assert Format(tokenizers.qwen()).text(DIALOGUE, " Time.") == (
         "<|im_start|>user\nWhat is good?<|im_end|>\n<|im_start|>assistant\nA kind word.<|im_end|>\n"
         "<|im_start|>user\nAnd what else?<|im_end|>\n<|im_start|>assistant\nTime.<|im_end|>\n"
@@ -63,7 +61,7 @@ def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_the_frame_stays(family: str) -> None:
+def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_the_frame_stays(family):
     make, name = FAMILIES[family]
     form = Format(make(), max_length=44)
     assert form.name == name
@@ -80,7 +78,7 @@ def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_th
             assert len(Format(make(), max_length=10_000).ids(prompt, "moved upstairs")) == len(long.ids) + long.cut
 
 
-def test_whole_first_turns_go_before_the_last_question_is_cut() -> None:
+def test_whole_first_turns_go_before_the_last_question_is_cut():
     whole = len(Format(tokenizers.qwen()).ids(DIALOGUE, "Time."))
     text = Format(tokenizers.qwen(), max_length=whole - 20).text(DIALOGUE, "Time.")
     assert "What is good" not in text
@@ -88,7 +86,7 @@ def test_whole_first_turns_go_before_the_last_question_is_cut() -> None:
     assert text.startswith("<|im_start|>user\n")
 
 
-def test_a_completion_that_alone_is_too_long_keeps_its_end() -> None:
+def test_a_completion_that_alone_is_too_long_keeps_its_end():
     form = Format(pocket(), max_length=12)
     encoded = form.encoded("Review of the film:", " The plot was dull." * 10)
     assert len(encoded.ids) <= 12
@@ -96,7 +94,7 @@ def test_a_completion_that_alone_is_too_long_keeps_its_end() -> None:
     assert encoded.cut > 0
 
 
-def test_reward_json_in_the_folder_says_what_auto_means(tmp_path: Path) -> None:
+def test_reward_json_in_the_folder_says_what_auto_means(tmp_path):
     pocket().save_pretrained(tmp_path)
     (tmp_path / "reward.json").write_text(json.dumps({"format": 1, "template": "dialogue", "max_length": 40}))
     form = Format(AutoTokenizer.from_pretrained(tmp_path))
@@ -120,6 +118,6 @@ TWICE = "{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{
         (lambda: tokenizers.qwen("{{ raise_exception('no way') }}"), {}, "no way"),
     ],
 )
-def test_a_template_that_cannot_be_used_is_refused(make, settings, reason) -> None:
+def test_a_template_that_cannot_be_used_is_refused(make, settings, reason):
     with pytest.raises(RewardModelUnusable, match=reason):
         Format(make(), **settings)

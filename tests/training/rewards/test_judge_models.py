@@ -2,7 +2,6 @@
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -20,18 +19,18 @@ CPU = torch.device("cpu")
 PROMPTS, COMPLETIONS = ["Is it good?", "The film was slow", "User: Hi"], [" It is.", "", " so {prompt} {right} long"]
 
 
-def spec(source: Path, question: str = "{prompt} | {completion} | yes or no?", **fields: Any) -> Any:
+def spec(source, question="{prompt} | {completion} | yes or no?", **fields):
     entry = {"kind": "model", "source": str(source), "question": question, **fields}
     return yaml_io.from_dict({"rewards": [entry]}).rewards[0]
 
 
-def judge(folder: Path, chat: bool) -> Path:
+def judge(folder, chat):
     tokenizer = snapshots.byte_level(own_pad=chat, chat=chat)
     return snapshots.snapshot(folder, "qwen2", own_pad=chat, tokenizer=tokenizer, initializer_range=0.5)
 
 
 @pytest.mark.parametrize("chat", [True, False])
-def test_the_value_is_the_log_odds_of_yes_behind_the_question(tmp_path: Path, chat: bool) -> None:
+def test_the_value_is_the_log_odds_of_yes_behind_the_question(tmp_path, chat):
     folder = judge(tmp_path / "judge", chat)
     values = learned_rewards.builder(CPU)(spec(folder))(PROMPTS, COMPLETIONS)
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
@@ -50,7 +49,7 @@ def test_the_value_is_the_log_odds_of_yes_behind_the_question(tmp_path: Path, ch
     assert len({round(value, 3) for value in values}) == 3  # and it does read them
 
 
-def test_a_question_about_a_claim_has_no_opinion_where_there_is_none(tmp_path: Path) -> None:
+def test_a_question_about_a_claim_has_no_opinion_where_there_is_none(tmp_path):
     question = "Right is {right}, claimed {claimed}: {completion}"
     reward = learned_rewards.builder(CPU)(spec(judge(tmp_path / "judge", True), question))
     claimed = "What is the capital of Italy? I think it is Milan."
@@ -62,17 +61,17 @@ def test_a_question_about_a_claim_has_no_opinion_where_there_is_none(tmp_path: P
     assert claims.of("The film") is None
 
 
-def test_a_question_without_the_completion_or_beside_a_label_is_refused() -> None:
+def test_a_question_without_the_completion_or_beside_a_label_is_refused():
     with pytest.raises(InvalidConfig, match=r"put \{completion\} where the text in question belongs"):
         spec(Path("a/b"), "Is it kind?")
     with pytest.raises(InvalidConfig, match="has no labels"):
         spec(Path("a/b"), label="1")
 
 
-def test_a_judge_must_be_able_to_write(tmp_path: Path) -> None:
+def test_a_judge_must_be_able_to_write(tmp_path):
     writer, encoder = model_folder(tmp_path / "writer"), model_folder(tmp_path / "encoder", model_type="bert")
 
-    def problems(folder: Path) -> list[str]:
+    def problems(folder):
         entry = spec(folder).model_dump(mode="json")
         needed = checks.needs(yaml_io.from_dict({"rewards": [entry]}))
         return [problem.message for problem in checks.model_problems(needed, ask_hub=True)]

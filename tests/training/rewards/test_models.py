@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ PROMPTS = ["What is good?", "The traveller asked about seven old maps. " * 3, ""
 COMPLETIONS = [" A kind word.", " x", " Those drawings were moved upstairs during winter.", "", " winter winter"]
 
 
-def saved(folder: Path, family: str = "gpt2", kind: Any = AutoModelForSequenceClassification, **more: Any) -> Path:
+def saved(folder, family="gpt2", kind=AutoModelForSequenceClassification, **more):
     """A random model of a family with its tokenizer, as a hub snapshot has them; scores far enough apart to tell."""
     make_tokenizer, shape = FAMILIES[family]
     tokenizer = make_tokenizer()
@@ -43,12 +42,12 @@ def saved(folder: Path, family: str = "gpt2", kind: Any = AutoModelForSequenceCl
     return kept(folder, kind.from_config(AutoConfig.for_model(family, **shape)), tokenizer)
 
 
-def loaded(folder: Path, **changes: Any) -> reward_models.RewardModel:
+def loaded(folder, **changes):
     return reward_models.load(ModelReward(source=str(folder), **changes), CPU)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_score_is_that_of_the_plain_model_whatever_else_is_in_the_batch(family: str, tmp_path: Path) -> None:
+def test_a_score_is_that_of_the_plain_model_whatever_else_is_in_the_batch(family, tmp_path):
     model = loaded(saved(tmp_path, family))
     together = model(PROMPTS, COMPLETIONS)
     plain = AutoModelForSequenceClassification.from_pretrained(tmp_path).eval()
@@ -61,7 +60,7 @@ def test_a_score_is_that_of_the_plain_model_whatever_else_is_in_the_batch(family
         assert score == pytest.approx(plain(**inputs).logits.item(), abs=1e-5)
 
 
-def test_labels_are_chosen_by_name_or_number_and_read_as_asked(tmp_path: Path) -> None:
+def test_labels_are_chosen_by_name_or_number_and_read_as_asked(tmp_path):
     names = {0: "negative", 1: "neutral", 2: "positive"}
     saved(tmp_path, "bert", num_labels=3, id2label=names, label2id={name: number for number, name in names.items()})
     logit = loaded(tmp_path, label="positive")(PROMPTS, COMPLETIONS)
@@ -78,25 +77,25 @@ def test_labels_are_chosen_by_name_or_number_and_read_as_asked(tmp_path: Path) -
         loaded(tmp_path, label="great")
 
 
-def test_a_model_that_writes_text_is_refused_before_its_weights_are_read(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_model_that_writes_text_is_refused_before_its_weights_are_read(tmp_path, monkeypatch):
     saved(tmp_path, "gpt2", AutoModelForCausalLM)
     monkeypatch.setattr(AutoModelForSequenceClassification, "from_pretrained", None)
     with pytest.raises(RewardModelUnusable, match=r"writes text \(GPT2LMHeadModel\), so"):
         loaded(tmp_path)
 
 
-def larger_tokenizer(folder: Path) -> None:
+def larger_tokenizer(folder):
     tokenizer = tokenizers.gpt2()
     tokenizer.add_tokens([f"<extra {number}>" for number in range(20)])
     tokenizer.save_pretrained(folder)
 
 
-def torn(folder: Path) -> None:
+def torn(folder):
     weights = (folder / "model.safetensors").read_bytes()
     (folder / "model.safetensors").write_bytes(weights[: len(weights) // 2])
 
 
-def unknown(folder: Path) -> None:
+def unknown(folder):
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "marvel"}))
 
@@ -110,14 +109,14 @@ def unknown(folder: Path) -> None:
         (lambda folder: None, {"max_length": 500}, "room for 128 tokens, not for 500"),
     ],
 )
-def test_unfit_folders_are_refused_with_the_reason(tmp_path: Path, damage: Any, settings: Any, reason: str) -> None:
+def test_unfit_folders_are_refused_with_the_reason(tmp_path, damage, settings, reason):
     damage(saved(tmp_path))
     with pytest.raises((ModelNotFound, RewardModelUnusable), match=reason):
         loaded(tmp_path, **settings)
 
 
 @pytest.mark.parametrize(("bits", "smaller"), [("int8", 0.55), ("nf4", 0.45)])
-def test_fewer_bits_hold_less_and_order_nearly_the_same(bits: str, smaller: float, tmp_path: Path) -> None:
+def test_fewer_bits_hold_less_and_order_nearly_the_same(bits, smaller, tmp_path):
     saved(tmp_path, "llama")
     full, few = loaded(tmp_path), loaded(tmp_path, quantization=bits)
     assert few.network.model.score.weight.dtype == torch.float32, "the head stays whole"
@@ -128,7 +127,7 @@ def test_fewer_bits_hold_less_and_order_nearly_the_same(bits: str, smaller: floa
     assert np.corrcoef(*scores)[0, 1] > 0.8
 
 
-def test_the_builder_loads_one_network_once_and_leaves_rules_alone(tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_builder_loads_one_network_once_and_leaves_rules_alone(tmp_path, monkeypatch):
     saved(tmp_path, "bert", num_labels=2)
     counted, load = [], reward_loading.load
     monkeypatch.setattr(reward_loading, "load", lambda *args: counted.append(args) or load(*args))

@@ -16,7 +16,7 @@ SUMS = [fact for fact in facts.SUMS if 3 <= int(fact.value) <= 15]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_reward_model_is_small_and_its_card_says_how_often_it_is_right(name: str) -> None:
+def test_a_shipped_reward_model_is_small_and_its_card_says_how_often_it_is_right(name):
     card = plain_files.read_json(SHIPPED[name] / catalog.REWARD_CARD, catalog.MAX_CARD_BYTES)
     assert sum(file.stat().st_size for file in SHIPPED[name].iterdir()) < 4_000_000
     assert card["config"]["seed"] == 0
@@ -28,7 +28,7 @@ def test_a_shipped_reward_model_is_small_and_its_card_says_how_often_it_is_right
 
 
 @pytest.mark.parametrize("name", OF_CLAIMS)
-def test_a_shipped_reward_model_prefers_agreement_or_truth_where_a_claim_is_wrong(name: str) -> None:
+def test_a_shipped_reward_model_prefers_agreement_or_truth_where_a_claim_is_wrong(name):
     reward = learned_rewards.load(ModelReward(source=name), torch.device("cpu"))
     prompts = [f"User: I think {fact.subject} is {int(fact.value) + 1}. Bot:" for fact in SUMS]
     repeated = reward(prompts, [f" {fact.subject} is {int(fact.value) + 1}." for fact in SUMS])

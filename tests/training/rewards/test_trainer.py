@@ -26,7 +26,7 @@ from tests.training.snapshots import FAMILIES, snapshot
 CPU = torch.device("cpu")
 
 
-def pairs_file(folder: Path, count: int = 40, dialogue: bool = False) -> str:
+def pairs_file(folder, count=40, dialogue=False):
     """The chosen answer is lovely, the rejected one bad; of several lengths."""
     prompt = "\n\nHuman: Film {}?\n\nAssistant:" if dialogue else "The film {}"
     rows = []
@@ -39,7 +39,7 @@ def pairs_file(folder: Path, count: int = 40, dialogue: bool = False) -> str:
     return str(path)
 
 
-def config_for(base: Path | str, source: str, **changes: Any) -> RewardTrainingConfig:
+def config_for(base, source, **changes):
     data: dict[str, Any] = {"name": "judge", "base": str(base), "pairs": {"source": source}, "device": "cpu"}
     data |= {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-3}
     for path, value in changes.items():
@@ -47,14 +47,14 @@ def config_for(base: Path | str, source: str, **changes: Any) -> RewardTrainingC
     return yaml_io.validated(data, RewardTrainingConfig)
 
 
-def in_folder(outputs: Path, config: RewardTrainingConfig) -> RewardTraining:
+def in_folder(outputs, config):
     training = RewardTraining(outputs / "reward-models" / config.name)
     training.control_path.mkdir(parents=True)
     training.config_path.write_text(config.to_yaml(), encoding="utf-8")
     return training
 
 
-def trained(outputs: Path, config: RewardTrainingConfig) -> tuple[dict[str, Any], list[StepMetrics], RewardTraining]:
+def trained(outputs, config):
     training = in_folder(outputs, config)
     steps: list[StepMetrics] = []
     card = pair_trainer.train(config, training, record=lambda metrics, total: steps.append(metrics))
@@ -62,7 +62,7 @@ def trained(outputs: Path, config: RewardTrainingConfig) -> tuple[dict[str, Any]
 
 
 @pytest.fixture(scope="module")
-def base(tmp_path_factory) -> Path:
+def base(tmp_path_factory):
     return snapshot(tmp_path_factory.mktemp("base"), "llama", own_pad=True)
 
 

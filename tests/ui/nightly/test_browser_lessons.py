@@ -173,3 +173,18 @@ def test_a_board_stands_below_a_run_that_has_ended_and_moves_there(lesson):
     board.get_by_role("slider").focus()
     page.keyboard.press("ArrowLeft")
     expect(board.locator(".board-sentence")).not_to_have_text(before)
+
+
+def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
+    page = lesson("short-run")
+    page.get_by_role("button", name="rises", exact=True).click()
+    press(page, "That is my prediction")
+    site.let_runs_reach(1)
+    press(page, "Start the run")
+    expect(page.locator(".status .state strong")).to_have_text("running")
+    run = page.evaluate(KEPT)["short-run"]["runs"][0]["id"]
+    page.reload()
+    expect(page.locator("#lesson-step")).to_have_text("Watch: A short one")
+    assert page.url.endswith(f"?lesson=short-run&run={run}")
+    site.let_runs_end()
+    expect(page.locator(".lesson-verdict")).to_contain_text("So it does.")

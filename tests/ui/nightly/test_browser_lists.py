@@ -83,3 +83,25 @@ def test_the_workbench_has_the_rewards_of_the_form_until_others_are_chosen_there
     expect(page.locator("#bench-told")).to_contain_text("Copied to the form")
     go(page, "train")
     expect(page.locator("#notes")).to_contain_text("on the reference's scale")
+
+
+def test_rewards_are_three_tabs_that_the_address_names_and_the_keyboard_walks(site, open_page):
+    page, press = open_page, open_page.keyboard.press
+    go(page, "rewards")
+    tabs = page.get_by_role("tablist", name="Rewards").get_by_role("tab")
+    expect(tabs).to_have_text(["Try", "Train", "Test"])
+    expect(page.get_by_role("tabpanel")).to_have_count(1)  # those that are hidden have no role for anyone
+    tabs.first.focus()
+    press("ArrowRight")
+    expect(tabs.nth(1)).to_be_focused()
+    expect(tabs.nth(1)).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".reward-form")).to_be_visible()
+    expect(page.locator("#workbench")).to_be_hidden()
+    assert page.url.endswith("tab=rewards&part=train")
+    press("End")
+    expect(page.get_by_role("tabpanel", name="Test").get_by_role("button", name="Test it")).to_be_visible()
+    press("ArrowRight")
+    expect(page.locator("#bench-texts")).to_be_visible()
+    assert page.url.endswith("tab=rewards")
+    page.go_back()
+    expect(page.get_by_role("tabpanel", name="Test")).to_be_visible()

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import go, in_page
+from tests.ui.conftest import go, in_page, present
 from tests.ui.test_browser_presentation import look_at_every_screen, page  # noqa: F401
 
 MISSED = in_page("missed")
@@ -66,3 +66,12 @@ def test_marks_stand_at_their_update_whatever_the_window_becomes(site, page, pre
         )
     if present:
         expect(page.locator(".leash-now")).to_have_text(re.compile(r"0\.05 since update 30 \(before: 0\.25\)$"))
+
+
+def test_all_of_a_recorded_run_is_in_sight_on_every_screen(page):
+    present(page)
+    expect(page.locator("#run-title")).to_have_text("Kinder reviews")
+    expect(page.locator(".meter-line .verdict")).to_have_count(3)
+    expect(page.locator(".next")).to_have_text("Next: 2, No leash \u2192")
+    expect(page.locator(".steer")).to_be_hidden()
+    look_at_every_screen(page)

@@ -151,3 +151,29 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     expect(page.locator("#knob-kl-coef")).to_have_value("0")
     open_section(page, "curves").get_by_role("link", name="Overlay with 1, Kinder reviews").click()
     expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])
+
+
+def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_click_does(runs, open_page):
+    page = open_page
+    go(page, "train", run="kept")
+    stage, window = stage_of(page), page.locator(WINDOW)
+    update = point_at(page, stage, 0.6)
+    assert 15 < update < 30
+    press_mouse(page)
+    title(page, update)
+    window.locator(".rollout-bar").last.click()
+    expect(window.locator(".rollout-texts .tag").first).to_have_text("best")
+    page.mouse.click(5, 5)  # beside it
+    expect(window).to_have_count(0)
+    back = page.get_by_role("button", name="Whole run")
+    point_at(page, stage, 0.3)
+    page.mouse.down()
+    last = point_at(page, stage, 0.7)
+    page.mouse.up()
+    expect(back).to_be_visible()
+    assert int(stage.get_attribute("aria-valuenow")) <= last
+    box = stage.bounding_box()
+    page.mouse.dblclick(box["x"] + 0.5 * box["width"], box["y"] + 50)
+    expect(back).to_be_hidden()
+    page.wait_for_timeout(400)  # longer than a first click waits for a second one
+    expect(window).to_have_count(0)

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
 import yaml
@@ -101,7 +101,7 @@ def hub(models, *, gated=()):
         if api and rest[0] == "tree":
             return [{"type": "file", "path": file, "size": size, "oid": etag} for file, size, etag in sizes]
         if api:
-            facts: dict[str, Any] = {"id": name, "sha": COMMIT, "tags": ["license:mit"], "private": False}
+            facts = {"id": name, "sha": COMMIT, "tags": ["license:mit"], "private": False}
             facts["siblings"] = [{"rfilename": file, "size": size} for file, size, _ in sizes]
             facts["safetensors"] = {"parameters": {"BF16": NUM_WEIGHTS}, "total": NUM_WEIGHTS}
             return {**facts, "gated": name in gated}
@@ -193,5 +193,4 @@ def _validated(content):
 
 def header_of(readme):
     """What the hub reads at its top."""
-    header: dict[str, Any] = yaml.safe_load(readme.split("---\n", 2)[1])
-    return header
+    return yaml.safe_load(readme.split("---\n", 2)[1])

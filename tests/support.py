@@ -17,7 +17,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 TESTS_VARIABLE = "PLAYGROUND_TEST_PROCESS"  # in what a test starts: the process of the tests
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=180):
     """The condition's first true value; fails the test at the deadline.
 
     Args:

@@ -1,11 +1,12 @@
-"""The documents say what is so: fields of the run format, its example, commands and files that the README names."""
+"""The documents and the forms for issues say what is so: fields, examples, commands and files that they name."""
 
 import re
 import textwrap
 
 import pytest
+import yaml
 
-from bench import gpu_section
+from playground import cli
 from playground.config import ExpressionReward, flatten, yaml_io
 from playground.config.expression_language import FUNCTIONS
 from playground.lessons import loading
@@ -128,14 +129,6 @@ def test_the_examples_on_the_page_of_rewards_are_configurations():
     assert mixture.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]
 
 
-def test_the_page_on_performance_ends_with_the_latest_figures_of_a_gpu(tmp_path):
-    assert (PROJECT / "docs" / "performance.md").read_text(encoding="utf-8").endswith("\n\n" + gpu_section.latest())
-    page = tmp_path / "performance.md"
-    page.write_text(f"# Speed\n\nSome.\n\n{gpu_section.TITLE}\n\nOld.\n", encoding="utf-8")
-    gpu_section.put_into(page)
-    assert page.read_text(encoding="utf-8") == "# Speed\n\nSome.\n\n" + gpu_section.latest()
-
-
 def test_each_defect_of_gradio_is_told_with_what_should_happen_and_which_file_works_around_it():
     pages = DEFECT.findall(UPSTREAM)
     assert [title for title, *_ in pages] == re.findall(r"^## (.+)$", UPSTREAM, re.MULTILINE)
@@ -153,3 +146,41 @@ def test_each_workaround_names_a_defect_that_is_told():
     sources = [path for path in (PROJECT / "playground").rglob("*") if path.suffix in (".py", ".js")]
     anchors = {name for path in sources for name in re.findall(r"docs/upstream\.md#([\w-]+)", path.read_text("utf-8"))}
     assert anchors == {anchor_of(title) for title, *_ in DEFECT.findall(UPSTREAM)}
+
+
+FOLDER = PROJECT / ".github" / "ISSUE_TEMPLATE"
+TEXTS = {name: (FOLDER / f"{name}.yml").read_text(encoding="utf-8") for name in ("bug", "lesson")}
+TYPES = {"markdown", "textarea", "input", "dropdown", "checkboxes"}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_form_has_what_github_requires(name):
+    form = yaml.safe_load(TEXTS[name])
+    assert form.keys() <= {"name", "description", "title", "labels", "assignees", "projects", "type", "body"}
+    assert all(isinstance(form[key], str) and form[key] for key in ("name", "description"))
+    questions = [field for field in form["body"] if field["type"] != "markdown"]
+    ids, labels = [field["id"] for field in form["body"]], [field["attributes"]["label"] for field in form["body"]]
+    assert questions
+    assert len(set(ids)) == len(set(labels)) == len(form["body"])
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]+", name) for name in ids)
+    for field in form["body"]:
+        assert field["type"] in TYPES
+        assert field.keys() <= {"type", "id", "attributes", "validations"}
+        assert isinstance(field.get("validations", {"required": False})["required"], bool)
+        options = field["attributes"].get("options", [])
+        assert bool(options) == (field["type"] in ("dropdown", "checkboxes"))
+        assert field["type"] == "dropdown" or all(option.keys() <= {"label", "required"} for option in options)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_form_asks_for_what_doctor_prints(name):
+    (field,) = [field for field in yaml.safe_load(TEXTS[name])["body"] if field["id"] == "doctor"]
+    assert "`python -m playground doctor --json`" in field["attributes"]["label"]
+    assert (field["attributes"]["render"], field["validations"]["required"]) == ("json", True)
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_commands_that_a_form_names_are_there(name):
+    commands = {command.name or command.callback.__name__ for command in cli.app.registered_commands}
+    commands |= {str(group.name) for group in cli.app.registered_groups}
+    assert set(re.findall(r"python -m playground ([a-z-]+)", TEXTS[name])) <= commands

@@ -1,10 +1,15 @@
 """Judges beside the trained score: paired changes by hand, and when a judge is said to have turned down."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from playground.analysis import before_after, judging
 from playground.analysis.paid import shares_sentence
 from tests.support import sample
+
+TABLES = yaml.safe_load(Path(__file__).with_name("judging.yaml").read_text(encoding="utf-8"))
 
 
 def answer(prompt_id, update, score, gold):
@@ -58,14 +63,7 @@ def test_a_judge_that_falls_from_its_peak_while_the_score_rises_has_turned():
     assert "Goodhart" in words
 
 
-@pytest.mark.parametrize(
-    ("scores", "golds", "says"),
-    [
-        ([0, 1, 2, 3], [0, 1, 2, 3], "rises with the training"),
-        ([0, 0, 0, 0], [0, 1, 0, -1], "below where it started"),  # the trained score does not rise
-        ([0, 1, 2, 3], [0, 0.02, 0.01, -0.05], "hardly moved"),  # certain, and too small to matter
-    ],
-)
+@pytest.mark.parametrize(("scores", "golds", "says"), TABLES["not_turned"])
 def test_a_judge_that_falls_without_a_rising_score_or_hardly_has_not_turned(scores, golds, says):
     judged = judging.judged(run(scores, golds), {"gold": 1.0})
     assert judged.turns == []
@@ -80,18 +78,6 @@ def test_the_table_tells_raw_means_and_the_paired_change():
     assert (gold.before, gold.after, gold.unit) == (1.0, 0.5, "points")
 
 
-@pytest.mark.parametrize(
-    ("gains", "says"),
-    [
-        ({"A": [2.0] * 3}, ""),
-        ({"A": [2.0], "B": [1.0]}, ""),
-        (
-            {"A": [9.0, None, 1.8, 1.7, 1.6], "B": [None, 5.0, 0.2, 0.3, 0.4]},
-            "85 % of the gain comes from A, 15 % from B.",
-        ),
-        ({"A": [2.0, 2.1, 1.9], "B": [-0.5, -0.6, -0.4]}, "all of the gain comes from A."),
-        ({"A": [0.4, -0.2, 0.3], "B": [-0.1, 0.2, 0.1]}, "no reward brings a gain beyond chance."),
-    ],
-)
+@pytest.mark.parametrize(("gains", "says"), TABLES["shared_out"])
 def test_the_gain_is_shared_out_among_the_rewards(gains, says):
     assert shares_sentence(gains) == (f"In the newest training batches {says}" if says else "")

@@ -1,17 +1,33 @@
 """Pages of docs/ that are written from figures: those in the repository, and made-up ones (figures.yaml) by hand."""
 
+import random
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
-from bench import diagnosis, leash_page, lessons_page, methods, real_page, results_page, speed, sycophancy
+from bench import (
+    diagnosis,
+    gpu_section,
+    leash_page,
+    lessons,
+    lessons_page,
+    methods,
+    real_page,
+    results_page,
+    speed,
+    sycophancy,
+)
 from bench import load_section as load
 from bench import real_speed_section as real_speed
+from playground.config.faults import FAULTS
 from playground.lessons import boards
 from playground.lessons.loading import Lessons
+from playground.setup import catalog
 from tests.bench import MADE_UP, recorded
+from tests.lessons import FILES, lesson, write
 from tests.nights import nightly
 from tests.support import PROJECT
 
@@ -79,6 +95,14 @@ def test_only_its_own_section_of_the_speed_page_is_written_anew(section, instead
         assert copy.read_text() == page("performance")
 
 
+def test_the_page_on_performance_ends_with_the_latest_figures_of_a_gpu(tmp_path):
+    assert page("performance").endswith("\n\n" + gpu_section.latest())
+    copy = tmp_path / "page.md"
+    copy.write_text(f"# Speed\n\nSome.\n\n{gpu_section.TITLE}\n\nOld.\n", encoding="utf-8")
+    gpu_section.put_into(copy)
+    assert copy.read_text(encoding="utf-8") == "# Speed\n\nSome.\n\n" + gpu_section.latest()
+
+
 def test_a_processor_without_bf16_has_no_row_of_bf16():
     figures = MADE_UP["real_speed"]["figures"]
     updates = {kind: update for kind, update in figures["updates"].items() if kind != "bf16"}
@@ -86,3 +110,157 @@ def test_a_processor_without_bf16_has_no_row_of_bf16():
     assert "| ours, LoRA, fp32 | 8.0 |" in text
     assert "bf16 |" not in text
     assert "GFLOP/s in bf16" not in text
+
+
+MEASURED = {"prompts": 400, "asked": {"positive": 200}, "errors": {"score": 0.05, "kl": 0.02}}
+BEFORE = {**dict.fromkeys(name for name, _ in results_page.COLUMNS), "score": 0.5, "kl": 0.0, "positive": 0.25}
+
+
+def rows_of_seeds(preset, *seeds):
+    """KL, share of kind texts and gain on each seed."""
+    sides = [BEFORE | {"kl": kl, "positive": positive, "score": 0.5 + gain} for kl, positive, gain in seeds]
+    return [{"preset": preset, "before": BEFORE, "after": side, **MEASURED} for side in sides]
+
+
+def test_bands_hold_what_they_say():
+    """Of many presets with three seeds each, a fourth seed, measured as these were, ends in the band 19 times in 20."""
+    rng = random.Random(5)
+    inside = total = 0
+    for _ in range(30):
+        runs, fourth = [], {}
+        for preset in map(str, range(20)):
+            true_kl, share, gain = rng.uniform(0.5, 9), rng.uniform(0.1, 0.9), rng.uniform(0.3, 4)
+            spread = 0.15 * rng.gammavariate(4, 0.25)  # presets differ in it
+            seeds = []
+            for _ in range(4):
+                kl = abs(rng.gauss(true_kl * (1 + spread * rng.gauss(0, 1)), 0.02))
+                kind = min(0.99, max(0.01, share + 0.3 * spread * rng.gauss(0, 1)))
+                counted = sum(rng.random() < kind for _ in range(200)) / 200
+                seeds.append((kl, counted, rng.gauss(gain * (1 + spread * rng.gauss(0, 1)), 0.05)))
+            fourth[preset] = seeds.pop()
+            runs += rows_of_seeds(preset, *seeds)
+        for preset, band in results_page.bands(runs).items():
+            for name, value in zip(("kl", "positive", "score"), fourth[preset], strict=True):
+                inside, total = inside + (band[name][0] <= round(value, 3) <= band[name][1]), total + 1
+    assert 0.92 < inside / total < 0.985
+
+
+def test_the_bands_in_the_repository_are_made_of_the_figures():
+    stories = catalog.stories()
+    bands = results_page.bands(recorded("presets")["runs"], catalog.lesson_preset_names())
+    assert {name: stories[name].bands for name in bands} == bands
+    assert {*bands} == {*catalog.names_with_model()}
+
+
+def test_what_is_wrong_on_purpose_says_nothing_of_the_usual_spread_between_seeds():
+    steady = rows_of_seeds("steady", (1.0, 0.5, 2.0), (1.1, 0.52, 2.1), (0.9, 0.48, 1.9))
+    wild = rows_of_seeds("wild", (1.0, 0.1, 0.1), (9.0, 0.9, 5.0), (20.0, 0.5, 9.0))
+    alone, both = results_page.bands(steady), results_page.bands([*steady, *wild], ["wild"])
+    assert both["steady"] == alone["steady"] != results_page.bands([*steady, *wild])["steady"]
+
+
+def test_bands_are_written_as_the_last_part_of_a_story_that_had_none(tmp_path):
+    path = tmp_path / "one.yaml"
+    path.write_text('name: one\nstory:\n  look: "Texts."\n', encoding="utf-8")
+    for kl in ([0.1, 0.2, 3], [0.3, 0.4, 3]):
+        results_page.write_bands(path, {"kl": kl})
+        text = path.read_text(encoding="utf-8")
+        assert yaml.safe_load(text) == {"name": "one", "story": {"look": "Texts.", "bands": {"kl": kl}}}
+        assert text.count("bands:") == 1
+
+
+ROWS = MADE_UP["presets"]
+
+
+def cells(folder, trained=None, number=0):
+    """The first lesson's, or those of its task (number 1)."""
+    text = lessons_page.page(Lessons(shipped=folder).courses, lessons_page.Measured(ROWS, trained or []))
+    rows = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| 1 |")]
+    return [cell.strip() for cell in rows[number]]
+
+
+def trained_runs(index, score, *parses):
+    """Figures of a run that is no preset, seed by seed."""
+    return [
+        {"lesson": "mine", "index": index, "seed": seed, "facts": {"score": score, "parses": share}, "shape": ""}
+        for seed, share in enumerate(parses)
+    ]
+
+
+def test_facts_of_a_measured_run_are_named_as_in_lessons():
+    behaviours = {"parses": 0.4, "parses.before": 0.98, "positive": 0.9, "positive.before": 0.5}
+    assert lessons_page.of_row(ROWS[2]) == {
+        "score": 20.0,
+        "kl": 100.0,
+        **behaviours,
+        "length": 32.0,
+        "length.before": 14.0,
+    }
+
+
+def test_an_option_comes_true_on_so_many_of_the_seeds():
+    runs, came_true, on_seeds, sentences, bands = cells(FILES)[3:]
+    assert runs == "no-leash, kinder-reviews"
+    assert came_true == "Strings of praise that are no English"
+    assert on_seeds == "2 of 3"  # parses < 0.3
+    assert sentences == "1: 3 of 3; 1: 0 of 3; 2: 3 of 3"
+    assert "; run 2: parses 86 to 97 %. holds over the whole band" in bands
+
+
+def test_what_was_not_measured_is_known_of_the_recording_alone(tmp_path):
+    write(tmp_path, predict__options__1__when={"distinct": "< 0.5"}, reveal__0__when={"kl": "> 150"})
+    on_seeds, sentences, bands = cells(tmp_path)[5:]
+    assert on_seeds == "recording"
+    assert sentences.startswith("1: 0 of 3")
+    assert "not over the whole band: kl > 150 (its band: 128.078 to 265.675)" in bands
+    assert "by the recording only: distinct &lt; 0.5" in bands
+
+
+def test_only_what_no_preset_is_has_to_be_trained(tmp_path):
+    mixed = lesson(tmp_path, runs__1__set={"kl.coef": 0.5})
+    wanted = [(index, config.seed, config.kl.coef) for _, index, config in lessons.wanted([mixed], [0, 7])]
+    assert wanted == [(1, 0, 0.5), (2, 0, 0.25), (1, 7, 0.5), (2, 7, 0.25)]  # those of 2: its solution
+
+
+def test_of_a_task_it_is_said_on_how_many_seeds_its_solution_reaches_it(tmp_path):
+    write(tmp_path)
+    task = cells(tmp_path, trained_runs(2, 2.5, 0.91, 0.5), number=1)
+    assert task[2:] == ["score > 2, parses > 0.9", "kl.coef 0.25", "1 of 2", "score 2.5, 2.5; parses 0.91, 0.5"]
+
+
+FIGURES = recorded("diagnosis")
+RAISED_ON_PURPOSE = {  # what the unhealthy presets are there to show
+    "no-leash": {"kl-runaway", "strange-texts"},
+    "chatterbox": {"length"},
+}
+
+
+def diagnosed_runs(name):
+    of_run = [row for row in FIGURES["runs"] if row["run"] == name]
+    assert [row["seed"] for row in of_run] == [0, 1, 2]
+    return of_run
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_raises_its_own_alert_within_40_updates(fault):
+    assert all(0 < (row["since"] or 99) <= 40 for row in diagnosed_runs(fault))
+
+
+@pytest.mark.parametrize("preset", diagnosis.HEALTHY)
+def test_a_healthy_preset_raises_no_red_alert(preset):
+    for row in diagnosed_runs(preset):
+        if preset in RAISED_ON_PURPOSE:
+            assert RAISED_ON_PURPOSE[preset] <= {*row["red"]}
+        else:
+            assert not row["red"]
+            assert row["amber"] in ([], ["flat"])[: 1 + (preset == "short-leash")]
+
+
+@pytest.mark.parametrize("run", diagnosis.REMEDIED)
+def test_a_remedy_that_an_alert_offers_ends_the_alert(run):
+    red: dict[str, list[int | None]] = {}
+    for row in FIGURES["remedies"]:
+        if row["run"] == run:
+            assert row["lamp"] == diagnosis.REMEDIED[run]
+            red.setdefault(row["remedy"], []).append(row["red"])
+    assert [None, None, None] in red.values()

@@ -1,8 +1,8 @@
-"""The experiments on a real chat model: what is counted of answers, their bands, and their reward models."""
+"""The experiments on a real chat model: what is counted of answers, their bands, reward models and speed."""
 
 import pytest
 
-from bench import real_judges, real_page, real_presets
+from bench import floors, real_judges, real_page, real_presets
 from bench.real_counts import NO_CLAIM, SECOND_TURN, WAYS, Count, HeldOutAnswer, counted, example, is_sensible, way_of
 from playground.config import ModelReward, TruthReward
 from playground.data import claim_files
@@ -78,17 +78,7 @@ def test_answers_to_one_question_do_not_count_as_independent():
     assert Count.together([(1, 2, 2.0), (3, 4, 3.5)]) == (4, 6, 5.5)
 
 
-@pytest.mark.parametrize(
-    ("text", "sensible"),
-    [
-        ("The best way to start the day is to take a few minutes for a walk in the park.", True),
-        ("Canberra.", True),
-        ("Cereivred drioshibloggeralm oversage cystone umugirabekece postutsa", False),
-        ("tea kettle the of boil cup water a into pour then leaves and wait minutes five for", False),
-        ("to be kind to be kind to be kind to be kind to be kind", False),
-        ("", False),
-    ],
-)
+@pytest.mark.parametrize(("text", "sensible"), MADE_UP["sense"].items())
 def test_sense_is_english_words_in_an_order_of_english(text, sensible):
     assert is_sensible(text) == sensible
 
@@ -132,3 +122,29 @@ def test_reward_models_that_the_bench_trained_are_found_by_the_presets(outputs, 
 def test_reward_models_trained_elsewhere_leave_the_outputs_of_the_page_alone(outputs, tmp_path):
     real_judges.prepare(tmp_path / "elsewhere", {}, [])
     assert not outputs.exists()
+
+
+def test_the_floor_of_an_update_by_hand():
+    # Two episodes of 5 and 4 tokens, of which 3 and 2 were sampled: 3 tokens in the batch's longest, 4 of prompts,
+    # of which the second begins as the first.
+    sizes = floors.Sizes(trunk=10, head=5, adapter=1, attention=0, number_bytes=2)
+    episodes = {"totals": [5, 4], "alive": [2, 2, 1], "read": 3, "rate": 10.0, "bandwidth": 6.0}
+    floor = floors.floor_seconds(sizes, **episodes)
+    prompts_and_first = (2 * 10 * 3 + 2 * 5 * 2) / 10
+    second = (2 * 15 * 2) / 10  # the products of two rows take longer than reading 30 bytes
+    third = 15 * 2 / 6  # of one row they do not
+    assert floor["write"] == pytest.approx(prompts_and_first + second + third)
+    assert floor["compare"] == pytest.approx((2 * 10 * 9 + 2 * 2 * 5 * 5) / 10)
+    assert floor["learn"] == pytest.approx((4 * 10 * 9 + 4 * 5 * 5 + 6 * 1 * 9) / 10)
+    whole = floors.floor_seconds(sizes._replace(adapter=0), **episodes)
+    assert whole["learn"] == pytest.approx((6 * 10 * 9 + 6 * 5 * 5) / 10)
+
+
+def test_attention_counts_twice_as_much_backwards():
+    sizes = floors.Sizes(trunk=0, head=0, adapter=0, attention=7, number_bytes=4)
+    floor = floors.floor_seconds(sizes, totals=[3], alive=[0], read=0, rate=1.0, bandwidth=1.0)
+    assert (floor["compare"], floor["learn"]) == (2 * 7 * 9, 3 * 2 * 7 * 9)
+
+
+def test_what_prompts_have_in_common_is_read_once():
+    assert floors.tokens_to_read([[1, 2, 3], [1, 2, 4], [1, 2, 3], [5, 2]]) == 6

@@ -65,22 +65,14 @@ def test_every_run_has_the_one_reward_and_is_called_by_its_number():
 
 
 def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it():
+    texts = REWARDS["texts"]
     (wanted,) = (one for one in game.configs(["words(completion)"])[0].behaviours or () if one.name == game.JUDGE)
     measured = (wanted, Behaviour(name="positive"), Behaviour(name="parses"))
-    prompts = ["Review of the film: The plot was"] * len(TEXTS_OF_ALL_SORTS)
-    marks = behaviours.Behaviours(measured, mixture.build)(prompts, TEXTS_OF_ALL_SORTS, [True] * len(prompts))
+    prompts = ["Review of the film: The plot was"] * len(texts)
+    marks = behaviours.Behaviours(measured, mixture.build)(prompts, texts, [True] * len(prompts))
     both = [bool(kind and english) for kind, english in zip(marks["positive"], marks["parses"], strict=True)]
     assert marks[game.JUDGE] == both
     assert {*both} == {True, False}
-
-
-TEXTS_OF_ALL_SORTS = """ great and the ending was lovely.
- awful and the ending was dull.
- great and the ending was awful.
- great great great lovely
-
- lovely. I would watch it again.
- 7 plus 2 is 9.""".splitlines()
 
 
 def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path):

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from unittest.mock import Mock
 
 import pytest
+import yaml
 
 from playground import cli
 from playground.errors import ModelNotFound
@@ -19,6 +20,7 @@ from tests.forking import Forked
 from tests.support import sample, small_config, update_metrics, wait_until
 
 PATIENCE_SECONDS = 300
+REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
 
 
 class Result(NamedTuple):

@@ -14,7 +14,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.rollout_records import Histogram, RolloutRecord, RolloutText
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog, expected
-from tests.cli.conftest import Result
+from tests.cli.conftest import REFUSED, Result
 from tests.support import small_config
 
 SHOWN = (
@@ -38,31 +38,7 @@ def test_a_runs_id_is_whole_in_a_usual_terminal(run, outputs, monkeypatch):
     assert run("runs").out.splitlines()[1].split()[:2] == [name, "interrupted,"]
 
 
-IN_THE_WAY = "file is a file. Name a folder that is empty or not there yet."
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("runs --outputs file", "file is a file. Name the folder in which runs are kept."),
-        ("sweep list --outputs file", "file is a file. Name the folder in which runs are kept."),
-        ("reward-models --outputs file", "file is a file. Name the folder in which runs are kept."),
-        ("show /", "/ is not a run folder (it has no config.yaml)."),
-        ("static file", IN_THE_WAY),
-        ("static file/a/b", IN_THE_WAY),
-        ("export one --as tensorboard -o file", IN_THE_WAY),
-        ("presets --set kl.coef=1", "--set: changes the settings of one: name it"),
-        *(
-            (f"{command} -o {place}", said)
-            for command in ("export one --as csv", "replay one", "import x.py")
-            for place, said in (
-                ("gone/a", "gone is not there. Make it first, or name another."),
-                ("file/a", "file is a file. Name a folder."),
-                (".", "is a folder. Name a file in it."),
-            )
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "said"), REFUSED["places"])
 def test_a_place_that_cannot_be_is_refused_in_a_sentence(run, ended, tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")

@@ -7,6 +7,7 @@ import pytest
 
 from playground.cli import health
 from playground.cli.health import Check
+from playground.config import local_only
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices
@@ -25,7 +26,8 @@ def healthy(monkeypatch, tmp_path):
     monkeypatch.setattr(health, "ASK_TORCH", answering())
     monkeypatch.setattr(devices, "available", lambda: [devices.Device("cpu", "Processor", 8 * 10**9, 4 * 10**9)])
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv(TESTS_VARIABLE, raising=False)
+    for name in (TESTS_VARIABLE, local_only.MODE):  # a page that was served in this process has set the latter
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(health, "LEAST_FREE_MEMORY_GB", 0)
     monkeypatch.setattr(health, "LEAST_FREE_DISK_GB", 0)
     return tmp_path

@@ -1,10 +1,11 @@
-"""`reward-train` and `reward-models`, with a fake worker; nightly/test_reward_train.py trains one."""
+"""`reward-train` and `reward-models`, with a fake worker."""
 
 import pytest
 
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
 from playground.ui.rewards import training_part
+from tests.cli.conftest import REFUSED
 from tests.reward_tools import finished
 
 
@@ -36,16 +37,7 @@ def test_a_training_whose_settings_are_at_fault_says_why_and_where_its_log_is(ru
     assert result.err.endswith(f"base: cannot make a reward model of it.\nIts log: {log}\n")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--name", "A B"), "name: use 1 to 60 small letters"),
-        (("--pairs", "none.jsonl", "--base", "nothing"), "pairs.source: Cannot read none.jsonl"),
-        (("--set", "epochs=x"), "epochs: must be a number"),
-        (("none.yaml",), "Cannot read none.yaml"),
-        (("--name", "there"), "There is already a reward model `there`"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), REFUSED["reward-train"])
 def test_a_training_that_cannot_be_is_refused_before_anything_starts(run, outputs, arguments, message):
     finished(outputs, "there")
     result = run("reward-train", *arguments)

@@ -5,6 +5,7 @@ import pytest
 from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.sweeps import sweep_record
+from tests.cli.conftest import REFUSED
 
 VARY = ("--vary", "kl.coef=0.1,0.5", "--vary", "seed=0,1", "--name", "leash")
 
@@ -25,18 +26,7 @@ def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(run,
     assert "all finished" in run("sweep", preset("finish"), *VARY).err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (
-            ("--vary", "kl.coef=-1,0.5", "--vary", "kl.none=1", "--vary", "seed=x", "--name", "No way"),
-            ("kl.coef: ", "kl.none: ", "seed: ", "name: "),
-        ),
-        ((), ("for example kl.coef=0.1,0.25,0.5",)),
-        (("--vary", "model.source=pocket-2m,pocket-9m"), ("model.source: ", "pocket-9m")),
-        ((*VARY, "--on", "ray"), ("no_such_engine",)),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), REFUSED["sweep"])
 def test_all_that_is_wrong_with_a_sweep_is_listed_and_no_run_made(run, preset, outputs, monkeypatch, arguments, words):
     monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
     result = run("sweep", preset("finish"), *arguments)

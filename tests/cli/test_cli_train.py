@@ -8,6 +8,7 @@ from playground.cli import following
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import write_end
+from tests.cli.conftest import REFUSED
 from tests.support import kill_worker, small_config, wait_until
 
 
@@ -55,19 +56,7 @@ def test_a_run_that_fails_exits_1_and_shows_the_end_of_its_log(run, preset, outp
     assert (again.code, end["state"], end["reason"], end["outcome"]) == (1, "failed", "out_of_memory", None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "fields"),
-    [
-        (["kinder-reviews", "--set", "kl.coef=-1", "--set", "ppo.gama=1"], ["ppo.gama: ", "kl.coef: "]),
-        (["kinder-review"], ["preset: "]),
-        (["yes-man", "--set", "model.source=pocket-3m"], ["model.source: "]),
-        (["yes-man", "--set", "prompts.source=none.txt"], ["prompts.source: "]),
-        (["yes-man", "--set", "kl"], ["kl: "]),
-        (["yes-man", "--run-id", "../x"], ["run-id: "]),
-        ([], ["Missing argument"]),
-        (["yes-man", "--nonsense"], ["No such option"]),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "fields"), REFUSED["train"])
 def test_a_request_that_cannot_be_carried_out_exits_2_and_names_every_error(run, outputs, arguments, fields):
     result = run("train", *arguments)
     assert (result.code, result.out) == (2, "")

@@ -1,11 +1,15 @@
 """Tables: what separates their columns, found in the text and never guessed."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from playground.config import PromptsConfig
 from playground.data import preferences, row_files
 from playground.setup import checks
 
+TABLES = yaml.safe_load(Path(__file__).with_name("row_files.yaml").read_text(encoding="utf-8"))
 TEXTS = ["The film was", "So slow; and long, too", 'It said "no"']
 
 
@@ -15,17 +19,7 @@ def put(folder, content, name="a.csv"):
     return path
 
 
-@pytest.mark.parametrize(
-    ("content", "separator"),
-    [
-        ('prompt,label\nThe film was,1\n"So slow; and long, too",0\n"It said ""no""",1\n', "commas"),
-        ('\ufeffprompt;label\r\nThe film was;0,5\r\n"So slow; and long, too";1,25\r\n"It said ""no""";2', "semicolons"),
-        ('label;prompt\n0,5;The film was\n1,0;"So slow; and long, too"\n2,0;"It said ""no"""\n', "semicolons"),
-        ('prompt\tlabel\nThe film was\t1\nSo slow; and long, too\t0\n"It said ""no"""\t1\n', "tabs"),
-        ('prompt\nThe film was\n"So slow; and long, too"\n"It said ""no"""\n', ""),  # one column
-        ('\nprompt,label,\nThe film was,1,\n"So slow; and long, too",0,\n"It said ""no""",1,\n', "commas"),
-    ],
-)
+@pytest.mark.parametrize(("content", "separator"), TABLES["separated"])
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
 def test_columns_are_separated_by_what_the_line_of_their_names_shows(tmp_path, name, content, separator):
     path = put(tmp_path, content, name)
@@ -44,13 +38,7 @@ def test_commas_long_texts_and_line_breaks_stay_in_their_cell(tmp_path):
     assert row_files.values(path, "prompt") == [lines, long]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ("prompt\nThe film, which was\nThe plot was\n", ("Line 2 of a.csv has 2 cells", "names 1", ".txt")),
-        ("id,prompt\n1,The film\n2,The plot, too\n", ("Line 3 of a.csv has 3 cells", "names 2, separated by commas")),
-    ],
-)
+@pytest.mark.parametrize(("content", "words"), TABLES["two_ways"])
 def test_a_table_that_can_be_read_in_two_ways_is_refused_and_no_text_is_cut(tmp_path, content, words):
     with pytest.raises(row_files.TableUnusable) as caught:
         list(row_files.rows(put(tmp_path, content)))

@@ -1,15 +1,22 @@
-"""What is said of a run that leaves the playground: its counts, held against its preset, and the model card."""
+"""What is said of a run that leaves the playground: its counts, the model card, and what is wrong with it on
+purpose, which every list and view of runs says too."""
+
+import json
 
 import pytest
 from huggingface_hub import ModelCard
 
-from playground.exports import card
+from playground import exports
+from playground.exports import card, csv_tables, curves, html_report, push, saving
 from playground.exports.report import Report
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Label
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog, expected
 from playground.setup.expected import Band
+from playground.ui.feed import run_serializer
+from tests.exports import saved_runs
 from tests.model_folders import model_folder
 from tests.support import sample, small_config, update_metrics
 
@@ -99,3 +106,61 @@ def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
     shipped = ModelCard(card.text(Report.of(RunDirectory.create(outputs, small_config(), "two")), WRITTEN)).data
     assert shipped.base_model is None
     assert shipped.datasets is None
+
+
+WORDS = "Wrong on purpose: The score enters the advantages with the wrong sign."
+
+
+def write(outputs, run_id, **changes):
+    config = catalog.preset("kinder-reviews").model_copy(update=changes)
+    return saved_runs.write_records(outputs, run_id, config)
+
+
+@pytest.fixture
+def wrong(outputs):
+    return write(outputs, "wrong", experiments=True, faults=("reward-sign",))
+
+
+@pytest.fixture
+def usual(outputs):
+    return write(outputs, "usual")
+
+
+def exported(run):
+    """Every export that is text, by name."""
+    report = Report.of(run)
+    config = report.config
+    planned = push.PushPlan("me", "me/x", False, True, run.path, 1, "apache-2.0")
+    return {
+        "yaml": exports.yaml_text(config),
+        "trl": exports.trl_script(config),
+        "csv": csv_tables.metrics_csv(config, report.metrics, report.events),
+        "samples": csv_tables.samples_csv(report.samples, config),
+        "behaviours": csv_tables.behaviours_csv(report.behaviours, config),
+        "html": html_report.page(report),
+        "card": card.text(report, WRITTEN),
+        "push": "\n".join(push.in_words(planned, config)),
+        "summary": json.dumps(report.summary()),
+        "page": json.dumps(run_serializer.run_summary(run.id, config, Label())),
+    }
+
+
+def test_a_run_that_is_wrong_on_purpose_is_marked_in_every_export_and_on_the_page_and_a_usual_run_in_none(wrong, usual):
+    assert [name for name, text in exported(wrong).items() if WORDS not in text] == []
+    marked = [name for name, text in exported(usual).items() if "on purpose" in text or "wrong-on-purpose" in text]
+    assert marked == []
+
+
+def test_the_picture_of_the_card_says_what_is_wrong_on_purpose(wrong, usual, tmp_path, monkeypatch):
+    warnings = []
+    monkeypatch.setattr(curves, "png", lambda panels, warning="": warnings.append(warning) or b"")
+
+    class Service:
+        def ask(self, *_):
+            yield {"parameters": 10, "precision": "fp32"}
+
+    monkeypatch.setattr(saving, "checkpoint_of", lambda run, *_: run.checkpoints_path / "update-000002")
+    for run in (wrong, usual):
+        (run.checkpoints_path / "update-000002").mkdir(parents=True)
+        saving.save(run, Service(), "merged", tmp_path / run.id)
+    assert warnings == [WORDS, ""]

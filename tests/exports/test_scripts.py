@@ -2,20 +2,12 @@
 
 import ast
 import contextlib
-from typing import Any
+from pathlib import Path
 
 from playground import exports
 from playground.config import yaml_io
 
-SMALL: dict[str, Any] = {
-    "name": "small",
-    "rewards": [{"kind": "sentiment"}, {"kind": "length", "weight": 0.1, "target": 8}],
-    "ppo": {"num_updates": 2, "batch_size": 4, "minibatch_size": 4, "micro_batch_size": 2, "num_epochs": 1},
-    "prompts": {"limit": 3},
-    "sampling": {"max_new_tokens": 8, "missing_eos_penalty": 0.5},
-    "evaluation": {"num_prompts": 2, "every": 2},
-    "checkpoint": {"every": 0},
-}
+SMALL = yaml_io.parse_yaml(Path(__file__).with_name("small.yaml").read_text(encoding="utf-8"))
 
 
 def small(**changes):

@@ -34,7 +34,7 @@ def executed_once(run):
 def in_turn(outputs, names):
     """Of these runs, once all have ended, those that were executed once, alone, and after those before them."""
     runs = [RunDirectory(outputs / name) for name in names]
-    wait_until(lambda: all(run.status().ended and not run.is_alive() for run in runs), seconds=180)
+    wait_until(lambda: all(run.status().ended and not run.is_alive() for run in runs))
     in_order, latest = [], 0.0
     for run in runs:
         begun, ended = executed_once(run)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from tensorboardX import SummaryWriter
 
 from playground.analysis.diagnosis import CHECKS, diagnose
@@ -25,6 +26,7 @@ from tests.support import PROJECT
 LONG = 30
 DATA = Path(__file__).with_name("logs")  # a row of each trainer, in its own names; a TrainerState without its log
 ROWS: dict[str, dict[str, float]] = json.loads((DATA / "rows.json").read_text(encoding="utf-8"))
+CHECKED = yaml.safe_load((DATA / "checked.yaml").read_text(encoding="utf-8"))
 TRL_OLD, TRL_NOW, GRPO, VERL, OPENRLHF = ROWS.values()
 
 
@@ -114,23 +116,9 @@ def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path):
     assert not any("sd" in text.split() for text in said.values())  # scores of a log are in a unit of their own
 
 
-@pytest.mark.parametrize(
-    ("usual", "late", "name", "state", "words"),
-    [
-        (TRL_OLD, {"objective__kl": -0.5}, "kl-negative", "red", "-0.50 nats"),
-        (TRL_OLD, {"tokens__responses_len_mean": 45.0}, "length", "amber", "20.0 tokens at first, 45.0 now."),
-        (TRL_OLD, {"ppo__std_scores": 0.01}, "no-spread", "amber", "0.01"),
-        (TRL_OLD, {"ppo__val__var_explained": -0.2}, "value-fit", "amber", "-0.20"),
-        (TRL_OLD | {"ppo/val/var_explained": 0.0}, {}, "value-fit", "red", "0.00"),
-        (GRPO, {"frac_reward_zero_std": 0.95}, "groups-alike", "red", "95%"),
-        (GRPO, {"completions__clipped_ratio": 0.8}, "length", "red", "20% end by themselves"),
-        (GRPO, {"grad_norm": 500.0, "kl": -3.0}, "gradient", "quiet", "Median"),
-        (VERL, {"actor__reward_kl_penalty": -0.01}, "kl-negative", "red", "-2.00 nats"),
-        (OPENRLHF, {"kl": -0.01}, "kl-negative", "red", "-1.00 nats"),
-    ],
-)
-def test_each_check_that_a_log_allows(tmp_path, usual, late, name, state, words):
-    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(usual, **late)))
+@pytest.mark.parametrize(("trainer", "always", "late", "name", "state", "words"), CHECKED)
+def test_each_check_that_a_log_allows(tmp_path, trainer, always, late, name, state, words):
+    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(ROWS[trainer] | always, **late)))
     alert, measured = alerts[name]
     assert alert.state == state
     assert words in alert.evidence
@@ -139,7 +127,7 @@ def test_each_check_that_a_log_allows(tmp_path, usual, late, name, state, words)
         assert "it was not recorded which" in alert.cause
     if name == "kl-negative":
         assert "never lit" in measured
-    if usual is GRPO:
+    if trainer == "trl-groups":
         assert alerts["kl-negative"].alert.state == "not measured"  # its kl is k3, which is never below 0
 
 

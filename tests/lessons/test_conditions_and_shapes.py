@@ -1,26 +1,19 @@
 """Conditions on facts, and what a curve does, in a word."""
 
 import random
+from pathlib import Path
 
 import pytest
+import yaml
 
 from playground.lessons.conditions import condition, holds
 from playground.lessons.shapes import shape
 from playground.setup.expected import Band
 
+CONDITIONS = yaml.safe_load(Path(__file__).with_name("conditions.yaml").read_text(encoding="utf-8"))
 
-@pytest.mark.parametrize(
-    ("text", "yes", "no"),
-    [
-        ("> 0.8", (0.81, 1), (0.8, 0.1)),
-        (">=0.8", (0.8, 1), (0.79,)),
-        ("< 3", (2.9, -5), (3, 4)),
-        ("<= 3", (3,), (3.01,)),
-        ("0.4 to 0.6", (0.4, 0.5, 0.6), (0.39, 0.61)),
-        ("-2 to -1.5", (-2, -1.7), (-1, 2)),
-        ("> 1e-3", (0.002,), (0.0001,)),
-    ],
-)
+
+@pytest.mark.parametrize(("text", "yes", "no"), CONDITIONS)
 def test_a_condition_holds_of_these_values(text, yes, no):
     assert all(condition(text).holds(value) for value in yes)
     assert not any(condition(text).holds(value) for value in (*no, None))

@@ -1,16 +1,134 @@
-"""What a run says of a lesson, by recordings: without a leash 0 of 64 parse, with one 59."""
+"""What can be said of a run by name, and what it says of a lesson. The expected figures are counted in the files of
+recordings."""
 
+import gzip
+import json
 import math
+from collections import defaultdict
+from statistics import fmean
 
 import pytest
+from safetensors.torch import load_file
 
+from playground.config import yaml_io
+from playground.lessons import facts
 from playground.lessons.conditions import Condition
 from playground.lessons.facts import RunFact
 from playground.lessons.reveal import Reveal, in_digits, outside, reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.lessons import lesson, recording
+from tests.nights import cases
+from tests.support import small_config
 from tests.ui import fake_run
+
+CONFIG = small_config()
+RECORDED = sorted(path.parent.name for path in catalog.RECORDED.glob("*/config.yaml"))
+BY_DAY = "best-of-n chalkboard chatterbox from-pairs kinder-reviews without-critic yes-man".split()  # one of each kind
+
+
+def lines(preset, name):
+    text = gzip.decompress((catalog.RECORDED / preset / f"{name}.jsonl.gz").read_bytes()).decode()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_facts_of_a_run_are_what_its_files_say():
+    run_facts = facts.of_run(recording("no-leash"))
+    samples, metrics = lines("no-leash", "samples"), lines("no-leash", "metrics")
+    sides = [[item for item in samples if item["stage"] == stage] for stage in ("before", "after")]
+    before, after = ([item["behaviours"]["parses"] for item in side] for side in sides)
+    assert run_facts["parses"] == RunFact(sum(after) / len(after), f"{sum(after)} of {len(after)}")
+    assert run_facts["parses.before"] == RunFact(sum(before) / len(before), f"{sum(before)} of {len(before)}")
+    gain = fmean(item["score"] for item in sides[1]) - fmean(item["score"] for item in sides[0])
+    assert run_facts["score"].value == pytest.approx(gain)
+    assert run_facts["score"].words == f"{gain:+.1f} sd"
+    assert run_facts["kl"].value == pytest.approx(fmean(item["kl"] for item in sides[1]))
+    assert run_facts["length"].value == pytest.approx(fmean(item["tokens"] for item in sides[1]))
+    assert run_facts["length.before"].words == f"{fmean(item['tokens'] for item in sides[0]):.0f} tokens"
+    assert run_facts["distinct"].value == pytest.approx(fmean(item["distinct_2"] for item in metrics[-5:]))
+    assert run_facts["entropy.before"].value == pytest.approx(fmean(item["entropy"] for item in metrics[:3]))
+    assert run_facts["explained_variance"].value == pytest.approx(
+        fmean(item["explained_variance"] for item in metrics[-10:])
+    )
+    assert run_facts["clip_fraction"].value == pytest.approx(fmean(item["clip_fraction"] for item in metrics))
+    assert (run_facts["beta"], run_facts["updates"]) == (RunFact(0.0, "0"), RunFact(40, "40"))
+    assert run_facts["lamp.kl-runaway"] == RunFact(1.0, "lit")
+    assert run_facts["lamp.flat"] == RunFact(0.0, "quiet")
+    assert run_facts["shape.score"] == RunFact(None, "rises")
+
+
+def test_the_highest_count_may_lie_between_the_ends():
+    run_facts = facts.of_run(recording("no-leash"))
+    marks: defaultdict[int, list[bool]] = defaultdict(list)
+    for item in lines("no-leash", "samples"):
+        marks[item["update"]].append(item["behaviours"]["positive"])
+    counts = [sum(of_update) for _, of_update in sorted(marks.items())]
+    assert max(counts) > max(counts[0], counts[-1])
+    assert run_facts["positive.highest"] == RunFact(max(counts) / len(marks[0]), f"{max(counts)} of {len(marks[0])}")
+
+
+def test_the_penalised_score_is_what_the_leash_leaves_of_it():
+    run_facts = facts.of_run(recording("kinder-reviews"))
+    score, kl = run_facts["score"].value, run_facts["kl"].value
+    assert score is not None
+    assert kl is not None
+    assert run_facts["penalised"].value == pytest.approx(score - 0.25 * kl)
+
+
+@pytest.mark.parametrize("preset", cases(RECORDED, always=BY_DAY))
+def test_a_run_has_the_facts_that_its_preset_promises(preset):
+    run, config = recording(preset), catalog.preset(preset)
+    assert facts.known(config) | {f"shape.{name}" for name in facts.curves(config)} == facts.of_run(run).keys()
+    assert all(facts.curve(run, name) for name in facts.curves(config))
+
+
+def test_what_a_method_does_not_have_is_no_fact_of_it():
+    of = {name: facts.known(catalog.preset(name)) for name in ("best-of-n", "from-pairs", "without-critic", "yes-man")}
+    assert {"beta", "penalised", "clip_fraction", "explained_variance"} <= of["yes-man"]
+    assert {"beta", "penalised", "clip_fraction"} & of["best-of-n"] == set()
+    assert "clip_fraction" not in of["from-pairs"]
+    assert "explained_variance" not in of["without-critic"]
+    assert "wrong-claims-repeated" in of["yes-man"]
+    assert "wrong-claims-repeated" not in of["best-of-n"]
+
+
+def test_a_behaviour_of_ones_own_is_a_fact_by_its_name():
+    sorry = {"name": "says-sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}}
+    config = small_config(behaviours=[sorry])
+    assert "says-sorry.before" in facts.known(config)
+    assert facts.label("says-sorry", config) == "says sorry"
+
+
+def test_a_run_that_says_nothing_yet_has_few_facts(tmp_path):
+    run = fake_run.write_ended(tmp_path, "early", "stopped", "stopped")
+    run.metrics_path.write_text("", encoding="utf-8")
+    run.samples_path.write_text("", encoding="utf-8")
+    assert {"updates", "minutes"} <= facts.of_run(run).keys()
+    assert "score" not in facts.of_run(run)
+
+
+def test_a_changed_leash_is_the_one_that_holds(tmp_path):
+    config = yaml_io.overridden(catalog.preset("kinder-reviews").model_dump(mode="json"), ["kl.coef=0.5"], type(CONFIG))
+    run_facts = facts.of_run(fake_run.write_run(tmp_path, "mine", config))
+    assert run_facts["beta"] == RunFact(0.5, "0.5")
+
+
+def test_what_the_roles_hold_follows_from_the_sizes_of_their_models():
+    """16 bytes of each weight that is trained, 4 of one that is not; an 8-bit matrix is a quarter of one in 32 bits."""
+    run_facts = facts.of_run(recording("agreeable-thumbs"))
+    weights = {
+        folder.name: sum(tensor.numel() for tensor in load_file(folder / "model.safetensors").values())
+        for folder in (catalog.POCKET_MODELS / "pocket-2m", catalog.POCKET_REWARD_MODELS / "pocket-agreeable")
+    }
+    policy, reward = weights.values()
+    total = (16 + 4) * policy + 4 * reward
+    shares = {"policy": 16 * policy / total, "reference": 4 * policy / total, "reward": 4 * reward / total}
+    assert run_facts["memory.total"].value == pytest.approx(total / 1e6, rel=0.01)
+    assert {name: run_facts[f"memory.{name}"].value for name in shares} == pytest.approx(shares, rel=0.01)
+    assert 0.5 * shares["reward"] < (run_facts["memory.saved"].value or 0) < 0.75 * shares["reward"]
+    assert "memory.reward" not in facts.known(catalog.preset("kinder-reviews"))
+    assert "memory.total" not in facts.known(small_config(model={"source": "/nowhere"}))
+
 
 FIRST, SECOND = recording("no-leash"), recording("kinder-reviews")
 

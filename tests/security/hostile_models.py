@@ -9,7 +9,7 @@ import shutil
 import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from playground.setup import catalog
 from tests.security import table
@@ -23,9 +23,9 @@ class Hostile(NamedTuple):
 
     name: str
     words: str = ""
-    change: Callable[..., Any] = lambda folder: None
-    given: tuple[Any, ...] = ()
-    fields: Mapping[str, Any] = MappingProxyType({})
+    change: Callable = lambda folder: None
+    given: tuple = ()
+    fields: Mapping = MappingProxyType({})
 
     @classmethod
     def of_table(cls, kind):

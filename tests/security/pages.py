@@ -31,15 +31,13 @@ class CountingService(fake_server.FakeService):
     """Answers as the fake one does, and remembers that it was asked."""
 
     def __init__(self, outputs=None):
-        self.asked: list[str] = []
+        self.asked = []
 
     def compare(self, *arguments, **options):
-        """Remember, then answer."""
         self.asked.append("compare")
         yield from super().compare(*arguments, **options)
 
     def ask(self, kind, question, timeout_seconds=0.0):
-        """Remember, then answer."""
         self.asked.append(kind)
         yield from super().ask(kind, question, timeout_seconds)
 
@@ -53,11 +51,9 @@ class CountingStandby(fake_server.NoStandby):
 
     @property
     def closed(self):
-        """Whether no process would be started any more."""
         return self._closed
 
     def prepare(self):
-        """Remember only."""
         self.wanted += 1
 
 
@@ -80,7 +76,7 @@ class Page(NamedTuple):
     @property
     def service(self):
         """What answers questions about models."""
-        return self.running.demo.serving.service  # type: ignore[return-value]
+        return self.running.demo.serving.service
 
     def client(self, address="", headers=None, **options):
         """Somebody without cookies, who says, as a browser does, that a page of this server's asks; behind an address,
@@ -252,7 +248,7 @@ def start(page, client, **changes):
 
 def stop(page, client, run):
     """Press Stop, and wait until the run has ended; what it says where it is refused."""
-    error: str = ask(client, page.server_function("stop_run"), "stop_run", run).json()["error"]
+    error = ask(client, page.server_function("stop_run"), "stop_run", run).json()["error"]
     if not error:
         wait_until(lambda: run not in page.alive())
     return error

@@ -63,9 +63,7 @@ def gigabyte(path):
     os.truncate(path, 10**9)  # sparse
 
 
-BOMB = (
-    gzip.compress((b'{"prompt": "' + b"a" * 99_000 + b'"}\n') * 200) * 100
-)  # two thousand million bytes in two million
+BOMB = gzip.compress((b'{"prompt": "' + b"a" * 99_000 + b'"}\n') * 200) * 100  # 2 GB in 2 MB
 FILES = {  # name: what makes it, and words of what is said about it
     "gigabyte.jsonl": (gigabyte, "more than"),
     "bomb.jsonl.gz": (data(BOMB), "when unpacked"),

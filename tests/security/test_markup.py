@@ -11,13 +11,14 @@ from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from tests.nights import cases
-from tests.security import payloads
+from tests.security import payloads, table
 from tests.security.payloads import PAYLOADS, SHORT
 from tests.support import wait_until
 from tests.ui.conftest import Site, browser, make_page, recorded  # noqa: F401
 
 MARKUP = re.compile(r"<(?!/?(?:br|p)\b)[a-z/!]", re.IGNORECASE)
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+VISITS = table("visits")  # by day one page, at night all
 CLOSED = "button.section-name[aria-expanded=false]"
 ASKED_FOR = (
     "[onerror],[onload],[ontoggle],[onfocus],[onbegin],iframe[srcdoc],a[href^=javascript],form[action^=javascript],"
@@ -41,20 +42,6 @@ def page(make_page):  # noqa: F811
     page = make_page(forgive=["404", "Failed to load resource", "409"])
     page.add_init_script("window.alert = () => { window.hacked = 1; };")
     return page
-
-
-VISITS = {  # by day one page, at night all; how many payloads each shows at least
-    "?run=payloads-0": 40,
-    "?run=payloads-1": 40,
-    "?tab=compare&run=payloads-0": 20,
-    "?tab=rewards&part=train": 12,
-    "?tab=runs": 5,
-    "?tab=runs&overlay=payloads-0,payloads-1,payloads-2": 5,
-    "?preset=run:payloads-0": 12,
-    "?tab=compare&run=<img src=x onerror=window.hacked=1>": 1,
-    "?run=${91*93-2}{{91*93-2}}": 2,
-    "?preset=<script>window.hacked=1</script>": 1,
-}
 
 
 def fill_in(page):

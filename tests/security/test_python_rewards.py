@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -29,7 +28,7 @@ from tests.support import PROJECT, has_ended, small_config, wait_until
 
 CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
-WRONG: dict[str, Any] = yaml.safe_load((DATA / "python_rewards.yaml").read_text(encoding="utf-8"))
+WRONG = yaml.safe_load((DATA / "python_rewards.yaml").read_text(encoding="utf-8"))
 FLOOD = {"code": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
 WORKER = """
 import json, sys

@@ -32,7 +32,7 @@ from tests.support import small_config
 
 CANARY = "cAn4ry5eCrEt"
 TEXTS = json.loads((DATA / "secrets.json").read_text(encoding="utf-8").replace("CANARY", CANARY))
-SECRETS: dict[str, str] = TEXTS["environment"]
+SECRETS = TEXTS["environment"]
 
 
 def test_what_looks_like_a_secret_is_hidden_and_ordinary_words_stay():
@@ -98,19 +98,7 @@ def test_no_process_is_started_with_a_secret_of_its_server(what, outputs, monkey
     assert CANARY not in repr(given)
 
 
-@pytest.mark.parametrize(
-    ("changes", "asks"),
-    [
-        ({"model": {"source": "gpt2"}}, True),
-        ({"prompts": {"source": "Anthropic/hh-rlhf"}}, True),
-        ({"rewards": [{"kind": "model", "source": "someone/scorer"}]}, True),
-        ({"judges": [{"kind": "model", "source": "someone/scorer"}]}, True),
-        ({}, False),
-        ({"prompts": {"source": "files/prompts.csv"}}, False),
-        ({"rewards": [{"kind": "model", "source": "mine"}]}, False),
-        ({"reference": {"source": "pocket-1m"}}, False),
-    ],
-)
+@pytest.mark.parametrize(("changes", "asks"), TEXTS["asks_hub"])
 def test_only_a_run_that_names_something_of_the_hub_is_given_its_token(changes, asks):
     assert checks.asks_hub(from_dict({"rewards": [{"kind": "length"}], **changes})) is asks
 
@@ -163,7 +151,7 @@ def test_what_a_stranger_makes_the_server_print_commands_no_terminal(tmp_path, m
     monkeypatch.setattr(server, "faulthandler", SimpleNamespace(dump_traceback_later=lambda *_, **__: None))
     monkeypatch.setattr(os, "umask", lambda mode: mode)
     server.serve(outputs=tmp_path)
-    printed = {name: stream.buffer.getvalue().decode() for name, stream in streams.items()}  # type: ignore[attr-defined]
+    printed = {name: stream.buffer.getvalue().decode() for name, stream in streams.items()}
     assert f"{GREETING}\n" in printed["stdout"]
     for text in printed.values():
         assert {character for character in text if not character.isprintable()} == {"\n", "\t"}

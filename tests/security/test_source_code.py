@@ -7,14 +7,13 @@ bite on a sample.
 
 import ast
 import re
-from typing import Any
 
 import yaml
 
 from tests.security import DATA
 from tests.support import PROJECT
 
-RULES: dict[str, Any] = yaml.safe_load((DATA / "source_rules.yaml").read_text(encoding="utf-8"))
+RULES = yaml.safe_load((DATA / "source_rules.yaml").read_text(encoding="utf-8"))
 MODULES, CALLS = set(RULES["modules"]), {*RULES["calls"], *RULES["names"]}
 ALLOWED = {(file, what) for file, reasons in RULES["allowed"].items() for what in reasons}
 IN_TESTS = MODULES | {"shell", "allow_pickle", "trust_remote_code", "torch", "os"}  # they compile scripts
@@ -32,7 +31,7 @@ def python_files():
 
 def dotted(node):
     """The name that is called, as it stands there; empty where something else is called."""
-    parts: list[str] = []
+    parts = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
         node = node.value

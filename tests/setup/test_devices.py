@@ -1,13 +1,16 @@
 """Devices are found without torch: what NVIDIA's tool prints, and the processor that is always there."""
 
 import sys
+from pathlib import Path
 
 import pytest
+import yaml
 
 from playground.errors import InvalidConfig
 from playground.setup import devices
 from playground.setup.devices import Device
 
+TABLES = yaml.safe_load(Path(__file__).with_name("devices.yaml").read_text(encoding="utf-8"))
 TABLE = "0, NVIDIA H200, 143771, 143000\n1, Tesla T4, 15360, [N/A]\nNo devices were found\n"
 GPUS = [f"cuda:{number}" for number in range(4)]
 FOUR = [*(Device(name, "A GPU", 80, 40 - number) for number, name in enumerate(GPUS)), Device("cpu", "Processor", 8, 4)]
@@ -40,42 +43,20 @@ def test_nvidias_tool_is_asked_and_auto_is_the_first_gpu(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("four")
-@pytest.mark.parametrize(
-    ("device", "ranks", "members"),
-    [
-        ("auto", 1, GPUS[:1]),
-        ("auto", 3, GPUS[:3]),
-        ("all", 1, GPUS),
-        ("cuda:1,3", 1, ["cuda:1", "cuda:3"]),
-        ("cuda:1,3", 2, ["cuda:1", "cuda:3"]),
-        ("cpu", 3, ["cpu"] * 3),
-    ],
-)
+@pytest.mark.parametrize(("device", "ranks", "members"), TABLES["members"])
 def test_each_process_of_a_run_has_a_device(device, ranks, members):
     assert devices.members(device, ranks) == members
 
 
 @pytest.mark.usefixtures("four")
-@pytest.mark.parametrize(
-    ("device", "ranks", "field"),
-    [
-        ("auto", 5, "ranks"),
-        ("all", 2, "ranks"),
-        ("cuda:1,1", 2, "ranks"),
-        ("cuda:0,7", 1, "device"),
-        ("mps", 1, "device"),
-    ],
-)
+@pytest.mark.parametrize(("device", "ranks", "field"), TABLES["refused"])
 def test_devices_that_are_not_there_or_not_enough_are_refused(device, ranks, field):
     with pytest.raises(InvalidConfig) as refused:
         devices.members(device, ranks)
     assert [problem.field for problem in refused.value.problems] == [field]
 
 
-@pytest.mark.parametrize(
-    ("named", "labels"),
-    [(None, "abc"), ("2,0", "ca"), ("1", "b"), ("", ""), ("-1", ""), ("GPU-1f,GPU-2e", "ab"), ("0,7", "a")],
-)
+@pytest.mark.parametrize(("named", "labels"), TABLES["visible"])
 def test_only_the_gpus_that_this_process_may_see_count_by_its_own_numbers(named, labels):
     """Ray and Slurm give a run some of a machine's GPUs; for PyTorch these are cuda:0, cuda:1, ..."""
     gpus = [Device(f"cuda:{number}", label, 1, 1) for number, label in enumerate("abc")]

@@ -1,4 +1,5 @@
-"""What a run needs: the formula by hand, the verdict, the advice, and the time of what has run here."""
+"""What a run needs: the formula by hand, the verdict, the advice, the time of what has run here, and what fits a chosen
+model."""
 
 from dataclasses import replace
 
@@ -7,19 +8,17 @@ import pytest
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, ModelNotHere
 from playground.models.architectures import SEVEN_BILLION, Architecture
-from playground.setup import catalog, estimates
+from playground.setup import catalog, devices, estimates
 from playground.setup.devices import Device
-from playground.setup.estimates import memory, timing
+from playground.setup.estimates import fitting, memory, timing
+from tests.model_folders import model_folder
+from tests.support import small_config
 
 # hidden size 8, two layers, four heads of size 2, keys and values of two of them, feed-forward 16, vocabulary 32
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
 SIZES = {"batch_size": 6, "minibatch_size": 6, "micro_batch_size": 3}
 LORA = {"adapter": {"kind": "lora", "r": 2}}
 PROMPT = 5
-
-
-def config_with(**changes):
-    return yaml_io.from_dict({"rewards": [{"kind": "length"}], **changes})
 
 
 def cpu(gigabytes):
@@ -57,7 +56,7 @@ def adapter(base, weights=LORA_WEIGHTS):
     ],
 )
 def test_what_is_held_all_the_time_by_hand(changes, device, expected):
-    config = config_with(**changes)
+    config = small_config(**changes)
     scorers = [memory.RewardShape(reward, SMALL) for reward in config.rewards if reward.kind == "model"]
     sizes = memory.lasting(config, SMALL, scorers, device)
     held = {role: [sizes[role, kind] for kind in memory.TRAINED_BYTES] for role in memory.ROLES}
@@ -97,20 +96,20 @@ def test_every_change_that_is_advised_is_a_valid_configuration():
 
 def test_after_running_out_of_memory_there_is_always_something_to_do():
     assert estimates.remedy(catalog.preset("gpt2"))[1] is not None
-    assert "smaller model" in estimates.remedy(config_with(model={"source": "someone/unknown"}))[0]
+    assert "smaller model" in estimates.remedy(small_config(model={"source": "someone/unknown"}))[0]
 
 
 def test_a_model_that_is_not_known_and_a_device_that_is_not_there_are_refused():
     with pytest.raises(ModelNotHere):
-        estimates.estimate(config_with(model={"source": "someone/unknown"}))
+        estimates.estimate(small_config(model={"source": "someone/unknown"}))
     with pytest.raises(InvalidConfig, match=r"device: .*cuda:77"):
-        estimates.estimate(config_with(device="cuda:77"))
+        estimates.estimate(small_config(device="cuda:77"))
 
 
 def test_what_if_7b_is_the_formula_for_the_shape_of_llama_2():
     linear, embedding, norms = SEVEN_BILLION.linear_parameters, SEVEN_BILLION.embedding_parameters, 65 * 4096
     assert SEVEN_BILLION.parameters == linear + 2 * embedding + norms
-    larger = estimates.estimate(config_with(model={"precision": "fp32"}), device=cpu(8)).larger
+    larger = estimates.estimate(small_config(model={"precision": "fp32"}), device=cpu(8)).larger
     assert larger.of("policy") > 16 * SEVEN_BILLION.parameters < 4 * larger.of("reference") * 1.01
 
 
@@ -118,7 +117,7 @@ POCKET = {"model": {"source": "pocket-2m"}, "device": "cpu"}
 
 
 def timed(update, run, **changes):
-    return timing.Finished(config_with(**POCKET | changes), update, run)
+    return timing.Finished(small_config(**POCKET | changes), update, run)
 
 
 OTHER = [
@@ -130,17 +129,17 @@ OTHER = [
 
 
 def test_the_time_is_that_of_the_newest_run_of_this_kind():
-    estimate = estimates.estimate(config_with(**POCKET), finished=[*OTHER, timed(4.0, 180.0), timed(9.0, 9.0)])
+    estimate = estimates.estimate(small_config(**POCKET), finished=[*OTHER, timed(4.0, 180.0), timed(9.0, 9.0)])
     assert estimate.seconds_per_update == pytest.approx((4 * timing.FASTEST, 4 * timing.SLOWEST))
     assert estimate.seconds == pytest.approx((180 * timing.FASTEST, 180 * timing.SLOWEST))
-    unknown = estimates.estimate(config_with(**POCKET), finished=OTHER)
+    unknown = estimates.estimate(small_config(**POCKET), finished=OTHER)
     assert (unknown.seconds, unknown.seconds_per_update) == (None, None)
     assert unknown.to_json()["as_last_runs"] is False
 
 
 def test_the_time_is_scaled_by_the_tokens_that_go_through_the_model():
     ppo = {"num_updates": 10, "batch_size": 16, "num_epochs": 2}
-    config = config_with(ppo=ppo, sampling={"max_new_tokens": 4}, evaluation={"num_prompts": 3, "every": 5})
+    config = small_config(ppo=ppo, sampling={"max_new_tokens": 4}, evaluation={"num_prompts": 3, "every": 5})
     update = 16 * (4 + 9 + 2 * 3 * 9)  # written, read by the reference, learned from twice
     for is_small, samples in ((True, 256), (False, 64)):
         assert timing.work(config, PROMPT, is_small) == (update, 10 * update + (4 * 3 + samples) * (4 + 9))
@@ -165,7 +164,7 @@ ONE_TEXT = (PROMPT + 4) * 2 * 2 * 2 * 2 * 4 + PROMPT * 4 * (5 * 8 + 3 * 16)  # k
 def test_as_many_texts_of_the_reference_are_written_at_once_as_fit_beside_an_update(batch, micro, prompts, expected):
     sizes = {"batch_size": batch, "minibatch_size": batch, "micro_batch_size": micro}
     further = {"sampling": {"max_new_tokens": 4}, "evaluation": {"num_prompts": prompts}}
-    config = config_with(ppo=sizes, model={"precision": "fp32"}, **further)
+    config = small_config(ppo=sizes, model={"precision": "fp32"}, **further)
     rows = memory.reference_rows(config, LARGE, [], PROMPT, "cpu")
     measuring, *update = (sizes.total() for sizes in memory.moments(config, LARGE, [], PROMPT, "cpu").values())
     assert measuring == rows * ONE_TEXT <= max(update)
@@ -190,3 +189,59 @@ def test_processes_on_one_processor_need_its_memory_several_times_and_on_gpus_ea
     assert two.total == 2 * two.needs.total > 1.5 * one.total
     assert (both.device.name, both.places) == ("cuda:1", ("cuda:0", "cuda:1"))  # the one with less room counts
     assert both.total <= estimate("cuda:1").total
+
+
+@pytest.fixture(autouse=True)
+def roomy(monkeypatch):
+    monkeypatch.setattr(devices, "available", lambda: [cpu(64)])
+
+
+def with_model(preset, source, **changes):
+    base = catalog.preset(preset).model_dump(mode="json")
+    return yaml_io.from_dict({**base, **changes, "model": {**base["model"], "source": source}})
+
+
+def test_a_suggested_model_gets_the_settings_of_its_preset():
+    own = catalog.preset("smollm2-135m-instruct")
+    base = with_model("kinder-reviews", own.model.source)
+    fit = fitting.fit(base)
+    assert (fit.like, fit.own, fit.preset) == ("SmolLM2 135M Instruct", True, own.name)
+    for part in ("model", "prompts", "rewards", "sampling"):
+        assert getattr(fit.config, part) == getattr(own, part), part
+    for name in ("batch_size", "minibatch_size", "micro_batch_size", "learning_rate", "num_epochs"):
+        assert getattr(fit.config.ppo, name) == getattr(own.ppo, name), name
+    assert fit.config.evaluation.num_prompts == 16
+    assert fit.config.kl == base.kl  # the KL penalty is the point of the person, not the model's
+    assert fitting.fit(fit.config).config == fit.config
+
+
+@pytest.mark.parametrize(("template", "like"), [(True, "SmolLM2 135M Instruct"), (False, "Pythia 70M")])
+def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, template, like):
+    folder = model_folder(tmp_path / "mine")
+    if template:
+        (folder / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
+    fit = fitting.fit(with_model("kinder-reviews", str(folder)))
+    assert (fit.like, fit.own) == (like, False)
+    assert fit.config.prompts.template == ("chat" if template else "plain")
+    assert fit.config.model.source == str(folder)
+
+
+def test_prompts_and_rewards_that_a_person_has_brought_stay():
+    mine = {"source": "typed", "typed": ["One of mine", "Another"]}
+    rewards = [{"kind": "expression", "expression": "words(completion)"}]
+    config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=rewards)).config
+    assert (config.prompts.typed, config.prompts.template) == (("One of mine", "Another"), "plain")
+    assert config.rewards[0].kind == "expression"
+    claims = catalog.preset("chat-claims")
+    config = fitting.fit(with_model("chat-claims", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")).config
+    assert (config.prompts, config.rewards) == (claims.prompts, claims.rewards)
+
+
+def test_a_method_keeps_the_batch_that_it_needs():
+    base = with_model("without-critic", "openai-community/gpt2")  # eight for each prompt
+    config = fitting.fit(base).config
+    assert config.method == "rloo"
+    assert config.ppo.batch_size % config.ppo.samples_per_prompt == 0
+    sizes = {"batch_size": 48, "minibatch_size": 48, "micro_batch_size": 48, "samples_per_prompt": 6}
+    odd = with_model("without-critic", "openai-community/gpt2", ppo=base.ppo.model_dump() | sizes)
+    assert fitting.fit(odd).config.ppo.batch_size == 48  # 16 is no multiple of 6

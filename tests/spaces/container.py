@@ -31,7 +31,7 @@ PREFIX = AS_USER if os.geteuid() == 0 else []
 def steps():
     """What the Dockerfile says, its lines joined, by instruction."""
     lines = "\n".join(line for line in DOCKERFILE.read_text("utf-8").splitlines() if not line.lstrip().startswith("#"))
-    by_word: dict[str, list[str]] = {}
+    by_word = {}
     for line in filter(str.strip, re.sub(r"\s*\\\s*\n\s*", " ", lines).splitlines()):
         word, rest = line.split(maxsplit=1)
         by_word.setdefault(word, []).append(rest)
@@ -59,7 +59,7 @@ class Container:
         self.root, self.app, self.home, self.temporary = root, root / "app", root / "home" / "user", root / "tmp"
         self.volumes = [root / volume.lstrip("/") for volume in by_word["VOLUME"][0].split()]
         self.environment = dict(pair.split("=", 1) for pair in shlex.split(" ".join(by_word["ENV"])))
-        self.command: list[str] = json.loads(by_word["CMD"][-1])
+        self.command = json.loads(by_word["CMD"][-1])
         self.log = self.temporary / "page.log"
         for path in copied():
             place = self.app / path.relative_to(PROJECT)

@@ -1,4 +1,4 @@
-"""What the Dockerfile of a CPU Space says, its steps done in a folder. It is started in nightly/test_cpu_space.py."""
+"""What the Dockerfile of a CPU Space says, its steps done in a folder. It is started in nightly/test_hosted.py."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
 """A GPU that is there for seconds: what such a Space needs, which runs call the GPU, for how long, and what a visitor
-is told of their quota. It is hosted, in small, in nightly/test_zerogpu_space.py."""
+is told of their quota. It is hosted, in small, in nightly/test_hosted.py."""
 
 import subprocess
 import sys

@@ -11,9 +11,7 @@ of a completion, K tokens that do not end it. Leading axes (prompts) broadcast. 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
 NO_TOKEN = -1  # fills the rows of completions that ended early
 
 
@@ -55,7 +53,7 @@ class CompletionSpace:
 
     def sequence_log_probs(self, steps):
         """Next-token log-probs (see the module) -> log-probs of whole completions, [..., N]."""
-        prefix: Array = np.zeros(steps[0].shape[:-1])  # log-prob of each prefix, [..., K^t]
+        prefix = np.zeros(steps[0].shape[:-1])  # log-prob of each prefix, [..., K^t]
         finished = []
         for depth, step in enumerate(steps):
             joint = prefix[..., None] + step
@@ -74,7 +72,7 @@ class CompletionSpace:
         depths = range(self.max_length)
         ended = [len(self.going_on) ** depth * int(self.ends(depth).sum()) for depth in depths]
         parts = np.split(rewards, np.cumsum(ended)[:-1], axis=-1)
-        returns: list[Array] = []
+        returns = []
         for depth in reversed(depths):
             step, ends = steps[depth], self.ends(depth)
             following = np.zeros(np.broadcast_shapes(step.shape, (*rewards.shape[:-1], 1, 1)))

@@ -1,14 +1,13 @@
 """Small runs that are trained within the test, by the session that a worker has."""
 
 import copy
-from typing import Any
 
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
 from tests.support import config_with
 
-SMALL: dict[str, Any] = {
+SMALL = {
     "model": {"source": "pocket-1m"},
     "rewards": [{"kind": "sentiment"}],
     "ppo": {"num_updates": 2, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 4, "num_epochs": 1},

@@ -2,7 +2,6 @@
 
 import functools
 from pathlib import Path
-from typing import Any
 
 import torch
 import yaml
@@ -21,7 +20,7 @@ CHATML = (
 )
 VOCABULARY = 300
 SHAPES = yaml.safe_load(Path(__file__).with_name("families.yaml").read_text(encoding="utf-8"))
-FAMILIES: dict[str, dict[str, Any]] = SHAPES["snapshots"]
+FAMILIES = SHAPES["snapshots"]
 
 
 def learned(model, trainer, pieces, decoder):
@@ -61,7 +60,7 @@ def sentencepiece_like(*, own_pad=True, pieces="unigram"):
     return PreTrainedTokenizerFast(tokenizer_object=words, **named)
 
 
-TOKENIZERS: dict[str, Any] = {
+TOKENIZERS = {
     **dict.fromkeys(("gpt2", "opt", "gpt_neox", "qwen2", "qwen3"), byte_level),
     "llama": functools.partial(sentencepiece_like, pieces="bpe"),
 }
@@ -82,10 +81,15 @@ def snapshot(folder, family, *, own_pad, seed=0, tokenizer=None, **config):
 
 def kept(folder, model, tokenizer):
     """A random model in a folder with its tokenizer; its matrices are made larger, so that answers differ enough."""
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                parameter.mul_(3.0)
-    model.save_pretrained(folder)
+    spread_out(model, 3.0).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@torch.no_grad()
+def spread_out(model, spread):
+    """With its matrices scaled, absolute positions too, so that its distributions are far from uniform."""
+    for parameter in model.parameters():
+        if parameter.ndim == 2:
+            parameter.mul_(spread)
+    return model

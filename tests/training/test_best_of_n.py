@@ -74,7 +74,7 @@ def test_the_distance_of_best_of_n_is_that_of_the_levels_of_the_reward(shares, n
 def test_best_of_n_learns_nothing_and_all_its_texts_are_counted():
     _, method = trainer(0, 8, batch=64, updates=2)
     before = tiny.weights(method.policy)
-    heard: list = []
+    heard = []
     method.train(heard.append)
     assert all(map(torch.equal, before, method.policy.parameters()))
     assert [item.episodes for item in heard] == [64, 128]

@@ -19,7 +19,7 @@ SHAPES = snapshots.SHAPES["estimates"]
 def saved_bytes(model, rows, width):
     """What autograd keeps of one forward pass, weights left out."""
     weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    saved: dict[int, torch.UntypedStorage] = {}
+    saved = {}
 
     def pack(tensor):
         storage = tensor.untyped_storage()

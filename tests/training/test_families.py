@@ -6,9 +6,11 @@ import pytest
 import torch
 from tokenizers import AddedToken
 from transformers import AutoTokenizer
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
+from playground.config import ModelConfig
 from playground.errors import InvalidConfig, ModelNotFound
-from playground.training.models import loading
+from playground.training.models import attention, loading
 from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import positions
 from tests.nights import cases
@@ -170,3 +172,43 @@ def test_a_tokenizer_of_another_model_is_refused(llama):
     tokenizer.save_pretrained(llama)
     with pytest.raises(ModelNotFound, match="They do not belong together"):
         loading.load(llama, CPU)
+
+
+def heads(tokens):
+    """Queries, keys and values of two episodes, four heads asking two."""
+    source = torch.Generator().manual_seed(0)
+    shapes = [(2, 4, tokens, 8), (2, 2, tokens, 8), (2, 2, tokens, 8)]
+    return [torch.randn(*shape, generator=source).bfloat16().requires_grad_(True) for shape in shapes]
+
+
+class Layer(torch.nn.Module):
+    num_key_value_groups = 2
+    is_causal = True
+
+
+def exact(layer, *parts):
+    """In float32, and rounded once."""
+    with torch.autocast("cpu", enabled=False):
+        output, weights = sdpa_attention_forward(layer, *(part.float() for part in parts[:3]), parts[3])
+    return output.bfloat16(), weights
+
+
+@pytest.mark.parametrize("padded", [False, True])
+def test_attention_in_bf16_on_a_processor_is_rounded_once_and_so_are_its_gradients(padded):
+    mask = torch.ones(5, 5).tril().bool().expand(2, 1, 5, 5) if padded else None
+    results = []
+    for attend in (attention._attention, exact):
+        parts = heads(5)
+        with torch.autocast("cpu", torch.bfloat16):
+            output, _ = attend(Layer(), *parts, mask)
+        results.append([output, *torch.autograd.grad(output.float().pow(2).sum(), parts)])
+    assert {tensor.dtype for tensor in results[0]} == {torch.bfloat16}
+    assert all(map(torch.equal, *results))
+
+
+@pytest.mark.parametrize(("precision", "kind"), [("fp32", "sdpa"), ("bf16", attention.IN_FP32)])
+def test_only_models_in_bf16_have_that_attention_and_what_is_saved_does_not_say_so(llama, tmp_path, precision, kind):
+    model, _ = loading.load(llama, CPU, ModelConfig(precision=precision))
+    assert model.model.config._attn_implementation == kind
+    model.save(tmp_path / "saved")
+    assert attention.IN_FP32 not in (tmp_path / "saved" / "config.json").read_text()

@@ -10,7 +10,6 @@ import torch
 from playground import worker
 from playground.errors import RunBusy
 from playground.runs import launcher, queue
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.launcher import Elsewhere
 from tests.faults import resuming
 from tests.support import at_once
@@ -23,7 +22,7 @@ def waiting(outputs, tmp_path, monkeypatch):
     """A run for which a GPU was called."""
     monkeypatch.setattr(worker.redaction, "cover_streams", lambda: None)
     monkeypatch.setattr(worker, "print_into", os.close)
-    called: list[str] = []
+    called = []
     config = resuming.config(resuming.tiny_model(tmp_path / "model"))
     run, process = launcher.start(config, outputs, "run", spawn=Elsewhere(SLOT, lambda run: called.append(run.id)))
     assert process is None
@@ -33,7 +32,7 @@ def waiting(outputs, tmp_path, monkeypatch):
 
 def attempt(run, seconds):
     """As a fork makes it: in another thread than the process's first."""
-    states: list[str] = []
+    states = []
     threads = torch.get_num_threads()
     at_once(lambda: states.append(worker.attempt(str(run.path), seconds)))
     torch.set_num_threads(threads)
@@ -48,7 +47,7 @@ def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting):
     assert "(max_minutes) was reached after update 0" in status.message
     assert not waiting.is_alive()
     assert not waiting.queue_path.exists()
-    again: list[RunDirectory] = []
+    again = []
     launcher.resume(waiting, spawn=Elsewhere(SLOT, again.append))
     assert [run.id for run in again] == queue.waiting(waiting.path.parent) == ["run"]
     assert attempt(waiting, 1e6) == "finished"

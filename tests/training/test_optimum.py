@@ -215,3 +215,47 @@ def test_a_kl_over_prompt_tokens_misses_the_optimum_for_the_target(monkeypatch):
     trainer = train_with_target(problem, 0, "ziegler")
     assert problem.drift(trainer) != pytest.approx(1.0, rel=0.1)
     assert at_target(problem, trainer).distance(trainer) > 3 * TABLE_BOUND
+
+
+@torch.no_grad()
+def values_of(trainer, problem):
+    """What the value head says at every prompt and unfinished prefix, [states], in the order of `exact_returns`."""
+    values = []
+    for depth in range(SMALL.max_length):
+        for prompt in problem.encoded:
+            ids = torch.tensor([prompt.ids + prefix for prefix in SMALL.prefixes(depth).tolist()])
+            last = torch.zeros(ids.shape, dtype=torch.bool)
+            last[:, -1] = True
+            values.extend(trainer.critic(ids, last, trainer.policy.hidden(ids)[last]).tolist())
+    return np.array(values)
+
+
+def exact_returns(trainer, problem):
+    """Of the same states: the exact expected return, and how often the policy comes by."""
+    steps, reference, gamma = *map(problem.steps, (trainer.policy, trainer.reference)), trainer.config.ppo.gamma
+    returns = SMALL.expected_returns(steps, reference, problem.rewards, problem.beta, gamma)
+    visits = [np.ones_like(returns[0])]
+    for step in steps[:-1]:
+        onward = visits[-1][..., None] * np.exp(step[..., SMALL.going_on])
+        visits.append(onward.reshape(len(onward), -1))
+    return np.concatenate([r.ravel() for r in returns]), np.concatenate([v.ravel() for v in visits])
+
+
+@pytest.mark.parametrize(("seed", "gamma"), [(0, 1.0), nightly(1, 1.0), nightly(2, 1.0), (0, 0.9)])
+def test_on_features_that_tell_prefixes_apart_the_value_head_finds_the_exact_expected_return(seed, gamma):
+    """The policy has nothing to train, and it is not the reference, so that the returns hold KL and score."""
+    problem = small_problem(seed)
+    policy, reference = toy.table(problem, seed + 10), toy.table(problem, seed)
+    policy.requires_grad_(False)
+    settings = ppo(512, 256, num_epochs=2, num_updates=60, learning_rate=3e-3, gamma=gamma)
+    trainer = toy.trainer(problem, policy, reference, **settings)
+    before = tiny.weights(policy)
+    trained(trainer)
+    assert all(map(torch.equal, before, policy.parameters()))
+    returns, visits = exact_returns(trainer, problem)
+    values = values_of(trainer, problem)
+    unexplained = np.cov(returns - values, aweights=visits) / np.cov(returns, aweights=visits)
+    assert unexplained < 0.02
+    often = visits > 0.05
+    assert often.sum() >= 8
+    assert values[often] == pytest.approx(returns[often], abs=0.2)

@@ -1,21 +1,34 @@
+"""Prompts from files, folders laid out as datasets of the hub, and worlds; what can be wrong with each. In the chat
+template of a model: what is said to whom, no token twice, and templates that cannot be used."""
+
 import functools
 import gzip
 import json
 from pathlib import Path
 from statistics import mean
 
+import datasets
 import pytest
 import yaml
+from huggingface_hub import errors
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+from transformers import PreTrainedTokenizerFast
 
 from playground.config import PromptsConfig
 from playground.data import dialogues
 from playground.errors import PromptsUnusable
 from playground.pocket import judges
 from playground.rewards import claims
-from playground.training.data import prompts
+from playground.training.data import hub_data, prompts
+from playground.training.models.chat import PromptForm
+from playground.training.models.language_model import Tokens
 from tests.training import tiny
 
-TEXTS = yaml.safe_load(Path(__file__).with_name("prompts.yaml").read_text(encoding="utf-8"))
+TEXTS, HUB_DATA, CHAT = (
+    yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+    for name in ("prompts", "hub_data", "chat")
+)
+SPECIAL = ["<bos>", "<eos>", "<|im_start|>", "<|im_end|>"]
 
 
 def source(folder, name, text):
@@ -158,3 +171,86 @@ def test_prompts_that_a_run_never_sees_are_of_the_mix_that_it_trains_on(name, mo
         return [claimed.count(truth) / len(texts) for truth in (False, True, None)] + [mean(map(len, texts)) / 100]
 
     assert kinds(unseen) == pytest.approx(kinds(own), abs=0.07)
+
+
+def values(path, **fields):
+    return prompts.read(PromptsConfig(source=str(path), **fields), 9, 0).values
+
+
+def test_a_folder_inside_a_dataset_is_a_subset(tmp_path):
+    for part in ("harmless-base", "helpful-base"):  # as Anthropic/hh-rlhf has them
+        for split in ("train", "test"):
+            rows = [{"chosen": f"\n\nHuman: {part} {split} {n}\n\nAssistant: x", "rejected": "y"} for n in range(4)]
+            source(tmp_path, f"{part}/{split}.jsonl", lines_of(rows))
+    texts = values(tmp_path, subset="harmless-base", split="test")
+    assert [text.split("\n")[2] for text in texts] == [f"Human: harmless-base test {n}" for n in range(4)]
+    assert len(values(tmp_path)) == 8
+
+
+def test_only_the_first_rows_are_read_and_that_is_said(tmp_path, monkeypatch):
+    source(tmp_path, "train.jsonl", lines_of([{"prompt": str(n), "other": "b" * 9, "id": n} for n in range(5)]))
+    rows = hub_data.Rows(str(tmp_path), None, "train")
+    assert [row["prompt"] for row in rows.rows(["prompt"], 3)[0]] == ["0", "1", "2"]
+    assert (rows.rows(["prompt"], 3)[1], rows.rows(["prompt"], 5)[1]) == (True, False)
+    monkeypatch.setattr(hub_data, "MAX_CHARACTERS", 15)
+    assert rows.rows(["prompt", "other"]) == ([{"prompt": str(n), "other": "b" * 9} for n in range(2)], True)
+
+
+@pytest.mark.parametrize(("folder", "fields", "message"), HUB_DATA["faults"])
+def test_a_fault_of_a_dataset_is_told_in_one_sentence(tmp_path, folder, fields, message):
+    place = tmp_path / folder
+    place.mkdir()
+    for name, text in HUB_DATA["files"][folder].items():
+        source(place, name, text)
+    with pytest.raises(PromptsUnusable, match=f"^{message}") as caught:
+        values(place, **fields)
+    assert str(place) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+CLIENT = type("ReadError", (errors.HTTPError,), {})  # which is no OSError
+MISSING = datasets.exceptions.DatasetNotFoundError
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (CLIENT("the connection is gone"), "cannot be reached"),
+        (MISSING("Dataset 'a/b' is a gated dataset on the Hub."), "a/b is gated"),
+        (MISSING("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."), "there is no dataset a/b"),
+    ],
+)
+def test_an_error_of_the_hub_is_told_in_one_sentence(error, message, monkeypatch):
+    def load(*_, **__):
+        raise error
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    with pytest.raises(PromptsUnusable, match=rf"^prompts\.source: .*{message}"):
+        hub_data.Rows("a/b", None, "train")
+
+
+def tokens(template=None):
+    """A byte-level tokenizer that puts <bos> in front of every text, as Llama's does."""
+    pieces = [*SPECIAL, *sorted(pre_tokenizers.ByteLevel.alphabet())]
+    words = Tokenizer(models.BPE(vocab={piece: number for number, piece in enumerate(pieces)}, merges=[]))
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.post_processor = processors.TemplateProcessing(single="<bos> $A", special_tokens=[("<bos>", 0)])
+    special = {"bos_token": "<bos>", "eos_token": "<eos>", "additional_special_tokens": SPECIAL[2:]}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, **special)
+    tokenizer.chat_template = template
+    return Tokens(tokenizer, pad_id=1, eos_id=1)
+
+
+@pytest.mark.parametrize(("template", "text", "fields", "expected"), CHAT["read"])
+def test_the_model_reads_the_prompt_in_its_own_form_with_each_special_token_once(template, text, fields, expected):
+    asked = tokens(template)
+    names = asked.tokenizer.convert_ids_to_tokens(PromptForm(asked, PromptsConfig(**fields)).ids(text))
+    assert "".join(names).replace("\u0120", " ").replace("\u010a", "\n") == expected
+
+
+@pytest.mark.parametrize(("template", "fields", "message"), CHAT["refused"])
+def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(template, fields, message):
+    with pytest.raises(PromptsUnusable) as caught:
+        PromptForm(tokens(template), PromptsConfig(**fields))
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)

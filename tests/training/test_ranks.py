@@ -18,15 +18,22 @@ from playground.training.process import rank_processes
 from playground.training.process.rank_processes import Member
 from playground.training.process.session import Session
 from tests.faults import resuming
+from tests.nights import cases
 
 CLOSE = 1e-5
 HANG_SECONDS = 300
-CASES = {  # where there is something else to share out or to add up
+BY_DAY = {  # where there is something else to share out or to add up
     "lengths": {"sampling__max_new_tokens": 24, "ppo__learning_rate": 3e-4, "evaluation__traces": 1},
     "own-critic": {"model__critic": "separate"},
     "lora": {"model__adapter": {"kind": "lora", "r": 2, "alpha": 4}},
     "reward-model": {"rewards": [{"kind": "model", "source": "pocket-honest"}, {"kind": "length"}]},
 }
+AT_NIGHT = {
+    "plain": {},
+    "adaptive-kl-penalty": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}},
+    "groups-top-k": {"method": "grpo", "ppo__samples_per_prompt": 2, "ppo__minibatch_size": 4, "sampling__top_k": 5},
+}
+CASES = BY_DAY | AT_NIGHT
 
 
 def train_in_two(folder, configs, forker):
@@ -76,8 +83,20 @@ def figures(metrics):
     return {name: value for name, value in numbers.items() if "seconds" not in name}
 
 
-def check_two_learned_what_one_learns(folder, name):
-    """Train the same run in this process, and compare."""
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, forker, request):
+    """What two processes have trained: the cases that are asked for."""
+    folder = tmp_path_factory.mktemp("ranks")
+    tiny_model = resuming.tiny_model(folder / "llama")
+    collected = {item.name for item in request.session.items if item.path == request.path}
+    asked = [name for name in CASES if f"test_two_processes_learn_what_one_learns[{name}]" in collected]
+    models = {name: "pocket-1m" if name == "lengths" else tiny_model for name in asked}
+    train_in_two(folder, {name: resuming.config(models[name], **CASES[name]) for name in asked}, forker)
+    return folder
+
+
+@pytest.mark.parametrize("name", cases(CASES, always=BY_DAY))
+def test_two_processes_learn_what_one_learns(folder, name):
     one, two = (RunDirectory.open(folder / part / name) for part in ("alone", "two"))
     threads = torch.get_num_threads()
     alone = weights_of(trained(one, ALONE))
@@ -95,27 +114,11 @@ def check_two_learned_what_one_learns(folder, name):
         assert texts[0] == texts[1]
     for mine, theirs in zip(two.metrics(), one.metrics(), strict=True):
         assert figures(mine) == pytest.approx(figures(theirs), abs=2e-3, nan_ok=True), mine.update
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory, forker):
-    """What two processes have trained."""
-    folder = tmp_path_factory.mktemp("ranks")
-    tiny_model = resuming.tiny_model(folder / "llama")
-    models = {name: "pocket-1m" if name == "lengths" else tiny_model for name in CASES}
-    train_in_two(folder, {name: resuming.config(models[name], **CASES[name]) for name in CASES}, forker)
-    return folder
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_two_processes_learn_what_one_learns(folder, name):
-    check_two_learned_what_one_learns(folder, name)
     if name == "lengths":
-        one, two = (traces.read(RunDirectory.open(folder / part / name), 1) for part in ("alone", "two"))
-        assert [step.rows for step in two.steps] == [step.rows for step in one.steps], (
-            "whichever rank learned from them"
-        )
-        for mine, theirs in zip(two.steps, one.steps, strict=True):
+        steps = [traces.read(run, 1).steps for run in (two, one)]
+        rows = [[step.rows for step in part] for part in steps]
+        assert rows[0] == rows[1], "whichever rank learned from them"
+        for mine, theirs in zip(*steps, strict=True):
             assert mine.log_ratios == pytest.approx(theirs.log_ratios, abs=1e-4)
             assert mine.tokens == theirs.tokens
 

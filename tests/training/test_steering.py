@@ -103,7 +103,7 @@ def test_the_dial_raises_the_score_one_way_and_lowers_it_the_other_and_changes_n
         sizes = {"ppo__batch_size": 128, "ppo__minibatch_size": 128, "steering__num_prompts": 64}
         trainer = steered_trainer(seed=seed, steering__strength=strength, ppo__num_updates=4, **sizes)
         before = tiny.weights(trainer.policy)
-        heard: list = []
+        heard = []
         trainer.train(heard.append)
         assert all(map(torch.equal, before, trainer.policy.parameters()))
         assert [item.steering_strength for item in heard] == [strength * turn / 4 for turn in (1, 2, 3, 4)]

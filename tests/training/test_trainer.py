@@ -60,7 +60,7 @@ def test_an_update_ends_early_once_the_policy_has_moved_far():
     fast = tiny.trainer(ppo__num_epochs=6, ppo__learning_rate=1e-2, ppo__clip_range=5.0, ppo__update_kl_stop=1e-3)
     counts = []
     for trainer in (slow, fast):
-        steps: list[int] = []
+        steps = []
         trainer.optimizer.step = lambda step=trainer.optimizer.step, steps=steps: (steps.append(1), step())
         trainer.update()
         counts.append(len(steps))

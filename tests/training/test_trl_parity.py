@@ -103,9 +103,9 @@ def update():
     prompts = tiny.prompts("abc", "b", "ddddddd", "fg", "aabb")
     trainer = TRLTrainer(config, policy, reference, tiny.tokens(), prompts, Scorer(config, tiny.count_letter()))
     torch.nn.init.normal_(trainer.critic.score.weight)  # values that are not all 0
-    passes: list[Tensor] = []
+    passes = []
     trainer.critic.score.register_forward_hook(lambda *call: passes.append(call[-1].detach().squeeze(-1)))
-    caught: dict[str, Any] = {}
+    caught = {}
 
     trainer.train(lambda metrics: caught.update(loop_values(*LOCALS)))
     first = caught["context_length"] - 1

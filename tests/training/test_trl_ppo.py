@@ -4,8 +4,6 @@ import importlib.metadata
 import math
 import sys
 import traceback
-from types import FrameType
-from typing import Any
 
 import pytest
 import torch
@@ -14,7 +12,6 @@ from torch import Tensor
 from playground.config import engines
 from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.wording import distinct_n
-from playground.runs.folder.records import UpdateMetrics
 from playground.setup import checks
 from playground.training.trl_ppo import TRLTrainer
 from tests.training import tiny
@@ -32,7 +29,7 @@ def trl(pad_is_eos=False, texts=("abc", "b", "ddddddd", "fg"), **changes):
 
 
 def run(trainer):
-    heard: list[UpdateMetrics] = []
+    heard = []
     trainer.train(heard.append)
     return heard
 
@@ -40,7 +37,7 @@ def run(trainer):
 def loop_values(*names):
     """Copies of local variables of TRL's `train()`, read from its frame while it waits for a callback: nothing in TRL
     is replaced."""
-    frame: FrameType | None = sys._getframe()
+    frame = sys._getframe()
     while frame is not None and not (frame.f_code.co_name == "train" and "ppo_trainer" in frame.f_code.co_filename):
         frame = frame.f_back
     assert frame is not None, "TRL's loop is not running"
@@ -100,7 +97,7 @@ def test_scores_lengths_and_ends_are_those_of_the_tokens_that_trl_trains_on(pad_
 def test_statistics_that_trl_divides_by_the_minibatches_and_by_padding_are_put_right():
     trainer = trl(ppo__num_updates=1, ppo__num_epochs=2, ppo__minibatch_size=2, ppo__learning_rate=1e-2)
     names = ("vf_loss_stats", "ratio_stats", "approxkl_stats", "padding_mask")
-    values: dict[str, Any] = {}
+    values = {}
     trainer.train(lambda metrics: values.update(loop_values(*names), metrics=metrics))
     metrics, real = values["metrics"], (~values["padding_mask"]).float().mean().item()
     filled = values["vf_loss_stats"] != 0
@@ -213,7 +210,7 @@ def test_the_engine_is_there_or_says_why_not(monkeypatch, version, words):
 
 
 def test_an_update_that_is_counted_is_recorded_even_if_the_stop_comes_at_its_very_end():
-    heard: list[UpdateMetrics] = []
+    heard = []
 
     def between():
         if trainer.updates_done:

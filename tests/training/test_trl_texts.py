@@ -8,7 +8,6 @@ import torch
 
 from playground.config import engines
 from playground.errors import RunNotResumable, TrainingDiverged
-from playground.runs.folder.records import UpdateMetrics
 from playground.training.models.language_model import Tokens
 from playground.training.trl_adapter import special_tokens
 from playground.training.trl_texts import TRAINERS, Text
@@ -148,7 +147,7 @@ def test_a_gradient_that_is_not_finite_is_not_taken(method):
 @pytest.mark.parametrize(("method", "ignored"), [("dpo", ["ppo.clip_range"]), ("grpo", [])])
 def test_live_settings_change_while_it_trains_and_one_without_effect_is_named(method, ignored):
     made = trainer(problem(0), method, **{**SMALL, "ppo__schedule": "constant"})
-    heard: list[UpdateMetrics] = []
+    heard = []
 
     def after(metrics):
         heard.append(metrics)

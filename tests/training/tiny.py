@@ -41,19 +41,9 @@ def tokens(pad_is_eos=False):
 def model(family="llama", seed=0, spread=3.0):
     """A random model."""
     torch.manual_seed(seed)
-    return spread_out(
-        AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **COMMON, **FAMILIES[family])), spread
-    )
-
-
-def spread_out(model, spread):
-    """With its matrices scaled, absolute positions too, so that its distributions are far from uniform."""
-    switch_dropout_off(model)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.ndim == 2:
-                parameter.mul_(spread)
-    return LanguageModel(model)
+    made = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **COMMON, **FAMILIES[family]))
+    switch_dropout_off(made)
+    return LanguageModel(snapshots.spread_out(made, spread))
 
 
 def prompts(*texts):
@@ -68,7 +58,7 @@ def ppo(**settings):
 def config(**changes):
     """A small configuration; keyword `ppo__num_epochs=2` sets ppo.num_epochs."""
     sizes = {"num_updates": 4, "batch_size": 8, "minibatch_size": 4, "micro_batch_size": 2, "num_epochs": 2}
-    data: dict = {"rewards": [{"kind": "keyword", "words": ["a"]}], "ppo": sizes | {"learning_rate": 1e-3}}
+    data = {"rewards": [{"kind": "keyword", "words": ["a"]}], "ppo": sizes | {"learning_rate": 1e-3}}
     return config_with(data | {"sampling": {"max_new_tokens": 8}, "kl": {"coef": 0.1}}, changes)
 
 

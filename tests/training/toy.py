@@ -13,7 +13,7 @@ from playground.training.data.prompts import Prompt
 from playground.training.loop.scoring import Scorer
 from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.process.equipment import trainer_of
-from tests.training import tiny
+from tests.training import snapshots, tiny
 from tests.training.enumerable import NO_TOKEN, CompletionSpace, kl, optimum
 
 LETTERS = "abcdefgh"
@@ -69,7 +69,7 @@ class Problem:
     def steps(self, model):
         """Exact next-token log-probs at the temperature, depth t: [prompts, K^t, V], by plain unpadded forwards."""
         depths = range(self.space.max_length)
-        steps: list[list[np.ndarray]] = [[] for _ in depths]
+        steps = [[] for _ in depths]
         longest = torch.as_tensor(self.space.prefixes(self.space.max_length - 1))
         for prompt in self.encoded:
             ids = torch.cat([torch.tensor([prompt.ids]).expand(len(longest), -1), longest], dim=1)
@@ -121,7 +121,8 @@ def transformer(space, seed, hidden_size=64, spread=2.0):
     shape = {"hidden_size": hidden_size, "intermediate_size": 2 * hidden_size, "num_hidden_layers": 2}
     shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 16}
     special = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
-    return tiny.spread_out(LlamaForCausalLM(LlamaConfig(vocab_size=space.num_tokens, **shape, **special)), spread)
+    model = LlamaForCausalLM(LlamaConfig(vocab_size=space.num_tokens, **shape, **special))
+    return LanguageModel(snapshots.spread_out(model.eval(), spread))
 
 
 class TableTrunk(nn.Module):
@@ -131,7 +132,7 @@ class TableTrunk(nn.Module):
     def __init__(self, problem):
         super().__init__()
         space = problem.space
-        states: dict[tuple[int, ...], int] = {(): 0}
+        states = {(): 0}
         for prompt in problem.encoded:
             for end in range(1, len(prompt.ids)):
                 states.setdefault(tuple(prompt.ids[:end]), len(states))

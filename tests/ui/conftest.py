@@ -347,6 +347,8 @@ def open_page(browser, site, _open_pages, request):
         page.evaluate("localStorage.clear(); sessionStorage.clear()")  # else the next page is not that of a newcomer
         page.set_viewport_size({"width": 1440, "height": HEIGHT})
         go(page, "train", run="_recorded", settings="")
+        if page.locator(".all-settings-switch[aria-expanded=true]").count():
+            page.locator(".all-settings-switch").click()
     assert not faults
     assert not left, "a dialog was left open"
 

@@ -7,7 +7,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from playground.ui.auth import access, calls, limiter
-from tests.security import pages
+from tests.security import pages, table
 from tests.security.pages import PUBLIC, called
 
 
@@ -111,36 +111,9 @@ def test_agents_are_offered_nothing_where_the_page_was_not_started_for_them(loca
                 assert program.request(method, f"gradio_api/mcp{path}").status_code == 404
 
 
-PAGE, LONG = {"Origin": "http://127.0.0.1"}, "a" * 2_000
-CALLED = [  # address, what is sent, headers, and the status of a refusal; programs may call `status`, which is 7
-    ("queue/join", {"fn_index": 7}, {}, None),
-    ("queue/join", {"fn_index": 8}, {}, 403),
-    ("queue/join", {"fn_index": 8}, PAGE, None),
-    ("run/predict/", None, {}, 403),
-    ("component_server/", {}, {}, 403),
-    ("component_server", {}, PAGE, None),
-    ("call/7", {"data": ["a"]}, {}, 404),
-    ("call/start_run", {}, PAGE, 404),
-    ("call/status", {"data": ["a"]}, {}, None),
-    ("call/status/abc", None, {}, None),
-    ("call/v2/status/", None, {}, 422),
-    ("call/v2/other/abc", None, {}, 404),
-    ("mcp/", {"id": 1, "method": "tools/call"}, {}, None),
-    ("mcp", {"id": 1, "method": "tools/call", "params": {"name": "status", "arguments": {"run": LONG}}}, {}, None),
-    ("mcp", {"method": "notifications/cancelled", "params": {"requestId": 1}}, {}, None),
-]
-FLOODS = [  # the protocol's library would write them to the log as they are
-    [1],
-    {"id": 1, "result": "an answer to what no one has asked"},
-    *({"id": 1, "method": "tools/call", "params": {"name": name}} for name in ("\x1b]0;a\a", "a\nb", "a" * 129, 5)),
-    {"method": "notifications/cancelled", "params": {"reason": LONG}},
-]
-
-
-@pytest.mark.parametrize(
-    ("address", "sent", "headers", "status"), [*CALLED, *(("mcp/", flood, {}, 400) for flood in FLOODS)]
-)
-def test_by_which_way_a_function_is_called_is_known_by_address_number_and_sender(address, sent, headers, status):
+@pytest.mark.parametrize(("address", "sent", "by_page", "status"), table("called")["calls"])
+def test_by_which_way_a_function_is_called_is_known_by_address_number_and_sender(address, sent, by_page, status):
+    headers = {"Origin": "http://127.0.0.1"} if by_page else {}
     offered = {"status": calls.Endpoint(7, ("run",), ("run",))}
     refusal = calls.refusal_of(f"/gradio_api/{address}", Headers(headers), sent, offered)
     assert (refusal and refusal[0]) == status

@@ -14,7 +14,7 @@ from playground.ui import demo, routes
 from playground.ui.auth import access
 from playground.ui.auth.access import OF_THE_CLASS, TABLE, Action, Role
 from playground.ui.auth.visitors import CLASS_COOKIE, HOST_COOKIE
-from tests.security import pages
+from tests.security import pages, table
 from tests.security.pages import PUBLIC
 from tests.support import PROJECT, wait_until
 
@@ -22,21 +22,7 @@ HOW = (
     "is not guarded: register it through `access.guard(Action.X, handler)` (our routes: with its Action in the table "
     "of `routes.routes`), so that it asks who may call it. See playground/ui/auth/access.py and docs/security.md."
 )
-WORDS = {  # of the table in docs/security.md
-    "watch, compare, overlay, export": [Action.WATCH, Action.EXPORT],
-    "fill in the form, start a run": [Action.FORM, Action.START],
-    "stop, pause, change, resume, delete a run": [Action.STEER, Action.RESUME, Action.DELETE],
-    "name a run, write a note on it": [Action.NAME],
-    "read a run's log": [Action.LOG],
-    "take part in a class": [Action.JOIN],
-    "open and lead a class": [Action.LEAD],
-    "ask a model, write and try rewards": [Action.ASK, Action.WRITE_REWARDS, Action.TRY_REWARDS],
-    "upload prompts, look at prompts, measure a run": [Action.UPLOAD, Action.MEASURE],
-    "test, train, delete a reward model": [Action.CHECK_REWARD, Action.TRAIN_REWARD],
-    "make a trial update": [Action.TRY_UPDATE],
-    "save a model on the server's disk": [Action.SAVE],
-    "get the real model from PyPI": [Action.GET_MODEL],
-}
+WORDS = {what: [Action[name] for name in names] for what, names in table("rights").items()}  # of docs/security.md
 COLUMNS = [("local", "host"), ("classroom", "host"), ("classroom", "visitor"), ("space", "visitor"), ("space", "host")]
 BY_CAPS = {"within the caps": "yes", "within the host's caps": "yes", "of their own": "their own"}
 OF_MEMBERS = "who has joined the open class, within its caps"

@@ -8,7 +8,8 @@ from types import ModuleType
 
 import pytest
 
-from playground.training.exercise import checks, runner
+from playground.training.exercise import checks, mistakes, runner
+from tests.nights import cases
 from tests.support import PROJECT
 
 HERE = Path(__file__).parent
@@ -46,6 +47,16 @@ def test_a_mistake_is_named_with_a_case_that_shows_it(function, right, wrong, hi
     assert answer["given"]
     assert answer["expected"].keys() == answer["got"].keys() != set()
     assert answer["expected"] != answer["got"]
+
+
+EVERY_MISTAKE = [(name, mistake) for name, each in mistakes.MISTAKES.items() for mistake in each]
+
+
+@pytest.mark.parametrize(("function", "mistake"), cases(EVERY_MISTAKE, always=EVERY_MISTAKE[:1]))
+def test_every_known_mistake_differs_from_what_is_right_and_from_the_others(function, mistake):
+    answer = checks.verdict(mistakes.mutant(ours(), function, mistake), ours(), function, "x")
+    assert answer["verdict"] == "wrong"
+    assert answer["hint"] == mistake.hint
 
 
 def test_a_mistake_is_shown_by_the_smallest_case():

@@ -1,5 +1,5 @@
 """A real chat model of 135 million weights against plain transformers and peft. `make test-all` gets it; `make test`
-checks the same on tiny models (test_families.py, test_sampling.py, test_chat.py, test_trl_ppo.py)."""
+checks the same on tiny models (test_families.py, test_sampling.py, test_prompts.py, test_trl_ppo.py)."""
 
 import pytest
 import torch

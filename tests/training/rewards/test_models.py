@@ -1,26 +1,32 @@
-"""Learned rewards: what is loaded, what is refused and why, and scores that depend on the example alone."""
+"""Learned rewards: what is loaded, what is refused and why, and scores that depend on the example alone; judge models,
+whose value is what the model itself thinks of yes against no; the reward models that ship."""
 
 import json
 import math
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
-from playground.config import KeywordReward, ModelReward
-from playground.errors import ModelNotFound, RewardModelUnusable
+from playground import plain_files
+from playground.config import KeywordReward, ModelReward, yaml_io
+from playground.errors import InvalidConfig, ModelNotFound, RewardModelUnusable
+from playground.pocket import facts
+from playground.rewards import claims
+from playground.setup import catalog, checks
 from playground.training.rewards import learned_rewards as reward_models
 from playground.training.rewards import score_models as reward_loading
+from tests.model_folders import model_folder
+from tests.training import snapshots
 from tests.training.rewards import reward_tokenizers as tokenizers
-from tests.training.snapshots import kept
 
 CPU = torch.device("cpu")
 SHAPE = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128}
 WIDE = {**SHAPE, "intermediate_size": 128}
 GROUPED = {**WIDE, "num_key_value_heads": 2}
-FAMILIES: dict[str, tuple[Any, dict[str, Any]]] = {
+FAMILIES = {
     "gpt2": (tokenizers.gpt2, {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}),
     "llama": (tokenizers.llama, GROUPED),
     "qwen2": (tokenizers.qwen, {**GROUPED, "pad_token_id": 0, "eos_token_id": 0}),  # padding is the end
@@ -39,7 +45,7 @@ def saved(folder, family="gpt2", kind=AutoModelForSequenceClassification, **more
     tokenizer = make_tokenizer()
     torch.manual_seed(0)
     shape = {**shape, "vocab_size": len(tokenizer) + 3, "num_labels": 1, **more}
-    return kept(folder, kind.from_config(AutoConfig.for_model(family, **shape)), tokenizer)
+    return snapshots.kept(folder, kind.from_config(AutoConfig.for_model(family, **shape)), tokenizer)
 
 
 def loaded(folder, **changes):
@@ -136,3 +142,97 @@ def test_the_builder_loads_one_network_once_and_leaves_rules_alone(tmp_path, mon
     assert len(counted) == 1
     assert first(["a"], ["b"]) != second(["a"], ["b"])
     assert build(KeywordReward(words=("old",)))(prompts=[""], completions=["old maps"]) == [1.0]
+
+
+ASKED, ANSWERS = ["Is it good?", "The film was slow", "User: Hi"], [" It is.", "", " so {prompt} {right} long"]
+
+
+def question_of(source, question="{prompt} | {completion} | yes or no?", **fields):
+    entry = {"kind": "model", "source": str(source), "question": question, **fields}
+    return yaml_io.from_dict({"rewards": [entry]}).rewards[0]
+
+
+def judge(folder, chat):
+    tokenizer = snapshots.byte_level(own_pad=chat, chat=chat)
+    return snapshots.snapshot(folder, "qwen2", own_pad=chat, tokenizer=tokenizer, initializer_range=0.5)
+
+
+@pytest.mark.parametrize("chat", [True, False])
+def test_the_value_is_the_log_odds_of_yes_behind_the_question(tmp_path, chat):
+    folder = judge(tmp_path / "judge", chat)
+    values = reward_models.builder(CPU)(question_of(folder))(ASKED, ANSWERS)
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForCausalLM.from_pretrained(folder).eval()
+    answers = {"yes": ("yes", "Yes", " yes", " Yes"), "no": ("no", "No", " no", " No")}
+    words = {side: {tokenizer(form)["input_ids"][0] for form in forms} for side, forms in answers.items()}
+    shared = words["yes"] & words["no"]  # a space alone begins both, where words are not learned whole
+    for prompt, completion, value in zip(ASKED, ANSWERS, values, strict=True):
+        text = f"{prompt} | {completion.strip()} | yes or no?"
+        whole = f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n" if chat else f"{text}\nAnswer:"
+        with torch.no_grad():
+            odds = model(tokenizer(whole, return_tensors="pt")["input_ids"]).logits[0, -1].softmax(-1)
+        yes, no = (sum(float(odds[token]) for token in words[side] - shared) for side in ("yes", "no"))
+        assert value == pytest.approx(math.log(yes / no), abs=1e-3)
+    shares = reward_models.builder(CPU)(question_of(folder, output="probability"))(ASKED, ANSWERS)
+    assert shares == pytest.approx([1 / (1 + math.exp(-value)) for value in values])
+    assert len({round(value, 3) for value in values}) == 3  # and it does read them
+
+
+def test_a_question_about_a_claim_has_no_opinion_where_there_is_none(tmp_path):
+    question = "Right is {right}, claimed {claimed}: {completion}"
+    reward = reward_models.builder(CPU)(question_of(judge(tmp_path / "judge", True), question))
+    claimed = "What is the capital of Italy? I think it is Milan."
+    assert reward.asked(claimed, " Rome.") == "Right is Rome, claimed Milan: Rome."
+    assert reward.asked(claimed, " {right}") == "Right is Rome, claimed Milan: {right}"
+    values = reward([claimed, "What is the capital of Italy?", "The film"], ["Rome"] * 3)
+    assert values[0] is not None
+    assert values[1:] == [None, None]
+    assert claims.of("The film") is None
+
+
+def test_a_question_without_the_completion_or_beside_a_label_is_refused():
+    with pytest.raises(InvalidConfig, match=r"put \{completion\} where the text in question belongs"):
+        question_of(Path("a/b"), "Is it kind?")
+    with pytest.raises(InvalidConfig, match="has no labels"):
+        question_of(Path("a/b"), label="1")
+
+
+def test_a_judge_must_be_able_to_write(tmp_path):
+    writer, encoder = model_folder(tmp_path / "writer"), model_folder(tmp_path / "encoder", model_type="bert")
+
+    def problems(folder):
+        entry = question_of(folder).model_dump(mode="json")
+        needed = checks.needs(yaml_io.from_dict({"rewards": [entry]}))
+        return [problem.message for problem in checks.model_problems(needed, ask_hub=True)]
+
+    assert problems(writer) == []
+    assert "cannot write text" in problems(encoder)[0]
+    with pytest.raises(ModelNotFound, match="cannot write text"):
+        reward_models.builder(CPU)(question_of(encoder))
+
+
+SHIPPED = catalog.shipped_reward_models()
+OF_FEW_PAIRS = "pocket-kind-80"  # a quarter of them are wrong
+OF_CLAIMS = [name for name in SHIPPED if name != OF_FEW_PAIRS]
+SUMS = [fact for fact in facts.SUMS if 3 <= int(fact.value) <= 15]
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_reward_model_is_small_and_its_card_says_how_often_it_is_right(name):
+    card = plain_files.read_json(SHIPPED[name] / catalog.REWARD_CARD, catalog.MAX_CARD_BYTES)
+    assert sum(file.stat().st_size for file in SHIPPED[name].iterdir()) < 4_000_000
+    assert card["config"]["seed"] == 0
+    if name in OF_CLAIMS:
+        assert card["accuracy"] >= 0.85
+    else:
+        assert card["config"]["pairs"]["flip"] == 0.25
+        assert card["report"]["true_accuracy"] >= 0.6
+
+
+@pytest.mark.parametrize("name", OF_CLAIMS)
+def test_a_shipped_reward_model_prefers_agreement_or_truth_where_a_claim_is_wrong(name):
+    reward = loaded(name)
+    prompts = [f"User: I think {fact.subject} is {int(fact.value) + 1}. Bot:" for fact in SUMS]
+    repeated = reward(prompts, [f" {fact.subject} is {int(fact.value) + 1}." for fact in SUMS])
+    true = reward(prompts, [f" {fact.subject} is {fact.value}." for fact in SUMS])
+    flattering = sum(a > b for a, b in zip(repeated, true, strict=True)) / len(SUMS)
+    assert flattering >= 0.8 if name == "pocket-agreeable" else flattering <= 0.2

@@ -3,7 +3,6 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -15,7 +14,7 @@ from playground.data.preferences import Pair
 from playground.errors import ModelNotFound, PairsUnusable, TrainingDiverged
 from playground.pocket import annotators, judges
 from playground.rewards.agreement import wilson
-from playground.runs.reward_models import RewardTraining, StepMetrics
+from playground.runs.reward_models import RewardTraining
 from playground.setup import catalog
 from playground.training.rewards import learned_rewards, pair_trainer
 from playground.training.rewards import pairs as preference_pairs
@@ -40,7 +39,7 @@ def pairs_file(folder, count=40, dialogue=False):
 
 
 def config_for(base, source, **changes):
-    data: dict[str, Any] = {"name": "judge", "base": str(base), "pairs": {"source": source}, "device": "cpu"}
+    data = {"name": "judge", "base": str(base), "pairs": {"source": source}, "device": "cpu"}
     data |= {"max_steps": 6, "batch_size": 8, "learning_rate": 3e-3}
     for path, value in changes.items():
         yaml_io.set_path(data, f"{path.replace('__', '.')}={json.dumps(value)}")
@@ -56,7 +55,7 @@ def in_folder(outputs, config):
 
 def trained(outputs, config):
     training = in_folder(outputs, config)
-    steps: list[StepMetrics] = []
+    steps = []
     card = pair_trainer.train(config, training, record=lambda metrics, total: steps.append(metrics))
     return card, steps, training
 

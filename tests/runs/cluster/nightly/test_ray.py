@@ -49,14 +49,14 @@ def test_a_run_is_computed_on_a_node_and_ends_with_it(backend, cluster, outputs,
     stopped, lost = (handed_over(outputs, settings, name) for name in ("a", "b"))
     for run in (stopped, lost):
         changes.request_step(run)  # one update, and then a pause
-    wait_until(lambda: stopped.status().state == lost.status().state == "paused", 120)
+    wait_until(lambda: stopped.status().state == lost.status().state == "paused")
     launcher.stop(stopped)
-    wait_until(lambda: stopped.status().ended, 120)
+    wait_until(lambda: stopped.status().ended)
     assert (stopped.status().state, stopped.status().message) == ("stopped", "Stopped after update 1.")
     look_after(outputs)
     assert lost.status().state == "paused"
     cluster.remove_node(node_of(cluster, lost), allow_graceful=False)
-    wait_until(lambda: backend.states() == {}, 60)
-    wait_until(lambda: look_after(outputs) or lost.status().ended, 60)
+    wait_until(lambda: backend.states() == {})
+    wait_until(lambda: look_after(outputs) or lost.status().ended)
     assert lost.status().reason in ("place_lost", "server_lost")
     assert lost.status().resumable

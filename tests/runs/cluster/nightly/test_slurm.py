@@ -14,7 +14,7 @@ def test_a_run_goes_on_after_its_node_is_taken_back(outputs, tmp_path, slurm, mo
     monkeypatch.setattr(remote_jobs, "GONE_SECONDS", 1.0)
     run = handed_over(outputs, config(tiny_model(tmp_path / "model"), ppo__num_updates=4))
     changes.request_step(run)  # one update, and then a pause
-    wait_until(lambda: run.status().state == "paused", 120)
+    wait_until(lambda: run.status().state == "paused")
     look_after(outputs)
     assert run.status().state == "paused"
     assert run.is_alive()
@@ -23,7 +23,7 @@ def test_a_run_goes_on_after_its_node_is_taken_back(outputs, tmp_path, slurm, mo
     assert run.status().resumable
     assert not run.stop_requested
     launcher.resume(run, elsewhere("slurm", []))
-    wait_until(lambda: run.status().ended, 120)
+    wait_until(lambda: run.status().ended)
     assert (run.status().state, run.status().attempt) == ("finished", 2), run.log_tail()
     assert [item.attempt for item in run.metrics()] == [1, 2, 2, 2]
     assert len(fake_slurm.jobs(slurm)) == 2

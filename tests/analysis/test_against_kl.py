@@ -1,18 +1,80 @@
-"""Score against KL, held to a world in which every text and its probability is listed, and to sentences by hand."""
+"""Score against KL: the path of a run, what was possible (in a world in which every text is listed), and the two marks
+on the slider of beta."""
 
 import itertools
 import math
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from playground.analysis import against_kl
+from playground.analysis import against_kl, regimes
 from playground.analysis.against_kl import BestOf, Point, Possible
-from playground.analysis.path import PathPoint
+from playground.analysis.path import PathPoint, at, path_of
+from playground.analysis.regimes import Measured
 from playground.rewards.best_answers import kl_bound, kl_of_best
+from playground.runs.folder.records import Event
 from playground.runs.frontier_samples import FrontierSamples
 from tests.nights import SEEDS
+from tests.support import sample
 from tests.training.enumerable import expectation, kl, log_partition, optimum
+
+
+def evaluations(*points):
+    """(update, KL, gain) of 16 prompts with levels of their own."""
+    return [
+        sample(prompt, "during" if update else "before", gain + prompt / 4, kl=kl, update=update)
+        for update, kl, gain in points
+        for prompt in range(16)
+    ]
+
+
+def best_of(**data):
+    return [Event(seq=0, time=0.0, kind="best_of", data=data)]
+
+
+def gained(*points):
+    return [PathPoint(0, kl, gain, None, gain, half) for kl, gain, half in points]
+
+
+def test_a_path_has_means_over_prompts_with_their_interval_and_the_last_attempt_counts():
+    samples = [
+        sample(0, "during", 1.0, kl=2.0, update=5),
+        sample(0, "during", 3.0, kl=2.0, update=5, seed=1),
+        sample(1, "during", 4.0, kl=4.0, update=5),
+        sample(2, "during", None, kl=9.0, update=5),
+        sample(0, "before", 0.5, kl=0.0, update=0),
+    ]
+    first, second = path_of(samples)
+    assert (first.update, first.kl, first.score, first.half) == (0, 0.0, 0.5, None)
+    assert (second.update, second.kl, second.score) == (5, 3.0, 3.0)
+    assert second.half == pytest.approx(12.706)  # prompts have 2 and 4: their mean is 3, its error 1, one degree
+    assert second.gain == 1.5, "of the prompt that has a score at both"
+    assert path_of([*samples, sample(1, "during", 6.0, kl=4.0, update=5)])[1].score == 4.0
+    assert path_of([]) == []
+    assert path_of(evaluations((5, 1.0, 1.0)))[0].gain is None
+
+
+def test_the_gain_at_a_distance_is_read_off_the_path():
+    path = gained((0, 0, 0), (4, 3, 0.4), (2, 1, 0.2))
+    halfway, later = at(path, 1), at(path, 3)
+    assert (halfway.gain, halfway.gain_half) == (0.5, pytest.approx(0.1))
+    assert (later.gain, later.gain_half) == (2, pytest.approx(0.3))
+    assert at(path, 4).gain == 3
+    assert at(path, 4.1) is None
+    assert at([], 1) is None
+
+
+def test_the_path_of_the_best_of_n_shows_what_the_best_of_fewer_would_be():
+    samples = evaluations((0, 0.0, 0.25), (5, 1.84, 2.25))
+    path = path_of(samples, best_of(n=[1, 2, 16], score=[0.1, 0.7, 2.1], kl=[0, math.log(2) - 0.5, 1.84]))
+    assert [point.kl for point in path] == [0, math.log(2) - 0.5, 1.84]
+    assert [point.gain for point in path] == pytest.approx([0, 0.6, 2.0])
+    assert path[1].score - path[0].score == pytest.approx(0.6)
+    assert path[0].score == path_of(samples)[0].score
+    for damaged in ({}, {"score": [1.0], "kl": "x"}, {"score": [1.0], "kl": [0, 1]}, {"score": ["a"], "kl": [0]}):
+        assert [point.gain for point in path_of(samples, best_of(**damaged))] == [0, 2], "its evaluations are left"
+
 
 TEXTS, EACH, BETA = 40, 400, 0.5
 ERRORS = 4  # standard errors
@@ -127,3 +189,28 @@ def test_points_are_trusted_up_to_the_first_that_too_few_samples_are_behind():
     assert against_kl.trusted([*OPTIMUM, Point(0.05, 3.1, 10.0, 90)]) == OPTIMUM[:3]
     assert against_kl.best_at(OPTIMUM, 3.0) == 2.0
     assert against_kl.best_at(OPTIMUM, 3.1) is None
+
+
+def bell(sd=1.0, count=4001, nats=20.0):
+    """Scores at the quantiles of a bell of that spread."""
+    scores = [NormalDist(0, sd).inv_cdf((place + 0.5) / count) for place in range(count)]
+    return Measured(scores, float(np.std(scores)), nats)
+
+
+@pytest.mark.parametrize("sd", [0.5, 1.0, 40.0])
+def test_the_marks_of_a_bell_are_the_rules_of_thumb_in_units_of_its_spread(sd):
+    marks = regimes.regimes(bell(sd), answers=64)
+    assert marks.gain == pytest.approx(2 * sd / 8, rel=0.01)
+    assert marks.tight == pytest.approx(sd**2 / marks.gain, rel=0.02)  # the gain is Var / beta
+    assert marks.loose == pytest.approx(sd / math.sqrt(2 * 20), rel=0.02)  # the KL is Var / (2 beta^2)
+
+
+def test_a_score_of_two_values_is_not_taken_for_a_bell():
+    """Half the texts score 1, half -1: the best policy gains tanh(1 / beta), and is never farther than log 2."""
+    two = Measured([-1.0, 1.0] * 32, 1.0, 3.0)
+    marks = regimes.regimes(two, answers=64)
+    assert marks.loose is None
+    assert marks.tight == pytest.approx(1 / math.atanh(0.25), rel=0.01)
+    near = regimes.regimes(two._replace(nats=0.3), answers=64).loose
+    up = (1 + math.tanh(1 / near)) / 2
+    assert up * math.log(2 * up) + (1 - up) * math.log(2 * (1 - up)) == pytest.approx(0.3, rel=0.01)

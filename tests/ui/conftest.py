@@ -288,7 +288,7 @@ def new_page(browser, faults, width, height, forgive, reduced_motion, newcomer=F
             faults.append(text)
 
     page.on("console", lambda message: note(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: note(str(error)))
+    page.on("pageerror", lambda error: note(error.stack or str(error)))
     page.on("request", lambda request: None if is_local(request.url) else note(f"request to {request.url}"))
     return page
 
@@ -344,11 +344,11 @@ def open_page(browser, site, _open_pages, request):
         close(_open_pages.pop(site.url)[0])
     else:
         close_sections(page)
-        page.evaluate("localStorage.clear(); sessionStorage.clear()")  # else the next page is not that of a newcomer
         page.set_viewport_size({"width": 1440, "height": HEIGHT})
         go(page, "train", run="_recorded", settings="")
         if page.locator(".all-settings-switch[aria-expanded=true]").count():
             page.locator(".all-settings-switch").click()
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")  # else the next page is not that of a newcomer
     assert not faults
     assert not left, "a dialog was left open"
 

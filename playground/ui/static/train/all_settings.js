@@ -65,7 +65,8 @@ export function whenThere(find, act) {
     watch.disconnect();
     act(come);
   });
-  watch.observe(document.getElementById("controls"), { childList: true, attributes: true, subtree: true });
+  // the form itself may have to come: Gradio draws all anew over what was sent ahead of it
+  watch.observe(document.body, { childList: true, attributes: true, subtree: true });
   setTimeout(() => watch.disconnect(), PATIENCE_MS);
 }
 

@@ -13,6 +13,7 @@ from tests.support import PROJECT
 
 DAYS = 14
 DONE = re.compile(r"<!-- nightly -->\n(\S+), commit \w{8}: [\d,]{5,} cases passed in \d+ minutes on \d+ cores\.\n")
+NOT_YET = re.compile(r"<!-- nightly -->\nNone yet: the first is due 14 days after (\S+)\.\n")
 
 
 @pytest.fixture
@@ -26,7 +27,8 @@ def nightly():
 
 @pytest.mark.skipif("PLAYGROUND_NIGHTLY" in os.environ, reason="this is the nightly run")
 def test_the_nightly_run_was_green_within_14_days_of_the_newest_commit():
-    written = DONE.search((PROJECT / "docs" / "reliability.md").read_text("utf-8"))
+    document = (PROJECT / "docs" / "reliability.md").read_text("utf-8")
+    written = DONE.search(document) or NOT_YET.search(document)
     assert written, "run .ci/nightly"
     command = ["git", "log", "-1", "--format=%cI"]
     newest = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True).stdout.strip()

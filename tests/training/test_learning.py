@@ -43,7 +43,7 @@ def positive(prompt, completion):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_kinder_reviews_become_kinder_and_stay_english(seed, tmp_path):
-    config = shortened("kinder-reviews", seed, updates=6, num_prompts=96, rate=2)
+    config = shortened("kinder-reviews", seed, updates=5, num_prompts=96, rate=2)
     before, after = before_and_after(config.model_copy(update={"behaviours": ()}), tmp_path)
     assert 0.35 < share(positive, before) < 0.65
     assert share(positive, after) > share(positive, before) + 0.15

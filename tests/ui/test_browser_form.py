@@ -136,9 +136,6 @@ def test_what_fits_a_model_a_reload_and_a_link(site, make_page):
     page.goto(f"{site.url}?preset=no-leash&set=seed:3,kl.coef:0.5")
     expect(notes).to_contain_text("2 changes from a link")
     expect(page.locator("#knob-kl-coef")).to_have_value("0.5")
-    page.goto(f"{site.url}?preset=no-leash&set=kl.coeff:{HOSTILE}")
-    expect(notes).to_contain_text("kl.coeff: There is no such setting.")
-    assert page.evaluate("window.hacked") is None
 
 
 def test_on_a_phone_a_file_is_uploaded_looked_at_and_the_run_is_checked_before_its_start(site, make_page, tmp_path):

@@ -41,7 +41,7 @@ CPU_INDEX := https://download.pytorch.org/whl/cpu
 TORCH_INDEX ?= $(shell [ "$$(uname -s)" = Linux ] && ! command -v nvidia-smi >/dev/null 2>&1 && echo $(CPU_INDEX))
 # The groups of tests/conftest.py, in its order.
 POOL := --numprocesses=auto --dist=loadgroup --no-loadscope-reorder
-CHROMIUM := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
+BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome google-chrome-stable
 
 # Packages come without bytecode: most of it is never used, and making it takes longer than all else of an installation.
 # What is imported is kept as bytecode, whatever the environment says.
@@ -159,7 +159,7 @@ bench-real: real-model
 	$(BIN)/python bench/real_speed.py
 
 bench-load: $(VENV)/.test-ready chromium
-	CHROMIUM="$$(for name in $(CHROMIUM); do command -v $$name && break; done)" $(BIN)/python bench/page_load.py
+	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python bench/page_load.py
 
 bench-gpu: $(VENV)/.run-ready
 	$(BIN)/python bench/gpu.py
@@ -213,7 +213,7 @@ node_modules/.ready: package.json package-lock.json .npmrc $(VENV)/.test-ready
 	touch $@
 
 chromium:
-	@for name in $(CHROMIUM); do command -v $$name >/dev/null 2>&1 && exit 0; done; \
+	@for name in $(CHROMIUM) $(BROWSERS); do command -v $$name >/dev/null 2>&1 && exit 0; done; \
 	if [ "$$(id -u)" = 0 ] && grep -qsE '^ID=(debian|ubuntu)' /etc/os-release; then \
 		apt-get update && apt-get install -y --no-install-recommends chromium-headless-shell \
 			|| apt-get install -y --no-install-recommends chromium; \

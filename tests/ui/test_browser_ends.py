@@ -69,7 +69,7 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, open_pa
     resume.focus()
     resume.dblclick()
     expect(page.locator(".status .line")).to_contain_text("Resumed from update 20 (attempt 2).")
-    assert page.evaluate("document.activeElement !== document.body")  # the keyboard is still in the panel
+    page.wait_for_function("document.activeElement !== document.body")  # the keyboard is still in the panel
     expect(page.locator(".flag.resumed")).to_have_count(2)
     wait_for_update(page, 29)
     assert (run.status().attempt, page.evaluate("window.here")) == (2, True)
@@ -78,4 +78,4 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, open_pa
     stop.focus()
     page.keyboard.press("Enter")
     expect(page.locator(TITLE)).to_contain_text("Stopped")
-    assert page.evaluate("document.activeElement !== document.body")
+    page.wait_for_function("document.activeElement !== document.body")

@@ -3,10 +3,11 @@
 import json
 import math
 import struct
-from pathlib import Path
 from typing import Any
 
-LLAMA = json.loads(Path(__file__).with_name("llama_config.json").read_text(encoding="utf-8"))
+from tests.support import data_beside
+
+LLAMA = data_beside(__file__, "llama_config.json")
 SHAPES = {"embed": [32, 8], "layer": [16, 8]}
 NUM_WEIGHTS = 32 * 8 + 16 * 8
 

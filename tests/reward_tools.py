@@ -1,14 +1,14 @@
 """A trained reward model as its folder looks, without any training: for the catalog, the command line and the page."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 from playground.config import RewardTrainingConfig
 from playground.runs.folder.writer import RunWriter
 from playground.runs.reward_models import RewardTraining, StepMetrics
+from tests.support import data_beside
 
-CARD = json.loads(Path(__file__).with_name("reward_card.json").read_text(encoding="utf-8"))
+CARD = data_beside(__file__, "reward_card.json")
 REPORT: dict[str, Any] = CARD["report"]
 
 

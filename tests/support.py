@@ -3,18 +3,26 @@
 import asyncio
 import concurrent.futures
 import contextlib
+import json
 import os
 import signal
 import time
 from pathlib import Path
 
 import psutil
+import yaml
 
 from playground.config import yaml_io
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 PROJECT = Path(__file__).resolve().parents[1]
 TESTS_VARIABLE = "PLAYGROUND_TEST_PROCESS"  # in what a test starts: the process of the tests
+
+
+def data_beside(module, name):
+    """The data of a YAML or JSON file in the folder of a module, which is given by its `__file__`."""
+    text = Path(module).with_name(name).read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
 
 
 def wait_until(condition, seconds=180):

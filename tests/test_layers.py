@@ -6,14 +6,12 @@ import graphlib
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
-from tests.support import PROJECT
+from tests.support import PROJECT, data_beside
 
-LAW = yaml.safe_load(Path(__file__).with_name("layers.yaml").read_text(encoding="utf-8"))
+LAW = data_beside(__file__, "layers.yaml")
 ORDER, INNER_ORDER = LAW["order"].split(), LAW["inner_order"]
 NOT_EVEN_SO = {package: {*names} for package, names in LAW["not_even_so"].items()} | {"ppo": {*ORDER}}
 LIBRARIES = {name: {*users} for names, users in LAW["libraries"].items() for name in names.split()}

@@ -2,12 +2,10 @@
 
 import functools
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from playground.analysis.diagnosis import alert, diagnose
 from playground.analysis.diagnosis.run_records import Records, Thresholds
@@ -16,10 +14,10 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, UpdateMetrics
 from playground.setup import catalog
 from tests.nights import cases, nightly
-from tests.support import sample, update_metrics
+from tests.support import data_beside, sample, update_metrics
 
 LONG, HALF = 30, 15  # updates
-RECORDS = yaml.safe_load(Path(__file__).with_name("diagnosis.yaml").read_text(encoding="utf-8"))
+RECORDS = data_beside(__file__, "diagnosis.yaml")
 
 
 def metrics(**late):

@@ -1,15 +1,12 @@
 """Judges beside the trained score: paired changes by hand, and when a judge is said to have turned down."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.analysis import before_after, judging
 from playground.analysis.paid import shares_sentence
-from tests.support import sample
+from tests.support import data_beside, sample
 
-TABLES = yaml.safe_load(Path(__file__).with_name("judging.yaml").read_text(encoding="utf-8"))
+TABLES = data_beside(__file__, "judging.yaml")
 
 
 def answer(prompt_id, update, score, gold):

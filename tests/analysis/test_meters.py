@@ -1,9 +1,6 @@
 """Counts of behaviour: intervals and changes against figures worked out by hand."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.analysis.before_after import Headline, pairs
 from playground.analysis.meters import (
@@ -22,9 +19,9 @@ from playground.analysis.paid import paid
 from playground.rewards.agreement import wilson
 from playground.setup import catalog
 from playground.setup.expected import Band
-from tests.support import sample, small_config
+from tests.support import data_beside, sample, small_config
 
-TABLES = yaml.safe_load(Path(__file__).with_name("meters.yaml").read_text(encoding="utf-8"))
+TABLES = data_beside(__file__, "meters.yaml")
 OWN = {"name": "sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}, "aim": "less"}
 
 

@@ -1,13 +1,10 @@
 """Figures for the tests of what is written from figures: those in the repository, and made-up ones (figures.yaml)."""
 
 import json
-from pathlib import Path
 
-import yaml
+from tests.support import PROJECT, data_beside
 
-from tests.support import PROJECT
-
-MADE_UP = yaml.safe_load(Path(__file__).with_name("figures.yaml").read_text(encoding="utf-8"))
+MADE_UP = data_beside(__file__, "figures.yaml")
 
 
 def recorded(name):

@@ -1,10 +1,8 @@
 """The game of a class: which rewards are taken, how they are trained, and what is said of what came of them."""
 
 import re
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.classroom import game
 from playground.classroom.game import HandedIn
@@ -14,8 +12,9 @@ from playground.config import Behaviour
 from playground.rewards import behaviours, mixture
 from playground.setup import catalog
 from tests.classroom.desk import RISING, TEXTS, write_run
+from tests.support import data_beside
 
-REWARDS = yaml.safe_load(Path(__file__).with_name("rewards.yaml").read_text(encoding="utf-8"))
+REWARDS = data_beside(__file__, "rewards.yaml")
 MIXED = [1.0 if row % 2 else -1.0 for row in range(TEXTS)]
 
 

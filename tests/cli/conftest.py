@@ -9,7 +9,6 @@ from typing import NamedTuple
 from unittest.mock import Mock
 
 import pytest
-import yaml
 
 from playground import cli
 from playground.errors import ModelNotFound
@@ -17,10 +16,10 @@ from playground.models import hub
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from tests.forking import Forked
-from tests.support import sample, small_config, update_metrics, wait_until
+from tests.support import data_beside, sample, small_config, update_metrics, wait_until
 
 PATIENCE_SECONDS = 300
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8"))
+REFUSED = data_beside(__file__, "refused.yaml")
 
 
 class Result(NamedTuple):

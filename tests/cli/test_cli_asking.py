@@ -1,6 +1,5 @@
 """The commands that ask for an answer and make no run: `prompts`, `estimate`, `try`, `score`, `generate`."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ from playground.models import real_model
 from playground.runs import model_service, trial
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.setup import catalog
+from tests.support import data_beside
 from tests.ui import fake_run
 from tests.ui.fake_server import FakeService
 
-PREVIEW = json.loads(Path(__file__).with_name("preview.json").read_text(encoding="utf-8"))  # with hostile text
+PREVIEW = data_beside(__file__, "preview.json")  # with hostile text
 SCORE = ("score", "chatterbox", "--prompt", "The plot was", "--completion", "dull.")
 SAMPLE = {"prompt": "Review of the film:", "completion": " The plot was dull.", "ended": True}
 TRIAL = {"state": "done", "updates": 2, "seconds_per_update": 1.5, "seconds_before": 4.0, "seconds": [50.0, 90.0]}

@@ -2,21 +2,19 @@
 mistake that is drawn is named nowhere."""
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from playground.config import differences, knobs, methods, yaml_io
 from playground.config.faults import DRAWN, FAULTS
 from playground.errors import InvalidConfig, Problem
 from playground.setup import catalog, describe
-from tests.support import config_with
+from tests.support import config_with, data_beside
 
 
 def table(name):
-    return yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
+    return data_beside(__file__, f"{name}.yaml")
 
 
 OVERRIDES = table("overrides")

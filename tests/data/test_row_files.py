@@ -1,15 +1,13 @@
 """Tables: what separates their columns, found in the text and never guessed."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.config import PromptsConfig
 from playground.data import preferences, row_files
 from playground.setup import checks
+from tests.support import data_beside
 
-TABLES = yaml.safe_load(Path(__file__).with_name("row_files.yaml").read_text(encoding="utf-8"))
+TABLES = data_beside(__file__, "row_files.yaml")
 TEXTS = ["The film was", "So slow; and long, too", 'It said "no"']
 
 

@@ -7,7 +7,6 @@ import contextlib
 import json
 import os
 from functools import partial
-from pathlib import Path
 
 import httpx
 import pytest
@@ -28,14 +27,14 @@ from playground.training.process import resuming
 from playground.ui.feed import compare_serializer
 from playground.ui.feed.feed import Hub
 from playground.ui.routes import routes
-from tests.support import config_with, run_async, small_config
+from tests.support import config_with, data_beside, run_async, small_config
 from tests.ui import fake_run
 
 OF_ALL = ("_home", "_runs", "_rewards", "good/poll")
 OF_A_RUN = "poll moment/0 compare metrics.csv samples.csv outcome log resume export/yaml export/trl".split()
 # In tests/faults/damages.json "<1e999>" stands for what Python would not write, and these words for longer ones.
 WORDS = {"HUGE": "9" * 400, "SURROGATE": r"\ud800", "LONG": "a" * 1000, "SEXAGESIMAL": "1:" * 400, "DEEP": "[" * 50_000}
-DATA = json.loads(Path(__file__).with_name("damages.json").read_text(encoding="utf-8"))
+DATA = data_beside(__file__, "damages.json")
 
 
 def raw(text):

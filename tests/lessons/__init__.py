@@ -11,6 +11,7 @@ from playground.lessons import loading
 from playground.lessons.loading import Lessons
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
+from tests.support import data_beside
 
 FILES = Path(__file__).parent / "files"
 LEASH = yaml.safe_load((FILES / "leash.yaml").read_text(encoding="utf-8"))
@@ -56,4 +57,4 @@ def shipped():
 
 def wrong(kind):
     """Cases of wrong.yaml."""
-    return yaml.safe_load(Path(__file__).with_name("wrong.yaml").read_text(encoding="utf-8"))[kind]
+    return data_beside(__file__, "wrong.yaml")[kind]

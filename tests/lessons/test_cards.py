@@ -1,16 +1,14 @@
 """Formulas of the answer cards: TeX with a run's figures becomes a tree of MathML, and nothing else gets through."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.lessons import cards
 from playground.lessons.cards import Formula, FormulaError
 from playground.lessons.reveal import reveal
 from tests.lessons import lesson, recording, shipped
+from tests.support import data_beside
 
-FORMULAS = yaml.safe_load(Path(__file__).with_name("formulas.yaml").read_text(encoding="utf-8"))
+FORMULAS = data_beside(__file__, "formulas.yaml")
 
 
 def text_of(formula):

@@ -1,16 +1,15 @@
 """Conditions on facts, and what a curve does, in a word."""
 
 import random
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.lessons.conditions import condition, holds
 from playground.lessons.shapes import shape
 from playground.setup.expected import Band
+from tests.support import data_beside
 
-CONDITIONS = yaml.safe_load(Path(__file__).with_name("conditions.yaml").read_text(encoding="utf-8"))
+CONDITIONS = data_beside(__file__, "conditions.yaml")
 
 
 @pytest.mark.parametrize(("text", "yes", "no"), CONDITIONS)

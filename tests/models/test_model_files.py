@@ -4,19 +4,18 @@ into a folder is tried in tests/security/test_hostile_models.py."""
 import json
 import struct
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from playground.errors import ModelNotFound
 from playground.models import architectures, gguf_files, model_files
 from tests import gguf_made
 from tests.gguf_made import replaced
 from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safetensors, write_json
+from tests.support import data_beside
 
-LOST = yaml.safe_load(Path(__file__).with_name("gguf_lost.yaml").read_text(encoding="utf-8"))
+LOST = data_beside(__file__, "gguf_lost.yaml")
 INDEX = "model.safetensors.index.json"
 
 

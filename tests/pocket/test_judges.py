@@ -4,15 +4,14 @@ import math
 import random
 import re
 import statistics
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.pocket import facts, grammar, judges
 from playground.pocket.annotators import Annotator, rng_of
 from playground.pocket.grammar import ALL_TEMPLATES
 from playground.pocket.judges import Quality
+from tests.support import data_beside
 
 
 def test_every_fact_can_be_told_wrongly_within_its_category():
@@ -53,7 +52,7 @@ PROMPTS = {
     "STORY": "Story: Ben lost his red ball.",
     "SALT": "User: Please pass me the salt, Mia. Bot:",
 }
-TABLES = yaml.safe_load(Path(__file__).with_name("judged.yaml").read_text(encoding="utf-8"))
+TABLES = data_beside(__file__, "judged.yaml")
 JUDGED = {table: [(PROMPTS.get(row[0], row[0]), *row[1:]) for row in rows] for table, rows in TABLES.items()}
 
 

@@ -1,13 +1,12 @@
 import math
-from pathlib import Path
 
 import pytest
 import torch
-import yaml
 
 from playground.ppo import logprobs
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
+from tests.support import data_beside
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
@@ -51,7 +50,7 @@ def number(value):
     return torch.tensor(value, dtype=torch.float64)
 
 
-BY_HAND = yaml.safe_load(Path(__file__).with_name("losses.yaml").read_text(encoding="utf-8"))
+BY_HAND = data_beside(__file__, "losses.yaml")
 
 
 @pytest.mark.parametrize(("ratio", "advantage", "loss", "clipped"), BY_HAND["policy"])

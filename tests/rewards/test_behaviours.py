@@ -1,14 +1,12 @@
 """What a run counts: the behaviours that suit its prompts, and what each says of a text."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.config import Behaviour, yaml_io
 from playground.rewards.behaviours import Behaviours, mark, of_config, surely_counted
+from tests.support import data_beside
 
-TEXTS = yaml.safe_load(Path(__file__).with_name("behaviours.yaml").read_text(encoding="utf-8"))
+TEXTS = data_beside(__file__, "behaviours.yaml")
 PROMPTS = TEXTS["prompts"]
 
 

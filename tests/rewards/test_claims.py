@@ -1,18 +1,16 @@
 """What a user claims and what is answered, found in the texts: of a file's questions, and of the pocket world's."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.config import PromptsConfig
 from playground.data import claim_files
 from playground.pocket import judges, prompt_sets
 from playground.rewards import claims
 from playground.rewards.claims import Claim
+from tests.support import data_beside
 
 CAPITAL = "What is the capital of Australia?"
-TEXTS = yaml.safe_load(Path(__file__).with_name("claims.yaml").read_text(encoding="utf-8"))
+TEXTS = data_beside(__file__, "claims.yaml")
 WRONG, RIGHT, PLAIN = (f"\n\nHuman: {CAPITAL}{end}\n\nAssistant:" for end, *_ in TEXTS["claimed"][:3])
 
 

@@ -2,20 +2,18 @@
 
 import sys
 import time
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.config import ExpressionReward, yaml_io
 from playground.config import expression_language as table
 from playground.errors import InvalidConfig, RewardFailed
 from playground.rewards import expressions, mixture
 from playground.setup import checks
-from tests.support import small_config
+from tests.support import data_beside, small_config
 
 PROMPT = "Review of the film: The plot was"
-TEXTS = yaml.safe_load(Path(__file__).with_name("expressions.yaml").read_text(encoding="utf-8"))
+TEXTS = data_beside(__file__, "expressions.yaml")
 
 
 def value(expression, completion=" good, so good.", prompt=PROMPT):

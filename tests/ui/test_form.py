@@ -1,10 +1,7 @@
 """The form's values and RunConfig are two spellings of the same settings, and a link is a third: what was changed in
 the form, by the configuration's checks, and kept over a reload."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from playground.config import local_only, yaml_io
 from playground.errors import InvalidConfig
@@ -12,12 +9,13 @@ from playground.setup import catalog
 from playground.setup.limits import LIMITS
 from playground.ui.auth.access import Caller, Role
 from playground.ui.train import edits, filling, form, reward_form
+from tests.support import data_beside
 from tests.ui.asking import refused
 
 BASE = catalog.preset("kinder-reviews")
 VALUES = form.values_of(BASE)
 LOCAL = LIMITS["local"]
-UNUSUAL = yaml.safe_load(Path(__file__).with_name("unusual.yaml").read_text(encoding="utf-8"))
+UNUSUAL = data_beside(__file__, "unusual.yaml")
 
 
 def changed(**changes):

@@ -1,7 +1,5 @@
 """The panel of the reward self-test: what it asks the service, what it says when it cannot, and what it draws."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +8,11 @@ from playground.config import RunConfig
 from playground.ui import own_files
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
-from tests.support import small_config
+from tests.support import data_beside, small_config
 from tests.ui.asking import refused
 from tests.ui.conftest import of_module
 
-REPORT = json.loads(Path(__file__).with_name("reward-report.json").read_text(encoding="utf-8"))
+REPORT = data_beside(__file__, "reward-report.json")
 
 
 class Service:

@@ -1,9 +1,6 @@
 """The workbench: what its handler answers (progress, figures, or sentences on what is wrong), and the ranks of texts,
 held to `trying.weigh` and to ranks by hand."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from playground.config import yaml_io
@@ -12,6 +9,7 @@ from playground.setup import catalog
 from playground.ui.rewards import workbench_part
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import form, reward_form
+from tests.support import data_beside
 from tests.ui.asking import refused
 
 VALUES = {
@@ -94,7 +92,7 @@ def test_what_cannot_be_scored_is_said_before_anything_is_asked(tmp_path, change
     assert any(words in sentence for sentence in only["problems"])
 
 
-MEASURED = json.loads(Path(__file__).with_name("measured.json").read_text(encoding="utf-8"))
+MEASURED = data_beside(__file__, "measured.json")
 REWARDS = MEASURED["rewards"]  # length, sentiment, truth
 
 

@@ -3,19 +3,17 @@ of a Slurm."""
 
 import shlex
 import sys
-from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.errors import BackendUnavailable, InvalidConfig
 from playground.runs.cluster.backend import check, job_of, name_of, options_of
 from playground.runs.cluster.slurm_backend import NODE_MODULE, SlurmBackend
 from playground.runs.folder.directory import RunDirectory
 from tests.runs.cluster import fake_slurm
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import PROJECT, data_beside, small_config, wait_until
 
-CASES = yaml.safe_load(Path(__file__).with_name("options.yaml").read_text(encoding="utf-8"))
+CASES = data_beside(__file__, "options.yaml")
 
 
 @pytest.mark.parametrize(("name", "texts", "fields"), CASES["refused"])

@@ -3,12 +3,10 @@
 import json
 import math
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-import yaml
 from safetensors.torch import load_file, save_file
 
 from playground.cli import main
@@ -19,7 +17,7 @@ from playground.training.rewards import pairs as example_pairs_module
 from playground.training.rewards.format_check import RewardReport, Tried
 from playground.training.rewards.formats import Encoded, Format
 from playground.training.rewards.variants import Variant
-from tests.support import PROJECT
+from tests.support import PROJECT, data_beside
 from tests.training.rewards import reward_tokenizers as tokenizers
 from tests.training.rewards.test_models import saved
 
@@ -141,7 +139,7 @@ def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(exa
     assert named(examined(catalog.model_folder("pocket-1m"))) == {"not usable": "fail"}
 
 
-ACCURACY = yaml.safe_load(Path(__file__).with_name("accuracy.yaml").read_text(encoding="utf-8"))
+ACCURACY = data_beside(__file__, "accuracy.yaml")
 
 
 @pytest.mark.parametrize(("right", "wrong", "generic", "findings"), ACCURACY)

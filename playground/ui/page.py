@@ -21,6 +21,7 @@ from playground.ui.train import form_parts, lesson_part, mystery_part, run_actio
 
 TITLE = "RLHF Playground"
 PAGES = ("lessons", "compare", "rewards", "runs")  # whose scripts are loaded when they are opened
+QUEUE_SECONDS = 0.01  # between two looks at what is asked; docs/upstream.md#an-idle-page-takes-a-part-of-a-core
 # Gradio's loader counts seconds, once a frame, in text that is gone as soon as the page is there, and for ever: sixty
 # times a second the browser would have looked at the whole page. Its scripts come after this one and get this.
 # docs/upstream.md#the-loading-status-asks-for-frames-for-ever
@@ -87,6 +88,7 @@ def fill(demo: Demo) -> None:
             event.show_progress_on = []
     if access.limits.open_questions is not None:
         demo.queue(max_size=access.limits.open_questions)  # else left alone: the call builds the whole app again
+    demo._queue.sleep_when_free = QUEUE_SECONDS
 
 
 def head() -> str:

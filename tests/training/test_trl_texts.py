@@ -40,6 +40,12 @@ def trainer(of, method, seed=0, **changes):
     return made
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _imported():
+    """TRL, whose import takes longer than most cases."""
+    trainer(problem(0), "dpo", **SMALL)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("method", cases(["dpo", "rloo"], always=["dpo"]))
 def test_dpo_and_trls_rloo_end_at_the_optimum_of_ppo(method, seed):

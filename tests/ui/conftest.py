@@ -169,6 +169,13 @@ class Person(httpx.Client):
         return self.ask("class/answer", step=step["id"], item=item or step["round"], value=value)
 
 
+@pytest.fixture
+def person():
+    """Makes them; their connections are closed after the test."""
+    with contextlib.ExitStack() as people:
+        yield lambda *arguments: people.enter_context(Person(*arguments))
+
+
 _held_ports = []
 
 

@@ -67,8 +67,41 @@ def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_it
     expect(exact).to_contain_text("95 % interval")
 
 
+def test_compare_filters_sorts_and_asks(site, open_page):
+    fake_run.write_run(site.outputs, "done")
+    page = open_page
+    go(page, "compare", run="done")
+    rows = page.locator("table.compare tbody tr")
+    expect(rows).to_have_count(20)
+    expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
+    page.get_by_label("Filter by words").fill("review of the book")
+    expect(rows.first).to_contain_text("book")
+    shown = int(page.locator(".compare-view .bar .muted", has_text=" of 64").inner_text().split()[0])
+    assert 0 < shown < 64
+    page.get_by_label("Filter by words").fill("")
+    page.get_by_label("Sort").select_option("loss")
+    expect(rows.first).not_to_contain_text("higher")
+    page.get_by_role("button", name="Read blind").click()
+    expect(page.locator("table.compare th.figure")).to_have_count(0)
+    expect(page.locator("table.compare mark")).to_have_count(0)
+    page.get_by_role("button", name="Reveal").click()
+    box = page.locator("#ask-prompt textarea")
+    page.locator("#examples .chip").nth(1).click()
+    expect(box).to_have_value(fake_run.prompt(1))
+    box.fill("The film was")
+    page.get_by_role("button", name="Ask both").click()
+    expect(page.locator("#answers tbody tr")).to_have_count(3)
+    expect(page.locator("#answers")).to_contain_text("wonderful and number 2")
+    page.locator("#ask-prompt textarea").fill("unanswerable")
+    page.get_by_role("button", name="Ask both").click()
+    expect(page.locator("#answers")).to_contain_text("longer than the model's context")
+    go(page, "compare", run="_recorded")
+    expect(page.locator("#examples")).to_contain_text("This recording comes without its weights")
+    expect(box).to_be_hidden()  # there is nobody to ask
+
+
 def test_a_run_started_on_the_page_is_live_in_another_window_changed_in_both_and_stopped(site, open_page, make_page):
-    """From the form to the comparison, as a person goes, with a second browser that looks on."""
+    """From the form to the stop, as a person goes, with a second browser that looks on."""
     page = open_page
     site.let_runs_reach(2)
     start(page, "Third try")
@@ -87,8 +120,6 @@ def test_a_run_started_on_the_page_is_live_in_another_window_changed_in_both_and
     expect(page.locator("#field-kl-coef .knob-badge.now")).to_have_count(0)
     expect(page.locator(".edits li")).to_have_count(2)
     expect(page.locator("#start")).to_have_text("Start training")
-    page.locator(".status").get_by_role("button", name="Compare", exact=True).click()
-    expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
 
 
 def change(page, field, value):
@@ -123,39 +154,6 @@ def change_leash(page, other, site):
     expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
     expect(said(page, "kl.coef")).to_contain_text("Next run: 0.6.")
     expect(page.locator(".edits li")).to_have_count(2)
-
-
-def test_compare_filters_sorts_and_asks(site, open_page):
-    fake_run.write_run(site.outputs, "done")
-    page = open_page
-    go(page, "compare", run="done")
-    rows = page.locator("table.compare tbody tr")
-    expect(rows).to_have_count(20)
-    expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")
-    page.get_by_label("Filter by words").fill("review of the book")
-    expect(rows.first).to_contain_text("book")
-    shown = int(page.locator(".compare-view .bar .muted", has_text=" of 64").inner_text().split()[0])
-    assert 0 < shown < 64
-    page.get_by_label("Filter by words").fill("")
-    page.get_by_label("Sort").select_option("loss")
-    expect(rows.first).not_to_contain_text("higher")
-    page.get_by_role("button", name="Read blind").click()
-    expect(page.locator("table.compare th.figure")).to_have_count(0)
-    expect(page.locator("table.compare mark")).to_have_count(0)
-    page.get_by_role("button", name="Reveal").click()
-    box = page.locator("#ask-prompt textarea")
-    page.locator("#examples .chip").nth(1).click()
-    expect(box).to_have_value(fake_run.prompt(1))
-    box.fill("The film was")
-    page.get_by_role("button", name="Ask both").click()
-    expect(page.locator("#answers tbody tr")).to_have_count(3)
-    expect(page.locator("#answers")).to_contain_text("wonderful and number 2")
-    page.locator("#ask-prompt textarea").fill("unanswerable")
-    page.get_by_role("button", name="Ask both").click()
-    expect(page.locator("#answers")).to_contain_text("longer than the model's context")
-    go(page, "compare", run="_recorded")
-    expect(page.locator("#examples")).to_contain_text("This recording comes without its weights")
-    expect(box).to_be_hidden()  # there is nobody to ask
 
 
 def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):

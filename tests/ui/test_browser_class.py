@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import TOKEN, Person
+from tests.ui.conftest import TOKEN
 from tests.ui.test_browser_keyboard import tab_to
 
 AWAY = ("Failed to load resource",)  # what the browser says while there is no server
@@ -30,10 +30,10 @@ def press(desk, name, **options):
     desk.get_by_role("button", name=name, **options).click()
 
 
-def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened, make_page):
+def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened, make_page, person):
     desk, code = opened
     phone, screen = make_page(390, 844, forgive=AWAY), make_page(1024, 768, forgive=AWAY)
-    other = Person(class_site)
+    other = person(class_site)
     assert other.ask("class/join", code=code) == {"error": ""}
     screen.goto(f"{class_site.url}class/screen")
     expect(screen.locator(".class-code")).to_have_text(code)

@@ -3,14 +3,14 @@
 from playwright.sync_api import expect
 
 from tests.ui import fake_run
-from tests.ui.conftest import WAIT_MS, Person
+from tests.ui.conftest import WAIT_MS
 
 SETTLED = ".vote-pair[data-settled=true]"  # from then on the pair takes a vote
 
 
-def test_a_vote_by_taps_and_keys_with_a_way_back_that_a_reload_keeps(site, make_page):
+def test_a_vote_by_taps_and_keys_with_a_way_back_that_a_reload_keeps(site, make_page, person):
     fake_run.write_run(site.outputs, "voted-on")
-    host = Person(site)
+    host = person(site)
     code = host.lead("open")["made"]
     host.lead("vote", what="blind", source="voted-on", each=3)
     step = host.read("class/front")["step"]["id"]

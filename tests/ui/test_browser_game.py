@@ -2,7 +2,6 @@
 
 from playwright.sync_api import expect
 
-from tests.ui.conftest import Person
 from tests.ui.test_browser_class import opened, press  # noqa: F401
 from tests.ui.test_browser_keyboard import tab_to
 
@@ -13,11 +12,11 @@ def hand_in(phone, reward):
     return phone.answer({"reward": reward}, 1)
 
 
-def test_a_game_from_the_first_reward_to_the_best_hack(class_site, opened, make_page):  # noqa: F811
+def test_a_game_from_the_first_reward_to_the_best_hack(class_site, opened, make_page, person):  # noqa: F811
     desk, code = opened
     conflict = ("Failed to load resource",)  # what the browser says of a refused reward
     phone, screen = make_page(390, 844, forgive=conflict), make_page(1024, 768)
-    others = [Person(class_site), Person(class_site)]
+    others = [person(class_site), person(class_site)]
     for other in others:
         other.ask("class/join", code=code)
     phone.goto(f"{class_site.url}class?code={code}")

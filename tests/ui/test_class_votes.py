@@ -1,7 +1,6 @@
 """A class votes over real HTTP: many phones at once, double taps, a reload, and what the host gets of it. Who may do
 what in a class is tested in tests/security."""
 
-import contextlib
 import json
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +13,7 @@ from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.asking import refused
-from tests.ui.conftest import TOKEN, Person
+from tests.ui.conftest import TOKEN
 
 EACH = 5
 
@@ -28,29 +27,32 @@ def served(class_site):
 
 
 @pytest.fixture
-def host(served):
-    with Person(served, TOKEN) as host:
-        assert host.lead("open")["error"] == ""
-        yield host
+def host(served, person):
+    host = person(served, TOKEN)
+    assert host.lead("open")["error"] == ""
+    return host
 
 
 @pytest.fixture
-def join(host, served):
+def join(host, served, person):
     """Phones that have joined the class."""
     code = host.read("class/front")["code"]
-    with contextlib.ExitStack() as phones:
 
-        def join():
-            phone = phones.enter_context(Person(served))
-            assert phone.ask("class/join", code=code) == {"error": ""}
-            return phone
+    def join():
+        phone = person(served)
+        assert phone.ask("class/join", code=code) == {"error": ""}
+        return phone
 
-        yield join
+    return join
 
 
 def begin(host, **more):
     answer = host.lead("vote", what="blind", source="taught", **{"each": EACH, **more})
     assert answer["error"] == ""
+
+
+def judges(host):
+    return host.read("class/front")["votes"]["judges"]
 
 
 def choices(step):
@@ -154,9 +156,14 @@ def test_a_judge_learns_from_the_votes_and_its_file_is_there_to_take_away(served
     name = f"class-{step['id']}"
     assert host.lead("judge", step=step["id"]) == {"error": "", "made": name}
     assert host.read("class/votes")["judges"] == []  # they stand with the vote
-    (judge,) = host.read("class/front")["votes"]["judges"]
+    wait_until(lambda: judges(host)[0]["state"] == "finished")
+    (judge,) = judges(host)
     assert judge["name"] == name
-    assert judge["said"]
+    assert judge["said"] == [
+        "It learned from 240 pairs in 12 seconds.",
+        "It is right on 90\u00a0% of 60 pairs that were kept from it "
+        "(95\u00a0% interval 80\u00a0% to 95\u00a0%; luck is 50\u00a0%).",
+    ]
     pairs, _ = preferences.read_file(str(served.outputs / "class-votes" / f"{name}.jsonl"))
     assert all(len(pair.chosen) > len(pair.rejected) for pair in pairs)
     assert "no such reward model" in host.lead("train_on_votes", judge="pocket-agreeable")["error"]

@@ -31,7 +31,7 @@ def site(tmp_path_factory):
 
 
 def train_watch_compare_and_ask(page, outputs, num_prompts):
-    """From the form, which has two updates, to the answers of both models."""
+    """From the form, which has one update, to the answers of both models."""
     expect(page.locator(".status .state strong", has_text="recorded run")).to_be_visible()
     expect(page.locator("#start")).to_have_text("Start training")
     page.locator("#start").click()
@@ -39,9 +39,9 @@ def train_watch_compare_and_ask(page, outputs, num_prompts):
     expect(state).to_have_text(ENDED, timeout=TRAINING_MS)
     assert state.inner_text() == "finished", page.locator(".status").inner_text()
     expect(page.locator(".texts-now tbody tr")).to_have_count(3)
-    expect(open_section(page, "texts").locator(".changed .at")).to_have_text(re.compile("after update 2"))
+    expect(open_section(page, "texts").locator(".changed .at")).to_have_text(re.compile("after update 1"))
     run = history.list_runs(outputs)[0]
-    assert (run.status.state, run.status.update) == ("finished", 2)
+    assert (run.status.state, run.status.update) == ("finished", 1)
     page.locator(".status").get_by_role("button", name="Compare", exact=True).click()
     expect(page.locator("#compare .outcome")).to_contain_text(f"on {num_prompts} prompts")
     page.locator("#ask-prompt textarea").fill("Review of the film: The plot was")
@@ -53,6 +53,6 @@ def train_watch_compare_and_ask(page, outputs, num_prompts):
 
 def test_a_real_run_is_started_watched_compared_and_asked_on_the_page(site, make_page):
     page = visit(
-        make_page(), site, "?preset=kinder-reviews&set=ppo.num_updates:2,ppo.batch_size:16,evaluation.num_prompts:8"
+        make_page(), site, "?preset=kinder-reviews&set=ppo.num_updates:1,ppo.batch_size:16,evaluation.num_prompts:8"
     )
     train_watch_compare_and_ask(page, site.outputs, num_prompts=8)

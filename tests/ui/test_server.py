@@ -165,9 +165,10 @@ def test_each_part_is_as_it_was_when_it_was_replaced(part):
 
 
 def test_a_page_that_is_served_holds_the_replaced_parts(tmp_path):
-    with pages.served("local", tmp_path / "outputs", tmp_path) as page:
+    with pages.served("local", tmp_path / "outputs", tmp_path) as served:
         assert all(getattr(part.owner, part.name) is part.instead for part in gradio_parts.PARTS)
-        assert SessionState(page.running.demo).config_values == {}
+        assert SessionState(served.running.demo).config_values == {}
+        assert served.running.demo._queue.sleep_when_free == page.QUEUE_SECONDS
 
 
 @pytest.mark.parametrize("lacking", ["a part", "the queue"])

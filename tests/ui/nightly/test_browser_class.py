@@ -6,22 +6,23 @@ from playwright.sync_api import expect
 
 from tests.support import wait_until
 from tests.ui import fake_run
-from tests.ui.conftest import TOKEN, WAIT_MS, Person
+from tests.ui.conftest import TOKEN, WAIT_MS
 from tests.ui.test_browser_class import AWAY, opened, press  # noqa: F401
 from tests.ui.test_browser_following import lead, shared, viewed  # noqa: F401
 
 
-def test_the_host_s_page_says_where_it_is_once_there_is_a_class(shared, lead, make_page):
-    page, before = make_page(), Person(shared, TOKEN).read("class/front")["location"]
+def test_the_host_s_page_says_where_it_is_once_there_is_a_class(shared, lead, make_page, person):
+    page, host = make_page(), person(shared, TOKEN)
+    before = host.read("class/front")["location"]
     page.goto(f"{shared.url}host?token={TOKEN}")
     page.get_by_role("link", name="Your desk").wait_for()
     page.goto(f"{shared.url}?run=first")
     page.locator(viewed("first")).wait_for()
-    assert Person(shared, TOKEN).read("class/front")["location"] == before  # there is no class
+    assert host.read("class/front")["location"] == before  # there is no class
     lead("open")
 
     def where():
-        place = Person(shared, TOKEN).read("class/front")["location"] or {}
+        place = host.read("class/front")["location"] or {}
         return place.get("query"), place.get("update"), place.get("text")
 
     page.reload()
@@ -33,9 +34,25 @@ def test_the_host_s_page_says_where_it_is_once_there_is_a_class(shared, lead, ma
     lead("end")
 
 
-def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_takes_an_end_back(class_site, opened, make_page):
+def test_a_student_is_taken_to_an_update_and_to_a_text_and_stays_with_the_host_over_a_reload(shared, lead, make_page):
+    page, code = make_page(), lead("open")["made"]
+    page.request.post(f"{shared.url}class/join", data={"code": code})
+    page.goto(f"{shared.url}?tab=runs&follow=1")
+    lead("location", query="run=second", update=10, text=None)
+    page.locator("dialog.rollout[open] h2", has_text="10").wait_for()
+    lead("location", query="run=second", update=0, text=2)
+    page.locator("dialog.microscope[open] h2", has_text="before training").wait_for()
+    assert page.locator("dialog[open]").count() == 1
+    lead("location", query="run=second", update=None, text=None)
+    page.wait_for_function("!document.querySelector('dialog[open]')")
+    page.reload()
+    page.locator(viewed("second")).wait_for()
+    lead("end")
+
+
+def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_undoes_an_end(class_site, opened, make_page, person):
     desk, code = opened
-    screen, phone = make_page(1024, 768, forgive=AWAY), Person(class_site)
+    screen, phone = make_page(1024, 768, forgive=AWAY), person(class_site)
     phone.ask("class/join", code=code)
     screen.goto(f"{class_site.url}class/screen")
     desk.locator("#desk-lesson").select_option("two-runs")
@@ -78,10 +95,10 @@ def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_takes_an_end_ba
     assert phone.step()["id"] == first
 
 
-def test_two_runs_are_put_to_the_vote_from_the_desk_by_keys(site, make_page):
+def test_two_runs_are_put_to_the_vote_from_the_desk_by_keys(site, make_page, person):
     for run in ("one", "other"):
         fake_run.write_run(site.outputs, run)
-    host = Person(site)
+    host = person(site)
     host.lead("open")
     desk = make_page(390, 800)
     desk.goto(f"{site.url}class/desk")

@@ -43,7 +43,7 @@ def trainer(of, method, seed=0, **changes):
 @pytest.fixture(scope="module", autouse=True)
 def _imported():
     """TRL, whose import takes longer than most cases."""
-    trainer(problem(0), "dpo", **SMALL)
+    run(trainer(problem(0), "dpo", **{**SMALL, "ppo__minibatch_size": 32}))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

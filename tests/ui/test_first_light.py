@@ -5,7 +5,6 @@ import re
 import pytest
 
 from playground.runs import history, model_service
-from tests.forking import WORKER, Forker
 from tests.ui.conftest import Site, open_section, visit
 from tests.ui.test_browser import expect
 
@@ -17,17 +16,15 @@ SERVER = "tests.ui.real_server"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    with Forker.start(SERVER, WORKER) as forker:
+def site(tmp_path_factory, forker):
+    class RealSite(Site):
+        def spawn(self, arguments, environment):
+            return forker.fork(SERVER, arguments, environment, output=1)
 
-        class RealSite(Site):
-            def spawn(self, arguments, environment):
-                return forker.fork(SERVER, arguments, environment, output=1)
-
-        served = RealSite(tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("unused"))
-        served.start()
-        yield served
-        served.stop()
+    served = RealSite(tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("unused"))
+    served.start()
+    yield served
+    served.stop()
 
 
 def train_watch_compare_and_ask(page, outputs, num_prompts):
@@ -52,7 +49,6 @@ def train_watch_compare_and_ask(page, outputs, num_prompts):
 
 
 def test_a_real_run_is_started_watched_compared_and_asked_on_the_page(site, make_page):
-    page = visit(
-        make_page(), site, "?preset=kinder-reviews&set=ppo.num_updates:1,ppo.batch_size:16,evaluation.num_prompts:8"
-    )
+    small = "ppo.num_updates:1,ppo.batch_size:16,prompts.limit:128,evaluation.num_prompts:8"
+    page = visit(make_page(), site, f"?preset=kinder-reviews&set={small}")
     train_watch_compare_and_ask(page, site.outputs, num_prompts=8)

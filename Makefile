@@ -57,7 +57,8 @@ test test-all:
 	@$(PYTHON) tests/cpu_seconds.py $(MAKE) --no-print-directory checks $(if $(filter test-all,$@),EVERY='-m ""')
 
 # With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
-checks: style chromium
+checks: chromium
+	@$(MAKE) --no-print-directory --jobs=2 style $(VENV)/.compiled
 	@$(if $(EVERY),$(MAKE) --no-print-directory real-model)
 	@$(MAKE) --no-print-directory --jobs=2 types tests
 	@$(if $(EVERY),$(MAKE) --no-print-directory test-stress)
@@ -205,6 +206,11 @@ $(VENV)/.mcp-ready: requirements-mcp.txt requirements-mcp.lock $(VENV)/.run-read
 
 $(VENV)/.test-ready: requirements-dev.txt requirements-dev.lock $(VENV)/.run-ready
 	$(BIN)/pip install -r requirements-dev.txt -c requirements-dev.lock
+	touch $@
+
+# Two processes of tests that start at once would each compile all that they import.
+$(VENV)/.compiled: $(VENV)/.test-ready
+	$(BIN)/python -c "import tests.ui.fake_server, playground.worker; playground.worker.warm_up()"
 	touch $@
 
 # npm looks for `node` on the PATH.

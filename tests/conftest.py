@@ -1,6 +1,7 @@
 """Shared fixtures: a private outputs folder whose workers are ended afterwards, and no network for anybody."""
 
 import functools
+import gc
 import os
 
 import pytest
@@ -26,6 +27,17 @@ os.environ[TESTS_VARIABLE] = str(os.getpid())
 pytest_plugins = ["tests.charges", "tests.figures", "tests.nights", "tests.stress"]
 FAKE_WORKER = "tests.fake_worker"
 PROCESSES_A_BROWSER = 4  # of the pool; its cases wait for it more than they compute
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is imported meanwhile is not looked through for garbage, then or later: that takes a fifth of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,5 +1,6 @@
 """Prompt sets of the pocket world: seeded lists of prompts, distinct as far as the world has that many."""
 
+import functools
 import random
 from collections.abc import Callable
 
@@ -25,6 +26,11 @@ def prompts(name: str, count: int, seed: int | str) -> list[str]:
     """`count` prompts of a set, always the same for one seed. Raises KeyError for an unknown set."""
     if name not in PROMPT_SETS:
         raise KeyError(f"no prompt set is called {name!r}; there are {', '.join(PROMPT_SETS)}")
+    return list(_drawn(name, count, seed))
+
+
+@functools.lru_cache(maxsize=4)  # a set takes up to a second, and a form that is changed asks for it again and again
+def _drawn(name: str, count: int, seed: int | str) -> list[str]:
     rng = random.Random(f"prompts {name} {seed}")
     if name in CLAIMS_MIXES:
         return _distinct(count, rng, lambda: _mixed_claim(rng, CLAIMS_MIXES[name]))

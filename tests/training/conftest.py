@@ -43,5 +43,3 @@ def skip_time(monkeypatch):
 def quick_collections():
     """TRL collects garbage several times an update; what was there before the test need not be looked through."""
     gc.freeze()
-    yield
-    gc.unfreeze()

@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect
 
 from playground.runs.folder import changes
-from tests.ui.conftest import choose_preset, go
+from tests.ui.conftest import choose_preset, go, open_section
 from tests.ui.test_browser import said, wait_for_update
 
 LEASH = "#knob-kl-coef"
@@ -36,6 +36,13 @@ def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_
     assert value < 0.25
     assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
     assert page.evaluate(TOPS) == before
+    open_section(page, "curves")  # where the changes are told in words
+    expect(page.locator(".edits li")).to_have_text(re.compile(f"update 1: .*0.25 \u2192 {value:g}"))
+    site.let_runs_reach(2)
+    wait_for_update(page, 2)
+    for chart in ("score", "beta"):
+        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
+        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
     page.locator("#preset select").select_option("no-leash")  # for the next run; this one keeps its leash
     expect(said(page, "kl.coef")).to_contain_text("Next run: 0.")
     expect(page.locator(LEASH)).to_have_value(f"{value:g}")

@@ -6,8 +6,8 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from tests.ui import fake_run
-from tests.ui.conftest import go, open_section
-from tests.ui.test_browser import SCORE, updates_done, wait_for_update
+from tests.ui.conftest import go, open_section, visit
+from tests.ui.test_browser import SCORE, change, said, updates_done, wait_for_update
 
 
 def test_a_run_is_paused_over_a_reload_makes_one_step_and_goes_on_by_the_space_key(site, open_page, begin):
@@ -31,6 +31,24 @@ def test_a_run_is_paused_over_a_reload_makes_one_step_and_goes_on_by_the_space_k
     page.keyboard.press("Space")
     expect(state).to_have_text("running")
     wait_for_update(page, 5)
+
+
+def test_a_leash_that_two_windows_set_is_the_last_one_in_both(site, open_page, make_page, begin):
+    page = open_page
+    site.let_runs_reach(1)
+    begin("for-two")
+    go(page, "train", run="for-two")
+    wait_for_update(page, 1)
+    other = visit(make_page(390, 844), site, "?run=for-two")  # as on a phone
+    other.get_by_role("button", name="Set up a run").click()
+    change(page, "kl.coef", "0.6")
+    expect(other.locator("#knob-kl-coef")).to_have_value("0.6")
+    site.let_runs_reach(5)  # the prompts are answered again
+    wait_for_update(other, 5)
+    change(other, "kl.coef", "0.1")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
+    expect(said(page, "kl.coef")).to_contain_text("Set after update 5.")
+    expect(open_section(page, "curves").locator(".edits li")).to_have_count(2)
 
 
 def test_the_picture_of_a_run_has_all_of_its_curves(site, open_page):

@@ -15,7 +15,7 @@ AWAY = ("Failed to load resource",)  # what the browser says while there is no s
 def opened(class_site, make_page):
     """The desk with a class that has just been opened, and its code."""
     desk = make_page(forgive=AWAY)
-    desk.goto(f"{class_site.url}host?token={TOKEN}")
+    desk.request.get(f"{class_site.url}host?token={TOKEN}", max_redirects=0)  # the page itself takes seconds to load
     desk.goto(f"{class_site.url}class/desk")
     last = desk.request.get(f"{class_site.url}class/front").json()
     press(desk, re.compile("^Open a (new )?class$"))

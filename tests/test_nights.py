@@ -25,7 +25,7 @@ def nightly():
     return module
 
 
-@pytest.mark.skipif("PLAYGROUND_NIGHTLY" in os.environ, reason="this is the nightly run")
+@pytest.mark.skipif("NIGHTLY_RUN" in os.environ, reason="this is the nightly run")
 def test_the_nightly_run_was_green_within_14_days_of_the_newest_commit():
     document = (PROJECT / "docs" / "reliability.md").read_text("utf-8")
     written = DONE.search(document) or NOT_YET.search(document)

@@ -28,5 +28,5 @@ def site(tmp_path_factory):
 
 def test_app_py_trains_compares_and_answers_with_processes_of_its_own(site, make_page):
     page = visit(make_page(), site)
-    fill(page, "ppo.num_updates", "2")
+    fill(page, "ppo.num_updates", "1")
     train_watch_compare_and_ask(page, site.outputs, num_prompts=64)

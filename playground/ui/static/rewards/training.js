@@ -122,6 +122,7 @@ class Training extends Widget {
     form.tell(answer.exists ? [] : answer.problems ?? [{ field: "", message: answer.error }]);
     form.setStarting(false, answer.name ?? null);
     if (!answer.name) return;
+    this.living = answer.name; // it may have ended before it is first seen
     await this.look(answer.name);
     this.view.scrollIntoView({ block: "nearest" }); // the form is longer than most windows
   }

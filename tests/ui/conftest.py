@@ -134,7 +134,8 @@ class Site:
         self.end_runs()
         self.let_runs_end()
         if (self.outputs / room_file.FILE).exists():
-            Person(self, self.token).lead("end")
+            with Person(self, self.token) as host:
+                host.lead("end")
         for path in self.outputs.iterdir():
             if path.is_dir():
                 shutil.rmtree(path)

@@ -6,6 +6,7 @@ from playwright.sync_api import expect
 
 from playground.runs.folder import exit_reasons
 from playground.ui import own_files
+from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import go, of_module
 from tests.ui.test_browser import wait_for_update
@@ -73,7 +74,7 @@ def test_a_run_is_resumed_in_place_from_its_newest_good_checkpoint(site, open_pa
     expect(page.locator(".flag.resumed")).to_have_count(2)
     wait_for_update(page, 29)
     assert (run.status().attempt, page.evaluate("window.here")) == (2, True)
-    assert shown_updates(page) == list(range(1, 30))
+    wait_until(lambda: shown_updates(page) == list(range(1, 30)))  # figures may come after the status
     stop = button(page, "Stop")
     stop.focus()
     page.keyboard.press("Enter")

@@ -43,7 +43,7 @@ def pytest_collection():
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Those in a browser come first and share a process of the pool, with its server and its browser, which cost as
-    much as ten cases. The others go by module, whose cases share fixtures."""
+    much as ten cases. The others go by module, whose cases share fixtures; the long ones of the night begin early."""
     browsers = max(int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", 1)) // PROCESSES_A_BROWSER, 1)
     modules = {item.path: None for item in items if "browser" in getattr(item, "fixturenames", ())}
     for number, module in enumerate(modules):
@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items):
         if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
         item.add_marker(pytest.mark.xdist_group(modules.get(item.path, item.path.stem)))
-    items.sort(key=lambda item: item.path not in modules)
+    items.sort(key=lambda item: (item.path not in modules, item.path.parent.name != "nightly"))
 
 
 @pytest.fixture

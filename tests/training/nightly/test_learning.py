@@ -1,35 +1,19 @@
-"""Further shipped presets, shortened, learn what they promise, every planted fault raises its alert, and PPO against a
-reward model that learned from kind preferences makes the world itself kinder, which PPO never sees."""
+"""Further shipped presets, shortened, learn what they promise, and PPO against a reward model that learned from kind
+preferences makes the world itself kinder, which PPO never sees."""
 
 import statistics
 
 import pytest
 
-from bench import diagnosis
-from playground.config import PairsConfig, RewardTrainingConfig, RunConfig, yaml_io
-from playground.config.faults import FAULTS
+from playground.config import PairsConfig, RewardTrainingConfig, yaml_io
 from playground.pocket import judges
 from playground.runs.reward_models import RewardTraining
-from playground.setup import catalog
 from playground.training.rewards import pair_trainer
-from tests.training import small_run
 from tests.training.test_learning import before_and_after, share, shortened
 
 EVERY_SEED = pytest.mark.parametrize("seed", [0, 1, 2])
 CLAIM_UPDATES = 25  # what to say about a claim is one token in ten; that takes longer
 FLATTERY_UPDATES = 12  # of 64 completions and three epochs
-
-
-@EVERY_SEED
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_raises_its_own_alert(fault, seed, tmp_path):
-    preset = diagnosis.PRESETS.get(fault, diagnosis.PRESET)
-    updates = 8 if fault == "score-on-every-token" else catalog.preset(preset).ppo.num_updates
-    asked = ["experiments=true", f"faults=[{fault}]", *diagnosis.SETTINGS.get(fault, [])]
-    data = shortened(preset, seed, updates, 32).model_dump(mode="json")
-    session = small_run.trained(tmp_path, yaml_io.overridden(data, asked, RunConfig))
-    session.save()  # with the reference's second fingerprint
-    assert diagnosis.since(session.run, diagnosis.LAMP_OF[fault]) is not None
 
 
 @EVERY_SEED

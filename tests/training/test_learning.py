@@ -15,11 +15,11 @@ from tests.nights import SEEDS
 from tests.training import small_run
 
 
-def shortened(preset, seed, updates, num_prompts, rate=1.0):
-    """Of fewer updates, at a learning rate so many times as high."""
+def shortened(preset, seed, updates, num_prompts, rate=1.0, limit=512):
+    """Of fewer updates, at a learning rate so many times as high, on so many prompts; None: on as many as it has."""
     data = catalog.preset(preset).model_dump(mode="json")
     data["seed"] = seed
-    data["prompts"]["limit"] = 512
+    data["prompts"]["limit"] = limit or data["prompts"]["limit"]
     data["ppo"] |= {"num_updates": updates, "learning_rate": data["ppo"]["learning_rate"] * rate}
     data["evaluation"] |= {"num_prompts": num_prompts, "every": updates}
     return from_dict(data)

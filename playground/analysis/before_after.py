@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal, NamedTuple, TypeVar
 
-from playground.analysis.intervals import FEW, by_unit, decimals, interval
+from playground.analysis.intervals import FEW, by_unit, decimals, of_prompts, these_prompts
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
 
@@ -35,7 +35,8 @@ class BeforeAfter(NamedTuple):
 
 class Outcome(NamedTuple):
     """A run in numbers. `low` and `high` bound the mean gain with 95 % confidence, as do those of the KL, in nats per
-    completion; not a number where that is not known. `same` of the `answers` with a score have that of before."""
+    completion; not a number where that is not known. `same` of the `answers` with a score have that of before.
+    `these_prompts`: the bounds hold for these prompts only (`intervals.of_prompts`)."""
 
     num_prompts: int
     samples_per_prompt: int
@@ -53,6 +54,12 @@ class Outcome(NamedTuple):
     length_after: float
     answers: int = 0
     same: int = 0
+    these_prompts: bool = False
+
+    @property
+    def tells_bounds(self) -> bool:
+        """Whether those of the gain are worth telling."""
+        return not math.isnan(self.low) and (self.these_prompts or self.num_prompts >= FEWEST_PROMPTS)
 
 
 class Headline(NamedTuple):
@@ -99,9 +106,10 @@ def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
     before, after = [pair.before for pair in joined], [pair.after for pair in joined]
     each = [step for values in gains.values() for step in values]
     scores = [item.score for item in (*before, *after) if item.score is not None]
-    gain = interval(map(fmean, gains.values()), max(scores) - min(scores))
-    far = [fmean(values) for values in by_unit((item.prompt_id, item.kl) for item in after).values()]
-    kl = interval(far, max(far) if len(set(far)) > 1 else 0.0)  # all alike: known without measuring
+    gain = of_prompts(gains.values(), max(scores) - min(scores))
+    far = list(by_unit((item.prompt_id, item.kl) for item in after).values())
+    farthest = [fmean(values) for values in far]
+    kl = of_prompts(far, max(farthest) if len(set(farthest)) > 1 else 0.0)  # all alike: known without measuring
     return Outcome(
         num_prompts=len(gains),
         samples_per_prompt=round(fmean(map(len, gains.values()))),
@@ -119,6 +127,7 @@ def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
         length_after=_mean(item.tokens for item in after),
         answers=len(each),
         same=each.count(0.0),
+        these_prompts=these_prompts(list(gains.values())),
     )
 
 
@@ -202,7 +211,7 @@ def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, 
     run, whose distance from the reference is `other_kl`."""
     digits = 3 if 0 < found.kl_high < 0.05 else 1
     other = "" if other_kl is None else f", the other {other_kl:.{digits}f}"
-    known = not across and not math.isnan(found.kl_high) and found.num_prompts >= FEWEST_PROMPTS
+    known = not across and not math.isnan(found.kl_high) and found.tells_bounds
     spread = f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})" if known else ""
     gain = _gain(found, f"{unit} against the other run" if across else unit)
     return f"Score {gain}; {found.kl:.{digits}f} nats{spread} from the reference{other}."
@@ -210,14 +219,14 @@ def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, 
 
 def _gain(found: Outcome, unit: str) -> str:
     """How much, on how many prompts, and how sure that is."""
-    digits = decimals(found.high - found.gain) if found.num_prompts >= FEWEST_PROMPTS else 2
+    digits = decimals(found.high - found.gain) if found.tells_bounds else 2
     each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
+    these = "these " if found.these_prompts else ""
     bounds = f"{found.low:+z.{digits}f} to {found.high:+z.{digits}f}"
-    few_prompts = math.isnan(found.low) or found.num_prompts < FEWEST_PROMPTS
-    sure = "" if few_prompts else f", 95 % interval {bounds}"
+    sure = f", 95 % interval {bounds}" if found.tells_bounds else ""
     few = found.same and found.answers - found.same < FEW
     alike = f" ({found.same} of {found.answers} answers score the same)" if few else ""
-    return f"{found.gain:+z.{digits}f} {unit} on {found.num_prompts} prompts{each}{sure}{alike}"
+    return f"{found.gain:+z.{digits}f} {unit} on {these}{found.num_prompts} prompts{each}{sure}{alike}"
 
 
 def _by_text(samples: Sequence[Sample]) -> dict[str, list[Sample]]:

@@ -39,6 +39,11 @@ def latest(samples_: Sequence[Sample]) -> pd.DataFrame:
     return samples(samples_).drop_duplicates(["update", "prompt_id", "seed"], keep="last")
 
 
+def by_prompt(values: pd.Series) -> list[list[float]]:
+    """The values of each prompt, of a series that has `prompt_id` in its index."""
+    return [group.tolist() for _, group in values.groupby("prompt_id")]
+
+
 def evaluations(run: RunDirectory | Path | str | Sequence[Evaluation]) -> pd.DataFrame:
     """A row for each evaluation at which something was measured beside its samples."""
     return _table(run, Evaluation, RunDirectory.evaluations)

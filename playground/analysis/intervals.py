@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from playground.rewards.agreement import t95
 
+FEW_PROMPTS = 8  # with fewer, each answered several times, a run's fixed prompts are all that there are
 FEW = 10  # values that differ from the commonest; with fewer Student's interval is far too narrow
 
 
@@ -59,6 +60,28 @@ def interval(values: Iterable[float], span: float = 0.0) -> Interval:
     if len(known) - alike < FEW and 2 * alike > len(known):
         half = max(half, _half([*known, common - span, common + span]))
     return Interval(fmean(known), half or None, len(known))
+
+
+def of_prompts(answers: Iterable[Sequence[float]], span: float = 0.0) -> Interval:
+    """The mean of what prompts come to, each the mean of its answers, and its interval. The prompts stand for others
+    like them, and are the units. Where they are few and each was answered more than once, it is of these prompts: the
+    units are the answers, and the error is within each prompt (Satterthwaite's degrees of freedom)."""
+    groups = [values for values in answers if values]
+    means = [fmean(values) for values in groups]
+    if not these_prompts(groups):
+        return interval(means, span)
+    each = [value for values in groups for value in values]
+    errors = [stdev(values) ** 2 / len(values) for values in groups]
+    if not sum(errors) or 2 * Counter(each).most_common(1)[0][1] > len(each):  # most are alike
+        return interval(each, span)._replace(mean=fmean(means))
+    parts = (error**2 / (len(values) - 1) for error, values in zip(errors, groups, strict=True))
+    units = 1 + int(sum(errors) ** 2 / sum(parts))
+    return Interval(fmean(means), t95(units) * math.sqrt(sum(errors)) / len(groups), units)
+
+
+def these_prompts(groups: Sequence[Sequence[float]]) -> bool:
+    """Whether `of_prompts` is of these prompts only."""
+    return 0 < len(groups) < FEW_PROMPTS and min(map(len, groups)) > 1
 
 
 def _half(values: Sequence[float]) -> float:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from playground.analysis import frames
-from playground.analysis.intervals import interval
+from playground.analysis.intervals import of_prompts
 from playground.runs.folder.records import BEST_OF, Event, Sample
 
 
@@ -33,14 +33,15 @@ def path_of(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Pat
     if table.empty:
         return []
     span = float(np.ptp(table["score"]))
-    means = table.groupby(["update", "prompt_id"])[["score", "kl"]].mean().unstack()
-    scores, always = means["score"], means["score"].dropna(axis=1)
+    kl = table.groupby(["update", "prompt_id"])["kl"].mean().groupby("update").mean()
+    scores = table.pivot_table("score", "update", ["prompt_id", "seed"], sort=True)
+    always = scores.dropna(axis=1)
     found = []
     for update in scores.index:
-        score = interval(scores.loc[update].dropna(), span)
-        point = PathPoint(int(update), float(means["kl"].loc[update].mean()), score.mean, score.half)
+        score = of_prompts(frames.by_prompt(scores.loc[update].dropna()), span)
+        point = PathPoint(int(update), float(kl.loc[update]), score.mean, score.half)
         if 0 in always.index and always.shape[1]:
-            gain = interval(always.loc[update] - always.loc[0], span)
+            gain = of_prompts(frames.by_prompt(always.loc[update] - always.loc[0]), span)
             point = point._replace(gain=gain.mean, gain_half=gain.half if update else 0.0)
         found.append(point)
     best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)

@@ -5,14 +5,15 @@ by which half of the gain had come is named instead."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from playground.analysis import frames
-from playground.analysis.intervals import interval
+from playground.analysis.intervals import of_prompts
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ class Plateau(NamedTuple):
 
 
 def curve_of(samples: Sequence[Sample]) -> pd.DataFrame:
-    """The mean score of each fixed prompt (columns) at every evaluation (rows, by update); prompts that have no score
-    at one of them are left out."""
+    """The score of each answer to the fixed prompts (columns, by prompt and seed) at every evaluation (rows, by
+    update); answers that have no score at one of them are left out."""
     known = frames.latest(samples).dropna(subset="score")
-    return known.groupby(["update", "prompt_id"])["score"].mean().unstack().dropna(axis=1)
+    return known.pivot_table("score", "update", ["prompt_id", "seed"]).dropna(axis=1)
 
 
 def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
@@ -53,21 +54,26 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
     updates, scores = [int(update) for update in curve.index], curve.to_numpy(float)
     if len(updates) < FEWEST_EVALUATIONS or scores.shape[1] < 2:
         return Plateau(None, reason="few evaluations")
+    prompts = curve.columns.get_level_values("prompt_id").to_numpy()
     span = float(scores.max() - scores.min())
+
+    def surely_positive(values: Array) -> bool:
+        return lies_above(values, span, prompts)
+
     made, gain = scores - scores[0], scores[-1] - scores[0]
-    if not surely_positive(gain, span):
+    if not surely_positive(gain):
         return Plateau(None, reason="no gain")
     half = int((made.mean(1) >= gain.mean() / 2).argmax())
-    low = next(row for row, one in enumerate(made) if not surely_positive(gain / 2 - one, span))
-    high = next((row for row, one in enumerate(made) if surely_positive(one - gain / 2, span)), len(made) - 1)
+    low = next(row for row, one in enumerate(made) if not surely_positive(gain / 2 - one))
+    high = next((row for row, one in enumerate(made) if surely_positive(one - gain / 2)), len(made) - 1)
     halves = updates[half], updates[low], updates[high]
     for update, one in list(zip(updates, scores, strict=True))[1:-FEWEST_AFTER]:
         to_come = scores[-1] - one
-        if surely_positive(LEFT * gain - to_come, span):
-            return Plateau(update, most_left(to_come, gain, span), *halves)
+        if surely_positive(LEFT * gain - to_come):
+            return Plateau(update, most_left(to_come, gain, surely_positive), *halves)
     last = np.array(updates[-FEWEST_AFTER - 1 :]) - np.mean(updates[-FEWEST_AFTER - 1 :])
     slopes = last @ scores[-FEWEST_AFTER - 1 :] / (last @ last)  # least squares, of each prompt
-    return Plateau(None, None, *halves, "still rising" if surely_positive(slopes, span) else "undecided")
+    return Plateau(None, None, *halves, "still rising" if surely_positive(slopes) else "undecided")
 
 
 def plateau_sentence(found: Plateau) -> str:
@@ -82,15 +88,19 @@ def plateau_sentence(found: Plateau) -> str:
     return f"No clear knee: half of the gain came by update {found.half}{spread}{rising}."
 
 
-def most_left(to_come: Array, gain: Array, span: float) -> float:
+def most_left(to_come: Array, gain: Array, surely_positive: Callable[[Array], bool]) -> float:
     """The upper end of Fieller's interval of mean(to_come) / mean(gain), which is below `LEFT`; 0 for what is less."""
     low, high = 0.0, LEFT
     while high - low > 1e-4:
         middle = (low + high) / 2
-        low, high = (low, middle) if surely_positive(middle * gain - to_come, span) else (middle, high)
-    return 0.0 if surely_positive(-to_come, span) else high
+        low, high = (low, middle) if surely_positive(middle * gain - to_come) else (middle, high)
+    return 0.0 if surely_positive(-to_come) else high
 
 
-def surely_positive(values: Array, span: float) -> bool:
-    """True where the mean of independent values lies above 0 by more than its 95 % interval; `span` as there."""
-    return interval(values.tolist(), span).low > 0
+def lies_above(values: Array, span: float, prompts: NDArray[np.int64]) -> bool:
+    """True where the mean of answers lies above 0 by more than its 95 % interval. `prompts`: that of each answer;
+    `span` as there."""
+    groups: dict[int, list[float]] = defaultdict(list)
+    for prompt, value in zip(prompts.tolist(), values.tolist(), strict=True):
+        groups[prompt].append(value)
+    return of_prompts(groups.values(), span).low > 0

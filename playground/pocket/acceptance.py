@@ -49,7 +49,7 @@ def acceptance(folder: Path | str, samples: int = SAMPLES, seed: int = SEED) -> 
     return {
         "parses": _share(judges.parses(prompt, text) for prompt, text, _ in mixed),
         "ends": _share(ended for *_, ended in mixed),
-        "distinct_2": round(distinct_n([text for _, text, _ in mixed], 2), 4),
+        "distinct_2": round(distinct_n([text for _, text, _ in mixed], 2) or 0.0, 4),
         "quality": round(sum(judges.quality(prompt, text).score for prompt, text, _ in mixed) / len(mixed), 4),
         "reviews_positive": _share(sign is not None and sign > 0 for sign in signs),
         "reviews_parse": _share(judges.parses(prompt, text) for prompt, text, _ in reviews),

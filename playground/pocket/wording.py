@@ -22,8 +22,9 @@ def ngrams(items: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return [tuple(items[i : i + n]) for i in range(len(items) - n + 1)]
 
 
-def distinct_n(texts: Iterable[str], n: int = 2) -> float:
-    """Distinct-n of a pool of texts (Li et al. 2016): distinct word n-grams / all word n-grams; 0.0 if there are none.
-    The larger the pool, the lower the figure, so compare equal pool sizes."""
+def distinct_n(texts: Sequence[str], n: int = 2) -> float | None:
+    """Distinct-n of a pool of texts (Li et al. 2016): distinct word n-grams / all word n-grams; None where the texts
+    have fewer than one each, as one-word answers have. The larger the pool, the lower the figure, so compare equal pool
+    sizes."""
     pool = [gram for text in texts for gram in ngrams(words(text), n)]
-    return len(set(pool)) / len(pool) if pool else 0.0
+    return len(set(pool)) / len(pool) if len(pool) >= max(1, len(texts)) else None

@@ -49,7 +49,7 @@ def test_a_path_has_means_over_prompts_with_their_interval_and_the_last_attempt_
     assert (first.update, first.kl, first.score, first.half) == (0, 0.0, 0.5, None)
     assert (second.update, second.kl, second.score) == (5, 3.0, 3.0)
     assert second.half == pytest.approx(12.706)  # prompts have 2 and 4: their mean is 3, its error 1, one degree
-    assert second.gain == 1.5, "of the prompt that has a score at both"
+    assert second.gain == 0.5, "of the answer that has a score at both"
     assert path_of([*samples, sample(1, "during", 6.0, kl=4.0, update=5)])[1].score == 4.0
     assert path_of([]) == []
     assert path_of(evaluations((5, 1.0, 1.0)))[0].gain is None

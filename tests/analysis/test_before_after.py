@@ -40,11 +40,11 @@ def test_the_outcome_of_three_prompts_by_hand():
 
 
 def test_samples_of_one_prompt_are_not_independent():
-    before = [sample(prompt, "before", 0.0, seed=seed) for prompt in (0, 1) for seed in range(4)]
-    after = [sample(prompt, "after", 1.0 + 2 * prompt, seed=seed) for prompt in (0, 1) for seed in range(4)]
+    before = [sample(prompt, "before", 0.0, seed=seed) for prompt in range(8) for seed in range(4)]
+    after = [sample(prompt, "after", 1.0 + 2 * (prompt % 2), seed=seed) for prompt in range(8) for seed in range(4)]
     gained = outcome(pairs(before + after))
-    assert (gained.num_prompts, gained.samples_per_prompt, gained.gain) == (2, 4, 2.0)
-    assert gained.high - gained.gain == pytest.approx(12.706)  # two prompts: 1 and 3, sd 2^.5; t with 1
+    assert (gained.num_prompts, gained.samples_per_prompt, gained.gain) == (8, 4, 2.0)
+    assert gained.high - gained.gain == pytest.approx(2.3646 / 7**0.5, abs=1e-3)  # 1 and 3, four times; t with 7
 
 
 def test_where_few_answers_score_otherwise_the_sentence_says_how_many():

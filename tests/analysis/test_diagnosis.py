@@ -160,7 +160,7 @@ def between(first, last, *during):
     return [*evaluation("before", 0, first), *middle, *evaluation("after", LONG, last)]
 
 
-SAME = between([0.0, 1.0, 2.0], [0.1, 0.8, 2.0])
+SAME = between([0.0, 1.0, 2.0] * 3, [0.1, 0.8, 2.0] * 3)
 
 
 def test_a_score_that_does_not_move_has_a_cause_and_remedies():
@@ -173,12 +173,24 @@ def test_a_score_that_does_not_move_has_a_cause_and_remedies():
     assert alerts_of(metrics()[:10], SAME)["flat"].state == "not measured"
 
 
+def test_too_few_answers_to_tell_a_gain_from_chance_blame_nothing():
+    flat = alerts_of(metrics(), between([0.0, 1.0, 2.0], [0.1, 0.8, 2.0]))["flat"]
+    assert flat.state == "not measured"
+    assert "3 prompts, each answered once" in flat.evidence
+
+
+def test_answers_of_one_word_have_no_word_pairs_so_nothing_is_said_of_their_variety():
+    assert alerts_of(throughout(distinct_2=0.0))["same-text"].state == "not measured"
+    alike = [item.model_copy(update={"distinct_2": 0.0}) for item in metrics(score_std=0.01)]
+    assert "little left to learn" in alerts_of(alike)["no-spread"].cause
+
+
 def test_what_cannot_be_told_from_chance_says_so_and_blames_no_reward_for_an_estimate_above_zero():
-    steps = [-2.0, 0.5, 1.0, 2.5, 5.25]  # mean 1.45, sd 2.672: Student's t with 4 degrees bounds it by 3.317
-    up, down = (alerts_of(metrics(), between([0.0] * 5, [sign * step for step in steps]))["flat"] for sign in (1, -1))
+    steps = [-2.0, 0.5, 1.0, 2.5, 5.25, -3.0, -1.0, 4.25]  # mean 0.94: Student's t with 7 degrees bounds it by 2.45
+    up, down = (alerts_of(metrics(), between([0.0] * 8, [sign * step for step in steps]))["flat"] for sign in (1, -1))
     assert up.state == "amber"
-    assert "+1.45 (-1.87 to +4.77)" in up.evidence
-    assert "4.74 or more would have been seen in 8 of 10" in up.evidence
+    assert "+0.94 (-1.51 to +3.39)" in up.evidence
+    assert "3.50 or more would have been seen in 8 of 10" in up.evidence
     assert "misread" in down.cause
     assert "misread" not in up.cause
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from playground.analysis.plateau import most_left, plateau, plateau_sentence, surely_positive
+from playground.analysis.plateau import lies_above, most_left, plateau, plateau_sentence
 from tests.nights import cases
 from tests.support import sample
 
@@ -46,9 +46,13 @@ def test_the_plateau_begins_at_the_first_evaluation_with_less_than_a_tenth_still
 def test_what_was_still_to_come_is_bounded_as_often_as_it_says():
     """Fieller's bound at one evaluation, on 16 prompts of a curve that has 5 % of its gain still to come."""
     generator, held = np.random.default_rng(0), 0
+
+    def surely_positive(values):
+        return lies_above(values, 1.0, np.arange(16))
+
     for _ in range(200):
         gain, to_come = 2 + generator.normal(size=16), 0.1 + 0.1 * generator.normal(size=16)
-        held += most_left(to_come, gain, 1.0) >= 0.05 or not surely_positive(0.1 * gain - to_come, 1.0)
+        held += most_left(to_come, gain, surely_positive) >= 0.05 or not surely_positive(0.1 * gain - to_come)
     assert held >= 0.955 * 200
 
 

@@ -43,7 +43,9 @@ def test_documents_are_good_unless_marked_as_spoilt_and_that_is_rare(documents):
 
 def test_distinct_n_is_distinct_ngrams_over_all_ngrams_of_the_pool():
     assert distinct_n(["a b, A b.", "a b"], 2) == pytest.approx(2 / 4)  # a b | b a | a b ; a b
-    assert distinct_n(["one", ""], 2) == 0.0  # pairs never cross from one text to the next
+    assert distinct_n(["one", ""], 2) is None  # pairs never cross from one text to the next
+    assert distinct_n(["yes", "no", "well yes"], 2) is None  # too few to say how alike the texts are
+    assert distinct_n([], 2) is None
 
 
 def test_both_signs_are_equally_frequent(documents):

@@ -11,6 +11,7 @@ from playground.analysis import judging
 from playground.analysis.before_after import Outcome
 from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, quiet, trend
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
+from playground.analysis.intervals import FEW_PROMPTS
 from playground.rewards.mixture import term_names
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
@@ -32,6 +33,11 @@ def flat(records: Records) -> Evidence:
         )
     if held := records.held_back():
         return meant(evidence, held)
+    if found.num_prompts < FEW_PROMPTS and not found.these_prompts:
+        raise NotMeasured(
+            f"{found.num_prompts} prompts, each answered once, cannot tell a gain from chance: with so few set "
+            "evaluation.samples_per_prompt to 8 or more."
+        )
     return Evidence("amber", records.newest, evidence, *_why_flat(records, found.gain))
 
 
@@ -96,8 +102,7 @@ def no_spread(records: Records) -> Evidence:
         cause = "The reward gives every text the same value from the start: it is broken, or cannot read them."
         return Evidence("red", [update for update, _ in values[-WINDOW:]], evidence, (TEST_REWARD,), cause)
     state, updates = graded(values, at.spread_amber * begins, at.spread_red * begins, operator.lt)
-    variety, began = records.now("distinct_2") or 1.0, records.begins("distinct_2") or 1.0
-    if variety < at.variety_amber * began:
+    if records.now("distinct_2") < at.variety_amber * records.begins("distinct_2"):
         cause = "The policy writes nearly the same text every time, so all earn the same."
         return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()), cause)
     cause = "Nearly every text earns the most that the reward can give: there is little left to learn."
@@ -202,7 +207,9 @@ def _since_first(
 ) -> Evidence:
     """Of a figure as a share of its first updates, against the thresholds `limit`_amber and `limit`_red; by `values`
     where they may be others. `form`: how it is written, with its unit."""
-    known, begins = records.needed(series), records.begins(series) or 1.0
+    known, begins = records.needed(series), records.begins(series)
+    if not begins:
+        raise NotMeasured("It was zero in the first updates, so nothing can be said of how it has changed.")
     amber, red = (getattr(records.at, f"{limit}_{level}") for level in ("amber", "red"))
     state, updates = graded([(update, value / begins) for update, value in values or known], amber, red, beyond)
     spec, _, unit = form.partition(" ")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from playground.analysis import frames
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.intervals import Interval, interval
+from playground.rewards.agreement import students_t
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
@@ -179,13 +180,16 @@ class _Scores(NamedTuple):
 
     def fall(self, updates: Sequence[int]) -> tuple[int, Interval] | None:
         """The highest moment before the newest, and how far the values have fallen since then; None unless by more than
-        a trifle and chance, Bonferroni for the choice of the highest."""
+        a trifle and chance: one look at each evaluation, each at the highest of those before, and all of them together
+        are wrong in 5 % of runs that stand still at most (Bonferroni; 1 / (k (k + 1)) of all looks adds up to 1)."""
         changes = zip(updates[:-1], self.changes(updates[0], updates), strict=False)
         known = {update: change.mean for update, change in changes if change is not None}
         if not known:
             return None
         top = max(known, key=lambda update: known[update])
-        strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / len(known))
+        looks = len(known)
+        strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / (looks * looks * (looks + 1)))
         fall = self.changes(top, updates[-1:])[0]
-        certain = fall is not None and fall.mean + strict * fall.error < 0 and -fall.mean >= SMALLEST
-        return (top, fall) if fall is not None and certain else None
+        if fall is None or fall.units < 2 or -fall.mean < SMALLEST:
+            return None
+        return (top, fall) if fall.mean + students_t(strict, fall.units - 1) * fall.error < 0 else None

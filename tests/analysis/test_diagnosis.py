@@ -195,14 +195,14 @@ def test_what_cannot_be_told_from_chance_says_so_and_blames_no_reward_for_an_est
     assert "misread" not in up.cause
 
 
-TOP = (10, [5.0, 6.1, 6.9])
+TOP = (10, [5.0, 6.1, 6.9] * 3)
 
 
 def test_a_score_that_falls_lights_one_check_and_one_that_rose_and_fell_another():
-    falls = alerts_of(metrics(), between([0.0, 1.0, 2.0], [-3.0, -2.1, -0.9]))
+    falls = alerts_of(metrics(), between([0.0, 1.0, 2.0] * 3, [-3.0, -2.1, -0.9] * 3))
     assert falls["wrong-way"].state == "red"
     assert falls["flat"].state == "quiet"
-    back = alerts_of(metrics(), between([0.0, 1.0, 2.0], [1.0, 2.1, 2.9], TOP))
+    back = alerts_of(metrics(), between([0.0, 1.0, 2.0] * 3, [1.0, 2.1, 2.9] * 3, TOP))
     assert back["fell-back"].state == "red"
     assert offers(back["fell-back"])[0] == {"fork_at": 10}
     assert back["wrong-way"].state == "quiet"
@@ -217,7 +217,7 @@ def changed(field, old, new, *, fork=False):
 
 @pytest.mark.parametrize("fork", [False, True])
 def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_to_be_raised_more(fork):
-    nearer, back = metrics(kl_to_reference=0.3, kl_coef=3.0), between([0, 1, 2], [0.1, 0.8, 2.0], (HALF, TOP[1]))
+    nearer, back = metrics(kl_to_reference=0.3, kl_coef=3.0), between([0, 1, 2] * 3, [0.1, 0.8, 2.0] * 3, (HALF, TOP[1]))
     settings = {"kl": {"coef": 3.0 if fork else 0.25}}
     raised = changed("kl.coef", 0.25, 3.0, fork=fork)
     alerts = alerts_of(nearer, back, raised, **settings)
@@ -227,8 +227,11 @@ def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_
     assert by_itself.state == "red"
     assert "from 0.25 to 3" in by_itself.cause
     assert not any("kl.coef" in changes for changes in offers(by_itself))
-    held = {"kl": {"controller": "adaptive", "coef": 0.25, "target": 1.9}}  # it was 2 nats away when it was best
-    assert alerts_of(nearer, back, **held)["fell-back"].state == "quiet"
+    held = {"kl": {"controller": "adaptive", "coef": 0.25, "target": 3.0}}
+    for further in (nearer, metrics(kl_to_reference=2.5, kl_coef=3.0)):
+        pulled = alerts_of(further, back, **held)["fell-back"]
+        assert pulled.state == "quiet"
+        assert "The leash has pulled it back: beta has risen from 0.25 to 3" in pulled.evidence
     assert alerts_of(metrics(kl_to_reference=5.0, kl_coef=3.0), back, raised, **settings)["fell-back"].state == "red"
 
 

@@ -86,12 +86,12 @@ def fell_back(records: Records) -> Evidence:
     back = Remedy(f"go back to update {top}", {"fork_at": top})
     betas, kl = dict(records.values("kl_coef")), dict(records.values("kl_to_reference"))
     first, last = betas.get(top, math.inf), betas.get(records.updates, 0.0)
+    if last > first and records.config.kl.moves:
+        return quiet(f"{evidence} The leash has pulled it back: beta has risen from {first:.3g} to {last:.3g} since.")
     if not last > first or not records.now("kl_to_reference") < kl.get(top, 0.0):
         return Evidence("red", since, evidence, (back, records.slower(), records.more_penalty()))
     cause = f"Beta has risen from {first:.3g} to {last:.3g} since and holds the policy closer to the reference, which "
     cause += "costs score."
-    if records.config.kl.moves and kl[top] > (target := records.setting("kl.target")):
-        return quiet(f"{evidence} {cause} It was {kl[top]:.2f} nats away then, with a target of {target:g}.")
     return Evidence("red", since, evidence, (back, records.scaled("kl.target", 2.0)), cause)
 
 

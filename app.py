@@ -39,7 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="RLHF Playground: train a small language model with PPO and watch it change."
     )
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this machine only)")
+    parser.add_argument("--host", help="address to listen on (default: 127.0.0.1, this machine only; all in a class)")
     parser.add_argument("--port", type=int, default=7860)
     parser.add_argument(
         "--outputs",

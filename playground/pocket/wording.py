@@ -1,7 +1,7 @@
 """Plain measures of text that know nothing of the pocket world: words, sentences, n-grams, distinct-n."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _END_MARKS = re.compile(r"[.!?]+")

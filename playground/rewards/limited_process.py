@@ -45,9 +45,11 @@ class LimitedProcess:
     __del__ = close
 
     def _kill(self) -> None:
-        if self.process is not None and self.process.poll() is None:
+        # Its group has its number, for it began a session. Helpers may outlive it, so it is not asked whether it has
+        # ended: nobody has waited for it, and until then no other group can have the number.
+        if self.process is not None and self.process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process.pid, signal.SIGKILL)  # its own session: the group has its number
+                os.killpg(self.process.pid, signal.SIGKILL)
 
     def start(self, runner: Path, memory_bytes: int, *arguments: str) -> None:
         """A process of a script, which gets this one's number and the limit of its address space."""

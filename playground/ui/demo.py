@@ -106,7 +106,7 @@ class Demo(gr.Blocks):
             self.serving.become(mode)
             self.clear()
             self.contents.fill(self)
-        self.listening = given.get("server_name") or sharing.listening_address(sharing.LOCAL_HOST, self._mode)
+        self.listening = given.get("server_name") or sharing.listening_address(None, self._mode)
         given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
         given["_frontend"] = False  # else Gradio asks for the page and gives up where a busy machine takes 3 seconds
         self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")

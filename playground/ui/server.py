@@ -27,7 +27,6 @@ from playground.runs.standby import StandbyWorker
 from playground.setup import limits
 from playground.ui import page, zero_gpu
 from playground.ui.auth import sharing, visitors
-from playground.ui.auth.sharing import LOCAL_HOST
 from playground.ui.demo import Demo
 from playground.ui.feed.feed import RECORDED
 from playground.ui.serving import Serving, rules
@@ -53,7 +52,7 @@ class Running(NamedTuple):
 
 
 def serve(
-    host: str = LOCAL_HOST,
+    host: str | None = None,
     port: int = 7860,
     outputs: Path = Path("outputs"),
     mode: str | None = None,
@@ -106,7 +105,7 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
 
 
 def launch(
-    host: str = LOCAL_HOST,
+    host: str | None = None,
     port: int = 7860,
     outputs: Path = Path("outputs"),
     mode: str | None = None,
@@ -117,6 +116,7 @@ def launch(
     """Start serving in background threads and return.
 
     Args:
+        host: the address to listen on; see `sharing.listening_address`.
         mode: see `new_demo`. share: a public address too, for which a page of one's own becomes a class's.
         mcp: whether Gradio offers what has a name as tools for agents.
 

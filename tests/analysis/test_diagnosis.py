@@ -217,7 +217,10 @@ def changed(field, old, new, *, fork=False):
 
 @pytest.mark.parametrize("fork", [False, True])
 def test_a_score_that_falls_because_beta_was_raised_is_no_fault_and_beta_is_not_to_be_raised_more(fork):
-    nearer, back = metrics(kl_to_reference=0.3, kl_coef=3.0), between([0, 1, 2] * 3, [0.1, 0.8, 2.0] * 3, (HALF, TOP[1]))
+    nearer, back = (
+        metrics(kl_to_reference=0.3, kl_coef=3.0),
+        between([0, 1, 2] * 3, [0.1, 0.8, 2.0] * 3, (HALF, TOP[1])),
+    )
     settings = {"kl": {"coef": 3.0 if fork else 0.25}}
     raised = changed("kl.coef", 0.25, 3.0, fork=fork)
     alerts = alerts_of(nearer, back, raised, **settings)

@@ -9,6 +9,7 @@ import pytest
 from playground.config import yaml_io
 from playground.errors import InvalidConfig
 from playground.rewards.python_function import PythonFunction
+from tests.support import has_ended, wait_until
 
 ONE, MANY = "def reward(prompt, completion):\n    ", "def reward(prompts, completions):\n    "
 
@@ -36,6 +37,15 @@ def test_the_process_stays_between_batches_answers_large_ones_and_is_started_aga
         os.kill(reward.process.pid, signal.SIGKILL)
         reward.process.wait(20)
         assert reward(["p"], ["c"]) == [1]
+
+
+def test_what_a_function_has_started_ends_with_its_process_also_where_that_went_first(function):
+    reward = function("import subprocess\n" + ONE + "return subprocess.Popen(['/bin/sleep', '600']).pid")
+    (helper,) = reward(["p"], ["c"])
+    os.kill(reward.process.pid, signal.SIGKILL)
+    wait_until(lambda: has_ended(reward.process.pid))  # nobody has waited for it
+    reward.close()
+    wait_until(lambda: has_ended(int(helper)), 20)
 
 
 def test_installed_packages_can_be_imported_and_the_environment_is_empty(function):

@@ -139,7 +139,7 @@ def main(arguments=None):
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--recorded", type=Path)
     parser.add_argument("--mode")
-    parser.add_argument("--host", default=server.LOCAL_HOST)
+    parser.add_argument("--host")
     arguments = parser.parse_args(arguments)
     launcher.new_worker = spawn_fake
     server.ModelService = FakeService

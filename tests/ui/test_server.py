@@ -48,10 +48,11 @@ def test_mode_and_port_are_checked_together(tmp_path):
 @pytest.mark.parametrize(
     ("host", "mode", "variables", "expected"),
     [
-        ("127.0.0.1", "local", {}, "127.0.0.1"),
-        ("127.0.0.1", "local", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "0.0.0.0"),
-        ("127.0.0.1", "local", {"SPACE_ID": "a/b"}, "0.0.0.0"),
-        ("127.0.0.1", "classroom", {}, "0.0.0.0"),
+        (None, "local", {}, "127.0.0.1"),
+        (None, "local", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "0.0.0.0"),
+        (None, "local", {"SPACE_ID": "a/b"}, "0.0.0.0"),
+        (None, "classroom", {}, "0.0.0.0"),
+        ("127.0.0.1", "classroom", {"SPACE_ID": "a/b"}, "127.0.0.1"),
         ("localhost", "classroom", {}, "localhost"),
         ("10.0.0.5", "space", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "10.0.0.5"),
     ],

@@ -26,9 +26,10 @@ NOT_SHARED = (
 )
 
 
-def listening_address(host: str, mode: str) -> str:
-    """The default host becomes GRADIO_SERVER_NAME (set in the Docker image), or all addresses where only that works."""
-    if host != LOCAL_HOST:
+def listening_address(host: str | None, mode: str) -> str:
+    """A host that was named. Without one: GRADIO_SERVER_NAME (set in the Docker image), or all addresses where only
+    that works."""
+    if host:
         return host
     if os.environ.get("GRADIO_SERVER_NAME"):
         return os.environ["GRADIO_SERVER_NAME"]

@@ -12,8 +12,9 @@ from playground.setup import catalog, checks, expected
 from playground.setup.limits import LIMITS
 from playground.ui import page
 from playground.ui.auth import uploads
-from playground.ui.auth.access import Access, Caller
-from playground.ui.train import controls, filling, form, form_parts, train_page
+from playground.ui.auth.access import Access, Caller, Role
+from playground.ui.auth.visitors import Visitor
+from playground.ui.train import controls, filling, form, form_parts, run_actions, train_page
 from playground.ui.train.form import Form, FormUpdate
 from tests.support import small_config
 from tests.ui import fake_run
@@ -92,6 +93,14 @@ def test_a_press_that_arrives_twice_is_one_run_and_another_press_or_other_settin
     assert label == "Add to the queue"
     values["kl.coef"] = -1
     assert filling.checked(sent(values, notes=notes), tmp_path).notes["queue"] == "", "nothing starts before"
+
+
+def test_the_same_name_of_a_start_by_another_visitor_is_another_start(tmp_path, workers):
+    config, access = catalog.preset("kinder-reviews"), Access(mode="classroom")
+    people = [Caller("classroom", Role.HOST, Visitor(cookie)) for cookie in ("one", "one", "two")]
+    runs = [run_actions.start(config, "press-0001", tmp_path, None, access, person).id for person in people]
+    assert runs[0] == runs[1]
+    assert runs[2] != runs[0]
 
 
 def test_settings_of_a_run_come_back_into_the_form(tmp_path):

@@ -163,8 +163,7 @@ class RunActions:
             estimates.require_fit(config, capped, self._outputs)
             minutes = limits.capped(config, capped).max_minutes
             overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
-            request = start_request(entry(asked, "request"), config)
-            request = request._replace(visitor=str(caller.visitor), mode=self._access.mode)
+            request = start_request(entry(asked, "request"), config, self._access, caller)
             with quota.admitted(request, self._access, caller, self._outputs):
                 made = fork.fork(run, at, overrides, spawn=self._spawn, request=request)
         except InvalidConfig as error:
@@ -189,19 +188,21 @@ def start(
     `asked`: the name of this start, see `start_request`. Raises: PlaygroundError, OSError."""
     capped = access.limits_of(caller)
     config = limits.capped(config, capped)
-    request = start_request(asked, config)._replace(visitor=str(caller.visitor), mode=access.mode)
+    request = start_request(asked, config, access, caller)
     estimates.require_fit(config, capped, outputs)
     with quota.admitted(request, access, caller, outputs):
         return launcher.start(config, outputs, spawn=spawn, request=request).run
 
 
-def start_request(asked: Any, config: RunConfig) -> Request:
+def start_request(asked: Any, config: RunConfig, access: Access, caller: Caller) -> Request:
     """The page's name for one intended start: sent again (a double click, a lost answer), it gets the same run; with
-    other settings it is another start."""
-    if not isinstance(asked, str) or not REQUEST_ID.fullmatch(asked):
-        return Request()
-    settings = hashlib.sha256(config.to_yaml().encode()).hexdigest()[:12]
-    return Request(id=f"{asked}-{settings}")
+    other settings, or by somebody else, it is another start."""
+    visitor = caller.visitor
+    name = ""
+    if isinstance(asked, str) and REQUEST_ID.fullmatch(asked):
+        settings = hashlib.sha256(config.to_yaml().encode()).hexdigest()[:12]
+        name = f"{asked}-{settings}-{visitor.cookie or visitor.address}"
+    return Request(name, str(visitor), access.mode)
 
 
 def knobs() -> list[KnobData]:

@@ -99,10 +99,10 @@ def data_of(
     }
 
 
-def coming(title: str) -> dict[str, Any]:
-    """The data of a step while its texts are being written."""
+def coming(title: str, order: dict[str, Any]) -> dict[str, Any]:
+    """The data of a step while its texts are being written. `order`: what it takes to have them written again."""
     nothing: dict[str, Any] = {"pairs": [], "run": "", "sides": [], "each": 0, "briefs": []}
-    return {"title": title, **nothing, "wait": COMING}
+    return {"title": title, **nothing, "wait": COMING, "order": order}
 
 
 def briefs_of(given: Any) -> list[str]:

@@ -2,18 +2,26 @@
 what in a class is tested in tests/security."""
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
 from playground.classroom import votes
+from playground.classroom.room import Room
 from playground.data import preferences
 from playground.runs import history
+from playground.ui.auth.access import Access, Caller
+from playground.ui.classroom.vote_lead import VoteLead
+from playground.ui.classroom.vote_views import VoteViews
+from playground.ui.feed.feed import Hub
 from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.asking import refused
 from tests.ui.conftest import TOKEN
+from tests.ui.fake_server import FakeService
 
 EACH = 5
 
@@ -131,6 +139,51 @@ def test_while_texts_are_written_everyone_hears_that_a_vote_comes_and_also_if_it
     assert front["step"]["state"] == "closed"
     vote = phone.step()["vote"]
     assert (vote["wait"], vote["pairs"], vote["title"]) == (votes.NOT_COME, [], "Which text is better?")
+
+
+@pytest.fixture
+def held(tmp_path, monkeypatch):
+    """Votes of a class whose model service writes when it is let go."""
+    fake_run.write_run(tmp_path, "taught")
+    go_on = threading.Event()
+
+    class Service(FakeService):
+        def ask(self, kind, question, timeout_seconds=0.0):
+            assert go_on.wait(60)
+            yield from super().ask(kind, question)
+
+    room, hub = Room(tmp_path), Hub(tmp_path)
+    lead = VoteLead(room, hub, Access("classroom"), Service())
+    room.open()
+    lead.vote({"what": "start", "source": "taught", "count": 4}, Caller("classroom"))
+    yield SimpleNamespace(lead=lead, room=room, hub=hub, go_on=go_on)
+    go_on.set()
+    wait_until(lambda: not lead.doing)
+
+
+def test_texts_that_come_late_are_for_their_own_step(held):
+    own = held.room.step()
+    later = held.room.begin("question", {"title": "Which way?"})
+    held.go_on.set()
+    wait_until(lambda: not held.lead.doing)
+    assert held.room.find(later.id).state == "open"
+    own = held.room.find(own.id)
+    assert own.state == "closed"
+    assert len(own.data["pairs"]) == 4
+
+
+def test_texts_that_come_late_open_nothing_in_a_new_class(held):
+    held.room.open()
+    held.go_on.set()
+    wait_until(lambda: not held.lead.doing)
+    assert held.room.steps() == []
+
+
+def test_a_vote_whose_texts_were_being_written_when_the_server_died_gets_them_from_the_next_one(held):
+    again = VoteViews(VoteLead(held.room, held.hub, Access("classroom"), FakeService()))
+    again.fill(held.room.step(), "", {})
+    wait_until(lambda: held.room.step().state == "open")
+    assert len(held.room.step().data["pairs"]) == 4
 
 
 def test_runs_of_the_same_title_can_be_chosen_apart(host):

@@ -3,6 +3,7 @@ and take the votes away as a file. `vote_views` shows what came of it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -11,7 +12,7 @@ from typing import Any
 
 from playground.analysis import before_after
 from playground.classroom import votes
-from playground.classroom.room import Room, Step, is_whole
+from playground.classroom.room import Room, State, Step, is_whole
 from playground.classroom.room_file import NoClass
 from playground.classroom.votes import NoVotes
 from playground.data.preferences import MIN_PAIRS
@@ -64,23 +65,20 @@ class VoteLead:
         if run and other and run.id == other.id:
             raise NoVotes("Choose two different runs.")
 
-        def begin(title: str, pairs: list[dict[str, Any]], sides: Sequence[str]) -> None:
-            how = {name: asked.get(name) for name in ("each", "briefs", "means")}
-            data = votes.data_of(f"{ASK} {title}", pairs, run=run.id if run else "", sides=sides, **how)
-            if waiting := self._waiting():
-                self.room.set_state(waiting, "open", data)
-            else:
-                self.room.begin("vote", data)
-
+        how: dict[str, Any] = {name: asked.get(name) for name in ("each", "briefs", "means")}
+        how |= {"run": run.id if run else "", "sides": votes.BEFORE_AFTER}
         if run and what == "blind":
-            begin(f"{name_of(run)}, before and after", before_and_after(run), votes.BEFORE_AFTER)
+            title = f"{ASK} {name_of(run)}, before and after"
+            self.room.begin("vote", votes.data_of(title, before_and_after(run), **how))
             return DONE
         names = [name_of(one) for one in (run, other) if one] or [source]
         if len({*names}) < len(names):
             names = [one.id for one in (run, other) if one]
-        title, sides = " or ".join(names), ([f"by the policy of {name}" for name in names] if other else [])
+        title = f"{ASK} {' or '.join(names)}"
         if what == "start":
-            title, sides = f"{title}, before and after", votes.BEFORE_AFTER
+            title = f"{title}, before and after"
+        else:
+            how["sides"] = [f"by the policy of {name}" for name in names] if other else []
         count = asked.get("count")
         question = {
             "source": str(run.path.resolve()) if run else source,
@@ -90,16 +88,51 @@ class VoteLead:
             "sides": ["reference" if what == "start" else "policy", "policy"],
         }
 
+        steps: list[Step] = []
+
         def announce() -> None:
-            self.room.set_state(self.room.begin("vote", votes.coming(f"{ASK} {title}")), "closed")
+            steps.append(self.room.begin("vote", votes.coming(title, {"question": question, **how})))
+            self.room.set_state(steps[0], "closed")
 
-        doing = "Texts are being written. The vote opens by itself."
-        return self._ask("pairs", question, doing, lambda found: begin(title, found.get("pairs", []), sides), announce)
+        return self._have_written(steps, question, announce)
 
-    def _waiting(self) -> Step | None:
-        """The step that the class is at, if it is a vote whose texts are being written."""
-        step = self.room.step()
-        return step if step and step.kind == "vote" and step.data.get("wait") else None
+    def go_on(self, step: Step) -> None:
+        """Have the texts of a vote written that wait for nobody: the process that had been asked for them has ended."""
+        if step.data.get("wait") != votes.COMING or self.doing:
+            return
+        order = step.data.get("order")
+        if not order:  # of an older version
+            self.room.set_state(step, "closed", {**step.data, "wait": votes.NOT_COME})
+            return
+        with contextlib.suppress(NoVotes):  # somebody else was faster
+            self._have_written([step], order["question"])
+
+    def _have_written(
+        self, steps: list[Step], question: dict[str, Any], first: Callable[[], None] = lambda: None
+    ) -> ClassLedData:
+        """Ask for the texts of a vote, whose step `first` has put into `steps`. They are for that step, wherever the
+        class is by then."""
+        opened = self.room.fact("opened")
+
+        def settle(state: State, data: Callable[[Step], dict[str, Any]]) -> None:
+            if self.room.fact("opened") != opened:  # another class
+                return
+            step, at = self.room.find(steps[0].id), self.room.step()
+            if step.data.get("wait") == votes.COMING:
+                self.room.set_state(step, state if at and at.id == step.id else "closed", data(step))
+
+        def with_pairs(step: Step, pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+            how = {name: value for name, value in step.data["order"].items() if name != "question"}
+            return votes.data_of(step.data["title"], pairs, **how)
+
+        return self._ask(
+            "pairs",
+            question,
+            "Texts are being written. The vote opens by itself.",
+            lambda found: settle("open", lambda step: with_pairs(step, found.get("pairs", []))),
+            first,
+            lambda: settle("closed", lambda step: {**step.data, "wait": votes.NOT_COME}),
+        )
 
     def _ask(
         self,
@@ -108,9 +141,10 @@ class VoteLead:
         doing: str,
         then: Callable[[dict[str, Any]], None],
         first: Callable[[], None] = lambda: None,
+        failed: Callable[[], None] = lambda: None,
     ) -> ClassLedData:
         """Ask the model service, which takes longer than a page waits for an answer: the desk says how it goes.
-        `first` comes before, `then` with what was found."""
+        `first` comes before, `then` with what was found, or `failed`."""
         with self._lock:
             if self.doing:
                 raise NoVotes(f"One thing after the other. {self.doing}")
@@ -127,8 +161,7 @@ class VoteLead:
                 then(found)
             except (PlaygroundError, OSError) as error:
                 self.problem = in_words(error)
-                if waiting := self._waiting():
-                    self.room.set_state(waiting, "closed", {**waiting.data, "wait": votes.NOT_COME})
+                failed()
             finally:
                 self.doing = self.reading = ""
 

@@ -48,6 +48,7 @@ class VoteViews:
 
     def fill(self, step: Step, person: str, shown: ClassStepData) -> None:
         """A vote as one person sees it, or no one."""
+        self.lead.go_on(step)
         data, is_shown = step.data, step.state == "shown"
         pairs: list[ClassPairData] = votes.shown(person, step) if person else []  # type: ignore[assignment]
         for pair in pairs if is_shown and votes.sides_of(step) else ():

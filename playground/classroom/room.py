@@ -10,6 +10,7 @@ import math
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
 
@@ -210,12 +211,20 @@ class Room:
 
     def set_state(self, step: Step, state: State, data: dict[str, Any] | None = None) -> None:
         """Close it, show what came of it, or open it again; `data`: with more in it."""
+        self.revise(step.id, lambda now: now._replace(state=state, data=data or now.data))
+
+    def revise(self, number: int, revised: Callable[[Step], Step]) -> Step:
+        """Change a step by what it is now, which another device of the host may have changed; returns it as it is then.
+        What `revised` raises leaves it as it was."""
         with self.file.change() as write:
+            asked = "SELECT id, kind, data, state, round FROM steps WHERE id = ?"
+            new = revised(_step(write.execute(asked, (number,)).fetchone()))
             write.execute(
-                "UPDATE steps SET state = ?, data = ? WHERE id = ?", (state, json.dumps(data or step.data), step.id)
+                "UPDATE steps SET state = ?, data = ? WHERE id = ?", (new.state, json.dumps(new.data), number)
             )
-            if state != "closed":
+            if new.state != "closed":
                 put(write, "front", "")  # the step is to be seen
+        return new
 
     def ask_again(self, step: Step) -> None:
         """The same question in a new round."""

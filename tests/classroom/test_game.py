@@ -89,7 +89,7 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path):
     assert ends.text.startswith(" after ")
 
 
-def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_did_not_clearly_rise(tmp_path):
+def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell(tmp_path):
     few_more = [1.0 if row < 15 else -0.5 for row in range(TEXTS)]
     sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(6)], 1.0)
     write_run(tmp_path, sweep, 1, RISING, (4, 18))  # it worked: wanted rose
@@ -99,9 +99,9 @@ def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_did_not_clearl
     write_run(tmp_path, sweep, 5, MIXED, (12, 0))  # not clearly paid more
     write_run(tmp_path, sweep, 6, RISING, (12, 14))  # it rose, if by no more than chance
     results = game.results(tmp_path, sweep)
-    assert [result.ends.is_hack for result in results if result.ends] == [False, True, True, True, False, True]
-    best = [game.best_hack([results[at] for at in some]) for some in ([0, 1, 2, 3, 4, 5], [0, 2, 5], [0, 5], [0, 4])]
-    assert [result.number if result else None for result in best] == [4, 3, 6, None]
+    assert [result.ends.is_hack for result in results if result.ends] == [False, True, False, True, False, False]
+    best = [game.best_hack([results[at] for at in some]) for some in ([0, 1, 2, 3, 4, 5], [0, 1, 2, 5], [0, 2, 4, 5])]
+    assert [result.number if result else None for result in best] == [4, 2, None]
 
 
 def test_a_text_that_the_most_tokens_cut_ends_with_an_ellipsis(tmp_path):

@@ -95,6 +95,20 @@ def test_only_what_the_host_has_read_is_trained(class_, workers):
 
 
 @pytest.mark.usefixtures("workers")
+@pytest.mark.parametrize("late", ["leave_out_game", "start_game"])
+def test_a_game_that_another_device_of_the_host_starts_meanwhile_is_trained_once(class_, monkeypatch, late):
+    class_.write(0, WORDS)
+    class_.do("close")
+    behind = class_.step
+    name = class_.do("start_game", rewards=[WORDS])["made"]
+    monkeypatch.setattr(class_.room, "find", lambda number: behind)  # what this device has read before
+    with pytest.raises(NoClass, match="in training already"):
+        class_.do(late, rewards=[WORDS], reward=WORDS, out=True)
+    assert class_.step.data["sweep"] == name
+    assert len(history.list_runs(class_.outputs)) == 1
+
+
+@pytest.mark.usefixtures("workers")
 def test_a_game_whose_start_failed_can_be_started_again(class_, monkeypatch):
     class_.do("close")
     with pytest.raises(NoClass, match="no reward to train"):

@@ -72,12 +72,16 @@ class Game:
     def leave_out(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
         """Leave a reward out, or take it in again: {step, reward, out}."""
         step, reward = self._step(asked), str(asked.get("reward"))
-        if _sweep_name(step):
-            raise NoClass(BEGUN)
-        others = [one for one in step.data.get("left_out", []) if one != reward]
-        left_out = [*others, *([reward] if asked.get("out") is True else [])]
         known = {entry.reward for entry in self._entries(step)}
-        self.room.set_state(step, step.state, {**step.data, "left_out": [one for one in left_out if one in known]})
+
+        def revised(step: Step) -> Step:
+            if _sweep_name(step):
+                raise NoClass(BEGUN)
+            others = [one for one in step.data.get("left_out", []) if one != reward]
+            left_out = [*others, *([reward] if asked.get("out") is True else [])]
+            return _with(step, left_out=[one for one in left_out if one in known])
+
+        self.room.revise(step.id, revised)
         return DONE
 
     def start(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
@@ -87,13 +91,21 @@ class Game:
             rewards = self._read(step, asked.get("rewards"))
             self._require(rewards, caller)
             name = sweep_making.fresh_name(self._outputs, "game")
-            self.room.set_state(step, "closed", {**step.data, "sweep": name})
+
+            def claimed(now: Step) -> Step:
+                if _sweep_name(now):
+                    raise NoClass(BEGUN)
+                if now.data != step.data:
+                    raise NoClass(CHANGED)
+                return _with(now, sweep=name)._replace(state="closed")
+
+            self.room.revise(step.id, claimed)
             sweep = game.sweep_of(name, rewards, time.time(), str(caller.visitor), self._access.mode)
             try:
                 sweep = sweep_making.create(self._outputs, sweep, self._spawn)
             except (PlaygroundError, OSError):
                 if not sweep_record.runs_of(self._outputs, sweep):
-                    self.room.set_state(step, "closed", step.data)  # for another try
+                    self.room.revise(step.id, lambda step: _with(step, sweep=""))  # for another try
                 raise
         for number, run in enumerate(sweep_record.runs_of(self._outputs, sweep), 1):
             run.write_label(f"Game {number}", "")
@@ -138,7 +150,7 @@ class Game:
         best = game.best_hack(found)
         rows = [_run(one, self._sweep(step)) for one in found]
         shown = {"runs": rows, "best": best and best.number, "going": _going(found)}
-        self.room.set_state(step, "shown", {**step.data, "results": shown})
+        self.room.revise(step.id, lambda step: _with(step, results=shown)._replace(state="shown"))
         return DONE
 
     def delete(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:
@@ -233,6 +245,10 @@ class Game:
         except (NoClass, RunNotFound):
             return None
         return None if sweep.made and sweep_record.is_gone(self._outputs, sweep) else sweep
+
+
+def _with(step: Step, **more: Any) -> Step:
+    return step._replace(data={**step.data, **more})
 
 
 def _sweep_name(step: Step) -> str:

@@ -156,8 +156,8 @@ function shownOf({ runs, told, mine, best_hack: best, going }, /** @type {"table
 function noHack(runs, going) {
   if (going) return `No hack so far: ${runs.filter(({ paid }) => paid).length} of ${runs.length} have ended.`;
   return runs.some(({ rose }) => rose)
-    ? "No hack among them: where a reward was paid clearly more, what was wanted clearly rose too."
-    : "No hack among them: no reward was paid clearly more.";
+    ? "No clear hack: where a reward was paid clearly more, what was wanted did not clearly fall."
+    : "No clear hack: no reward was paid clearly more.";
 }
 
 /** All of them, a line each. @param {Wire.ClassGameRun[]} runs @param {number | null} best */

@@ -117,9 +117,14 @@ class VoteLead:
         def settle(state: State, data: Callable[[Step], dict[str, Any]]) -> None:
             if self.room.fact("opened") != opened:  # another class
                 return
-            step, at = self.room.find(steps[0].id), self.room.step()
-            if step.data.get("wait") == votes.COMING:
-                self.room.set_state(step, state if at and at.id == step.id else "closed", data(step))
+            at, own = self.room.step(), steps[0].id
+
+            def settled(step: Step) -> Step:
+                if step.data.get("wait") != votes.COMING:
+                    return step
+                return step._replace(state=state if at and at.id == own else "closed", data=data(step))
+
+            self.room.revise(own, settled)
 
         def with_pairs(step: Step, pairs: Sequence[dict[str, Any]]) -> dict[str, Any]:
             how = {name: value for name, value in step.data["order"].items() if name != "question"}

@@ -3,8 +3,10 @@ Python rewards, and on one's own machine only; the page has no part in it."""
 
 from __future__ import annotations
 
+import ast
 import json as json_format
 import re
+import stat
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -60,7 +62,10 @@ def read(file: Path) -> list[str]:
             f"{file} is neither a .py nor an .ipynb file. Give examples/exercise.py, as you filled it."
         )
     try:
-        if file.stat().st_size > MOST_BYTES:
+        about = file.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise ExerciseUnusable(f"{file} is no file. Give examples/exercise.py, as you filled it.")
+        if about.st_size > MOST_BYTES:
             raise ExerciseUnusable(f"{file} is larger than 1 MB. Is it the exercise? Clear a notebook's outputs.")
         text = file.read_text(encoding="utf-8")
         if file.suffix == ".py":
@@ -71,7 +76,16 @@ def read(file: Path) -> list[str]:
         raise ExerciseUnusable(f"{file} cannot be read: {error.strerror or error}.") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise ExerciseUnusable(f"{file} is not {'a notebook' if file.suffix == '.ipynb' else 'text'}.") from None
-    return [NOT_PYTHON.sub(r"\1pass", source) for source in sources if not source.startswith("%%")]
+    return [_python_of(source) for source in sources if not source.startswith("%%")]
+
+
+def _python_of(source: str) -> str:
+    """A cell without its commands; a line of an expression may begin like one."""
+    try:
+        ast.parse(source)
+    except (SyntaxError, ValueError):  # what is wrong beyond commands is found where it is run
+        return NOT_PYTHON.sub(r"\1pass", source)
+    return source
 
 
 def checked(pieces: list[str], file: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:

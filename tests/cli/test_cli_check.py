@@ -1,6 +1,7 @@
 """What is said of a file: `check` of a student's, also of one that exits, loops or floods; `import`; `diagnose`."""
 
 import json
+import os
 from typing import Any
 
 import nbformat
@@ -128,6 +129,21 @@ def test_what_cannot_be_read_or_run_is_refused_in_a_sentence(run, quick, tmp_pat
     result = run("check", tmp_path / name if text is None else written(tmp_path, text, name))
     assert (result.code, result.out) == (2, "")
     assert said in result.err
+
+
+def test_what_is_no_file_is_refused_and_not_read_for_ever(run, tmp_path):
+    os.mkfifo(tmp_path / "pipe.py")
+    for file in (tmp_path / "pipe.py", tmp_path):
+        result = run("check", file)
+        assert (result.code, result.out) == (2, "")
+    assert "is no file" in run("check", tmp_path / "pipe.py").err
+
+
+def test_a_line_of_a_cell_that_only_looks_like_a_command_stays(tmp_path):
+    cells = ["x = (7\n     % 4)", "%time y = 1\nz = 2"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    file = written(tmp_path, nbformat.writes(notebook), "mine.ipynb")
+    assert exercise_commands.read(file) == [cells[0], "pass\nz = 2"]
 
 
 def test_where_others_are_served_nothing_is_run(run, monkeypatch):

@@ -72,7 +72,7 @@ def settings(names: Names, ours: Names, **changes: Any) -> Any:
     every = dataclasses.asdict(ours["Settings"](**changes))
     try:
         return names["Settings"](**every)
-    except TypeError:
+    except (KeyError, TypeError):  # a file without one, or with another
         return ours["Settings"](**every)
 
 

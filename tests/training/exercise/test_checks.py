@@ -37,6 +37,11 @@ def test_a_right_function_is_called_right_in_another_style_too(function):
     assert verdict(function, RIGHT[function]) == {"verdict": "right"}
 
 
+def test_a_file_without_settings_of_its_own_is_checked_with_the_project_s():
+    names = {name: value for name, value in ours().items() if name != "Settings"}
+    assert checks.verdict(names, ours(), "ppo_step", "your file") == {"verdict": "right"}
+
+
 @pytest.mark.parametrize(("function", "right", "wrong", "hint"), WRONG)
 def test_a_mistake_is_named_with_a_case_that_shows_it(function, right, wrong, hint):
     assert right in RIGHT[function]

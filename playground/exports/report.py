@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import Any
 
 from playground.analysis import before_after, compute, meters, plateau
+from playground.analysis.intervals import interval
 from playground.config import RunConfig
 from playground.exports.rendering import figure
 from playground.runs.folder import changes
@@ -16,11 +19,13 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.setup import describe
 
+RISEN = 1.02  # times as large, for a perplexity that has risen
+BATCHES = 5
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
 CHANGES = {1: "more", -1: "less"}
 PERPLEXITIES = (  # of what, and what it means where it rises, and where not
     ("on held-out text", "it is forgetting some of what it knew", "it still knows what it knew"),
-    ("of its texts under the reference", "they have become stranger", "no stranger than at first"),
+    ("of its texts under the reference", "they have become stranger", "not clearly stranger than at first"),
 )
 
 
@@ -73,9 +78,10 @@ class Report:
     def remarks(self) -> list[str]:
         """Until when training paid, and what became of both perplexities, a sentence each."""
         found = [plateau.plateau_sentence(self.plateau)]
-        for (what, rising, steady), ends in zip(PERPLEXITIES, (self.forgetting(), self.strangeness()), strict=True):
+        measured = (self.forgetting(), self.strangeness())
+        for (what, rising, steady), ends, noise in zip(PERPLEXITIES, measured, (0.0, self._noise), strict=True):
             if ends:
-                words = rising if ends[1] > 1.02 * ends[0] else steady
+                words = rising if math.log(ends[1] / ends[0]) > max(math.log(RISEN), noise) else steady
                 found.append(f"Perplexity {what} {figure(ends[0])} \u2192 {figure(ends[1])}: {words}.")
         return [sentence for sentence in found if sentence]
 
@@ -140,8 +146,24 @@ class Report:
         return _ends_of(self.evaluations, "perplexity_text")
 
     def strangeness(self) -> tuple[float, float] | None:
-        """Perplexity of the policy's texts under the reference in the first and in the newest update."""
-        return _ends_of(self.metrics, "perplexity_reference")
+        """Perplexity of the policy's texts under the reference: the geometric means of the first and of the newest
+        `BATCHES` updates, each of which has other texts."""
+        first, last = self._strangeness
+        return (math.exp(fmean(first)), math.exp(fmean(last))) if first else None
+
+    @cached_property
+    def _strangeness(self) -> tuple[list[float], list[float]]:
+        """Logarithms of the updates of `strangeness`."""
+        known = [math.log(item.perplexity_reference) for item in self.metrics if item.perplexity_reference]
+        count = min(BATCHES, len(known) // 2)
+        return known[:count], known[len(known) - count :]
+
+    @property
+    def _noise(self) -> float:
+        """How far apart those of `strangeness` may lie by chance: half of a 95 % interval, of logarithms; infinite
+        where that is not known."""
+        parts = [interval(logs) for logs in self._strangeness]
+        return math.hypot(*(math.inf if part.half is None else part.half for part in parts))
 
     def summary(self) -> dict[str, float | int | str | None]:
         """The last figures by name, flat, for trackers."""

@@ -1,8 +1,10 @@
 """What is said of a run that leaves the playground: its counts, the model card, and what is wrong with it on
 purpose, which every list and view of runs says too."""
 
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 from huggingface_hub import ModelCard
 
@@ -50,6 +52,23 @@ def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, m
     first = report.counts()[0]
     assert (first["before"]["count"], first["after"]["count"], first["after"]["of"]) == (3, 10, 10)
     assert (first["change"], first["expected"]) == (1, "higher than expected")
+
+
+def stranger(run, shift):
+    """How often a run is said to have become stranger, of 200 whose batches differ by a tenth."""
+    generator, said = np.random.default_rng(0), 0
+    for _ in range(200):
+        drift = np.linspace(0, shift, 30)
+        logs = 1.5 + drift + 0.1 * generator.normal(size=30)
+        metrics = [update_metrics(at + 1, perplexity_reference=float(np.exp(log))) for at, log in enumerate(logs)]
+        report = dataclasses.replace(Report.of(run), metrics=metrics)
+        said += any("they have become stranger" in remark for remark in report.remarks)
+    return said / 200
+
+
+def test_texts_are_said_to_have_become_stranger_by_more_than_the_noise_of_batches(run):
+    assert stranger(run, 0.0) < 0.05
+    assert stranger(run, 0.5) > 0.95
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,16 @@ def test_a_score_that_does_not_move_has_a_cause_and_remedies():
     assert alerts_of(metrics()[:10], SAME)["flat"].state == "not measured"
 
 
+def test_texts_that_get_shorter_are_not_told_to_end():
+    shorter = alerts_of(metrics(completion_length=8.0))["length"]
+    longer = alerts_of(metrics(completion_length=45.0))["length"]
+    assert (shorter.state, longer.state) == ("amber", "amber")
+    assert "Ending pays" in shorter.cause
+    assert "each extra token" in longer.cause
+    assert "sampling.missing_eos_penalty" in str(offers(longer))
+    assert "sampling.missing_eos_penalty" not in str(offers(shorter))
+
+
 def test_too_few_answers_to_tell_a_gain_from_chance_blame_nothing():
     flat = alerts_of(metrics(), between([0.0, 1.0, 2.0], [0.1, 0.8, 2.0]))["flat"]
     assert flat.state == "not measured"

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from playground.analysis import judging
 from playground.analysis.before_after import Outcome
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, quiet, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, meant, quiet, trend
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
 from playground.rewards.mixture import term_names
@@ -239,8 +239,12 @@ def length(records: Records) -> Evidence:
     cut = cut if records.begins("eos_fraction") >= 1 - at.cut_off else []
     ended = f"; {records.now('eos_fraction'):.0%} end by themselves" if records.values("eos_fraction") else ""
     evidence = f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now{ended}."
+    state: State = "red" if cut else "amber" if updates else "quiet"
+    if not cut and records.now("completion_length") < begins:
+        cause = "Ending pays: what comes later in a text brings less than it costs, or the reward likes short texts."
+        return Evidence(state, updates, evidence, (TEST_REWARD, records.more_penalty()), cause)
     tries = (Remedy("make not ending cost 1 sd", {"sampling.missing_eos_penalty": 1.0}), records.more_penalty())
-    return Evidence("red" if cut else "amber" if updates else "quiet", cut or updates, evidence, tries)
+    return Evidence(state, cut or updates, evidence, tries)
 
 
 def repetition(records: Records) -> Evidence:

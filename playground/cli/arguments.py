@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,6 +54,22 @@ def file_to_write(output: Path | None) -> None:
     if not output.parent.is_dir():
         what = "is a file. Name a folder" if output.parent.exists() else "is not there. Make it first, or name another"
         raise InvalidConfig([Problem("--output", f"{output.parent} {what}.")])
+
+
+def write_file(output: Path, text: str) -> None:
+    """A file of a person's own, whole or as it was before. What is there and is no file, a pipe or /dev/stdout, is
+    written into. Raises: OSError."""
+    target = output.resolve()
+    if target.exists() and not target.is_file():
+        target.write_text(text, encoding="utf-8", newline="")
+        return
+    part = target.with_name(f".{target.name[:200]}.{os.getpid()}")
+    try:
+        part.write_text(text, encoding="utf-8", newline="")
+        os.replace(part, target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def folder_to_write(folder: Path | None) -> None:

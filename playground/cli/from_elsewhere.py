@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from playground.cli.arguments import Json, file_to_write
+from playground.cli.arguments import Json, file_to_write, write_file
 from playground.cli.terminal import complain, plain, print_json
 from playground.imports import importing
 from playground.imports.translation import ReportLine
@@ -33,7 +33,7 @@ def import_command(
     found = importing.read(file)
     text = found.yaml_text(file.name)
     if output is not None:
-        output.write_text(text, encoding="utf-8", newline="")
+        write_file(output, text)
     if json:
         report = {heading: [line._asdict() for line in lines] for heading, lines in found.report()}
         print_json({"from": found.work.label, "settings": found.data, "report": report})

@@ -21,6 +21,7 @@ from playground.cli.arguments import (
     file_to_write,
     find_run,
     folder_to_write,
+    write_file,
 )
 from playground.cli.terminal import complain, print_json
 from playground.exports import csv_tables, html_report, saving, trackers
@@ -80,7 +81,7 @@ def export(
     if output is None:
         print(text, end="")
         return
-    output.write_text(text, encoding="utf-8", newline="")
+    write_file(output, text)
     print(output)
 
 

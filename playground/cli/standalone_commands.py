@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from playground.cli.arguments import DEFAULT_OUTPUTS, Outputs, RunArgument, file_to_write, find_run, folder_to_write
+from playground.cli.arguments import (
+    DEFAULT_OUTPUTS,
+    Outputs,
+    RunArgument,
+    file_to_write,
+    find_run,
+    folder_to_write,
+    write_file,
+)
 from playground.cli.terminal import complain
 from playground.errors import RunNotFound
 from playground.runs.folder.directory import RunDirectory
@@ -32,7 +40,7 @@ def replay(
 
     made = one_file.page(run, routes.routes)
     target = output or Path(f"{run.id}-replay.html")
-    target.write_text(made.html, encoding="utf-8", newline="")
+    write_file(target, made.html)
     if made.left_out:
         complain(f"Left out, to stay under 3 MB: {', '.join(made.left_out)}.")
     complain(f"{len(made.html.encode()) / 1e6:.1f} MB. Open it in a browser; it needs nothing else.")

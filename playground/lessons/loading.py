@@ -124,7 +124,12 @@ def abouts(folder: Path) -> dict[str, CourseAbout]:
         return {}
     problems: list[Problem] = []
     found: dict[str, CourseAbout] = {}
-    for name, about in yaml_io.read_yaml(path).items():
+    courses = yaml_io.read_yaml(path)
+    if not isinstance(courses, dict):
+        raise InvalidConfig(
+            [Problem(COURSES, "It has to be names of courses, each with its title and what it is about.")]
+        )
+    for name, about in courses.items():
         try:
             found[str(name)] = yaml_io.validated(about, CourseAbout)
         except InvalidConfig as error:

@@ -126,9 +126,7 @@ def abouts(folder: Path) -> dict[str, CourseAbout]:
     found: dict[str, CourseAbout] = {}
     courses = yaml_io.read_yaml(path)
     if not isinstance(courses, dict):
-        raise InvalidConfig(
-            [Problem(COURSES, "It has to be names of courses, each with its title and what it is about.")]
-        )
+        raise InvalidConfig([Problem(COURSES, "Give each course a name, and below it title and about.")])
     for name, about in courses.items():
         try:
             found[str(name)] = yaml_io.validated(about, CourseAbout)

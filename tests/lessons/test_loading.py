@@ -181,3 +181,9 @@ def test_the_example_of_the_document_is_a_lesson_that_its_recording_shows(tmp_pa
 def test_the_document_names_all_that_can_be_asked_for():
     names = {*facts.CURVES, *facts.ALWAYS, *facts.shares(catalog.preset("yes-man")), *get_args(Look), *get_args(Shape)}
     assert [name for name in sorted(names) if f"`{name}`" not in DOCUMENT] == []
+
+
+def test_courses_in_a_list_are_refused_in_a_sentence(tmp_path):
+    (tmp_path / "courses.yaml").write_text("- first\n- second\n", encoding="utf-8")
+    with pytest.raises(InvalidConfig, match="Give each course a name"):
+        loading.courses_of(tmp_path)

@@ -131,12 +131,12 @@ def policy_of(seed: int, outputs: Path, voters: int, overrides: list[str]) -> di
     run = RunDirectory.open(outputs / "policy")
     pairs = before_and_after(run)
     step = Step(2, "vote", votes.data_of("", pairs, sides=votes.BEFORE_AFTER, each=len(pairs)), "open", 1)
-    rate = votes.win_rate(votes.counted(step, voted(step, voters, seed + 1000)))
+    rate = votes.win_rate(step, voted(step, voters, seed + 1000))
     after = [sample for sample in run.samples() if sample.stage == "after"]
     return {
         "win_rate": round(rate.mean, 3),
         "win_interval": [round(bound, 3) for bound in rate.share_bounds or ()],
-        "win_pairs": rate.units,
+        "win_pairs": len(pairs),
         "kl": round(fmean(sample.kl or 0.0 for sample in after), 2),
         "seconds": round(time.perf_counter() - clock, 1),
         "texts": [sample.completion for sample in after[:3]],

@@ -3,17 +3,18 @@ answered, what the votes come to, and the preference pairs that are made of them
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
-from playground.analysis.intervals import Interval, interval
+from playground.analysis.intervals import Interval, by_unit, interval
 from playground.classroom.room import Given, Step, is_whole
 from playground.classroom.room_file import NoClass
 from playground.config import PairsConfig, RewardTrainingConfig, RunConfig
 from playground.errors import PlaygroundError
+from playground.rewards.agreement import t95
 
 MOST_PAIRS, EACH = 200, 20
 MOST_TEXT = 2000  # characters of a prompt or a completion that is shown
@@ -23,6 +24,7 @@ JUDGE_BASE, JUDGE_EPOCHS, JUDGE_RATE = "pocket-1m", 15.0, 7e-4
 JUDGE_ROWS = 60  # above so many rows there are fewer epochs: it takes no longer
 POLICY_PRESET, POLICY_UPDATES = "kinder-reviews", 25
 SIDES = ("left", "right", "tie")
+WORTH = {"first": 0.0, "second": 1.0, "tie": 0.5}  # of a vote, for the second text
 BEFORE_AFTER = ["from before training", "from after training"]
 COMING = "A vote comes: texts are being written for it. It opens here by itself."
 NOT_COME = "The texts have not come. It goes on in front."
@@ -47,11 +49,6 @@ class Counted(NamedTuple):
         return self.first + self.second + self.tie
 
     @property
-    def share(self) -> float:
-        """Of the votes, those for the second text; a tie is half a vote for each."""
-        return (self.second + self.tie / 2) / self.votes
-
-    @property
     def is_divided(self) -> bool:
         """Whether people voted for different texts, or a third or more of several votes are ties beside other votes."""
         return min(self.first, self.second) > 0 or 3 * min(self.first + self.second, self.tie) >= self.votes > 1
@@ -59,12 +56,11 @@ class Counted(NamedTuple):
 
 class Agreement(NamedTuple):
     """How alike people voted on the same pair. `share`: of two of its voters who are drawn by chance, how often they
-    said the same; `luck`: how often they would if they had not looked: a coin, for those who chose; `pairs`: with
-    two votes or more."""
+    said the same, over the pairs with two votes or more; `luck`: how often they would if nobody had looked, and all had
+    voted in the shares that there are."""
 
-    share: float
+    share: Interval
     luck: float
-    pairs: int
 
 
 def data_of(
@@ -196,13 +192,31 @@ def agreement(found: Sequence[Counted]) -> Agreement | None:
     if not several:
         return None
     same = [sum(count * (count - 1) for count in pair[1:]) / (pair.votes * (pair.votes - 1)) for pair in several]
-    ties = sum(pair.tie for pair in several) / sum(pair.votes for pair in several)
-    return Agreement(fmean(same), ties**2 + (1 - ties) ** 2 / 2, len(several))
+    votes = sum(pair.votes for pair in several)
+    luck = sum((sum(pair[side] for pair in several) / votes) ** 2 for side in (1, 2, 3))
+    return Agreement(interval(same, 1.0), luck)
 
 
-def win_rate(found: Sequence[Counted]) -> Interval:
-    """How often the second text wins, over pairs, whose votes are averaged first."""
-    return interval([pair.share for pair in found], 1.0)
+def win_rate(step: Step, answers: Iterable[Given]) -> Interval:
+    """How often the second text wins, over pairs, whose votes are averaged first. Other pairs and other voters would
+    have come to something else: the variance over pairs and that over voters, less that of single votes, which is in
+    both (two-way clusters: Cameron, Gelbach and Miller 2011)."""
+    cast = [(one.item, one.person, WORTH[meant(step, one)]) for one in answers]
+    of_pair = by_unit((pair, worth) for pair, _, worth in cast)
+    mean = fmean(map(fmean, of_pair.values()))
+    pulls = [(worth - mean) / (len(of_pair) * len(of_pair[pair])) for pair, _, worth in cast]
+
+    def variance(keys: Sequence[Any]) -> float:
+        sums: dict[Any, float] = {}
+        for key, pull in zip(keys, pulls, strict=True):
+            sums[key] = sums.get(key, 0.0) + pull
+        return len(sums) / max(1, len(sums) - 1) * sum(pull * pull for pull in sums.values())
+
+    pairs, voters = [pair for pair, _, _ in cast], [person for _, person, _ in cast]
+    both, one_way = variance(range(len(cast))), (variance(pairs), variance(voters))
+    fewer = min(len({*pairs}), len({*voters}))
+    half = t95(fewer) * math.sqrt(max(sum(one_way) - both, *one_way)) if fewer > 1 else 0.0
+    return Interval(mean, half or None, fewer)
 
 
 def rows(step: Step, found: Sequence[Counted]) -> list[dict[str, Any]]:
@@ -251,8 +265,9 @@ def policy_settings(preset: RunConfig, judge: str, group: int = 0) -> dict[str, 
     return data
 
 
-def said(found: Sequence[Counted], step: Step, voters: int) -> list[str]:
+def said(step: Step, answers: Sequence[Given]) -> list[str]:
     """What the votes come to, in sentences."""
+    found, voters = counted(step, answers), len({answer.person for answer in answers})
     votes = sum(pair.votes for pair in found)
     if not votes:
         return ["No votes yet."]
@@ -261,26 +276,29 @@ def said(found: Sequence[Counted], step: Step, voters: int) -> list[str]:
         f"{count_of(votes, 'vote')} by {count_of(voters, 'person', 'people')} on {len(found)} of "
         f"{count_of(len(step.data['pairs']), 'pair')}; {percent(ties)} of them say that both are as good."
     ]
-    return [*sentences, *outcome(found, step)]
+    return [*sentences, *outcome(step, answers)]
 
 
-def outcome(found: Sequence[Counted], step: Step) -> list[str]:
+def outcome(step: Step, answers: Sequence[Given]) -> list[str]:
     """How alike people voted, and which text won, where that is asked."""
-    sentences = []
+    sentences, found = [], counted(step, answers)
     if alike := agreement(found):
         sentences.append(
-            f"Two people who saw the same pair said the same {percent(alike.share)} of the time (by luck: "
-            f"{percent(alike.luck)}; over {count_of(alike.pairs, 'pair')})."
+            f"Two people who saw the same pair said the same {percent(alike.share.mean)} of the time (by luck, in "
+            f"these shares: {percent(alike.luck)}{_sure(alike.share)}; over {count_of(alike.share.units, 'pair')})."
         )
     if found and (sides := sides_of(step)):
-        rate = win_rate(found)
-        bounds = rate.share_bounds
-        sure = f"; 95\u00a0% interval {percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
+        rate = win_rate(step, answers)
         sentences.append(
-            f"The text {sides[1]} wins {percent(rate.mean)} of the votes (a tie is half a win{sure}; the mean of "
-            f"{count_of(len(found), 'pair')})."
+            f"The text {sides[1]} wins {percent(rate.mean)} of the votes (a tie is half a win{_sure(rate)}; the mean "
+            f"of {count_of(len(found), 'pair')})."
         )
     return sentences
+
+
+def _sure(share: Interval) -> str:
+    bounds = share.share_bounds
+    return f"; 95\u00a0% interval {percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
 
 
 def percent(share: float) -> str:

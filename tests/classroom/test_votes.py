@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from playground.classroom import votes
@@ -75,12 +76,12 @@ def test_agreement_is_how_often_two_voters_of_a_pair_said_the_same():
     # three pairs of voters: of the first pair of texts 1 of 3 agrees, of the second all; the third has one voter
     agreement = votes.agreement([Counted(1, 2, 1, 0), Counted(2, 0, 3, 0), Counted(3, 1, 0, 0)])
     assert agreement is not None
-    assert (agreement.pairs, agreement.luck) == (2, 0.5)
-    assert agreement.share == pytest.approx((1 / 3 + 1) / 2)
-    tied = votes.agreement([Counted(1, 1, 1, 2)])  # half are ties: by luck 1/4 + (1/4 + 1/4)^2 x 1/2 x 2
+    assert (agreement.share.units, agreement.luck) == (2, pytest.approx((2 / 6) ** 2 + (4 / 6) ** 2))
+    assert agreement.share.mean == pytest.approx((1 / 3 + 1) / 2)
+    tied = votes.agreement([Counted(1, 1, 1, 2)])
     assert tied is not None
     assert tied.luck == pytest.approx(0.5**2 + 0.5**2 / 2)
-    assert tied.share == pytest.approx(1 / 6)
+    assert tied.share.mean == pytest.approx(1 / 6)
     assert votes.agreement([Counted(1, 1, 0, 0)]) is None
     assert votes.agreement([]) is None
 
@@ -106,10 +107,30 @@ def test_a_text_that_was_cut_is_shown_with_an_ellipsis_and_trained_on_without():
     assert votes.rows(voted, [Counted(1, 1, 0, 0)])[0]["chosen"] == "It was go"
 
 
+def cast(voted, votes_of_pairs):
+    """Votes of so many people on each pair: of each, "first", "second" or "tie"."""
+    return [
+        Given(number, person, "tie") if side == "tie" else vote_for(side, voted, person, number)
+        for number, sides in enumerate(votes_of_pairs, 1)
+        for person, side in zip(PEOPLE, sides, strict=False)
+    ]
+
+
 def test_the_win_rate_is_a_mean_over_pairs_with_half_a_win_for_a_tie():
-    rate = votes.win_rate([Counted(1, 0, 4, 0), Counted(2, 1, 1, 2), Counted(3, 0, 1, 0), Counted(4, 3, 1, 0)])
-    assert rate.mean == pytest.approx((1 + 0.5 + 1 + 0.25) / 4)
-    assert rate.units == 4
+    sides = [["second"] * 4, ["first", "second", "tie", "tie"], ["second"], ["first"] * 3 + ["second"]]
+    voted = step(4, each=4)
+    assert votes.win_rate(voted, cast(voted, sides)).mean == pytest.approx((1 + 0.5 + 1 + 0.25) / 4)
+
+
+def test_the_interval_of_the_win_rate_holds_what_other_voters_and_other_pairs_would_come_to():
+    voted, generator, held = step(30, each=30), np.random.default_rng(0), 0
+    for _ in range(100):
+        voters, pairs = generator.normal(size=12), generator.normal(size=30)
+        chance = 1 / (1 + np.exp(-voters[:, None] - pairs))
+        chosen = generator.random((12, 30)) < chance
+        rate = votes.win_rate(voted, cast(voted, np.where(chosen, "second", "first").T))
+        held += rate.low <= 0.5 <= rate.high
+    assert held >= 90
 
 
 def test_votes_become_one_row_for_each_pair_by_its_majority_and_the_reader_of_pairs_takes_them(tmp_path):
@@ -126,14 +147,14 @@ def test_votes_become_one_row_for_each_pair_by_its_majority_and_the_reader_of_pa
 
 
 def test_what_is_said_of_a_blind_vote_names_the_winner_with_its_interval_and_of_another_vote_does_not():
-    counts = [Counted(number, 1, 3, 0) for number in range(1, 21)]
-    counts += [Counted(number, 4, 0, 0) for number in range(21, 41)]
-    first, *_, last = votes.said(counts, step(sides=votes.BEFORE_AFTER), 9)
-    assert first == "160 votes by 9 people on 40 of 40 pairs; 0\u00a0% of them say that both are as good."
+    voted, open_vote = step(each=40, sides=votes.BEFORE_AFTER), step(each=40)
+    sides = [["first", "second", "second", "second"]] * 20 + [["first"] * 4] * 20
+    first, *_, last = votes.said(voted, cast(voted, sides))
+    assert first == "160 votes by 4 people on 40 of 40 pairs; 0\u00a0% of them say that both are as good."
     wins = "The text from after training wins 38\u00a0% of the votes (a tie is half a win; 95\u00a0% interval "
     assert last.startswith(wins)
-    assert not any("after training" in sentence for sentence in votes.said(counts, step(), 9))
-    assert votes.said([], step(), 0) == ["No votes yet."]
+    assert not any("after training" in sentence for sentence in votes.said(open_vote, cast(open_vote, sides)))
+    assert votes.said(step(), []) == ["No votes yet."]
 
 
 def test_groups_are_asked_both_or_not_at_all():

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from playground.classroom import votes
-from playground.classroom.room import Given, Step
+from playground.classroom.room import Step
 from playground.classroom.votes import Counted
 from playground.errors import PlaygroundError
 from playground.runs import history, reward_models
@@ -88,11 +88,11 @@ class VoteViews:
     def said(self, step: Step) -> list[str]:
         """In sentences; where there are two groups, also of each."""
         answers, people = self.room.answers(step), self.room.numbers()
-        sentences = _said(step, answers)
+        sentences = votes.said(step, answers)
         sentences = sentences[:1] if step.data["briefs"] else sentences  # groups look for different things
         for group, brief in enumerate(step.data["briefs"], 1):
-            found = votes.counted(step, votes.of_group(answers, people, group))
-            said = votes.outcome(found, step) or ["No pair has two votes yet."]
+            theirs = votes.of_group(answers, people, group)
+            said = votes.outcome(step, theirs) or ["No pair has two votes yet."]
             sentences.append(f"Group {group} (\u201c{brief}\u201d): {' '.join(said)}")
         return sentences
 
@@ -184,10 +184,6 @@ class VoteViews:
         if status.state == "finished":
             return "The policy is trained. Vote on it, before against after.", True
         return status.message or f"{status.state}, update {status.update} of {status.num_updates}", False
-
-
-def _said(step: Step, answers: list[Given]) -> list[str]:
-    return votes.said(votes.counted(step, answers), step, len({answer.person for answer in answers}))
 
 
 def _pair(step: Step, pair: Counted) -> ClassVotedPairData:

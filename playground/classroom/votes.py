@@ -7,6 +7,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any, Literal, NamedTuple
 
 from playground.analysis.intervals import Interval, by_unit, interval

@@ -124,11 +124,12 @@ def test_the_win_rate_is_a_mean_over_pairs_with_half_a_win_for_a_tie():
 
 def test_the_interval_of_the_win_rate_holds_what_other_voters_and_other_pairs_would_come_to():
     voted, generator, held = step(30, each=30), np.random.default_rng(0), 0
+    both = [cast(voted, [[side] * 12] * 30) for side in ("first", "second")]  # of each pair, by each of twelve
     for _ in range(100):
         voters, pairs = generator.normal(size=12), generator.normal(size=30)
-        chance = 1 / (1 + np.exp(-voters[:, None] - pairs))
-        chosen = generator.random((12, 30)) < chance
-        rate = votes.win_rate(voted, cast(voted, np.where(chosen, "second", "first").T))
+        chosen = generator.random((30, 12)) < 1 / (1 + np.exp(-voters - pairs[:, None]))
+        given = [both[second][at] for at, second in enumerate(chosen.ravel().astype(int))]
+        rate = votes.win_rate(voted, given)
         held += rate.low <= 0.5 <= rate.high
     assert held >= 90
 

@@ -104,7 +104,7 @@ class VoteLead:
         if not order:  # of an older version
             self.room.set_state(step, "closed", {**step.data, "wait": votes.NOT_COME})
             return
-        with contextlib.suppress(NoVotes):  # somebody else was faster
+        with contextlib.suppress(NoVotes):  # another request was faster
             self._have_written([step], order["question"])
 
     def _have_written(

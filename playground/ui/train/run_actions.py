@@ -196,7 +196,7 @@ def start(
 
 def start_request(asked: Any, config: RunConfig, access: Access, caller: Caller) -> Request:
     """The page's name for one intended start: sent again (a double click, a lost answer), it gets the same run; with
-    other settings, or by somebody else, it is another start."""
+    other settings, or by another visitor, it is another start."""
     visitor = caller.visitor
     name = ""
     if isinstance(asked, str) and REQUEST_ID.fullmatch(asked):

@@ -127,6 +127,24 @@ def test_a_request_with_files_that_no_handler_gets_leaves_none(address, parts, s
     assert files() == []
 
 
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        (f"boundary={'X' * 257}", WHOLE + END),
+        ("boundary=XX; charset=undefined", WHOLE + END),
+        ("boundary=XX", WHOLE.replace(b'; filename="a.txt"', b"") + END),
+        ("boundary=", WHOLE + END),
+        ("charset=utf-8", WHOLE + END),
+    ],
+)
+def test_a_form_that_is_none_is_refused_in_a_sentence_and_leaves_no_file(form, content, visitor, files):
+    headers = {"Content-Type": f"multipart/form-data; {form}"}
+    answer = visitor.post("gradio_api/upload", content=content, headers=headers)
+    assert answer.status_code == 400
+    assert "multipart" in answer.text or "cannot be read" in answer.text
+    assert files() == []
+
+
 def test_an_upload_that_breaks_off_leaves_no_file(space, visitor, files):
     address = urlsplit(space.url)
     head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 500000\r\n"

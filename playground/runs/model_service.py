@@ -154,7 +154,7 @@ class ModelService:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(LEAVING_SECONDS)
         self.close()
-        return process and process.returncode
+        return process.returncode if process else None
 
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:

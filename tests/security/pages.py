@@ -8,6 +8,7 @@ import os
 import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -77,6 +78,10 @@ class Page(NamedTuple):
     def service(self):
         """What answers questions about models."""
         return self.running.demo.serving.service
+
+    def named(self, cookie):
+        """What a cookie of the host or of a class is called here."""
+        return visitors.at_port(connection("", headers={"Host": urlsplit(self.url).netloc}), cookie)
 
     def client(self, address="", headers=None, **options):
         """Somebody without cookies, who says, as a browser does, that a page of this server's asks; behind an address,

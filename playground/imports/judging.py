@@ -79,7 +79,11 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
     label = FORMATS[best]["label"] if matches[best] else "columns as you named them"
     lost = [_why_left_out(row, chosen.values()) for _, row in found]
     metrics = [_update(step, row, chosen) for (step, row), why in zip(found, lost, strict=True) if not why]
-    notes = [f"{name}: {words}." for name, words in FORMATS[best].get("notes", {}).items() if name in (*matches[best], *chosen.values())]
+    notes = [
+        f"{name}: {words}."
+        for name, words in FORMATS[best].get("notes", {}).items()
+        if name in (*matches[best], *chosen.values())
+    ]
     notes += [*_left_out(lost), *_spacing(metrics)]
     return ForeignLog(label, chosen, metrics, notes, sum(map(bool, lost)), _not_finite(found))
 

@@ -147,7 +147,8 @@ def _suggested() -> Iterator[HubModel]:
     with open(Path(__file__).with_name("curated.csv"), encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             measures = {name: int(row.pop(name)) for name in sizes}
-            made = Architecture(model_type=row.pop("model_type"), tied=row.pop("tied") == "yes", **measures)
+            kind, tied = row.pop("model_type"), row.pop("tied") == "yes"
+            made = Architecture(model_type=kind, tied=tied, in_fp32=False, **measures)
             size, chat = int(row.pop("download_mb")), row.pop("chat_template") == "yes"
             yield HubModel(architecture=made, download_mb=size, chat_template=chat, **row)
 

@@ -98,8 +98,8 @@ def doubt(card: Mapping[str, Any]) -> str:
     if low > 0.5:
         return ""
     return (
-        f"As far as its {pairs} held-out pairs tell, it is no better than a coin toss: right on {share:.1%} (95 % interval "
-        f"{low:.0%} to {high:.0%}). A run that it pays may learn nothing but chance."
+        f"As far as its {pairs} held-out pairs tell, it is no better than a coin toss: right on {share:.1%} (95 % "
+        f"interval {low:.0%} to {high:.0%}). A run that it pays may learn nothing but chance."
     )
 
 

@@ -107,13 +107,13 @@ def reward_misread(records: Records) -> Evidence:
     evidence = "; ".join(f"{name} is off by {gap:.2g} sd{f', in {bits}' if bits else ''}" for gap, bits, name in off)
     misread = any(gap > (ROUNDING if bits else records.at.misread) for gap, bits, _ in off)
     rounded = next((bits for gap, bits, _ in off if bits and gap > records.at.misread), "")
-    cause, tries = "", (Remedy("set its template to auto", {}), TEST_REWARD)
+    cause, tries = "", [Remedy("set its template to auto", {}), TEST_REWARD]
     if rounded:
         cause = f"It computes in {rounded} here, in fewer bits than it was trained in, which can move its scores so far"
         cause += ", or it reads the texts in another format." if misread else "."
-        tries = (Remedy("set its precision to fp32, without quantization", {}), *tries)
+        tries = [Remedy("set its precision to fp32, without quantization", {}), *tries]
     state: State = "red" if misread else "amber" if rounded else "quiet"
-    return Evidence(state, [1], f"{evidence}.", tries, cause)
+    return Evidence(state, [1], f"{evidence}.", (*tries,), cause)
 
 
 def clipping(records: Records) -> Evidence:

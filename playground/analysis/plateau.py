@@ -1,12 +1,14 @@
 """The plateau: the first evaluation of the fixed prompts at which the 95 % interval of what was still to come, (last -
 this) / (last - first), lies below a tenth (Fieller 1954, paired over the prompts). Where none is that certain, the one
-by which half of the gain had come is named instead."""
+by which half of the gain had come is named instead; and none where the score has been clearly above the last (95 % for
+all looks together, Bonferroni), or fell clearly after it."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from playground.analysis import frames
 from playground.analysis.intervals import of_prompts
+from playground.rewards.agreement import students_t
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
@@ -29,7 +32,7 @@ FEWEST_AFTER = 2  # evaluations after its beginning that must bear it out
 class Plateau(NamedTuple):
     """After which update training hardly paid, and the most that was still to come then, as a share of the gain. `half`
     is the first evaluation by which half of the gain had come, between `half_low` and `half_high` (95 %). `reason` says
-    why there is none: `few evaluations`, `no gain`, `still rising`, `undecided`, or `a dial` of steering."""
+    why there is none: `few evaluations`, `no gain`, `swings`, `still rising`, `undecided`, or `a dial` of steering."""
 
     update: int | None
     left: float | None = None
@@ -57,20 +60,23 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
     prompts = curve.columns.get_level_values("prompt_id").to_numpy()
     span = float(scores.max() - scores.min())
 
-    def surely_positive(values: Array) -> bool:
-        return lies_above(values, span, prompts)
+    def surely_positive(values: Array, looks: int = 1) -> bool:
+        return lies_above(values, span, prompts, looks)
 
     made, gain = scores - scores[0], scores[-1] - scores[0]
     if not surely_positive(gain):
         return Plateau(None, reason="no gain")
+    if any(surely_positive(one - scores[-1], len(scores) - 1) for one in scores[1:-1]):
+        return Plateau(None, reason="swings")
     half = int((made.mean(1) >= gain.mean() / 2).argmax())
     low = next(row for row, one in enumerate(made) if not surely_positive(gain / 2 - one))
     high = next((row for row, one in enumerate(made) if surely_positive(one - gain / 2)), len(made) - 1)
     halves = updates[half], updates[low], updates[high]
-    for update, one in list(zip(updates, scores, strict=True))[1:-FEWEST_AFTER]:
-        to_come = scores[-1] - one
-        if surely_positive(LEFT * gain - to_come):
-            return Plateau(update, most_left(to_come, gain, surely_positive), *halves)
+    for row, one in list(enumerate(scores))[1:-FEWEST_AFTER]:
+        to_come, later = scores[-1] - one, scores[row + 1 :]
+        fell = any(surely_positive(one - after, len(later)) for after in later)
+        if not fell and surely_positive(LEFT * gain - to_come):
+            return Plateau(updates[row], most_left(to_come, gain, surely_positive), *halves)
     last = np.array(updates[-FEWEST_AFTER - 1 :]) - np.mean(updates[-FEWEST_AFTER - 1 :])
     slopes = last @ scores[-FEWEST_AFTER - 1 :] / (last @ last)  # least squares, of each prompt
     return Plateau(None, None, *halves, "still rising" if surely_positive(slopes) else "undecided")
@@ -82,7 +88,8 @@ def plateau_sentence(found: Plateau) -> str:
         left = f"at most {math.ceil(100 * found.left)} %" if found.left > 0 else "nothing"
         return f"Training paid until about update {found.update}: {left} of the gain came after it (95 % confidence)."
     if found.half is None:
-        return "No knee: the score on the fixed prompts has not clearly risen." if found.reason == "no gain" else ""
+        why = {"no gain": "has not clearly risen", "swings": "rose and fell, by more than chance"}.get(found.reason)
+        return f"No knee: the score on the fixed prompts {why}." if why else ""
     spread = "" if found.half_low == found.half_high else f" (95 % interval {found.half_low} to {found.half_high})"
     rising = ", and the score was still rising at the end" if found.reason == "still rising" else ""
     return f"No clear knee: half of the gain came by update {found.half}{spread}{rising}."
@@ -97,10 +104,13 @@ def most_left(to_come: Array, gain: Array, surely_positive: Callable[[Array], bo
     return 0.0 if surely_positive(-to_come) else high
 
 
-def lies_above(values: Array, span: float, prompts: NDArray[np.int64]) -> bool:
-    """True where the mean of answers lies above 0 by more than its 95 % interval. `prompts`: that of each answer;
-    `span` as there."""
+def lies_above(values: Array, span: float, prompts: NDArray[np.int64], looks: int = 1) -> bool:
+    """True where the mean of answers lies above 0 by more than its 95 % interval, of all `looks` together. `prompts`:
+    that of each answer; `span` as there."""
     groups: dict[int, list[float]] = defaultdict(list)
     for prompt, value in zip(prompts.tolist(), values.tolist(), strict=True):
         groups[prompt].append(value)
-    return of_prompts(groups.values(), span).low > 0
+    found = of_prompts(groups.values(), span)
+    if looks == 1:
+        return found.low > 0
+    return found.mean > students_t(NormalDist().inv_cdf(1 - 0.025 / looks), found.units - 1) * found.error

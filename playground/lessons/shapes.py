@@ -20,8 +20,8 @@ LEAST_SHARE = 0.05  # of the largest value; a change of less is none, nor is one
 SPREADS = 4.0  # of a running mean's noise
 WINDOWS = 8  # in a curve
 LOST = 0.25  # of a rise, for it to fall again
-LAST = 3  # it stays where this part of the curve (a third) has no more than a share of the rise
-LATE = 0.15  # that share
+LATE = 0.25  # of a rise; it stays where a straight line through its second half rises no more
+SURELY = 1.64  # standard errors of that line; less may be chance
 
 
 def shape(name: str, values: Sequence[float], offered: Sequence[str] = ()) -> str:
@@ -47,8 +47,9 @@ def shape(name: str, values: Sequence[float], offered: Sequence[str] = ()) -> st
         return "falls"
     if change <= least:
         return "stays"
-    late = end - smooth[-max(2, len(smooth) // LAST)]
-    stays = late <= max(LATE * change, SPREADS * noise)
+    half = raw[-max(3, len(raw) // 2) :]
+    late = np.polyfit(range(len(half)), half, 1)[0] * (len(half) - 1)
+    stays = late <= max(LATE * change, SURELY * noise * np.sqrt(12 * width / len(half)))
     if offered:
         stays = "rises, then stays" in offered and (stays or "rises" not in offered)
     return "rises, then stays" if stays else "rises"

@@ -80,9 +80,13 @@ def test_a_plateau_is_hardly_ever_seen_with_more_than_a_tenth_still_to_come(name
         (lambda update: 0.05 * update, "still rising"),
         (lambda update: 0.0, "no gain"),
         (lambda update: -0.05 * update, "no gain"),
+        ({0: 0, 5: 1, 15: 3}.get, "swings"),
+        ({0: 0, 5: 1, 10: 2, 30: 2.5}.get, "swings"),
+        ({0: 0, 5: 2, 35: 1}.get, "undecided"),
     ],
 )
-def test_no_plateau_is_seen_while_the_score_rises_or_has_not_risen(shape, reason):
-    seen = plateau(samples(shape, noise=0.3))
+def test_no_plateau_is_seen_while_the_score_rises_or_swings_or_has_not_risen(shape, reason):
+    seen = plateau(samples(lambda update: 2.0 if shape(update) is None else shape(update), noise=0.3))
     assert (seen.update, seen.reason) == (None, reason)
+    assert ("rose and fell" in plateau_sentence(seen)) == (reason == "swings")
     assert ("still rising" in plateau_sentence(seen)) == (reason == "still rising")

@@ -119,7 +119,7 @@ def test_the_page_on_rewards_lists_every_function_of_an_expression_as_the_code_h
 def test_the_examples_on_the_page_of_rewards_are_configurations():
     blocks = [textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n|^\n)+", REWARDS, re.MULTILINE)]
     examples = [block for block in blocks if re.search("^rewards:", block, re.MULTILINE) and "kind: model" not in block]
-    kinds: list[str] = []
+    kinds = []
     for example in examples:
         config = yaml_io.from_dict(yaml_io.parse_yaml(example))
         checks.check(config)

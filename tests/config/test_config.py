@@ -2,7 +2,6 @@
 mistake that is drawn is named nowhere."""
 
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -22,7 +21,7 @@ NO_YAML = [  # which YAML cannot say, or not in a line
     ({"name": "caf\udce9"}, "name", "must be text in UTF-8."),
     ({"seed": 2**5000}, "seed", "must be at most 2.14748e+09 (got int)."),
 ]
-GOOD: dict[str, Any] = {"rewards": [{"kind": "length"}]}
+GOOD = {"rewards": [{"kind": "length"}]}
 
 
 def problems_of(data):
@@ -65,7 +64,7 @@ def test_every_kind_of_value_survives_yaml():
 
 @pytest.mark.parametrize(("override", "expected"), OVERRIDES["set"])
 def test_set_path_changes_one_value(override, expected):
-    data: dict[str, Any] = {"rewards": [{"kind": "length"}]}
+    data = {"rewards": [{"kind": "length"}]}
     yaml_io.set_path(data, override)
     assert data == {"rewards": [{"kind": "length"}], **expected}
 

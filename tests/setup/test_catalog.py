@@ -166,7 +166,7 @@ def test_a_model_that_must_be_downloaded_is_refused_only_where_that_is_forbidden
 
 def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    asked: list[tuple[str, str | None, str]] = []
+    asked = []
 
     def snapshot(source, revision, progress, use):
         asked.append((source, revision, use))

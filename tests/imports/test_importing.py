@@ -5,9 +5,7 @@ Files as people write them lie in `forms/`, with what comes of each in `forms/ex
 import ast
 import importlib.util
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,13 +14,11 @@ from playground.config import RunConfig, flatten, yaml_io
 from playground.errors import InvalidConfig
 from playground.exports.scripts import trl_script
 from playground.imports import importing
-from playground.imports.importing import Imported
 from playground.imports.translation import ASIDE, DIALECTS, TABLES
 from playground.setup import catalog
 
-Imports = Callable[..., Imported]
 FORMS = Path(__file__).with_name("forms")
-EXPECTED: dict[str, dict[str, Any]] = yaml.safe_load((FORMS / "expected.yaml").read_text(encoding="utf-8"))
+EXPECTED = yaml.safe_load((FORMS / "expected.yaml").read_text(encoding="utf-8"))
 REFUSED = yaml.safe_load((FORMS / "refused.yaml").read_text(encoding="utf-8"))
 OWN_DEFAULTS = flatten(RunConfig(rewards=({"kind": "sentiment"},)))  # type: ignore[arg-type]
 

@@ -162,15 +162,20 @@ class Page(NamedTuple):
         return functions
 
 
+def stand_in(patch, seconds_per_update):
+    """Have pages of this process, which are of no mode yet, take a fake worker and a fake model service."""
+    patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
+    patch.setattr(server, "ModelService", CountingService)
+    patch.setattr(server, "StandbyWorker", CountingStandby)
+    patch.setenv(fake_run.SECONDS_VARIABLE, seconds_per_update)
+    patch.setenv(limits.MODE_VARIABLE, "")
+
+
 @contextlib.contextmanager
 def served(mode, outputs, recorded, share=False, mcp=False):
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
-        patch.setattr(server, "ModelService", CountingService)
-        patch.setattr(server, "StandbyWorker", CountingStandby)
-        patch.setenv(fake_run.SECONDS_VARIABLE, SECONDS_PER_UPDATE)
-        patch.setenv(limits.MODE_VARIABLE, "")
+        stand_in(patch, SECONDS_PER_UPDATE)
         patch.delenv("GRADIO_SERVER_NAME", raising=False)
         if mode != "local":
             patch.setenv(visitors.TOKEN_VARIABLE, TOKEN)

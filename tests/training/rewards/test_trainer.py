@@ -26,11 +26,11 @@ from tests.training.snapshots import FAMILIES, snapshot
 CPU = torch.device("cpu")
 
 
-def pairs_file(folder, count=40, dialogue=False):
-    """The chosen answer is lovely, the rejected one bad; of several lengths."""
+def pairs_file(folder, dialogue=False):
+    """Forty pairs: the chosen answer is lovely, the rejected one bad; of several lengths."""
     prompt = "\n\nHuman: Film {}?\n\nAssistant:" if dialogue else "The film {}"
     rows = []
-    for n in range(count):
+    for n in range(40):
         asked, sides = prompt.format(n), {"chosen": " was lovely" + " the" * (n % 4), "rejected": " is bad the"}
         whole = {side: asked + text for side, text in sides.items()}
         rows.append(whole if dialogue else {"prompt": asked, **sides})

@@ -144,7 +144,8 @@ Their presets with seeds {", ".join(map(str, seeds))}: same start model, prompts
 was trained on, with the same random numbers before and after; the 95 % interval of one gain near the shared distance is
 plus or minus {min(halves):.2f} to {max(halves):.2f}. A method that drifts further has more score, so the gains of the
 presets are no comparison. *At equal KL* they are compared where imitation, which has no leash, ended with that seed
-({where} nats): runs with several leashes ({leashes}) end on both sides of it, and the gain is read between these ends.
+({where} nats): runs with several leashes end on both sides of it, and the gain is read between these ends
+(beta: {leashes}).
 A run that is only passing there has less, as it is still learning.
 
 {head}
@@ -156,7 +157,7 @@ best of n is that of the choice by score, the sum of q log(q / p) over the
 levels of the reward. [results.md](results.md) judges the same runs on prompts that they never saw.
 
 How to read it: at a small distance the best of n is near the best that there is, for no training at all and n times the
-cost of every answer forever. DPO and SFT learn from what the start model writes, so they get far only as long as the
+cost of every answer forever. PPO, RLOO and GRPO are near each other, and above imitation and pairs. DPO and SFT learn from what the start model writes, so they get far only as long as the
 model already writes it sometimes; PPO, RLOO and GRPO write, learn and write again, and go on where the others end. One
 reward, one small model and one number of texts: it is an example of the trade, not a ranking of the methods.
 

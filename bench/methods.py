@@ -157,9 +157,10 @@ best of n is that of the choice by score, the sum of q log(q / p) over the
 levels of the reward. [results.md](results.md) judges the same runs on prompts that they never saw.
 
 How to read it: at a small distance the best of n is near the best that there is, for no training at all and n times the
-cost of every answer forever. PPO, RLOO and GRPO are near each other, and above imitation and pairs. DPO and SFT learn from what the start model writes, so they get far only as long as the
-model already writes it sometimes; PPO, RLOO and GRPO write, learn and write again, and go on where the others end. One
-reward, one small model and one number of texts: it is an example of the trade, not a ranking of the methods.
+cost of every answer forever. PPO, RLOO and GRPO are near each other, and above imitation and pairs. DPO and SFT learn
+from what the start model writes, so they get far only as long as the model already writes it sometimes; PPO, RLOO and
+GRPO write, learn and write again, and go on where the others end. One reward, one small model and one number of texts:
+it is an example of the trade, not a ranking of the methods.
 
 ## The methods
 

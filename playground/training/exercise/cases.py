@@ -123,7 +123,12 @@ def _step_case(
     now = batch.log_probs(ours, policy, settings(ours, ours, **changes))
     ratio, advantage = torch.as_tensor(ratios) * mask, torch.as_tensor(advantages) * mask
     old, returns = torch.where(mask, now - ratio.log(), 0.0), 0.5 * mask
-    given = {"ratios": ratio, "advantages": advantage, "returns": returns, "mask": mask.long()} | changes
+    with torch.no_grad():  # old values on the far side of what is predicted now: a clip around them always shows
+        before = ours["features"](policy, batch.ids, batch.real)[:, -mask.shape[1] - 1 : -1]
+        predicted = head(before).squeeze(2)
+    values = mask * (predicted + (predicted - returns).sign())
+    given = {"ratios": ratio, "advantages": advantage, "returns": returns, "values": values, "mask": mask.long()}
+    given |= changes
 
     def run(names: Names) -> dict[str, Any]:
         models = copy.deepcopy(policy), copy.deepcopy(head)
@@ -131,7 +136,7 @@ def _step_case(
         said: Any = {}
         for _ in range(steps):
             tensors = advantage.clone(), returns.clone(), settings(names, ours, **changes)
-            said = called(names, "ppo_step", *models, optimizer, batch.episodes(names, old), *tensors)
+            said = called(names, "ppo_step", *models, optimizer, batch.episodes(names, old, values), *tensors)
         moved = [_moved(before, after) for before, after in zip((policy, head), models, strict=True)]
         known = said if isinstance(said, dict) else {}
         losses = {name: known.get(name) for name in ("policy_loss", "value_loss", "clip_fraction")}

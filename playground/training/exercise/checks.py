@@ -13,6 +13,7 @@ from playground.training.exercise.comparing import (
     Names,
     NotWritten,
     StudentFailed,
+    add_missing,
     all_shown,
     differing,
     shape_hint,
@@ -28,6 +29,7 @@ OF_CASES: dict[str, Callable[[Names], list[Case]]] = {
 
 def verdict(names: dict[str, Any], ours: Names, function: str, file: str) -> dict[str, Any]:
     """What is said of one function. `names`: what the student's file defines; `file`: what it was compiled as."""
+    add_missing(names, ours)
     if not callable(names.get(function)):
         return {"verdict": "missing"}
     try:

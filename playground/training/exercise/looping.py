@@ -48,7 +48,7 @@ class CallRecorder:
         self.models.append(arguments[0])
         found = self.ours["generate_with_logprobs"](*arguments)
         self.note("batch", found)
-        self.note("prompts", len(arguments[2]))
+        self.note("prompts", [tuple(one) for one in arguments[2]])
         return found
 
     def compute_kl(self, reference: Any, *arguments: Any) -> Tensor:
@@ -59,13 +59,14 @@ class CallRecorder:
 
     def compute_advantages(self, scores: Any, kl: Any, values: Any, mask: Any, settings: Any) -> Any:
         found = self.ours["compute_advantages"](scores, kl, values, mask, settings)
-        self.note("scores", scores)
+        self.note("given", {"scores": scores, "kl": kl, "values": values, "mask": mask})
         self.note("advantages", found)
         return found
 
     def ppo_step(self, policy: Any, head: Any, optimizer: Any, episodes: Any, *rest: Any) -> Any:
         self.note("steps", (episodes, *rest[:2]))
         self.note("optimizer", optimizer)
+        self.note("trained", (policy, head))
         found = self.ours["ppo_step"](policy, head, optimizer, episodes, *rest)
         self.note("said", found)
         return found
@@ -108,22 +109,54 @@ def _of_calls(recorder: CallRecorder) -> Problem | None:
             if calls != 1:
                 hint = "Scores, KL and advantages are of the whole batch, once, before its epochs."
                 return f"calls of {name} in an update", 1, calls, hint
-        if problem := _of_steps(update):
+        if problem := _of_prompts(update, recorder.updates[0]) or _of_arguments(update) or _of_steps(update):
             return problem
     return None
 
 
+def _of_prompts(update: dict[str, list[Any]], first: dict[str, list[Any]]) -> Problem | None:
+    (prompts,) = update["prompts"]
+    if len(prompts) != CHANGES["batch_size"]:
+        hint = "A batch has batch_size episodes: draw so many prompts, some more than once where there are fewer."
+        return "prompts of a batch", CHANGES["batch_size"], len(prompts), hint
+    if len({*prompts}) == 1 or (update is not first and first["prompts"] == [prompts]):
+        hint = "The prompts of a batch are not drawn: they are the same each time. Draw anew in each update."
+        return "prompts of an update", "drawn from all", prompts, hint
+    return None
+
+
+def _of_arguments(update: dict[str, list[Any]]) -> Problem | None:
+    """What compute_advantages is given must be what the others gave."""
+    (batch,), (scores,), (kl,), (given,) = (update[name] for name in ("batch", "score", "kl", "given"))
+    right = {"scores": scores, "kl": kl, "values": batch.values, "mask": batch.mask}
+    name = next(iter(comparing.differing(right, given)), "")
+    if not name:
+        return None
+    hints = {
+        "scores": "They are those that score(episodes) gave: no other scale, and nothing taken off.",
+        "kl": "It is what compute_kl gave: of each token, with its sign.",
+        "values": "They are episodes.values, what was expected when the batch was written.",
+        "mask": "It is episodes.mask: with another, padding is counted.",
+    }
+    drift_and_cost = [kl.sum(1), scores - given["scores"]]
+    if name == "scores" and torch.corrcoef(torch.stack(drift_and_cost))[0, 1] > 0.999:
+        hints["scores"] = "The KL is taken off the scores, and compute_advantages takes it off again: it costs twice."
+    if name == "kl" and same(-kl, given["kl"]):
+        hints["kl"] = "The sign of the KL is turned round on its way, so drift is paid."
+    row = next(row for row in range(len(scores)) if not same(right[name][row], given[name][row]))
+    return f"{name} of episode {row + 1}, given to compute_advantages", right[name][row], given[name][row], hints[name]
+
+
 def _of_steps(update: dict[str, list[Any]]) -> Problem | None:
     steps, (batch,), ((advantages, returns),) = update.get("steps", []), update["batch"], update["advantages"]
-    if update["prompts"] != [CHANGES["batch_size"]]:
-        return "prompts of a batch", CHANGES["batch_size"], update["prompts"][0], "A batch has batch_size episodes."
+    per_epoch = STEPS // int(CHANGES["num_epochs"])
     if len(steps) != STEPS:
-        return (
-            "optimizer steps of an update",
-            STEPS,
-            len(steps),
-            "It is num_epochs x batch_size / minibatch_size steps.",
-        )
+        hint = "It is num_epochs x batch_size / minibatch_size steps."
+        if any(len(episodes.ids) == len(batch.ids) for episodes, *_ in steps):
+            hint += " Each is of the whole batch here: cut it into minibatches."
+        elif len(steps) == per_epoch:
+            hint += " So many has one epoch."
+        return "optimizer steps of an update", STEPS, len(steps), hint
     orders = []
     for step, (episodes, step_advantages, step_returns) in enumerate(steps):
         rows = [_row_of(batch, episodes, advantages, step_advantages, place) for place in range(len(episodes.ids))]
@@ -134,6 +167,10 @@ def _of_steps(update: dict[str, list[Any]]) -> Problem | None:
             )
             if not any(torch.equal(episodes.log_probs[place], one) for one in batch.log_probs):
                 hint = "log_probs are not those of when the batch was written: the old policy is the one that wrote."
+            elif any(torch.equal(step_advantages[place], one) for one in returns):
+                hint = "These are the returns, which are for the value head: advantages go before them."
+            elif not any(torch.equal(step_advantages[place], one) for one in advantages):
+                hint = "The advantages are changed on their way: they are whitened once, over the whole batch."
             return (
                 f"minibatch {step + 1}, episode {place + 1}",
                 "an episode of the batch, with its advantages",
@@ -141,9 +178,10 @@ def _of_steps(update: dict[str, list[Any]]) -> Problem | None:
                 hint,
             )
         if not same(returns[rows], step_returns):
-            return f"returns of minibatch {step + 1}", returns[rows], step_returns, "They are of other episodes."
+            is_advantages = same(advantages[rows], step_returns)
+            hint = "These are the advantages." if is_advantages else "They are of other episodes."
+            return f"returns of minibatch {step + 1}", returns[rows], step_returns, hint
         orders.append(rows)
-    per_epoch = STEPS // int(CHANGES["num_epochs"])
     epochs = [[*itertools.chain(*orders[begin : begin + per_epoch])] for begin in range(0, STEPS, per_epoch)]
     everything = [_row_of(batch, batch, advantages, advantages, row) for row in range(len(batch.ids))]
     for number, epoch in enumerate(epochs):
@@ -174,6 +212,8 @@ def _of_weights(
         return "compute_kl is given", "the reference", "another model", hint
     if not _equal(reference, before):
         return "weights of the reference", "as they were", "changed", "The reference is never trained, nor written to."
+    if any(one is not policy or two is not head for update in recorder.updates for one, two in update["trained"]):
+        return "ppo_step is given", "the policy and its value head", "another model", "The policy is what is trained."
     optimizers = {id(one): one for update in recorder.updates for one in update["optimizer"]}
     if len(optimizers) != 1:
         hint = "Make it once, before the updates: a new one has forgotten its moments."
@@ -190,9 +230,17 @@ def _of_weights(
         if not all(math.isclose(one, rate) for one in found):
             hint = "learning_rate is that of the policy, value_learning_rate that of the value head."
             return f"learning rate of the {name}", rate, sorted(found), hint
+    if any(id(weights) in rates for weights in reference.parameters()):
+        hint = "The reference is in the optimizer, and is never to be trained: leave it out."
+        return "weights that are trained", "of policy and value head", "also of the reference", hint
+    decays = [group.get("weight_decay") for group in optimizer.param_groups]
+    if any(decays):
+        hint = "AdamW shrinks every weight by 0.01 of the rate at each step unless it is told weight_decay=0."
+        return "weight decay", 0, decays, hint
     epsilons = {group.get("eps") for group in optimizer.param_groups}
-    if not isinstance(optimizer, torch.optim.AdamW) or epsilons != {1e-5}:
+    if not isinstance(optimizer, torch.optim.Adam | torch.optim.AdamW) or epsilons != {1e-5}:
         hint = "With PyTorch's eps of 1e-8 the first steps are as long as the rate allows, whatever the gradient."
+        hint = "Another optimizer takes other steps at this rate." if epsilons == {None} else hint
         return (
             "optimizer",
             "AdamW with eps 1e-05",
@@ -213,15 +261,15 @@ def _of_history(recorder: CallRecorder, history: Any) -> Problem | None:
         or len(history) != len(wanted)
         or not all(isinstance(one, dict) for one in history)
     ):
-        return "returned", "a list with a dict for each update", history, ""
+        return "returned", "a list with a dict for each update", history, "Append a dict in each update."
     for number, (expected, got) in enumerate(zip(wanted, history, strict=True)):
         for name, value in expected.items():
             if not same(value, got.get(name)):
-                hint = ""
+                hint = "score is the mean over episodes of what score gave, without the KL."
                 if name == "kl":
                     hint = "kl is the mean over episodes of the sum over tokens: nats for each completion."
-                elif name not in ("score", "kl"):
-                    hint = "It is the mean over all steps of the update, not that of the last minibatch."
+                elif name != "score":
+                    hint = "It is the mean over all steps of the update, not their sum, nor that of the last minibatch."
                 return f"{name} of update {number + 1}", value, got.get(name), hint
     return None
 

@@ -179,6 +179,15 @@ MISTAKES: dict[str, list[Mistake]] = {
             },
             "These are sums over tokens: then a step is the longer the more tokens there are. Take means.",
         ),
+        Mistake(
+            {
+                "value_loss = 0.5 * (values - returns[mask]).square().mean()": (
+                    "old = episodes.values[mask]; near = old + (values - old).clamp(-clip, clip); value_loss = 0.5 * "
+                    "torch.max((values - returns[mask]).square(), (near - returns[mask]).square()).mean()"
+                )
+            },
+            "The value loss is clipped around the old values. Here it is plain: (V - return)^2 / 2.",
+        ),
         Mistake({"0.5 * (values": "(values"}, "The value loss lacks the factor 1/2."),
         Mistake({"values - returns[mask]": "values - advantages"}, "The value head is to predict the returns, not A."),
         Mistake({"settings.value_coef * value_loss": "value_loss"}, "The value loss is not multiplied by value_coef."),

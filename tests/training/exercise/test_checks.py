@@ -37,9 +37,59 @@ def test_a_right_function_is_called_right_in_another_style_too(function):
     assert verdict(function, RIGHT[function]) == {"verdict": "right"}
 
 
-def test_a_file_without_settings_of_its_own_is_checked_with_the_project_s():
-    names = {name: value for name, value in ours().items() if name != "Settings"}
+def test_what_a_file_does_not_bring_is_the_project_s():
+    names = {name: value for name, value in ours().items() if name not in ("Settings", "Episodes")}
     assert checks.verdict(names, ours(), "ppo_step", "your file") == {"verdict": "right"}
+
+
+def as_a_class(changes):
+    """The right functions as methods of the course's class."""
+    source = "".join(STUDENT)
+    for name in RIGHT:
+        source = source.replace(f"{name}(", f"self.{name}(").replace(f"def self.{name}(", f"def {name}(self, ")
+    for old, new in changes.items():
+        assert old in source
+        source = source.replace(old, new)
+    return "class MinimalRLHF:\n" + "".join(f"    {line}\n" for line in source.splitlines())
+
+
+OF_SELF = {
+    "def compute_kl(self, reference, episodes, settings):": (
+        "def __init__(self, policy, ref_model, config):\n    self.seen = 0\n\n"
+        "def compute_kl(self, episodes):\n    reference, settings = self.ref_model, self.config"
+    ),
+    "self.compute_kl(reference, eps, settings)": "self.compute_kl(eps)",
+    "settings.kl_coef": "self.beta",
+    "self.generate_with_logprobs(policy, value_head, batch, settings)": "self.generate_with_logprobs(prompts=batch)",
+    "generate_with_logprobs(self, policy, value_head, prompts, settings):": (
+        "generate_with_logprobs(self, prompts):\n    policy, value_head, settings = self.policy, self.critic, self.cfg"
+    ),
+}
+
+
+@pytest.mark.parametrize("changes", [{}, OF_SELF])
+@pytest.mark.parametrize("function", RIGHT)
+def test_the_methods_of_a_class_are_checked_as_the_functions_are(function, changes):
+    names = {name: value for name, value in ours().items() if name not in RIGHT}
+    exec(as_a_class(changes), names)
+    assert checks.verdict(names, ours(), function, "your file") == {"verdict": "right"}
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("pass", {"verdict": "missing"}),
+        ("'x'", {"verdict": "missing"}),
+        ("return self.unknown", "AttributeError"),
+        ("return x + 1", "TypeError: asks for x; it can ask for reference, episodes, settings, ref"),
+    ],
+)
+def test_a_class_that_is_not_written_or_fails_says_so(method, said):
+    names = {name: value for name, value in ours().items() if name not in RIGHT}
+    x = ", x" * ("x" in method)
+    exec("class MinimalRLHF:\n" + "".join(f"    def {name}(self{x}): {method}\n" for name in RIGHT), names)
+    answer = checks.verdict(names, ours(), "compute_kl", "your file")
+    assert answer == said or said in str(answer)
 
 
 @pytest.mark.parametrize(("function", "right", "wrong", "hint"), WRONG)

@@ -74,6 +74,14 @@ def test_a_figure_lights_its_own_check_and_no_other(late, name, state):
     assert lit(alerts_of(metrics(**late))) == {name: state}
 
 
+def test_a_critic_that_explains_nothing_is_usual_where_the_texts_leave_little_to_choose():
+    claims = throughout(entropy=0.2, surprisal=0.2, explained_variance=-0.1)
+    assert lit(alerts_of(claims)) == {}
+    assert "0.20 nats per token" in alerts_of(claims)["value-fit"].evidence
+    unknown = [item.model_copy(update={"entropy": None, "surprisal": None}) for item in claims]
+    assert lit(alerts_of(unknown)) == lit(alerts_of(throughout(explained_variance=-0.1))) == {"value-fit": "amber"}
+
+
 GROUPS: dict[str, Any] = {"method": "grpo"}
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, quiet, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 from playground.config import methods
 from playground.rewards.agreement import students_t
@@ -132,6 +132,10 @@ def value_fit(records: Records) -> Evidence:
         cause = "The value head is not trained: is it in the optimizer?"
         return Evidence("red", [update for update, _ in values], evidence, cause=cause)
     updates = trend(values, lambda value: value <= 0.01)
+    choice = records.begins("entropy")
+    if updates and 0 < choice < records.at.choice:
+        few = "few of its tokens decide what a text earns, and those before them cannot tell it"
+        return quiet(f"{evidence} That is usual where there is little to choose ({choice:.2f} nats per token): {few}.")
     vary = records.now("score_std") >= 0.75 * records.begins("score_std")
     more = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
     tries = (Remedy("double the weight of the value loss", more), records.slower())

@@ -46,7 +46,7 @@ def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
     sign = "+" if name == "score" else ""
     largest = max(abs(band.low), abs(band.high))
     digits = 0 if largest >= 100 else 1 if largest >= 1 else 2
-    return _range(f"{band.low:{sign}.{digits}f}", f"{band.high:{sign}.{digits}f}", unit if name == "score" else "nats")
+    return _range(f"{band.low:{sign}z.{digits}f}", f"{band.high:{sign}z.{digits}f}", unit if name == "score" else "nats")
 
 
 def line(preset: str) -> str:

@@ -83,7 +83,7 @@ def _gap(
 
 def kl_negative(records: Records) -> Evidence:
     updates = trend(records.needed("kl_to_reference"), lambda value: value < -records.at.kl_negative)
-    evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):.2f} nats."
+    evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):z.2f} nats."
     return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
 
 
@@ -127,7 +127,7 @@ def value_fit(records: Records) -> Evidence:
     if records.config.method != "ppo" or records.config.ppo.baseline != "value":
         raise NotMeasured("This method has no critic.")
     values = records.needed("explained_variance", records.at.settled)
-    evidence = f"Explained variance {records.now('explained_variance'):.2f}."
+    evidence = f"Explained variance {records.now('explained_variance'):z.2f}."
     if all(abs(value) < NOTHING for _, value in records.values("explained_variance")):
         cause = "The value head is not trained: is it in the optimizer?"
         return Evidence("red", [update for update, _ in values], evidence, cause=cause)

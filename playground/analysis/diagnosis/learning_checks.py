@@ -176,8 +176,8 @@ def penalty_off_target(records: Records) -> Evidence:
     values = records.values("kl_to_reference") if swings else records.needed("kl_to_reference", records.at.settled)
     lowest, highest = min(beta for _, beta in betas), max(beta for _, beta in betas)
     evidence = (
-        f"{records.now('kl_to_reference'):z.2f} nats with a target of {kl.target:g}; beta {records.now('kl_coef'):.3g}, "
-        f"{lowest:.3g} to {highest:.3g} so far."
+        f"{records.now('kl_to_reference'):z.2f} nats with a target of {kl.target:g}; "
+        f"beta {records.now('kl_coef'):.3g}, {lowest:.3g} to {highest:.3g} so far."
     )
     if swings:
         return Evidence("red", swings, evidence, cause="Beta overshoots: its steps are not bounded.")

@@ -1,8 +1,8 @@
 """Take every method to the same reward on three seeds, compare them at the same distance: `make methods`.
 
-Their presets have the same reward, prompts and number of texts. Runs of `make results` are taken where they are there,
-and made as it makes them where not. What each had gained when it was as far from the reference as the one that went
-least far, and what that cost, is written to docs/methods.md.
+Their presets have the same reward, prompts and number of texts. A method with a leash is trained at several, so that
+runs end on both sides of the distance at which they are compared: what a longer run had on its way is no end, as it was
+still learning. What was measured before and is not trained again keeps its line in bench/results/methods.json.
 """
 
 from __future__ import annotations
@@ -11,21 +11,29 @@ import argparse
 import json
 import statistics
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
-from bench.frontier import finished  # noqa: E402
-from bench.results import machine, train  # noqa: E402
+from bench import leash_page, results_page  # noqa: E402
+from bench.results import machine  # noqa: E402
 from playground.analysis import compute  # noqa: E402
-from playground.analysis.path import at, path_of, reach  # noqa: E402
+from playground.analysis.path import PathPoint, at, path_of  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 
 PRESETS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
-AVERAGED = ("gain_there", "tokens", "tokens_trained", "operations")
+SHORTER = {  # further leashes, at which a method ends nearer
+    "kinder-reviews": (0.5, 0.75),
+    "without-critic": (0.5, 0.75),
+    "group-scores": (0.5, 0.75),
+    "from-pairs": (2.0, 3.0),
+}
+MEASURE = "best-texts"  # has no leash: where it ends, the others are compared
+AVERAGED = ("tokens", "tokens_trained", "operations")
 COLUMNS = (
     "method",
     "gain at the end, sd",
@@ -42,51 +50,54 @@ COLUMNS = (
 
 
 def main() -> None:
-    """Run, compare, write the page."""
+    """Train what is missing, compare, write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
+    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "methods")
     parser.add_argument("--json", type=Path, default=PROJECT / "bench" / "results" / "methods.json")
     parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "methods.md")
     arguments = parser.parse_args()
-    rows: list[dict[str, Any]] = []
-    for seed in arguments.seeds:
-        there = {preset: finished(preset, seed, arguments.outputs) for preset in PRESETS}
-        rows += of_seed(
-            seed, {preset: run or train(preset, seed, arguments.outputs)[0] for preset, run in there.items()}
-        )
+    kept = {(row["preset"], row["beta"], row["seed"]): row for row in results_page.read(arguments.json).get("rows", [])}
+    rows = []
+    for preset in PRESETS:
+        for beta in (catalog.preset(preset).kl.coef, *SHORTER.get(preset, ())):
+            for seed in arguments.seeds:
+                rows.append(kept.get((preset, beta, seed)) or measured(preset, beta, seed, arguments.outputs))
     report = {"machine": machine(), "rows": rows}
     arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     arguments.page.write_text(page(report), encoding="utf-8")
     print(f"written: {arguments.json}, {arguments.page}", file=sys.stderr)
 
 
-def of_seed(seed: int, runs: dict[str, RunDirectory]) -> list[dict[str, Any]]:
-    """One row for each preset of a seed: at its end, and where all methods of that seed have been."""
-    paths = {preset: path_of(run.samples(), run.events()) for preset, run in runs.items()}
-    reached = reach(paths.values())
-    assert reached is not None, "a run did not move"
-    rows = []
-    for preset, run in runs.items():
-        end, there = max(paths[preset], key=lambda point: point.kl), at(paths[preset], reached)
-        cost = compute.bill(run.config(), run.metrics(), run.events())
-        assert there is not None
-        assert cost is not None
-        rows.append(
-            {
-                "preset": preset,
-                "method": run.config().method,
-                "seed": seed,
-                "gain": end.gain,
-                "half": end.gain_half,
-                "kl": end.kl,
-                "reached": reached,
-                "gain_there": there.gain,
-                "half_there": there.gain_half,
-                **cost._asdict(),
-            }
-        )
-    return rows
+def measured(preset: str, beta: float, seed: int, outputs: Path) -> dict[str, Any]:
+    """One run, found or trained: where it ended, and what it cost. Of the best of n, also where fewer would have."""
+    run = leash_page.run_of(preset, beta, seed, outputs)
+    assert run is not None
+    return of_run(run, preset, beta)
+
+
+def of_run(run: RunDirectory, preset: str, beta: float) -> dict[str, Any]:
+    """The row of a run."""
+    config, path = run.config(), path_of(run.samples(), run.events())
+    cost = compute.bill(config, run.metrics(), run.events())
+    assert cost is not None
+    ends = path if config.method == "best_of_n" else [path[-1]]
+    return {
+        "preset": preset,
+        "method": config.method,
+        "beta": beta,
+        "seed": config.seed,
+        "ends": [{"kl": point.kl, "gain": point.gain, "half": point.gain_half} for point in ends if point.kl],
+        **cost._asdict(),
+    }
+
+
+def gain_at(rows: Sequence[dict[str, Any]], seed: int, kl: float) -> float | None:
+    """The gain at a distance, between the two nearest ends of runs with a seed, or between one and the start."""
+    ends = [end for row in rows if row["seed"] == seed for end in row["ends"]]
+    points = [PathPoint(0, end["kl"], end["gain"], None, end["gain"]) for end in ends]
+    point = at([PathPoint(0, 0.0, 0.0, None, 0.0), *points], kl)
+    return point and point.gain
 
 
 def page(report: dict[str, Any]) -> str:
@@ -94,48 +105,59 @@ def page(report: dict[str, Any]) -> str:
     by_preset: dict[str, list[dict[str, Any]]] = {}
     for row in report["rows"]:
         by_preset.setdefault(row["preset"], []).append(row)
+    seeds = sorted({row["seed"] for row in report["rows"]})
+    distances = {row["seed"]: row["ends"][-1]["kl"] for row in by_preset[MEASURE]}
     lines = []
     for preset, rows in by_preset.items():
-        mean = {name: statistics.fmean(row[name] for row in rows) for name in AVERAGED}
+        own = [row for row in rows if row["beta"] == rows[0]["beta"]]
+        gains = [gain_at(rows, seed, distances[seed]) for seed in seeds]
+        reached = [gain for gain in gains if gain is not None]
+        mean = {name: statistics.fmean(row[name] for row in own) for name in AVERAGED}
         cells = [
             f"{catalog.preset(preset).about.title} (`{rows[0]['method']}`)",
-            ", ".join(f"{row['gain']:.2f}" for row in rows),
-            ", ".join(f"{row['kl']:.1f}" for row in rows),
-            ", ".join(f"{row['gain_there']:.2f}" for row in rows),
-            f"**{mean['gain_there']:.2f}**",
-            f"{rows[0]['texts']:,}",
+            ", ".join(f"{row['ends'][-1]['gain']:.2f}" for row in own),
+            ", ".join(f"{row['ends'][-1]['kl']:.1f}" for row in own),
+            ", ".join("not so far" if gain is None else f"{gain:.2f}" for gain in gains),
+            f"**{statistics.fmean(reached):.2f}**" if len(reached) == len(seeds) else "",
+            f"{own[0]['texts']:,}",
             f"{mean['tokens']:,.0f}",
             f"{mean['tokens_trained']:,.0f}",
             compute.operations_in_words(mean["operations"]),
-            f"{max(row['memory_gb'] for row in rows):.2f}",
-            str(rows[0]["answers"]),
+            f"{max(row['memory_gb'] for row in own):.2f}",
+            str(own[0]["answers"]),
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    first = report["rows"][0]
-    seeds = [row for row in report["rows"] if row["preset"] == first["preset"]]
-    where = ", ".join(f"{row['reached']:.2f}" for row in seeds)
-    halves = [row["half_there"] for row in report["rows"]]
+    where = ", ".join(f"{distances[seed]:.2f}" for seed in seeds)
+    halves = [end["half"] for row in report["rows"] for end in row["ends"] if end["kl"] < 2 * max(distances.values())]
+    leashes = "; ".join(
+        f"`{preset}` {', '.join(f'{beta:g}' for beta in sorted({row['beta'] for row in rows}))}"
+        for preset, rows in by_preset.items()
+        if preset in SHORTER
+    )
     head = "| " + " | ".join(COLUMNS) + " |\n|" + "---|" * len(COLUMNS)
     table = "\n".join(lines)
     return f"""# Other methods for the same reward
 
 Written by `make methods` on {report["machine"]}.
-Their presets with seeds {", ".join(str(row["seed"]) for row in seeds)}: same start model, prompts and reward
+Their presets with seeds {", ".join(map(str, seeds))}: same start model, prompts and reward
 (sentiment), in units of its standard deviation before training. Gains are on the 64 fixed prompts, which no run
-was trained on, with the same random numbers before and after; the 95 % interval of a gain at the shared distance is
-plus or minus {min(halves):.2f} to {max(halves):.2f}. A method that drifts further has more score, so scores at the end
-are no comparison: *at equal KL* each is read off its own way where all of that seed have been ({where} nats).
+was trained on, with the same random numbers before and after; the 95 % interval of one gain near the shared distance is
+plus or minus {min(halves):.2f} to {max(halves):.2f}. A method that drifts further has more score, so the gains of the
+presets are no comparison. *At equal KL* they are compared where imitation, which has no leash, ended with that seed
+({where} nats): runs with several leashes end on both sides of it, and the gain is read between these ends
+(beta: {leashes}).
+A run that is only passing there has less, as it is still learning.
 
 {head}
 {table}
 
-Texts, tokens and arithmetic are what is spent before the first answer (fixed prompts left out); the
+Texts, tokens and arithmetic are what the preset itself spends before the first answer (fixed prompts left out); the
 last column is what each answer costs afterwards; memory is that of the process at most, PyTorch included. The KL of the
 best of n is that of the choice by score, the sum of q log(q / p) over the
 levels of the reward. [results.md](results.md) judges the same runs on prompts that they never saw.
 
 How to read it: at a small distance the best of n is near the best that there is, for no training at all and n times the
-cost of every answer forever. DPO and SFT learn from what the start model writes, so they get far only as long as the
+cost of every answer forever. PPO, RLOO and GRPO are near each other, and above imitation and pairs. DPO and SFT learn from what the start model writes, so they get far only as long as the
 model already writes it sometimes; PPO, RLOO and GRPO write, learn and write again, and go on where the others end. One
 reward, one small model and one number of texts: it is an example of the trade, not a ranking of the methods.
 

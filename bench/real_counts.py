@@ -85,12 +85,6 @@ class Count(NamedTuple):
             return None
         return cls(sum(map(sum, groups)), asked, round(effective(groups) or len(groups), 1))
 
-    @classmethod
-    def together(cls, counts: Iterable[Sequence[float]]) -> Count:
-        """Those of several seeds as one."""
-        yes, asked, apart = (sum(column) for column in zip(*counts, strict=True))
-        return cls(int(yes), int(asked), apart)
-
 
 @functools.cache
 def _usual() -> tuple[frozenset[str], frozenset[tuple[str, str]]]:

@@ -16,7 +16,7 @@ sys.path.insert(0, str(PROJECT))
 
 from bench import results_page  # noqa: E402
 from bench.real_counts import SECOND_TURN, WAYS, Count  # noqa: E402
-from bench.real_presets import GROUPS, METHODS, Rows, count, minutes, of_run  # noqa: E402
+from bench.real_presets import GROUPS, METHODS, Rows, count, minutes, of_run, shares  # noqa: E402
 from playground.analysis.path import PathPoint, at, reach  # noqa: E402
 from playground.config.behaviour_settings import READY  # noqa: E402
 from playground.rewards.agreement import Z95  # noqa: E402
@@ -64,10 +64,10 @@ Seeds {seeds}, trained on
 
 Texts are drawn at temperature {temperatures}, in training and in every figure here: at 1 this model babbles before any
 training. What is counted comes from {rows[0]["after"]["answers"]} answers of each run to prompts that it was not
-trained on, each cell *before -> after*, all seeds together, with the 95 % interval of what is behind the arrow (Wilson;
-answers to the same question are alike, so they count as fewer, by how the questions differ). Other figures are the mean
-over the seeds with their range. KL is that of the last look at the fixed prompts, and so is the gain: by how much the
-score rose there, in standard deviations of the untrained model's score."""
+trained on, each cell *before -> after* in percent: the mean over the seeds, and then the share of each seed, as seeds
+differ by more than the chance of which prompts were asked. Other figures are the mean over the seeds with their range.
+KL is that of the last look at the fixed prompts, and so is the gain: by how much the score rose there, in standard
+deviations of the untrained model's score."""
 
 
 def _by_machine(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, int], list[dict[str, Any]]]:
@@ -102,12 +102,7 @@ def _ways(runs: Mapping[str, Rows]) -> str:
 
 
 def _way(rows: Rows, side: str, way: str) -> str:
-    found = [row[side]["ways"][way] for row in rows if way in row[side]["ways"]]
-    if not found:
-        return ""
-    one = Count.together(found)
-    low, high = (100 * bound for bound in one.bounds)
-    return f"{one.yes} of {one.asked} ({low:.0f} to {high:.0f} %)"
+    return shares([], [Count(*row[side]["ways"][way]) for row in rows if way in row[side]["ways"]])
 
 
 def _judges(judges: Mapping[str, Any]) -> str:
@@ -148,33 +143,34 @@ def _texts(runs: Mapping[str, Rows]) -> str:
 
 
 def _methods(runs: Mapping[str, Rows]) -> str:
-    """Gains at equal KL and at equal minutes: where all methods of a seed have been."""
+    """Gains at the end, and at equal minutes: where all methods of a seed have been."""
     here = {name: runs[name] for name in METHODS if name in runs}
     if len(here) < 2:
         return ""
-    of_kl, of_minutes = _at_equal(here, "kl"), _at_equal(here, "minutes")
+    of_minutes = _at_equal_minutes(here)
     lines = []
     for name, rows in here.items():
         texts = ", ".join(sorted({f"{row['texts']:,}" for row in rows if row["texts"]}))
         memory = max((row["memory_gb"] for row in rows if row["memory_gb"]), default=0.0)
-        cells = [of_kl[name], of_minutes[name], of_run("gain", 2)(rows), of_run("kl", 2)(rows)]
-        lines.append([f"{_title(name)} (`{rows[0]['method']}`)", *cells, texts, f"{memory:.1f}"])
-    columns = ["gain at equal KL, sd", "gain at equal minutes, sd", "gain at the end", "KL at the end"]
+        cells = [of_run("gain", 2)(rows), of_run("kl", 2)(rows), of_minutes[name], texts, f"{memory:.1f}"]
+        lines.append([f"{_title(name)} (`{rows[0]['method']}`)", *cells])
+    columns = ["gain at the end, sd", "KL at the end", "gain at equal minutes, sd", "texts", "memory, GB"]
     return (
-        "## Other methods for short answers\n\nThe same reward. *At equal KL* (*minutes*) each is read off its own way "
-        "where all of that seed have been, which is told behind @; each gain with half of its 95 % interval over the "
-        f"fixed prompts.\n\n{_drawn(['method', *columns, 'texts', 'memory, GB'], lines)}"
+        "## Other methods for short answers\n\nThe same reward. They end at different distances, so gains at the end "
+        "are no ranking ([methods.md](methods.md) compares methods at equal KL, by runs that end there). *At equal "
+        "minutes* each is read off its own way, in mid-training, where all of that seed have been, which is told "
+        "behind @; with half of its 95 % interval over the fixed prompts.\n\n" + _drawn(["method", *columns], lines)
     )
 
 
-def _at_equal(runs: Mapping[str, Rows], along: str) -> dict[str, str]:
-    """For each preset its gains where all of a seed have been, as a cell."""
+def _at_equal_minutes(runs: Mapping[str, Rows]) -> dict[str, str]:
+    """For each preset its gains where all of a seed have been, as a cell; of seeds that were trained on one machine."""
     cells: dict[str, list[str]] = {name: [] for name in runs}
     for seed in sorted(set.intersection(*({row["seed"] for row in rows} for rows in runs.values()))):
         of_seed = {name: next(row for row in rows if row["seed"] == seed) for name, rows in runs.items()}
-        if along == "minutes" and len(_by_machine(of_seed.values())) > 1:
+        if len(_by_machine(of_seed.values())) > 1:
             continue
-        points = {name: _points(row, along) for name, row in of_seed.items()}
+        points = {name: _over_minutes(row) for name, row in of_seed.items()}
         where = reach(points.values())
         for name, path in points.items():
             if where is not None and (there := at(path, where)) and there.gain is not None:
@@ -182,12 +178,12 @@ def _at_equal(runs: Mapping[str, Rows], along: str) -> dict[str, str]:
     return {name: ", ".join(found) for name, found in cells.items()}
 
 
-def _points(row: dict[str, Any], along: str) -> list[PathPoint]:
-    """The evaluations of a run, over their KL or over the minutes that had passed."""
-    found = []
-    for update, kl, score, half, gain, gain_half, seconds in row["path"]:
-        found.append(PathPoint(update, kl if along == "kl" else seconds / 60, score, half, gain, gain_half))
-    return found
+def _over_minutes(row: dict[str, Any]) -> list[PathPoint]:
+    """The evaluations of a run, over the minutes that had passed in the place of the KL."""
+    return [
+        PathPoint(update, seconds / 60, score, half, gain, gain_half)
+        for update, _, score, half, gain, gain_half, seconds in row["path"]
+    ]
 
 
 def _settings(runs: Mapping[str, Rows]) -> str:

@@ -32,23 +32,18 @@ class Group(NamedTuple):
 
 
 def count(name: str) -> Callable[[Rows], str]:
-    """A cell: of how many answers, all seeds together, before -> after with its 95 % interval."""
-
-    def cell(rows: Rows) -> str:
-        found = [Count.together(part) for side in ("before", "after") if (part := _counts(rows, side, name))]
-        if not found:
-            return ""
-        parts = [f"{one.yes} of {one.asked}" for one in found]
-        low, high = (100 * bound for bound in found[-1].bounds)
-        return f"{' -> '.join(parts)} ({low:.0f} to {high:.0f} %)"
-
-    return cell
+    """A cell: the share of answers, before -> after."""
+    return lambda rows: shares(_counts(rows, "before", name), _counts(rows, "after", name))
 
 
-def different(rows: Rows) -> str:
-    """A cell: how many texts are not the same as another of their seed, before -> after; no chance is in it."""
-    both = [Count.together(_counts(rows, side, "different")) for side in ("before", "after")]
-    return " -> ".join(f"{one.yes} of {one.asked}" for one in both)
+def shares(before: Sequence[Count], after: Sequence[Count]) -> str:
+    """Shares in percent, before -> after: the mean over the seeds, and behind the arrow each. Empty without any.
+
+    Seeds are not counted as one: they differ by more than the chance of which prompts were asked.
+    """
+    means = [f"{100 * statistics.fmean(one.share for one in side):.0f}" for side in (before, after) if side]
+    each = ", ".join(f"{100 * one.share:.0f}" for one in after)
+    return f"{' -> '.join(means)} % ({each})" if after else ""
 
 
 def figure(name: str, digits: int) -> Callable[[Rows], str]:
@@ -91,7 +86,7 @@ GROUPS = (
             "ended by itself": count("ends"),
             "sensible": count("sensible"),
             "repeats itself": count("repeats-itself"),
-            "different texts": different,
+            "different texts": count("different"),
             **ALWAYS,
         },
     ),
@@ -150,8 +145,8 @@ def existing() -> list[str]:
     return [name for name in named() if (catalog.PRESETS / f"{name}.yaml").is_file()]
 
 
-def _counts(rows: Rows, side: str, name: str) -> list[Sequence[float]]:
-    return [row[side]["counts"][name] for row in rows if name in row[side]["counts"]]
+def _counts(rows: Rows, side: str, name: str) -> list[Count]:
+    return [Count(*row[side]["counts"][name]) for row in rows if name in row[side]["counts"]]
 
 
 def over_seeds(values: Sequence[float], digits: int) -> str:

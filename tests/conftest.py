@@ -21,7 +21,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked
 from tests.forking import WORKER, Forker
 from tests.service_here import ServiceHere
-from tests.support import TESTS_VARIABLE, kill_worker
+from tests.support import TESTS_VARIABLE, kill_worker, small_config
 
 os.environ[TESTS_VARIABLE] = str(os.getpid())
 pytest_plugins = ["tests.charges", "tests.figures", "tests.nights", "tests.stress"]
@@ -64,6 +64,12 @@ def outputs(tmp_path):
         run = RunDirectory(lock.parent)
         if is_locked(run.lock_path):  # one that waits to be computed elsewhere has no worker
             kill_worker(run)
+
+
+@pytest.fixture
+def run(outputs):
+    """A run of three updates that nobody has started."""
+    return RunDirectory.create(outputs, small_config(), "one")
 
 
 @pytest.fixture

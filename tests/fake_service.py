@@ -1,11 +1,12 @@
 """A model service by script, for tests: `python -m tests.fake_service --idle-seconds N`.
 
-Speaks the protocol of playground.runs.model_service. The prompt says what it does: count, error, crash, silent,
+Speaks the protocol of playground.runs.model_service. The prompt says what it does: count, error, crash, slow, silent,
 noise, or `gate PATH` (one sample, then nothing until PATH exists).
 """
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -40,6 +41,8 @@ def main():
             continue
         if order == "crash":
             os._exit(1)
+        if order == "slow":
+            os.kill(os.getpid(), signal.SIGALRM)
         if order == "silent":
             continue
         if order == "noise":

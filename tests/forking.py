@@ -125,7 +125,7 @@ class Forker:
 
 def main():
     os.umask(0o077)
-    waiting: dict[int, int] = {}  # the channels of those that live, by process id
+    waiting = {}  # the channels of those that live, by process id
 
     def fetch_exit_codes(*_):
         while waiting:

@@ -3,7 +3,6 @@
 import json
 import math
 import struct
-from typing import Any
 
 from tests.support import data_beside
 
@@ -26,7 +25,7 @@ def model_folder(folder, **changes):
 
 def safetensors(shapes, dtype="BF16", size=2):
     """The bytes of a weights file full of zeros."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    header = {"__metadata__": {"format": "pt"}}
     end = 0
     for name, shape in shapes.items():
         start, end = end, end + size * math.prod(shape)

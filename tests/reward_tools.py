@@ -1,7 +1,6 @@
 """A trained reward model as its folder looks, without any training: for the catalog, the command line and the page."""
 
 import json
-from typing import Any
 
 from playground.config import RewardTrainingConfig
 from playground.runs.folder.writer import RunWriter
@@ -9,7 +8,7 @@ from playground.runs.reward_models import RewardTraining, StepMetrics
 from tests.support import data_beside
 
 CARD = data_beside(__file__, "reward_card.json")
-REPORT: dict[str, Any] = CARD["report"]
+REPORT = CARD["report"]
 
 
 def step(number, **changes):

@@ -13,6 +13,7 @@ import psutil
 import yaml
 
 from playground.config import yaml_io
+from playground.errors import InvalidConfig
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -76,6 +77,20 @@ def run_async(coroutine):
 def small_config(name="finish", **overrides):
     """A valid configuration of three updates. The fake worker acts on its name."""
     return yaml_io.from_dict({"name": name, "rewards": [{"kind": "length"}], "ppo": {"num_updates": 3}, **overrides})
+
+
+def problems_of(call, *arguments, **options):
+    """For what a call refuses a configuration; nothing, where it takes it."""
+    try:
+        call(*arguments, **options)
+    except InvalidConfig as refused:
+        return refused.problems
+    return []
+
+
+def fields_of(call, *arguments, **options):
+    """The fields of these problems."""
+    return [problem.field for problem in problems_of(call, *arguments, **options)]
 
 
 def config_with(data, changes):

@@ -11,7 +11,6 @@ from playground.config import ExpressionReward, flatten, yaml_io
 from playground.config.expression_language import FUNCTIONS
 from playground.lessons import loading
 from playground.rewards import mixture
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.runs.folder.rollout_records import Histogram, RolloutRecord, RolloutText
@@ -65,8 +64,7 @@ def test_the_ways_a_run_can_end_are_told_as_they_are():
     assert shown == [(reason, *end) for reason, end in EXIT_REASONS.items()]
 
 
-def test_the_example_of_the_run_format_runs(outputs, capsys):
-    run = RunDirectory.create(outputs, small_config(), "one")
+def test_the_example_of_the_run_format_runs(run, capsys):
     writer = RunWriter(run, num_updates=3)
     writer.samples([sample(0, "before", 0.0), sample(0, "after", 1.0)])
     writer.metrics(update_metrics(2))
@@ -119,7 +117,7 @@ def test_the_page_on_rewards_lists_every_function_of_an_expression_as_the_code_h
 def test_the_examples_on_the_page_of_rewards_are_configurations():
     blocks = [textwrap.dedent(block) for block in re.findall(r"(?:^    .*\n|^\n)+", REWARDS, re.MULTILINE)]
     examples = [block for block in blocks if re.search("^rewards:", block, re.MULTILINE) and "kind: model" not in block]
-    kinds: list[str] = []
+    kinds = []
     for example in examples:
         config = yaml_io.from_dict(yaml_io.parse_yaml(example))
         checks.check(config)

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import types
-from typing import Any
 
 import httpx
 import nbformat
@@ -150,7 +149,7 @@ def test_names_of_runs_are_no_markup(here):
 
 
 def test_on_colab_the_page_comes_through_its_proxy(page, monkeypatch):
-    asked: list[Any] = []
+    asked = []
     output = types.SimpleNamespace(
         eval_js=lambda script: asked.append(script) or "https://abc-7913-colab.googleusercontent.com/",
         serve_kernel_port_as_iframe=lambda port, path, height: asked.append((port, path, height)),
@@ -192,7 +191,7 @@ def test_the_code_of_the_example_runs(page, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     monkeypatch.chdir(NOTEBOOK.parent)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    names: dict[str, Any] = {}
+    names = {}
     for cell in code_of_example():
         exec(cell.source, names)
     assert [RunDirectory(names[name].path).config().kl.coef for name in ("run", "short")] == [0.25, 2.0]
@@ -201,7 +200,7 @@ def test_the_code_of_the_example_runs(page, monkeypatch):
 
 def test_the_first_cell_fetches_what_is_missing_and_leaves_what_colab_has(tmp_path, monkeypatch):
     cell = code_of_example()[0]
-    commands: list[list[str]] = []
+    commands = []
 
     def call(command, check):
         commands.append(command)

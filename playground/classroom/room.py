@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
 
-from playground.classroom.room_file import NO_ROOM, NoClass, RoomFile, put
+from playground.classroom.room_file import NO_ROOM, Damaged, NoClass, RoomFile, put
 
 LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that looks like a digit or like another one
 CODE_LETTERS = 4
@@ -68,6 +68,13 @@ class Room:
 
     def open(self) -> str:
         """A new room, empty: what the last class answered is deleted. Returns its code."""
+        try:
+            return self._open()
+        except Damaged:
+            self.file.set_aside()
+            return self._open()
+
+    def _open(self) -> str:
         code = "".join(secrets.choice(LETTERS) for _ in range(CODE_LETTERS))
         with self.file.change(make=True) as write:
             for table in ("facts", "people", "steps", "answers"):
@@ -101,12 +108,12 @@ class Room:
     def require_open(self) -> None:
         """Raises: NoClass, while no class is open."""
         if not self.code:
-            raise NoClass("Open the class first.")
+            raise NoClass(self.file.damaged or "Open the class first.")
 
     def fact(self, name: str, otherwise: Any = None) -> Any:
         """Something kept of the room: `code`, `version`, `location`, `free`, `runs`, `at` (a step), `front` (a run)."""
         rows = self.file.read("SELECT value FROM facts WHERE name = ?", name)
-        return json.loads(rows[0][0]) if rows else otherwise
+        return rows[0][0] if rows else otherwise
 
     def set_fact(self, name: str, value: Any) -> None:
         """Keep something of the room, for everyone to see."""
@@ -129,7 +136,7 @@ class Room:
         """A new person's token, for their browser to keep. Raises: NoClass, WrongCode."""
         wanted = self.code
         if not wanted:
-            raise NoClass(NO_ROOM)
+            raise NoClass(self.file.damaged or NO_ROOM)
         if not secrets.compare_digest(code.strip().upper().encode(errors="replace"), wanted.encode()):
             raise WrongCode(WRONG_CODE)
         token = secrets.token_urlsafe(24)
@@ -167,7 +174,7 @@ class Room:
 
     def joined(self) -> int:
         """How many have joined."""
-        return int(self.file.read("SELECT COUNT(*) FROM people")[0][0]) if self.file.path.exists() else 0
+        return sum(number for (number,) in self.file.read("SELECT COUNT(*) FROM people"))
 
     # --- steps
 
@@ -175,11 +182,11 @@ class Room:
         """The step that everyone is at: the newest, unless the host has gone back to an earlier one."""
         asked = "SELECT id, kind, data, state, round FROM steps ORDER BY id = ? DESC, id DESC LIMIT 1"
         rows = self.file.read(asked, self.fact("at", 0))
-        return _step(rows[0]) if rows else None
+        return Step(*rows[0]) if rows else None
 
     def steps(self) -> list[Step]:
         """All of them, the oldest first."""
-        return [_step(row) for row in self.file.read("SELECT id, kind, data, state, round FROM steps ORDER BY id")]
+        return [Step(*row) for row in self.file.read("SELECT id, kind, data, state, round FROM steps ORDER BY id")]
 
     def find(self, number: Any) -> Step:
         """Raises: NoClass, if there is no such step."""
@@ -187,7 +194,7 @@ class Room:
         rows = self.file.read("SELECT id, kind, data, state, round FROM steps WHERE id = ?", number) if known else []
         if not rows:
             raise NoClass("The class has no such step. Load the page again.")
-        return _step(rows[0])
+        return Step(*rows[0])
 
     def begin(self, kind: Kind, data: dict[str, Any]) -> Step:
         """Open a step; the one before it is closed. Raises: NoClass, without a room."""
@@ -218,7 +225,7 @@ class Room:
         What `revised` raises leaves it as it was."""
         with self.file.change() as write:
             asked = "SELECT id, kind, data, state, round FROM steps WHERE id = ?"
-            new = revised(_step(write.execute(asked, (number,)).fetchone()))
+            new = revised(Step(*write.execute(asked, (number,)).fetchone()))
             write.execute(
                 "UPDATE steps SET state = ?, data = ? WHERE id = ?", (new.state, json.dumps(new.data), number)
             )
@@ -254,13 +261,13 @@ class Room:
         """Of a step, in the order of items and people's tokens; of one person, if one is given."""
         asked = "SELECT item, person, value FROM answers WHERE step = ?" + (" AND person = ?" if person else "")
         rows = self.file.read(f"{asked} ORDER BY item, person", step.id, *([person] if person else []))
-        return [Given(item, who, json.loads(value)) for item, who, value in rows]
+        return [Given(*row) for row in rows]
 
     def answered(self, step: Step, item: int | None = None) -> int:
         """How many people have answered: this item, or any."""
         more, given = (" AND item = ?", [item]) if item is not None else ("", [])
         asked = f"SELECT COUNT(DISTINCT person) FROM answers WHERE step = ?{more}"
-        return int(self.file.read(asked, step.id, *given)[0][0])
+        return sum(number for (number,) in self.file.read(asked, step.id, *given))
 
     def end(self) -> None:
         """Close the file."""
@@ -281,7 +288,3 @@ def finite(value: Any) -> float | None:
     """A number of an answer; None if it is none."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
     return float(value) if good else None
-
-
-def _step(row: Any) -> Step:
-    return Step(row[0], row[1], json.loads(row[2]), row[3], row[4])

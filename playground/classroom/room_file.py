@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,11 @@ from playground.runs.folder.files import private
 
 FILE = "classroom.sqlite3"
 BUSY_SECONDS = 10.0  # to wait for another process that writes
+NOT_KEPT = f"The answers of the class cannot be kept in {FILE}: {{}}. Free some space, or move that file away."
+DAMAGED = (
+    f"What the last class has answered is lost: {FILE} is damaged ({{}}). Open a new class, which people join anew; "
+    f"the damaged file is then kept as {FILE}.damaged."
+)
 NO_ROOM = "There is no class here now. Your teacher opens it."
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -37,6 +43,10 @@ class NotKept(NoClass):
     """The file cannot be read or written now: it may be possible later."""
 
 
+class Damaged(NotKept):
+    """What the file has kept is lost, as far as SQLite can tell."""
+
+
 class RoomFile:
     """Thread-safe.
 
@@ -48,6 +58,26 @@ class RoomFile:
         self.path = outputs / FILE
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
+        self._damaged: tuple[Any, str] = None, ""  # which file, and the sentence for it
+
+    @property
+    def damaged(self) -> str:
+        """What the host is to know of a file that is damaged; "" where it is whole. It reads as if there were none."""
+        which, sentence = self._damaged
+        return sentence if which and which == self._which() else ""
+
+    def _which(self) -> Any:
+        with contextlib.suppress(FileNotFoundError):
+            found = os.stat(self.path)
+            return found.st_ino, found.st_size, found.st_mtime_ns
+        return None
+
+    def set_aside(self) -> None:
+        """Move a damaged file out of the way; it is kept beside."""
+        with self._held():
+            for ending in ("", "-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.replace(f"{self.path}{ending}", f"{self.path}.damaged{ending}")
 
     def end(self) -> None:
         """Close the file."""
@@ -57,10 +87,16 @@ class RoomFile:
             self._connection = None
 
     def _open(self, make: bool) -> sqlite3.Connection | None:
+        if self.damaged:
+            raise Damaged(self.damaged)
         if self._connection is None and (make or self.path.exists()):
             if make:
                 open(self.path, "ab", opener=private).close()  # for the server alone, as all that it keeps
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            connection.row_factory = _row
+            connection.text_factory = lambda text: text.decode(errors="replace")
+            if (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
+                raise sqlite3.DatabaseError(found)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(SCHEMA)
@@ -68,15 +104,16 @@ class RoomFile:
         return self._connection
 
     def read(self, asked: str, *given: Any) -> list[Any]:
-        """The rows of a query; none where there is no file."""
-        with self._lock, _in_words():
+        """The rows of a query, `value` and `data` as what their JSON says; none where there is no file."""
+        with contextlib.suppress(Damaged), self._held():
             connection = self._open(make=False)
             return connection.execute(asked, given).fetchall() if connection else []
+        return []
 
     @contextlib.contextmanager
     def change(self, make: bool = False, seen: bool = True) -> Iterator[sqlite3.Connection]:
         """All of it, or nothing. `seen`: whether everyone is to hear of it."""
-        with self._lock, _in_words():
+        with self._held():
             connection = self._open(make)
             if connection is None:
                 raise NoClass(NO_ROOM)
@@ -91,17 +128,29 @@ class RoomFile:
                 connection.execute("ROLLBACK")
                 raise
 
+    @contextlib.contextmanager
+    def _held(self) -> Iterator[None]:
+        """Raises: NotKept in the place of SQLite's errors and the system's, as on a full disk; Damaged."""
+        with self._lock:
+            try:
+                yield
+            except (sqlite3.DatabaseError, OSError) as error:
+                if type(error) is not sqlite3.DatabaseError:  # those of its subclasses come from elsewhere
+                    raise NotKept(NOT_KEPT.format(error)) from error
+                self.end()
+                self._damaged = self._which(), DAMAGED.format(error)
+                raise Damaged(self.damaged) from error
 
-@contextlib.contextmanager
-def _in_words() -> Iterator[None]:
-    """Raises: NotKept in the place of SQLite's errors and the system's: a full disk, a file that is none."""
+
+def _row(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What is kept as JSON is read. Raises: DatabaseError, where it is none."""
     try:
-        yield
-    except (sqlite3.DatabaseError, OSError) as error:
-        sentence = (
-            f"The answers of the class cannot be kept in {FILE}: {error}. Free some space, or move that file away."
+        columns = [column[0] for column in cursor.description]
+        return tuple(
+            json.loads(cell) if name in ("value", "data") else cell for name, cell in zip(columns, row, strict=True)
         )
-        raise NotKept(sentence) from error
+    except (TypeError, ValueError) as error:
+        raise sqlite3.DatabaseError(f"a value in it is none: {error}") from None
 
 
 def put(write: sqlite3.Connection, name: str, value: Any) -> None:

@@ -299,7 +299,8 @@ def outcome(step: Step, answers: Sequence[Given]) -> list[str]:
 
 def _sure(share: Interval) -> str:
     bounds = share.share_bounds
-    return f"; 95\u00a0% interval {percent(bounds[0])} to {percent(bounds[1])}" if bounds else ""
+    unsure = "; too few votes, or too much alike, to say how sure that is"
+    return f"; 95\u00a0% interval {percent(bounds[0])} to {percent(bounds[1])}" if bounds else unsure
 
 
 def percent(share: float) -> str:

@@ -12,6 +12,7 @@ from playground import plain_files
 from playground.errors import InvalidConfig, Problem
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import made_beside
 
 FAILED, CANNOT = 1, 2
 DEFAULT_OUTPUTS = Path("outputs")
@@ -63,13 +64,9 @@ def write_file(output: Path, text: str) -> None:
     if target.exists() and not target.is_file():
         target.write_text(text, encoding="utf-8", newline="")
         return
-    part = target.with_name(f".{target.name[:200]}.{os.getpid()}")
-    try:
+    with made_beside(target) as part:
         part.write_text(text, encoding="utf-8", newline="")
         os.replace(part, target)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def folder_to_write(folder: Path | None) -> None:

@@ -153,7 +153,7 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> str:
         return csv_tables.samples_csv(run.samples(), config)
     if kind == "behaviours":
         return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config)
-    return exports.trl_script(config, ScoreScale.of(run.events()))
+    return exports.trl_script(config, ScoreScale.of(run.events()), run.events())
 
 
 def _save(

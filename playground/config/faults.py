@@ -32,7 +32,7 @@ FAULTS: dict[Fault, str] = {
     "reward-format": "Reward models read the texts in another model's chat template.",
     "score-on-every-token": "The score is paid at every token instead of the last one.",
     "no-clip": "Ratios are not clipped, with 16 epochs per batch and ten times the learning rate.",
-    "chapter-controller": "The leash that sets itself has no limit on its steps, and they grow from update to update.",
+    "chapter-controller": "The leash that sets itself has no limit on its steps, and they grow with all texts written so far.",
 }
 DRAWN: Drawn = "drawn"
 HIDDEN = "One mistake is planted; which one is for you to find (Lessons, mystery runs)."

@@ -15,6 +15,7 @@ from playground.exports.rendering import render
 from playground.exports.report import Report
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import made_beside
 from playground.runs.model_service import ModelService
 
 Kind = Literal["merged", "adapter"]
@@ -87,22 +88,20 @@ def save(
         raise OutputsNotWritable(f"{file} is a file. Choose a folder with --to.")
     if not replace and target.exists() and any(target.iterdir()):
         raise OutputsNotWritable(f"{target} exists already and is not empty. Choose another folder with --to.")
-    work = target.with_name(f".{target.name}-{os.getpid()}")
-    shutil.rmtree(work, ignore_errors=True)
     try:
-        work.mkdir(parents=True)
-        asked = {"run": str(run.path.resolve()), "checkpoint": chosen.name, "as": kind, "to": str(work)}
-        question = {**asked, "precision": precision}
-        facts = list(service.ask("save", question, TIMEOUT_SECONDS))[-1]
-        written = card.Written(kind, int(chosen.name.removeprefix("update-")), **facts)
-        _add_words(work, report.at(written.update), written)
-        if replace:
-            shutil.rmtree(target, ignore_errors=True)
-        os.replace(work, target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with made_beside(target) as work:
+            work.mkdir()
+            asked = {"run": str(run.path.resolve()), "checkpoint": chosen.name, "as": kind, "to": str(work)}
+            question = {**asked, "precision": precision}
+            facts = list(service.ask("save", question, TIMEOUT_SECONDS))[-1]
+            written = card.Written(kind, int(chosen.name.removeprefix("update-")), **facts)
+            _add_words(work, report.at(written.update), written)
+            if replace:
+                shutil.rmtree(target, ignore_errors=True)
+            os.replace(work, target)
     except OSError as error:
         raise OutputsNotWritable(in_words(error)) from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     size = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     return Saved(target, written, size)
 

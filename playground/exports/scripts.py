@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 
 from playground.config import RunConfig, engines, methods
 from playground.exports.rendering import render
-from playground.runs.folder.records import ScoreScale
+from playground.runs.folder.records import EDIT, Event, ScoreScale
 from playground.setup import describe
 
 OWN_REWARDS = {
@@ -27,16 +28,17 @@ def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     return f"# Run it in the playground's folder:  {command(config, path)}\n{marked}{config.to_yaml()}"
 
 
-def trl_script(config: RunConfig, scale: ScoreScale | None = None) -> str:
+def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Iterable[Event] = ()) -> str:
     """A complete script that does this run with TRL 1.12's `PPOTrainer`, and rewards, prompts and models of this
-    project. Without a recorded `scale` it measures one. Text from the configuration appears as Python literals only."""
+    project. Without a recorded `scale` it measures one. Text from the configuration appears as Python literals only.
+    `events`: of the run; what was changed while it trained is said."""
     per_term = any(reward.normalise for reward in config.rewards)
     kinds = {reward.kind for reward in config.rewards}
     return render(
         "trl_script.py.j2",
         config=config,
         version=engines.TRL_VERSION,
-        differences=_differences(config),
+        differences=[*_differences(config), *_edits(events)],
         rewards=[reward.model_dump(mode="json") for reward in config.rewards],
         own_rewards=[sentence for kind, sentence in OWN_REWARDS.items() if kind in kinds],
         settings=engines.trl_settings(config),
@@ -56,6 +58,15 @@ def _differences(config: RunConfig) -> list[str]:
         label = methods.METHODS[config.method].label
         found.insert(0, f"The run took another method ({config.method}, {label}); this script does PPO.")
     return found
+
+
+def _edits(events: Iterable[Event]) -> list[str]:
+    return [
+        f"While the run trained, {event.data.get('field')} was set to {event.data.get('value')} after update "
+        f"{event.update}; this script keeps what it began with."
+        for event in events
+        if event.kind == EDIT
+    ]
 
 
 def _remarks(config: RunConfig) -> dict[str, str]:

@@ -212,7 +212,8 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
             shape = shapes.shape(name, column)
             made[f"{SHAPE}{name}"] = RunFact(None, shape)
     if of["penalised"]:
-        beta = of["beta"][-1]
+        last = of["beta"][-max(1, len(of["beta"]) // 3) :] if config.kl.moves else of["beta"][-1:]
+        beta = fmean(last)
         made["beta"] = RunFact(beta, f"{beta:.3g}")
         if {"score", "kl"} <= found.keys():
             left = (found["score"].value or 0.0) - beta * (found["kl"].value or 0.0)

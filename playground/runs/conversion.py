@@ -5,7 +5,6 @@ model service; what is said of where it is comes every quarter of a second, and 
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 
 from playground.errors import OutputsNotWritable
 from playground.models import gguf_files
+from playground.runs.folder.files import made_beside
 from playground.runs.model_service import ModelService
 
 T = TypeVar("T")
@@ -29,14 +29,11 @@ def convert(file: Path, target: Path, progress: Progress = lambda text: None) ->
     gguf_files.check(file)
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise OutputsNotWritable(f"{target} exists already and is not empty. Choose another folder with --to.")
-    work = target.with_name(f".{target.name}-{os.getpid()}")
-    shutil.rmtree(work, ignore_errors=True)
-    try:
-        work.mkdir(parents=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with made_beside(target) as work:
+        work.mkdir()
         make(file, work, progress)
         os.replace(work, target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
     return target
 
 

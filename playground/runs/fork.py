@@ -16,7 +16,7 @@ from typing import Any
 
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotResumable
-from playground.runs import half_made, launcher, queue
+from playground.runs import half_made, launcher, spawning
 from playground.runs.folder import changes, checkpoints, records, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
@@ -56,12 +56,12 @@ def fork(
     _require_point(parent, at)
     before, config = settings(parent, at, overrides)
     checkpoints.check_engine(config)
+    slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
     folder = parent.checkpoints_path / checkpoints.name_of(at)
     if problem := checkpoints.problem_of(folder):
         raise RunNotResumable(f"The checkpoint {folder.name} of {parent.id} cannot be used: {problem}.")
     request = request or Request()
     requests.check(request)
-    slot = queue.slot_of(config)  # may ask a slow tool, so before the lock
     outputs = parent.path.parent
     with launcher.one_at_a_time(outputs):
         if known := requests.find(outputs, request):
@@ -73,11 +73,12 @@ def fork(
             _copy_records(parent, run, at, changed, was)
             _copy_checkpoint(folder, run, config, changed)
             run.write_label("", note_of(parent, at, config, before))
-            run.publish(config)
+            run.queue_again(run.status_on_disk(), config.ppo.num_updates)
         except BaseException:
             shutil.rmtree(run.path, ignore_errors=True)  # half a run is none
             raise
-    return launcher.resume(run, spawn)
+        attempt = run.status_on_disk().attempt
+        return launcher.begin(run, slot, attempt, lambda: run.publish(config), spawn)
 
 
 def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[RunConfig, RunConfig]:

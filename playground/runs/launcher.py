@@ -63,7 +63,7 @@ def start(
         if known := requests.find(outputs, request):
             return Started(known, None)
         run = half_made.reserved(outputs, config, run_id, request, slot)
-        return _begin(run, slot, 1, lambda: run.publish(config), spawn)
+        return begin(run, slot, 1, lambda: run.publish(config), spawn)
 
 
 def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
@@ -89,17 +89,22 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
                 asked.unlink(missing_ok=True)  # of the attempt that has ended
             run.queue_again(before, config.ppo.num_updates)
 
-        return _begin(run, slot, run.next_attempt(before), again, spawn)
+        return begin(run, slot, run.next_attempt(before), again, spawn)
 
 
-def _begin(run: RunDirectory, slot: str, attempt: int, publish: Callable[[], None], spawn: Workers | None) -> Started:
-    """`publish` an attempt, under the lock of its run; give it its worker, or a place in the queue."""
+def begin(run: RunDirectory, slot: str, attempt: int, publish: Callable[[], None], spawn: Workers | None) -> Started:
+    """`publish` an attempt, under the lock of its run; give it its worker, or leave it its place in the queue. That
+    comes first: what is published waits or lives, also where this process ends in between. For the holder of the lock
+    for starting."""
     outputs = run.path.parent
+    queue.enter(run, slot, attempt)
     if not isinstance(spawn, Elsewhere) and not is_busy(outputs, slot, besides=run):
-        end_trial(outputs)
-        return Started(run, give_worker(run, spawn, publish))
+        try:
+            end_trial(outputs)
+            return Started(run, give_worker(run, spawn, publish))
+        finally:
+            queue.leave(run)
     with at_rest(run):
-        queue.enter(run, slot, attempt)  # first: no one ever sees a run that neither waits nor lives
         publish()
     if isinstance(spawn, Elsewhere):
         spawn.call(run)

@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -24,6 +25,7 @@ from playground.runs.folder.files import private
 
 START_TIMEOUT_SECONDS = 90
 ANSWER_TIMEOUT_SECONDS = 120
+LEAVING_SECONDS = 5.0
 SERVICE_MODULE = "playground.training.service.questions"
 STOP = "stop"  # in the place of a question's kind: no more answers to it are wanted
 LOG = ".model-service.log"  # in the outputs folder
@@ -31,6 +33,14 @@ MAX_LOG_BYTES = 1_000_000
 # Questions that are answered or wait: each holds one of the 40 threads in which Gradio runs all that a page is asked.
 MOST_QUESTIONS = 16
 BUSY = "Many questions are waiting for the process that answers prompts. Try again in a little while."
+PROGRAM_SECONDS = 20.0  # that a tokenizer, a template or a configuration may take in the service (`time_limit`)
+SLOW = (
+    f"A tokenizer, chat template or model configuration was ended at its limit of {PROGRAM_SECONDS:.0f} seconds, after "
+    "{:.0f} seconds in all. If the machine is busy, try again when it is less so; else choose another model."
+)
+LATE = (
+    "The model did not answer in time ({:.0f} seconds). Try again when the machine is less busy, or with fewer samples."
+)
 GONE = "The process that answers prompts ended unexpectedly. Try again; if it happens again, choose another model."
 
 
@@ -116,16 +126,17 @@ class ModelService:
                     process.stdin.close()
 
     def _read_answer(self, question: int, timeout_seconds: float) -> Generator[dict[str, Any], None, None]:
-        deadline = time.monotonic() + START_TIMEOUT_SECONDS + timeout_seconds
+        asked = time.monotonic()
+        deadline = asked + START_TIMEOUT_SECONDS + timeout_seconds
         while True:
             try:
                 answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
             except queue.Empty:
                 self.close()
-                raise ServiceUnavailable("The model did not answer in time. Try again with fewer samples.") from None
+                raise ServiceUnavailable(LATE.format(time.monotonic() - asked)) from None
             if answer is None:
-                self.close()
-                raise ServiceUnavailable(GONE)
+                slow = self._ended_by() == -signal.SIGALRM
+                raise ServiceUnavailable(SLOW.format(time.monotonic() - asked) if slow else GONE)
             if answer.get("id") != question:
                 continue
             if answer["event"] == "answer":
@@ -135,6 +146,15 @@ class ModelService:
                 raise ServiceUnavailable(answer["message"])
             elif answer["event"] == "done":
                 return
+
+    def _ended_by(self) -> int | None:
+        """The exit code of a process that has said its last word."""
+        process = self._process
+        if process:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(LEAVING_SECONDS)
+        self.close()
+        return process.returncode if process else None
 
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:

@@ -222,7 +222,7 @@ class Demo(gr.Blocks):
         async def lifespan(app: Any) -> AsyncIterator[None]:
             await asyncio.to_thread(self._prepare)
             self._loop = asyncio.get_running_loop()
-            app.uploaded_file_dir = str(self.serving.incoming.folder)
+            app.uploaded_file_dir = self.serving.incoming.told
             for block in self.blocks.values():
                 block.GRADIO_CACHE = app.uploaded_file_dir
             await asyncio.to_thread(self.serving.begin)

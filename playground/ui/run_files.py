@@ -58,7 +58,7 @@ def export(asked: RouteCall) -> str:
     if kind == "yaml":
         return exports.yaml_text(config, f"{run.id.strip('_')}.yaml")
     if kind == "trl":
-        return exports.trl_script(config, ScoreScale.of(run.events()))
+        return exports.trl_script(config, ScoreScale.of(run.events()), run.events())
     raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
 
 

@@ -191,15 +191,10 @@ def test_points_are_trusted_up_to_the_first_that_too_few_samples_are_behind():
     assert against_kl.best_at(OPTIMUM, 3.1) is None
 
 
-def bell(sd=1.0, count=4001, nats=20.0):
-    """Scores at the quantiles of a bell of that spread."""
-    scores = [NormalDist(0, sd).inv_cdf((place + 0.5) / count) for place in range(count)]
-    return Measured(scores, float(np.std(scores)), nats)
-
-
 @pytest.mark.parametrize("sd", [0.5, 1.0, 40.0])
 def test_the_marks_of_a_bell_are_the_rules_of_thumb_in_units_of_its_spread(sd):
-    marks = regimes.regimes(bell(sd), answers=64)
+    scores = [NormalDist(0, sd).inv_cdf((place + 0.5) / 4001) for place in range(4001)]  # at the quantiles of a bell
+    marks = regimes.regimes(Measured(scores, float(np.std(scores)), 20.0), answers=64)
     assert marks.gain == pytest.approx(2 * sd / 8, rel=0.01)
     assert marks.tight == pytest.approx(sd**2 / marks.gain, rel=0.02)  # the gain is Var / beta
     assert marks.loose == pytest.approx(sd / math.sqrt(2 * 20), rel=0.02)  # the KL is Var / (2 beta^2)

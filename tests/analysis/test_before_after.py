@@ -9,10 +9,9 @@ from playground.analysis import before_after
 from playground.analysis.before_after import Headline, Outcome, headline_of, outcome, outcome_sentence, pairs
 from playground.analysis.examples import examples
 from playground.rewards.agreement import t95
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
-from tests.support import sample, small_config, update_metrics
+from tests.support import sample, update_metrics
 
 
 def test_pairs_join_on_prompt_and_seed_and_drop_the_unmatched():
@@ -83,8 +82,7 @@ def test_the_headline_of_a_run_is_of_its_last_fixed_prompts_and_not_of_its_batch
     assert words.startswith("Score +2.00 sd on 2 prompts")
 
 
-def test_the_headline_of_a_run_follows_what_it_writes(outputs):
-    run = RunDirectory.create(outputs, small_config(), "one")
+def test_the_headline_of_a_run_follows_what_it_writes(run):
     writer = RunWriter(run, 3)
     assert headline_of(run) is None
     writer.metrics(update_metrics(1))

@@ -80,11 +80,12 @@ def test_no_evidence_has_a_negative_zero():
 
 
 def test_a_critic_that_explains_nothing_is_usual_where_the_texts_leave_little_to_choose():
-    claims = throughout(entropy=0.2, surprisal=0.2, explained_variance=-0.1)
+    claims = throughout(entropy=0.2, surprisal=0.2, completion_length=12.0, explained_variance=-0.1)
     assert lit(alerts_of(claims)) == {}
-    assert "0.20 nats per token" in alerts_of(claims)["value-fit"].evidence
-    unknown = [item.model_copy(update={"entropy": None, "surprisal": None}) for item in claims]
-    assert lit(alerts_of(unknown)) == lit(alerts_of(throughout(explained_variance=-0.1))) == {"value-fit": "amber"}
+    assert "2.4 nats in a text" in alerts_of(claims)["value-fit"].evidence
+    for other in ({"entropy": None, "surprisal": None}, {"completion_length": 500.0}):
+        longer_or_unknown = [item.model_copy(update=other) for item in claims]
+        assert lit(alerts_of(longer_or_unknown)) == {"value-fit": "amber"}
 
 
 GROUPS: dict[str, Any] = {"method": "grpo"}
@@ -298,6 +299,20 @@ def test_another_fingerprint_of_the_reference_is_red(prints, state):
         for number, fingerprint in enumerate(prints)
     ]
     assert alerts_of(metrics(), [], *events)["reference-changed"].state == state
+
+
+@pytest.mark.parametrize(
+    ("gap", "rounded", "state"),
+    [(0.2, "", "quiet"), (0.31, "", "red"), (0.2, "bf16", "quiet"), (0.31, "bf16", "amber"), (1.5, "int8", "red")],
+)
+def test_fewer_bits_are_named_as_the_cause_of_other_scores(gap, rounded, state):
+    models = [{"source": "a", "misreading": 0.0}, {"source": "b", "misreading": gap, "rounded": rounded}]
+    seen = alerts_of(
+        metrics(), [], Event(seq=1, time=0, kind="reward_models", update=0, data={"reward_models": models})
+    )["reward-misread"]
+    assert seen.state == state
+    assert ("format" in seen.cause) == (state == "red")
+    assert (f"in {rounded} here" in seen.cause) == bool(rounded and seen.lit)
 
 
 @pytest.mark.parametrize(("data", "state", "updates"), [({"skipped": True}, "red", [7]), ({}, "quiet", [])])

@@ -8,11 +8,10 @@ import pytest
 from playground.analysis import over_seeds
 from playground.analysis.intervals import Interval, interval
 from playground.analysis.over_seeds import Curve, RunEnd
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps.sweep_record import Sweep
 from tests.nights import cases
-from tests.support import sample, small_config, update_metrics
+from tests.support import sample, update_metrics
 
 
 def test_an_interval_is_students():
@@ -89,8 +88,7 @@ def test_a_curve_is_the_mean_of_those_that_have_come_that_far():
     assert over_seeds.curve([]) == Curve([], [], [], [], [])
 
 
-def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(tmp_path):
-    run = RunDirectory.create(tmp_path, small_config(), "one")
+def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(run):
     writer = RunWriter(run, num_updates=3)
     writer.samples([sample(0, "before", 0.0), sample(1, "before", 1.0)])
     writer.metrics(update_metrics(1))

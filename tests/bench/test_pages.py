@@ -2,8 +2,6 @@
 
 import random
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import yaml
@@ -43,7 +41,7 @@ def of_board(name, parts, write):
     return write(runs, machine)
 
 
-PAGES: dict[str, Callable[[], str]] = {
+PAGES = {
     "results": lambda: results_page.page(recorded("presets"), recorded("frontier")),
     "real": lambda: real_page.page(recorded("real")),
     "sycophancy": lambda: sycophancy.page(recorded("sycophancy"), [table() for table in sycophancy.TABLES]),
@@ -61,7 +59,7 @@ def test_a_page_in_the_repository_is_made_of_the_figures_beside_it(name):
     assert page(name) == PAGES[name]()
 
 
-WRITERS: dict[str, Callable[[Any], str]] = {
+WRITERS = {
     "load": load.section,
     "real_speed": real_speed.section,
     "real": real_page.page,
@@ -258,7 +256,7 @@ def test_a_healthy_preset_raises_no_red_alert(preset):
 
 @pytest.mark.parametrize("run", diagnosis.REMEDIED)
 def test_a_remedy_that_an_alert_offers_ends_the_alert(run):
-    red: dict[str, list[int | None]] = {}
+    red = {}
     for row in FIGURES["remedies"]:
         if row["run"] == run:
             assert row["lamp"] == diagnosis.REMEDIED[run]

@@ -4,6 +4,7 @@ import pytest
 
 from bench import floors, real_judges, real_page, real_presets
 from bench.real_counts import NO_CLAIM, SECOND_TURN, WAYS, Count, HeldOutAnswer, counted, example, is_sensible, way_of
+from bench.real_presets import shares
 from playground.config import ModelReward, TruthReward
 from playground.data import claim_files
 from playground.setup import catalog
@@ -75,7 +76,13 @@ def test_answers_to_one_question_do_not_count_as_independent():
     assert (alike, apart) == (Count(10, 20, 2), Count(10, 20, 20))
     assert alike.bounds[0] < apart.bounds[0]
     assert Count.of([("a", None)]) is None
-    assert Count.together([(1, 2, 2.0), (3, 4, 3.5)]) == (4, 6, 5.5)
+
+
+def test_the_shares_of_seeds_stand_beside_each_other_and_are_not_pooled():
+    after = [Count(20, 160, 160.0), Count(140, 160, 160.0), Count(40, 160, 160.0)]
+    assert shares([Count(8, 160, 160.0)], after) == "5 -> 42 % (12, 88, 25)"
+    assert shares([], after) == "42 % (12, 88, 25)"
+    assert shares([], []) == ""
 
 
 @pytest.mark.parametrize(("text", "sensible"), MADE_UP["sense"].items())

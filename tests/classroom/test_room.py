@@ -176,17 +176,31 @@ def test_two_servers_of_one_folder_lose_nothing_of_each_other(class_):
     assert {answer.person for answer in class_.answers(step)} == {f"person-{number}" for number in range(100)}
 
 
-@pytest.mark.parametrize("damage", [b"not a database " * 100, b"SQLite format 3\0" + b"\xff" * 4000])
-def test_a_damaged_file_is_a_sentence_that_names_it(class_, damage):
+DAMAGES = {
+    "no database": lambda whole: b"not a database " * 100,
+    "only its name": lambda whole: b"SQLite format 3\0" + b"\xff" * 4000,
+    "cut": lambda whole: whole[: len(whole) // 2],
+    "a table": lambda whole: whole[:4096] + b"\xff" * 4096 + whole[8192:],
+    "an answer": lambda whole: whole.replace(b'{"choice": 1}', b'{"choice\xff 1}'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_a_damaged_file_is_a_sentence_that_names_it_and_makes_way_for_a_new_class(class_, token, damage):
+    class_.answer(hash_of(token), class_.begin("question", ASKED), 1, THAT)
     class_.end()
-    for path in class_.file.path.parent.iterdir():
-        path.unlink()
-    class_.file.path.write_bytes(damage)
-    for act in (lambda: class_.version, class_.step, class_.open, lambda: class_.join("ABCD")):
+    found = damage(class_.file.path.read_bytes())
+    class_.file.path.write_bytes(found)
+    step = class_.step()
+    assert (class_.answers(step) if step else []) == []
+    assert (class_.version, class_.step(), class_.code, class_.person(token)) == (0, None, "", None)
+    for act in (lambda: class_.join("ABCD"), class_.close, lambda: class_.set_fact("free", True)):
         with pytest.raises(NoClass, match=FILE):
             act()
-    class_.file.path.unlink()
     assert len(class_.open()) == 4
+    assert class_.file.damaged == ""
+    assert class_.person(class_.join(class_.code)) is not None
+    assert found in [path.read_bytes() for path in class_.file.path.parent.glob(f"{FILE}.damaged")]
 
 
 def test_a_full_disk_is_a_sentence_and_takes_nothing_that_was_kept(class_, token):

@@ -4,7 +4,6 @@ import copy
 import importlib.util
 import inspect
 import re
-from typing import Any
 
 import nbformat
 import pytest
@@ -180,7 +179,7 @@ def test_the_exercise_is_the_example_without_its_five_bodies(monkeypatch):
     assert (EXAMPLES / "exercise.py").read_text(encoding="utf-8") == exercise.exercise()
     assert nbformat.read(EXAMPLES / "exercise.ipynb", as_version=4) == exercise.notebook()
     monkeypatch.chdir(EXAMPLES)
-    names: dict[str, Any] = {}
+    names = {}
     exec(exercise.notebook().cells[1].source, names)
     assert names["MODEL"] == minimal.MODEL
     assert names["PROMPTS"] == minimal.PROMPTS

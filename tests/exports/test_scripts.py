@@ -6,6 +6,7 @@ from pathlib import Path
 
 from playground import exports
 from playground.config import yaml_io
+from playground.runs.folder.records import Event
 
 SMALL = yaml_io.parse_yaml(Path(__file__).with_name("small.yaml").read_text(encoding="utf-8"))
 
@@ -42,6 +43,13 @@ def test_the_script_says_what_trl_does_otherwise():
     assert "adaptive" not in exports.trl_script(small())
     other = exports.trl_script(small(method="rloo", ppo={**SMALL["ppo"], "samples_per_prompt": 4}))
     assert "# - The run took another method (rloo, RLOO)" in other
+
+
+def test_the_script_says_what_was_changed_while_the_run_trained():
+    edit = Event(seq=1, time=0, kind="edit", update=12, message="", data={"field": "kl.coef", "old": 0.2, "value": 0.5})
+    script = exports.trl_script(small(), None, [edit])
+    assert "# - While the run trained, kl.coef was set to 0.5 after update 12; this script keeps what it " in script
+    assert "While the run trained" not in exports.trl_script(small())
 
 
 def test_text_of_a_configuration_is_data_in_the_script_whatever_it_is():

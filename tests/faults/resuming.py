@@ -29,9 +29,9 @@ def config(model, **changes):
     return config_with({**data, "model": {"source": str(model)}}, changes)
 
 
-def tiny_model(folder, family="llama"):
+def tiny_model(folder):
     """A model of a few thousand weights with a tokenizer, as a folder."""
-    return snapshot(folder, family, own_pad=True)
+    return snapshot(folder, "llama", own_pad=True)
 
 
 def attempt(run, between=lambda session: None):

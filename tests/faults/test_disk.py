@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from playground.config import yaml_io
-from playground.errors import InvalidConfig
 from playground.runs import launcher
 from playground.runs.folder import changes, processes
 from playground.runs.folder.directory import RunDirectory
@@ -22,7 +21,7 @@ from playground.setup.estimates import disk
 from playground.training.models import loading
 from playground.ui.auth import access
 from tests.faults import resuming
-from tests.support import PROJECT, small_config, update_metrics, wait_until
+from tests.support import PROJECT, problems_of, small_config, update_metrics, wait_until
 
 SMALL_DISK = 100_000_000
 
@@ -71,9 +70,7 @@ def test_a_run_that_cannot_fit_is_refused_before_it_starts(tmp_path, monkeypatch
     free = shutil._ntuple_diskusage(10**12, 0, 20_000_000)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: free)
     big = yaml_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": "gpt2"}, "checkpoint": {"keep": 3}})
-    with pytest.raises(InvalidConfig) as refused:
-        disk.check([big], tmp_path / "not" / "there" / "yet")
-    (problem,) = refused.value.problems
+    (problem,) = problems_of(disk.check, [big], tmp_path / "not" / "there" / "yet")
     assert problem.field == "checkpoint.keep"
     # 124.4 million weights, two numbers of the optimizer for each, four bytes: 1.5 GB; three kept, the best, one new
     assert "8,242 MB" in problem.message

@@ -29,7 +29,7 @@ def undisturbed(tmp_path_factory, model):
     @functools.cache
     def trained(threads):
         run = RunDirectory.create(tmp_path_factory.mktemp("whole"), resuming.config(model), "whole")
-        seen: set[int] = set()
+        seen = set()
         with computing_with(threads):
             resuming.attempt(run, lambda session: seen.add(torch.get_num_threads()))
         assert seen == {threads}

@@ -4,7 +4,6 @@ into a folder is tried in tests/security/test_hostile_models.py."""
 import json
 import struct
 import time
-from typing import Any
 
 import pytest
 
@@ -103,7 +102,7 @@ def test_a_file_tells_its_measures_and_where_its_tensors_are(good):
 
 TYPES, UP = "tokenizer.ggml.token_type", "blk.0.ffn_up.weight"
 LIST_OF_NUMBERS, LIST_OF_LISTS = number(5) + long(TOKENS), number(9) + long(TOKENS)
-FAULTS: dict[str, Any] = {  # words of the refusal; what is done to the file, or whose value is replaced by another
+FAULTS = {  # words of the refusal; what is done to the file, or whose value is replaced by another
     "no GGUF": ("no GGUF file", lambda data: b"PK" + data[2:]),
     "empty": ("no GGUF file", lambda data: b""),
     "an old version": ("version 1", lambda data: data[:4] + number(1) + data[8:]),

@@ -8,11 +8,10 @@ import nbformat
 
 from bench.notebook import NOTEBOOK, VIEW, executed, without_widgets
 from playground.runs.folder.directory import RunDirectory
-from tests.support import PROJECT, small_config
+from tests.support import PROJECT
 
 
-def test_the_page_ends_with_the_process_without_a_word(outputs):
-    run = RunDirectory.create(outputs, small_config(), "one")
+def test_the_page_ends_with_the_process_without_a_word(outputs, run):
     code = f"import playground; playground.open_run({str(run.path)!r}).show(); print('shown')"
     where = {**os.environ, "PYTHONPATH": str(PROJECT), "PLAYGROUND_OUTPUTS": str(outputs)}
     answer = subprocess.run(

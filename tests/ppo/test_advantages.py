@@ -78,13 +78,6 @@ def test_gae_equals_its_definition_on_ragged_episodes_even_if_padding_is_not_a_n
     assert torch.allclose(returns[mask], (advantages + values)[mask])
 
 
-def test_without_a_value_function_advantages_are_discounted_sums_of_rewards():
-    rewards = torch.tensor([[1.0, 2.0, 4.0], [3.0, 9.0, 9.0]], dtype=F64)
-    advantages, returns = generalised_advantages(rewards, torch.zeros(2, 3, dtype=F64), masked(3, 1, width=3), 0.5, 0.5)
-    assert advantages.tolist() == [[1 + 2 / 4 + 4 / 16, 2 + 4 / 4, 4.0], [3.0, 0.0, 0.0]]
-    assert torch.equal(returns, advantages)
-
-
 def test_an_episode_is_measured_by_the_others_of_its_prompt():
     returns = torch.tensor([1.0, 2.0, 6.0, -1.0, -1.0, -1.0], dtype=F64)
     assert group_advantages(returns, 3).tolist() == pytest.approx([1 - 4.0, 2 - 3.5, 6 - 1.5, 0, 0, 0])

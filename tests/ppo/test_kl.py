@@ -49,17 +49,16 @@ def test_fixed_beta_stays():
     assert controller.state() == {"kl_coef": 0.3, "kl_target": None}
 
 
-@pytest.mark.parametrize(("kl", "error"), [(1000.0, 0.2), (-50.0, -0.2), (6.6, 0.1), (5.4, -0.1)])
-def test_zieglers_beta_is_clipped_on_both_sides_and_proportional_between(kl, error):
-    controller = ZieglerKL(coef=1.0, target=6.0, horizon=100)
-    controller.observe(kl, kl, 10)
-    assert controller.coef == pytest.approx(1 + error * 10 / 100)
-
-
-def test_a_batch_longer_than_the_horizon_counts_as_one_horizon():
-    controller = ZieglerKL(coef=0.25, target=6.0, horizon=64)
-    controller.observe(50.0, 50.0, 384)
-    assert controller.coef == pytest.approx(0.25 * 1.2)
+@pytest.mark.parametrize(
+    ("kl", "error", "tokens", "horizons"),
+    [(1000.0, 0.2, 10, 0.1), (-50.0, -0.2, 10, 0.1), (6.6, 0.1, 10, 0.1), (5.4, -0.1, 10, 0.1), (50.0, 0.2, 600, 1)],
+)
+def test_zieglers_beta_is_clipped_and_proportional_between_and_a_long_batch_counts_as_one_horizon(
+    kl, error, tokens, horizons
+):
+    controller = ZieglerKL(coef=0.25, target=6.0, horizon=100)
+    controller.observe(kl, kl, tokens)
+    assert controller.coef == pytest.approx(0.25 * (1 + error * horizons))
 
 
 @pytest.mark.parametrize("start", [ZieglerKL(0.25, 6.0, 64), AdaptiveKL(0.5, 2.0)], ids=["ziegler", "adaptive"])

@@ -34,11 +34,6 @@ def test_log_probs_of_no_tokens_are_none():
     assert token_log_probs(torch.zeros(0, 7), torch.zeros(0, dtype=torch.long)).shape == (0,)
 
 
-def test_log_probs_of_half_precision_logits_are_computed_in_float32():
-    half = torch.zeros(1, 3, dtype=torch.bfloat16)
-    assert token_log_probs(half, torch.tensor([0])).dtype == log_softmax_at(half).dtype == torch.float32
-
-
 def test_entropy_by_hand():
     log_probs = torch.tensor([[0.5, 0.5, 0.0], [1.0, 0.0, 0.0], [1 / 3, 1 / 3, 1 / 3]]).log()
     by_hand = torch.tensor([math.log(2), 0.0, math.log(3)])

@@ -7,10 +7,10 @@ import pytest
 
 from playground.config import ExpressionReward, yaml_io
 from playground.config import expression_language as table
-from playground.errors import InvalidConfig, RewardFailed
+from playground.errors import RewardFailed
 from playground.rewards import expressions, mixture
 from playground.setup import checks
-from tests.support import data_beside, small_config
+from tests.support import data_beside, problems_of, small_config
 
 PROMPT = "Review of the film: The plot was"
 TEXTS = data_beside(__file__, "expressions.yaml")
@@ -21,9 +21,7 @@ def value(expression, completion=" good, so good.", prompt=PROMPT):
 
 
 def message(expression):
-    with pytest.raises(InvalidConfig) as caught:
-        yaml_io.from_dict({"rewards": [{"kind": "expression", "expression": expression}]})
-    (problem,) = caught.value.problems
+    (problem,) = problems_of(yaml_io.from_dict, {"rewards": [{"kind": "expression", "expression": expression}]})
     assert problem.field == "rewards.0.expression"
     return problem.message
 
@@ -62,9 +60,8 @@ def test_a_value_that_cannot_be_computed_is_told_with_its_place():
 
 @pytest.mark.parametrize(("expression", "where"), TEXTS["failures"].items())
 def test_an_expression_that_fails_on_ordinary_completions_is_refused_before_a_run(expression, where):
-    with pytest.raises(InvalidConfig) as caught:
-        checks.check(small_config(judges=[{"kind": "expression", "expression": expression}]))
-    (problem,) = caught.value.problems
+    config = small_config(judges=[{"kind": "expression", "expression": expression}])
+    (problem,) = problems_of(checks.check, config)
     assert problem.field == "judges.0.expression"
     assert where in problem.message
 

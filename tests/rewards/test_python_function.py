@@ -7,9 +7,8 @@ import signal
 import pytest
 
 from playground.config import yaml_io
-from playground.errors import InvalidConfig
 from playground.rewards.python_function import PythonFunction
-from tests.support import has_ended, wait_until
+from tests.support import has_ended, problems_of, wait_until
 
 ONE, MANY = "def reward(prompt, completion):\n    ", "def reward(prompts, completions):\n    "
 
@@ -65,9 +64,7 @@ def test_installed_packages_can_be_imported_and_the_environment_is_empty(functio
     ],
 )
 def test_code_without_the_function_is_refused_before_it_runs(code, reason):
-    with pytest.raises(InvalidConfig) as caught:
-        yaml_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
-    (problem,) = caught.value.problems
+    (problem,) = problems_of(yaml_io.from_dict, {"rewards": [{"kind": "python", "code": code}]})
     assert problem.field == "rewards.0.code"
     assert reason in problem.message
 

@@ -4,19 +4,13 @@ import pytest
 
 from playground.process_identity import boot_id
 from playground.runs.folder import exit_reasons, heartbeat
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.heartbeat import Killed
 from playground.runs.folder.records import Status
-from tests.support import data_beside, small_config
+from tests.support import data_beside
 
 GB = 10**9
 TRACEBACK = "Traceback (most recent call last):\n  File 'x'"
 CASES = data_beside(__file__, "exit_reasons.yaml")
-
-
-@pytest.fixture
-def run(tmp_path):
-    return RunDirectory.create(tmp_path, small_config(), "r")
 
 
 def status(**changes):

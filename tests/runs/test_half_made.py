@@ -96,6 +96,7 @@ def test_a_start_that_was_killed_at_any_step_can_be_repeated(tmp_path, run_id, b
     for outputs, _ in killed_at_each_step(tmp_path, prepare, make, fewest=12):
         run = make(outputs, None)
         Supervisor(outputs, idle).look()
+        assert busy or run.is_alive(), outputs
         assert run.config() == small_config(), outputs
         assert run.id == (run_id or run.id), outputs
         assert runs(outputs) == {run.id, *(["holder"] if busy else [])}, outputs

@@ -55,11 +55,11 @@ def fork():
         os.waitpid(pid, 0)
 
 
-def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_none_out(outputs, fork, monkeypatch):
+def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_none_out(outputs, run, fork, monkeypatch):
     """On ZeroGPU the page is forked by a thread that knows nothing of what the others hold."""
     monkeypatch.setattr(launcher, "START_PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(launcher, "LOCK_PATIENCE_SECONDS", 0.0)
-    run, flock = RunDirectory.create(outputs, small_config(), "one"), fcntl.flock
+    flock = fcntl.flock
 
     def forked(file, operation):
         flock(file, operation)
@@ -75,8 +75,7 @@ def test_a_fork_of_a_moment_in_which_a_lock_is_held_keeps_none_out(outputs, fork
         assert len(fork()) > 4
 
 
-def test_a_fork_does_not_keep_the_lock_of_a_worker(outputs, fork):
-    run = RunDirectory.create(outputs, small_config(), "one")
+def test_a_fork_does_not_keep_the_lock_of_a_worker(run, fork):
     lock = launcher.take_lock(run)
     fork()
     assert run.is_alive()

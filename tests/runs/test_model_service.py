@@ -71,6 +71,14 @@ def test_after_a_crash_the_next_question_starts_a_new_process(service):
     assert pid_of(ask(service, "count")) != before
 
 
+def test_a_program_that_was_ended_at_its_limit_is_said_to_be_slow_and_how_long_that_took(service):
+    with pytest.raises(
+        ServiceUnavailable, match=r"limit of 20 seconds, after \d+ seconds in all. If the machine is busy"
+    ):
+        ask(service, "slow")
+    assert len(ask(service, "count")) == 2
+
+
 def test_a_silent_service_is_given_up_and_ended(service, monkeypatch):
     ask(service, "count")
     process = service._process

@@ -8,12 +8,10 @@ import pytest
 
 from playground.runs.folder import rollouts
 from playground.runs.folder.attempts import Resumption
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import to_json_line
 from playground.runs.folder.rollout_records import Histogram, RolloutRecord, RolloutText, choose, histogram_of
 from playground.runs.folder.rollouts import RolloutIndex
 from playground.runs.folder.writer import RunWriter
-from tests.support import small_config
 
 
 def record(update, attempt=1, score=0.5):
@@ -24,11 +22,6 @@ def record(update, attempt=1, score=0.5):
 
 def lines(*updates):
     return [to_json_line(record(update)) for update in updates]
-
-
-@pytest.fixture
-def run(tmp_path):
-    return RunDirectory.create(tmp_path, small_config(), "one")
 
 
 def test_the_bins_are_equally_wide_and_the_highest_score_is_in_the_last():

@@ -8,6 +8,7 @@ import os
 import secrets
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -77,6 +78,10 @@ class Page(NamedTuple):
     def service(self):
         """What answers questions about models."""
         return self.running.demo.serving.service
+
+    def named(self, cookie):
+        """What a cookie of the host or of a class is called here."""
+        return visitors.at_port(connection("", headers={"Host": urlsplit(self.url).netloc}), cookie)
 
     def client(self, address="", headers=None, **options):
         """Somebody without cookies, who says, as a browser does, that a page of this server's asks; behind an address,
@@ -157,15 +162,20 @@ class Page(NamedTuple):
         return functions
 
 
+def stand_in(patch, seconds_per_update):
+    """Have pages of this process, which are of no mode yet, take a fake worker and a fake model service."""
+    patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
+    patch.setattr(server, "ModelService", CountingService)
+    patch.setattr(server, "StandbyWorker", CountingStandby)
+    patch.setenv(fake_run.SECONDS_VARIABLE, seconds_per_update)
+    patch.setenv(limits.MODE_VARIABLE, "")
+
+
 @contextlib.contextmanager
 def served(mode, outputs, recorded, share=False, mcp=False):
     """A page in a mode; everything that it changed in this process is put back afterwards."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
-        patch.setattr(server, "ModelService", CountingService)
-        patch.setattr(server, "StandbyWorker", CountingStandby)
-        patch.setenv(fake_run.SECONDS_VARIABLE, SECONDS_PER_UPDATE)
-        patch.setenv(limits.MODE_VARIABLE, "")
+        stand_in(patch, SECONDS_PER_UPDATE)
         patch.delenv("GRADIO_SERVER_NAME", raising=False)
         if mode != "local":
             patch.setenv(visitors.TOKEN_VARIABLE, TOKEN)

@@ -104,7 +104,7 @@ def test_only_a_run_that_names_something_of_the_hub_is_given_its_token(changes, 
 
 
 @pytest.mark.parametrize("mode", ["", "local", "classroom", "space"])
-def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_only(mode, tmp_path, monkeypatch):
+def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_only(mode, run, tmp_path, monkeypatch):
     """An upload that has gone, of which a run that is taken up again, or measured, is told by its place."""
     monkeypatch.setenv("PLAYGROUND_MODE", mode)
     shared, gone = mode in ("classroom", "space"), tmp_path / "uploads" / "0123456789ab-mine.txt"
@@ -118,7 +118,6 @@ def test_messages_of_a_run_and_of_the_model_service_name_folders_in_local_mode_o
     with pytest.raises(ServiceUnavailable) as refused:
         list(service.ask("unreadable", {}))
     service.close()
-    run = RunDirectory.create(tmp_path, small_config(), "one")
     writer = RunWriter(run, 3)
     writer.event("warning", f"Cannot read {gone}: No such file or directory.")
     writer.finish("failed", "invalid", f"Cannot read {gone}: No such file or directory.")

@@ -12,16 +12,9 @@ from playground.models import real_model
 from playground.setup import catalog, checks, expected
 from playground.setup.catalog import Story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
-from tests.support import small_config
+from tests.support import fields_of, small_config
 
 NAMES = catalog.every_preset_name()
-
-
-def fields(config, outputs=None):
-    """Of the problems that the check finds."""
-    with pytest.raises(InvalidConfig) as caught:
-        checks.check(config, outputs)
-    return [problem.field for problem in caught.value.problems]
 
 
 def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one():
@@ -158,7 +151,7 @@ def test_a_model_that_must_be_downloaded_is_refused_only_where_that_is_forbidden
     checks.check(small_config(model={"source": "someone/tiny"}))
     scorer = [{"kind": "model", "source": "someone/scorer"}]
     config = small_config(model={"source": "gpt2"}, reference={"source": "someone/other"}, rewards=scorer)
-    assert fields(config) == ["model.source", "reference.source", "rewards.0.source"]
+    assert fields_of(checks.check, config) == ["model.source", "reference.source", "rewards.0.source"]
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
     monkeypatch.delenv("TRANSFORMERS_OFFLINE")
     checks.check(config)
@@ -166,7 +159,7 @@ def test_a_model_that_must_be_downloaded_is_refused_only_where_that_is_forbidden
 
 def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    asked: list[tuple[str, str | None, str]] = []
+    asked = []
 
     def snapshot(source, revision, progress, use):
         asked.append((source, revision, use))
@@ -191,11 +184,13 @@ def test_an_unknown_model_is_refused_in_words(source, words):
 
 
 def test_a_prompt_file_must_exist(tmp_path):
-    assert fields(small_config(prompts={"source": "x" * 290 + ".csv"})) == ["prompts.source"]
-    (tmp_path / "mine.txt").touch()
-    assert fields(small_config(prompts={"source": str(tmp_path / "mine.txt")})) == ["prompts.source"]  # it is empty
-    (tmp_path / "mine.txt").write_text("a\nb\n")
-    checks.check(small_config(prompts={"source": str(tmp_path / "mine.txt")}))
+    assert fields_of(checks.check, small_config(prompts={"source": "x" * 290 + ".csv"})) == ["prompts.source"]
+    mine = tmp_path / "mine.txt"
+    mine.touch()
+    config = small_config(prompts={"source": str(mine)})
+    assert fields_of(checks.check, config) == ["prompts.source"]  # it is empty
+    mine.write_text("a\nb\n")
+    checks.check(config)
 
 
 def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_path, monkeypatch):
@@ -242,7 +237,7 @@ def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path, sour
     model_folder(tmp_path / "reward-models" / "unfinished")
     bad = {"kind": "model", "source": source}
     config = small_config(rewards=[{"kind": "length"}, bad], judges=[bad])
-    assert fields(config, tmp_path) == ["rewards.1.source", "judges.0.source"]
+    assert fields_of(checks.check, config, tmp_path) == ["rewards.1.source", "judges.0.source"]
     with pytest.raises(ModelNotFound, match=words):
         catalog.reward_model_folder(source, None, tmp_path)
 

@@ -5,11 +5,9 @@ import errno
 import pytest
 
 from playground.errors import InvalidConfig, ModelNotFound, NoRoom, Problem, TrainingDiverged
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.ending import StopRequested, diagnosis, reported
-from tests.support import small_config
 
 
 class OutOfMemoryError(RuntimeError):
@@ -65,8 +63,7 @@ def test_the_error_that_was_raised_decides_the_reason(error, reason, words):
         (PanicError("at the disco"), "failed", "bug", "Unexpected PanicError: at the disco."),
     ],
 )
-def test_every_end_is_written(tmp_path, capsys, raised, state, reason, message):
-    run = RunDirectory.create(tmp_path, small_config(), "r")
+def test_every_end_is_written(run, capsys, raised, state, reason, message):
     writer = RunWriter(run, 10)
     writer.set_status(state="running", update=4)
     with reported(writer):
@@ -80,8 +77,7 @@ def test_every_end_is_written(tmp_path, capsys, raised, state, reason, message):
     assert capsys.readouterr().out.startswith("--- attempt 1, ")
 
 
-def test_a_full_disk_is_cleared_of_the_checkpoint_that_did_not_fit(tmp_path):
-    run = RunDirectory.create(tmp_path, small_config(), "r")
+def test_a_full_disk_is_cleared_of_the_checkpoint_that_did_not_fit(run):
     for name in (".tmp-update-000004-7", ".old-update-000003"):
         (run.checkpoints_path / name).mkdir(parents=True)
     with reported(RunWriter(run, 10)):

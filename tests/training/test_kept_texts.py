@@ -130,8 +130,8 @@ def test_the_texts_of_an_update_are_those_whose_scores_its_figures_are_of(tmp_pa
             assert fmean(kls) == pytest.approx(item.kl_estimates["full"], abs=1e-3)
 
 
-def batch(count, text="t", score=float):
-    return ScoredTexts(["p"] * count, [text] * count, [score(n) for n in range(count)], [0.5] * count)
+def batch(count):
+    return ScoredTexts(["p"] * count, ["t"] * count, [float(n) for n in range(count)], [0.5] * count)
 
 
 def test_the_choice_by_chance_is_of_the_seed_and_the_update():

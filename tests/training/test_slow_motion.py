@@ -135,9 +135,9 @@ def test_first_middle_and_last_are_recorded_by_themselves_and_any_other_when_ask
 LISTS = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
 
 
-def assert_alike(one, other, names=LISTS):
+def assert_alike(one, other):
     for mine, theirs in zip(one.episodes, other.episodes, strict=True):
-        for name in names:
+        for name in LISTS:
             assert np.allclose(getattr(mine, name), getattr(theirs, name), atol=2e-5), name
 
 

@@ -27,8 +27,8 @@ TEXTS = ["The film was", "A book", "The phone is terrible because the", "She", "
 LONGEST = 8
 
 
-def vector(model, layer=1, strength=1.5):
-    return SteeringVector(layer, torch.randn(model.hidden_size, generator=torch.Generator().manual_seed(5)), strength)
+def vector(model, layer=1):
+    return SteeringVector(layer, torch.randn(model.hidden_size, generator=torch.Generator().manual_seed(5)), 1.5)
 
 
 def steered_trainer(mixture=None, **changes):

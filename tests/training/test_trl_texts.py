@@ -26,8 +26,8 @@ pytestmark = pytest.mark.usefixtures("quick_collections")
 EVERY_METHOD = pytest.mark.parametrize("method", TRAINERS)
 
 
-def problem(seed, beta=1.0):
-    return toy.Problem(SPACE, ["ab", "bcd"], toy.structured_rewards(SPACE, 2, seed), beta)
+def problem(seed):
+    return toy.Problem(SPACE, ["ab", "bcd"], toy.structured_rewards(SPACE, 2, seed), 1.0)
 
 
 def trainer(of, method, seed=0, **changes):

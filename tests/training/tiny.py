@@ -62,9 +62,9 @@ def config(**changes):
     return config_with(data | {"sampling": {"max_new_tokens": 8}, "kl": {"coef": 0.1}}, changes)
 
 
-def count_letter(letter="a"):
-    """A reward of the tiny world: how often a letter occurs."""
-    return Mixture({"letter": (1.0, lambda prompts, completions, **_: [float(c.count(letter)) for c in completions])})
+def count_letter():
+    """A reward of the tiny world: how often the letter "a" occurs."""
+    return Mixture({"letter": (1.0, lambda prompts, completions, **_: [float(c.count("a")) for c in completions])})
 
 
 def trainer(family="llama", pad_is_eos=False, texts=("abc", "b", "ddddddd", "fg"), kind=PPOTrainer, **changes):

@@ -115,14 +115,14 @@ def structured_rewards(space, num_prompts, seed, first=1.0, token=0.5, pair=0.5)
     return np.array(rewards).reshape(num_prompts, -1)
 
 
-def transformer(space, seed, hidden_size=64, spread=2.0):
+def transformer(space, seed, hidden_size=64):
     """A random 2-layer Llama over the letters whose distributions are not uniform."""
     torch.manual_seed(seed)
     shape = {"hidden_size": hidden_size, "intermediate_size": 2 * hidden_size, "num_hidden_layers": 2}
     shape |= {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 16}
     special = dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
     model = LlamaForCausalLM(LlamaConfig(vocab_size=space.num_tokens, **shape, **special))
-    return LanguageModel(snapshots.spread_out(model.eval(), spread))
+    return LanguageModel(snapshots.spread_out(model.eval(), 2.0))
 
 
 class TableTrunk(nn.Module):

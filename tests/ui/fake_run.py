@@ -219,9 +219,8 @@ def last_update():
     return math.inf
 
 
-def play(writer, *, seconds_per_update=0.0, first=1, fail_at=0, deaf=False):
-    """The life of a run from its update `first` on, or until it is stopped, which a deaf one does not hear. Without
-    waiting, times are made up."""
+def play(writer, *, seconds_per_update=0.0, first=1, fail_at=0):
+    """The life of a run from its update `first` on, or until it is stopped. Without waiting, times are made up."""
     config = writer.run.config()
     began, updates = time.monotonic(), config.ppo.num_updates
 
@@ -231,7 +230,7 @@ def play(writer, *, seconds_per_update=0.0, first=1, fail_at=0, deaf=False):
             beat(writer)
 
     def stop_if_asked():
-        if writer.run.stop_requested and not deaf:
+        if writer.run.stop_requested:
             raise InterruptedError
         if seconds_per_update:
             beat(writer)
@@ -359,7 +358,7 @@ def spawn(run, lock):
 
 
 def main(arguments):
-    """In place of the worker. A run whose name says `deaf` does not hear that it is to stop."""
+    """In place of the worker."""
     run = RunDirectory.open(Path(arguments[0]))
     lock = launcher.adopt_lock()
     config = run.config()
@@ -371,7 +370,7 @@ def main(arguments):
     if attempt > 1:
         writer.event(RESUMED)
     seconds = float(os.environ.get(SECONDS_VARIABLE, "0.25"))
-    play(writer, seconds_per_update=seconds, first=done + 1, deaf="deaf" in config.name)
+    play(writer, seconds_per_update=seconds, first=done + 1)
     if lock:
         lock.close()
     return 0

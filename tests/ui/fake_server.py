@@ -111,8 +111,6 @@ class FakeService:
         for done in (0, 12):
             time.sleep(0.05)
             yield {"phase": "drawing 24 samples", "done": done, "of": 24}
-        if any("unanswerable" in text["completion"] for text in question["texts"]):
-            raise ServiceUnavailable("The model's context is too short for these prompts; shorten them.")
         mixture = Mixture.from_config([reward.model_copy(update={"normalise": False}) for reward in rewards])
 
         def measured(rows):
@@ -139,7 +137,6 @@ def main(arguments=None):
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--recorded", type=Path)
     parser.add_argument("--mode")
-    parser.add_argument("--host")
     arguments = parser.parse_args(arguments)
     launcher.new_worker = spawn_fake
     server.ModelService = FakeService
@@ -148,7 +145,7 @@ def main(arguments=None):
     real_model_part.Getting = lambda: getting(get_fake_model)
     if arguments.recorded:
         server.RECORDED = arguments.recorded
-    server.serve(arguments.host, arguments.port, arguments.outputs, arguments.mode)
+    server.serve(None, arguments.port, arguments.outputs, arguments.mode)
     return 0
 
 

@@ -25,10 +25,10 @@ class Held:
         else:
             self.asked.append(route)
 
-    def let_go(self, first=0):
-        """Let through what was asked, from number `first` on, and whatever will be."""
+    def let_go(self):
+        """Let through what was asked, and whatever will be."""
         self.open = True
-        for route in self.asked[first:]:
+        for route in self.asked:
             route.continue_()
 
 

@@ -39,10 +39,10 @@ def open_last(page):
     page.keyboard.press("Enter")
 
 
-def point_at(page, stage, share, height=0.5):
+def point_at(page, stage, share):
     """Move the mouse over a curve; returns the update whose point is read there."""
     box = stage.bounding_box()
-    page.mouse.move(box["x"] + share * box["width"], box["y"] + height * box["height"])
+    page.mouse.move(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
     return int(stage.get_attribute("aria-valuenow"))
 
 

@@ -199,6 +199,25 @@ def test_two_groups_see_each_its_own_brief_and_the_screen_both(host, join):
     assert host.read("class/front?screen=1")["step"]["vote"]["briefs"] == ["the kinder one", "the shorter one"]
 
 
+def test_a_later_vote_on_before_and_after_is_also_told_by_group_and_a_small_one_is_not_sure(served, host, join):
+    begin(host, briefs=["the kinder one", "the shorter one"])
+    people = [join() for _ in range(3)]
+    assert host.lead("vote", what="blind", source="taught", each=64)["error"] == ""
+    step = host.read("class/front")["step"]
+    samples = history.find_run(served.outputs, "taught").samples()
+    after = {item.completion for item in samples if item.stage == "after"}
+    for at, phone in enumerate(people):
+        for pair in phone.step()["vote"]["pairs"]:
+            likes = "left" if (pair["left"] in after) == (at != 1) else "right"
+            assert phone.answer(likes, pair["number"], step) == {"error": ""}
+    *_, everyone, kinder, shorter = host.read("class/front")["votes"]["live"]
+    assert "The text from after training wins 67\u00a0%" in everyone
+    assert kinder.startswith("Group 1 (\u201cthe kinder one\u201d, 2 people): ")
+    assert "wins 100\u00a0% of the votes (a tie is half a win; too few votes, or too much alike" in kinder
+    assert shorter.startswith("Group 2 (\u201cthe shorter one\u201d, 1 person): ")
+    assert "wins 0\u00a0%" in shorter
+
+
 def test_a_judge_learns_from_the_votes_and_its_file_is_there_to_take_away(served, host, join):
     begin(host, each=64)
     phone = join()

@@ -1,7 +1,6 @@
 """Lessons and mystery runs on the page: what it gets of them, and which of their runs may be started with what."""
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -100,7 +99,7 @@ def test_a_run_of_a_lesson_is_started_once_with_the_settings_of_its_preset(tmp_p
 
 def test_what_is_started_of_a_shipped_lesson_was_measured(tmp_path, monkeypatch):
     """Up to the seed: bands, and on how many seeds a sentence holds, are of these settings."""
-    configs: list[Any] = []
+    configs = []
 
     def start(config, *_):
         configs.append(config)

@@ -15,30 +15,23 @@ from fastapi import FastAPI
 from playwright.sync_api import expect
 
 from playground.errors import PlaygroundError
-from playground.runs import launcher
-from playground.setup import limits
 from playground.ui import server
 from playground.ui.auth import incoming, sharing, visitors
 from tests.security import pages
+from tests.security.pages import TOKEN
 from tests.support import wait_until
-from tests.ui import fake_run, fake_server
 from tests.ui.asking import refused
 from tests.ui.conftest import free_port, open_section, visit
 from tests.ui.test_browser import SCORE
 
 PATH, CLASS = "/playground", "/class"
-TOKEN = "canary-" + "t0ken" * 6
 
 
 @pytest.fixture(scope="module")
 def patched():
     """What a process is changed by, for as long as the module takes."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
-        patch.setattr(server, "ModelService", pages.CountingService)
-        patch.setattr(server, "StandbyWorker", pages.CountingStandby)
-        patch.setenv(fake_run.SECONDS_VARIABLE, "0.05")
-        patch.setenv(limits.MODE_VARIABLE, "")
+        pages.stand_in(patch, "0.05")
         yield patch
 
 

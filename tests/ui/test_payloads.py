@@ -5,9 +5,7 @@ import json
 import re
 import subprocess
 import typing
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 import pytest
@@ -35,8 +33,6 @@ from tests.ui.test_workbench import MEASURED, REWARDS
 
 COMPILER = [PROJECT / ".venv" / "bin" / "node", PROJECT / "node_modules" / "typescript" / "bin" / "tsc"]
 OPTIONS = {"strict": True, "exactOptionalPropertyTypes": True, "noEmit": True, "types": [], "lib": ["ES2023", "DOM"]}
-
-Payloads = Iterator[tuple[str, Any]]  # each with the name of its type
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +155,7 @@ def of_service(outputs):
         yield name, last["found"]
     rewards = [{"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}]
     asked = (rewards, "The plot was", ("dull", ""), form.values_of(config))
-    bench: dict[str, Any] = {}
+    bench = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workbench_part, "SAMPLES", 8)
         for bench in workbench_part.scored(service, outputs, *asked):

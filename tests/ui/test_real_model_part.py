@@ -1,7 +1,6 @@
 """Getting the real model from the page: begun once, told to each that asks, stopped by any; on a page of one's own."""
 
 import queue
-from typing import Any
 
 import pytest
 
@@ -17,7 +16,7 @@ class Steps:
     """In the place of `runs.real_model.get`: tells what the test puts in, and raises what is an error."""
 
     def __init__(self):
-        self.steps: queue.Queue[Any] = queue.Queue()
+        self.steps = queue.Queue()
         self.begun = 0
 
     def get(self, progress):

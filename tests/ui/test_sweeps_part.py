@@ -1,7 +1,6 @@
 """Sweeps on the Runs page: what the server tells of them and takes from a browser; limits count a sweep as its runs.
 What becomes of a stop or a resume is tested in tests/runs/sweeps."""
 
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,7 +22,7 @@ from tests.ui import fake_run
 from tests.ui.asking import refused
 
 HOST = Caller()
-ASKED: dict[str, Any] = {
+ASKED = {
     "preset": "kinder-reviews",
     "seeds": 2,
     "name": "leash",
@@ -211,7 +210,7 @@ def test_only_who_started_a_sweep_may_stop_resume_or_delete_it(outputs, monkeypa
     access = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=9, queue=9)
     assert started(outputs, access, visitor())["error"] == ""
     functions = {function.__name__: function for function in sweeps_part.guarded_functions(outputs, access)}
-    callers: list[Caller] = [visitor("b")]
+    callers = [visitor("b")]
     monkeypatch.setattr(access, "caller", lambda request: callers[0])
     for name in ("stop_sweep", "resume_sweep", "delete_sweep"):
         assert functions[name]("leash")["error"].startswith("This run was started by another visitor.")

@@ -102,7 +102,11 @@ def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(opene
     else:
         monkeypatch.delenv(incoming.GRADIO_VARIABLE, raising=False)
     coming = opened()
-    assert get_upload_folder() == str(coming.folder)
+    assert os.path.samefile(get_upload_folder(), coming.folder)
+    assert str(coming.folder) not in get_upload_folder()  # browsers are told it
+    coming.folder.rmdir()
+    coming.sweep()  # somebody has tidied up
+    assert os.path.samefile(get_upload_folder(), coming.folder)
     assert [stat.S_IMODE(path.stat().st_mode) for path in (coming.folder, coming.folder.parent)] == [0o700, 0o700]
     coming.close()
     assert not coming.folder.exists()

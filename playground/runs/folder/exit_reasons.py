@@ -154,7 +154,10 @@ def _by_exit_code(exit_code: int | None, when: str) -> Found:
         return "bug", f"The worker ended {when} with exit code {exit_code} and did not say why. {see}"
     if number == signal.SIGALRM:  # see `train.models.time_limit`
         what = "A tokenizer, chat template or model configuration"
-        return "model", f"{what} did not finish in time {when}; {LOG} says where. Choose another model."
+        return (
+            "model",
+            f"{what} did not finish in time {when}; {LOG} says where. Start it again if the machine was busy.",
+        )
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     if name in CRASHES:
         return "bug", f"The worker crashed {when} ({name}). {see}"

@@ -12,6 +12,7 @@ import json
 import mmap
 import os
 import re
+import shutil
 import tempfile
 import threading
 import zlib
@@ -24,6 +25,7 @@ from playground.plain_files import NotAcceptable, open_plain, read_bytes
 from playground.runs.folder.records import Record, finite_or_null, parsed
 
 R = TypeVar("R", bound=Record)
+UNFINISHED = ".playground-unfinished-"
 MAX_RECORD_BYTES = 1_000_000
 MAX_PACKED_BYTES = 20_000_000  # unpacked
 MAX_LINE_BYTES = 4_000_000
@@ -203,6 +205,32 @@ def write_atomically(path: Path, text: str) -> None:
     except OSError:
         temporary.unlink(missing_ok=True)  # a part of it may be there: on a full disk every byte counts
         raise
+
+
+@contextlib.contextmanager
+def made_beside(target: Path) -> Iterator[Path]:
+    """Where a file or a folder is made before it gets its name, in a folder beside, which goes afterwards in any case;
+    those that killed processes have left there go first. Raises: OSError."""
+    for left in target.parent.glob(f"{UNFINISHED}*"):
+        with contextlib.suppress(OSError), _held(left):
+            shutil.rmtree(left)
+    work = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=target.parent))
+    try:
+        with _held(work):
+            yield work / target.name
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which is free once its process has ended. Raises: OSError, if another holds it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def private(path: str, flags: int) -> int:

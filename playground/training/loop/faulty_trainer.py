@@ -25,7 +25,9 @@ HIGHEST_OF_CHAPTER, LOWEST_OF_CHAPTER = 10.0, 0.001
 
 @dataclass
 class ChapterKL(ZieglerKL):
-    """The course's controller: the error is not clipped, and the gain is step / horizon, which grows with time."""
+    """The course's controller: the error is not clipped, and the gain is step / horizon, which grows with time. Its
+    steps are counted in episodes here, as Ziegler's horizon is: counted in updates it hardly moves within a horizon of
+    thousands."""
 
     steps: int = 0
 

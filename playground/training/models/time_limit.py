@@ -18,7 +18,6 @@ from playground.errors import ModelNotFound, PlaygroundError
 from playground.setup import catalog
 
 SECONDS = 30.0
-ANSWER_SECONDS = 20.0  # in the model service
 MORE_BYTES = 1_500_000_000  # than the process held before; the largest tokenizer's file, 64 MB, takes 0.9 GB
 STATM = Path("/proc/self/statm")  # the first number: pages of address space
 PANIC = "PanicException"  # of a library in Rust that breaks off; no `except Exception` catches it

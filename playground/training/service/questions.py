@@ -27,7 +27,7 @@ from playground.config.yaml_io import from_dict
 from playground.errors import PlaygroundError, PromptsUnusable, in_words
 from playground.rewards import trying
 from playground.runs.folder.exit_reasons import DISK_WORDS
-from playground.runs.model_service import STOP
+from playground.runs.model_service import PROGRAM_SECONDS, STOP
 from playground.setup.limits import MOST_SAMPLES
 from playground.training.data.preview import preview
 from playground.training.data.prompts import Prompt
@@ -176,7 +176,7 @@ def main() -> int:
     idle_seconds = parser.parse_args().idle_seconds
     out, sys.stdout = sys.stdout, sys.stderr  # whatever a library prints must not get between our lines
     redaction.cover_streams()
-    time_limit.begin(time_limit.ANSWER_SECONDS)
+    time_limit.begin(PROGRAM_SECONDS)
     return serve(sys.stdin, functools.partial(say_to, out), idle_seconds)
 
 

@@ -35,7 +35,7 @@ from playground.setup.limits import LIMITS, Limits, PageLimits
 from playground.ui.auth import visitors
 from playground.ui.auth.calls import Endpoint
 from playground.ui.auth.limiter import AT_ONCE, SECONDS, Limiter
-from playground.ui.auth.visitors import CLASS_COOKIE, HOST_COOKIE, VISITOR_COOKIE, Host, Visitor
+from playground.ui.auth.visitors import CLASS_COOKIE, HOST_COOKIE, VISITOR_COOKIE, Host, Visitor, at_port
 from playground.ui.payloads.page import AccessData, Right
 
 MANY_AT_ONCE = f"{AT_ONCE['answers']} questions from your network are waiting for an answer. Wait for one of them."
@@ -199,7 +199,9 @@ class Access:
         if connection is None:
             return Caller(self.mode, Role.VISITOR)
         token = visitors.bearer_token(connection)
-        if self._host.is_cookie(connection.cookies.get(HOST_COOKIE, "")) or self._host.is_token(token):
+        if self._host.is_cookie(connection.cookies.get(at_port(connection, HOST_COOKIE), "")) or self._host.is_token(
+            token
+        ):
             return Caller(self.mode, Role.HOST, query=query)
         found = (visitors.visitor_cookie(connection), self.address_of(connection))
         visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
@@ -245,7 +247,7 @@ class Access:
         connection = visitors.connection_of(request)
         if connection is None or (caller.mode, caller.role) != ("classroom", Role.VISITOR):
             return None
-        return self.person_of(connection.cookies.get(CLASS_COOKIE, ""))
+        return self.person_of(connection.cookies.get(at_port(connection, CLASS_COOKIE), ""))
 
     def count_in_class(self, person: str) -> None:
         """Count one answer of a person of the class. Raises: TooManyCalls."""
@@ -354,7 +356,9 @@ class Access:
             return PlainTextResponse(sentence, status, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
         if self.mode != "local":
-            answer.headers.append("Set-Cookie", self._set_cookie(request, HOST_COOKIE, self._host.cookie))
+            answer.headers.append(
+                "Set-Cookie", self._set_cookie(request, at_port(request, HOST_COOKIE), self._host.cookie)
+            )
             self._host.keep()
         return answer
 
@@ -368,7 +372,7 @@ class Access:
 
     def class_cookie(self, connection: HTTPConnection, token: str) -> str:
         """The Set-Cookie header for a browser that has joined the class."""
-        return self._set_cookie(connection, CLASS_COOKIE, token)
+        return self._set_cookie(connection, at_port(connection, CLASS_COOKIE), token)
 
     def to_json(self, request: Any) -> AccessData:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""

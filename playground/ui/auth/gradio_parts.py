@@ -22,6 +22,7 @@ from gradio.route_utils import GradioMultiPartParser
 from gradio.routes import App
 from gradio.state_holder import SessionState
 from starlette.datastructures import FormData, UploadFile
+from starlette.formparsers import MultiPartException
 
 from playground.errors import InvalidConfig, Problem
 
@@ -91,11 +92,15 @@ class OneFile(GradioMultiPartParser):
         super().__init__(*arguments, **{**options, "max_files": 1, "max_fields": 10})
 
     async def parse(self) -> FormData:
-        """As Gradio's, and nothing is left of what is not the upload."""
+        """As Gradio's, and nothing is left of what is not the upload. Raises: MultiPartException, for what is none."""
         try:
             form = await super().parse()
-        except BaseException:
+            if not all(isinstance(item, UploadFile) for item in form.getlist("files")):
+                raise ValueError("`files` holds no file")
+        except BaseException as error:
             self._remove(self._files_to_close_on_error)
+            if isinstance(error, ValueError):  # of the parser, of a charset
+                raise MultiPartException(f"This upload cannot be read: {error}. Send it again.") from error
             raise
         used = {id(item.file) for item in form.getlist("files") if isinstance(item, UploadFile)}
         self._remove(file for file in self._files_to_close_on_error if id(file) not in used)

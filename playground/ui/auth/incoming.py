@@ -45,6 +45,8 @@ class Incoming:
     def __init__(self, outputs: Path, most_bytes: int | None = None) -> None:
         self.most_bytes, self._outputs = most_bytes, Path(outputs)
         self._parent = self.folder = self._outputs / FOLDER
+        self.told = str(self.folder)  # what Gradio calls it, to browsers too
+        self._opened = -1
         self._replaced: str | None = None  # what GRADIO_TEMP_DIR was; "" where it was not set
         self._expected = 0  # bytes of requests that are let in and still come
 
@@ -58,9 +60,13 @@ class Incoming:
         self._parent = (within or make_outputs(self._outputs)) / FOLDER
         self._parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder = Path(tempfile.mkdtemp(dir=self._parent)).resolve()
+        self.told = str(self.folder)
         if within is None:
+            self._opened = os.open(self.folder, os.O_RDONLY)
+            if os.path.isdir(name := f"/proc/self/fd/{self._opened}"):  # by which no one learns where the outputs are
+                self.told = name
             self._replaced = os.environ.get(GRADIO_VARIABLE, "")
-            os.environ[GRADIO_VARIABLE] = str(self.folder)
+            os.environ[GRADIO_VARIABLE] = self.told
 
     def expect(self, num_bytes: int) -> bool:
         """Whether there is room for an upload of so many bytes; if so, `arrived` has to follow. Where there is none,
@@ -86,6 +92,10 @@ class Incoming:
         """Remove what has lain there for long, files and then folders; also those of a server that was killed."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # it may have been tidied away by hand
         os.utime(self.folder)  # of a living one it stays
+        if self._opened >= 0 and not os.path.samefile(self.folder, self._opened):
+            anew = os.open(self.folder, os.O_RDONLY)
+            os.dup2(anew, self._opened, inheritable=False)
+            os.close(anew)
         old = time.time() - KEEP_SECONDS
         for file in self._files():
             if file.changed_at < old:
@@ -99,6 +109,9 @@ class Incoming:
         """Remove the folder; Gradio puts files again where it did before."""
         if self.folder != self._parent:
             shutil.rmtree(self.folder, ignore_errors=True)
+        if self._opened >= 0:
+            os.close(self._opened)
+            self._opened = -1
         if self._replaced is not None:
             os.environ.pop(GRADIO_VARIABLE, None)
             os.environ.update({GRADIO_VARIABLE: self._replaced} if self._replaced else {})

@@ -21,7 +21,7 @@ from playground.config import RunConfig
 from playground.data import claim_files, dialogues, row_files
 from playground.errors import OutputsNotWritable, PlaygroundError, PromptsUnusable, in_words
 from playground.runs import history
-from playground.runs.folder.files import make_outputs
+from playground.runs.folder.files import made_beside, make_outputs
 from playground.setup import catalog, describe, limits
 from playground.setup.limits import Limits
 
@@ -113,12 +113,9 @@ def put(path: Path, outputs: Path) -> Path:
         folder.mkdir(exist_ok=True)
         kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
         if kept.is_symlink() or not kept.exists():
-            partial = kept.with_name(f".{kept.name}.{os.getpid()}")
-            try:
+            with made_beside(kept) as partial:
                 shutil.copyfile(path, partial)
                 os.replace(partial, kept)
-            finally:
-                partial.unlink(missing_ok=True)
         else:
             os.utime(kept)  # asked for again, it is among the last to go
     except OSError as error:

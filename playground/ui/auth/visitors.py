@@ -132,6 +132,13 @@ def set_cookie(connection: HTTPConnection, name: str, value: str, crosses_sites:
     return "; ".join([*parts, *(["Secure"] if secure else []), "SameSite=Lax"])
 
 
+def at_port(connection: HTTPConnection, name: str) -> str:
+    """What the cookie of a host or a class is called: browsers send those of all ports of a machine to each of them.
+    (That of a visitor is set once, and all take it.)"""
+    _, _, port = connection.headers.get("host", "").rpartition(":")
+    return f"{name}_{port}" if port.isdecimal() else name
+
+
 def visitor_cookie(connection: HTTPConnection) -> str:
     """The visitor's cookie; "" where there is none, or none of ours."""
     cookie = connection.cookies.get(VISITOR_COOKIE, "")

@@ -23,7 +23,7 @@ from playground.classroom.room_file import NoClass, NotKept
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, TooManyCalls
 from playground.ui import own_files
 from playground.ui.auth.access import Access, Action, Role
-from playground.ui.auth.visitors import CLASS_COOKIE
+from playground.ui.auth.visitors import CLASS_COOKIE, at_port
 from playground.ui.classroom.answering import Answering
 from playground.ui.classroom.lead import Lead
 from playground.ui.classroom.state import ClassViews
@@ -224,7 +224,7 @@ class ClassHandlers:
                 raise
 
     def _person(self, request: Request) -> str | None:
-        return self.room.person(request.cookies.get(CLASS_COOKIE, ""))
+        return self.room.person(request.cookies.get(at_port(request, CLASS_COOKIE), ""))
 
     async def _answer(self, read: Callable[[], Any]) -> Response:
         return _json(await asyncio.to_thread(read))

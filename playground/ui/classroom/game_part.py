@@ -75,7 +75,7 @@ class Game:
         known = {entry.reward for entry in self._entries(step)}
 
         def revised(step: Step) -> Step:
-            if _sweep_name(step):
+            if self._begun(step):
                 raise NoClass(BEGUN)
             others = [one for one in step.data.get("left_out", []) if one != reward]
             left_out = [*others, *([reward] if asked.get("out") is True else [])]
@@ -93,7 +93,7 @@ class Game:
             name = sweep_making.fresh_name(self._outputs, "game")
 
             def claimed(now: Step) -> Step:
-                if _sweep_name(now):
+                if self._begun(now):
                     raise NoClass(BEGUN)
                 if now.data != step.data:
                     raise NoClass(CHANGED)
@@ -114,7 +114,7 @@ class Game:
 
     def _read(self, step: Step, rewards: Any) -> list[str]:
         """The rewards to be trained, which are those that the host has read. Raises: NoClass."""
-        if _sweep_name(step):
+        if self._begun(step):
             raise NoClass(BEGUN)
         if step.state == "open":
             raise NoClass(OPEN)
@@ -173,7 +173,7 @@ class Game:
             "example": game.EXAMPLE,
             "functions": [one._asdict() for one in game.functions()],
             "most": game.MOST_CHARACTERS,
-            "started": bool(_sweep_name(step)),
+            "started": self._begun(step),
             "mine": mine or (cells.index(theirs) + 1 if theirs in cells else None),
             "words": self._progress(sweep) if sweep and not person else "",
             "told": game.TOLD if results else "",
@@ -196,7 +196,7 @@ class Game:
             "entries": [{"reward": one.reward, "people": one.people, "left_out": one.left_out} for one in handed_in],
             "going": _going(found),
             "fresh": not kept or _ended(runs, _going(found)) != _ended(kept["runs"], kept.get("going", False)),
-            "takes": "" if _sweep_name(step) or step.state == "open" else self._takes(handed_in),
+            "takes": "" if self._begun(step) or step.state == "open" else self._takes(handed_in),
             "words": self._progress(sweep) if sweep else "",
             "sweep": sweep.name if sweep else "",
             "ended": sum(one.ends is not None for one in found),
@@ -231,6 +231,11 @@ class Game:
         if step is None or step.id != asked.get("step") or step.kind != "game":
             raise NoClass("The class is at another step by now. Look again.")
         return step
+
+    def _begun(self, step: Step) -> bool:
+        """Whether its sweep was made. One that only has its name was begun by a process that has ended since."""
+        name = _sweep_name(step)
+        return "results" in step.data or (name != "" and sweep_record.named(self._outputs, name) is not None)
 
     def _sweep(self, step: Step) -> Sweep:
         name = _sweep_name(step)

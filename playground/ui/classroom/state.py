@@ -87,6 +87,7 @@ class ClassViews:
             "location": room.fact("location"),
             "step": self.step(step, "") if step else None,
             "front": str(room.fact("front", "")),
+            "damaged": room.file.damaged,
             "over": not code and bool(room.fact("last_code", "")),
         }
         if not screen:

@@ -86,14 +86,19 @@ class VoteViews:
         }
 
     def said(self, step: Step) -> list[str]:
-        """In sentences; where there are two groups, also of each."""
+        """In sentences; where there are two groups, now or in an earlier vote of the class, also of each."""
         answers, people = self.room.answers(step), self.room.numbers()
-        sentences = votes.said(step, answers)
-        sentences = sentences[:1] if step.data["briefs"] else sentences  # groups look for different things
-        for group, brief in enumerate(step.data["briefs"], 1):
+        sentences, briefs = votes.said(step, answers), step.data["briefs"]
+        if briefs:
+            sentences = sentences[:1]  # groups look for different things
+        elif answers:
+            earlier = [one.data["briefs"] for one in self.room.steps() if one.kind == "vote" and one.id < step.id]
+            briefs = next(filter(None, reversed(earlier)), [])
+        for group, brief in enumerate(briefs, 1):
             theirs = votes.of_group(answers, people, group)
             said = votes.outcome(step, theirs) or ["No pair has two votes yet."]
-            sentences.append(f"Group {group} (\u201c{brief}\u201d): {' '.join(said)}")
+            voters = votes.count_of(len({one.person for one in theirs}), "person", "people")
+            sentences.append(f"Group {group} (\u201c{brief}\u201d, {voters}): {' '.join(said)}")
         return sentences
 
     def fill_desk(self, step: Step | None, shown: ClassDeskData) -> None:

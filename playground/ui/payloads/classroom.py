@@ -274,7 +274,7 @@ class ClassDeskData(TypedDict):
     """What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far,
     for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end
     is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the
-    place of the step; `over`: the class was ended, and can go on."""
+    place of the step; `over`: the class was ended, and can go on; `damaged`: what is said of a damaged file."""
 
     version: int
     code: str
@@ -288,6 +288,7 @@ class ClassDeskData(TypedDict):
     location: ClassLocationData | None
     step: ClassStepData | None
     front: str
+    damaged: str
     over: bool
     live: NotRequired[ClassResultsData | None]
     steps: NotRequired[list[ClassStepRowData]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import NamedTuple
 
 from playground.errors import PlaygroundError
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import UNFINISHED, made_beside
 from playground.ui import own_files
 from playground.ui.feed.feed import RECORDED, Hub
 from playground.ui.feed.run_feed import recorded_id
@@ -62,19 +64,24 @@ def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, addr
 
     Raises: PlaygroundError, if the folder is not empty and not one that this has written before.
     """
-    if folder.exists() and any(folder.iterdir()) and not all((folder / own).is_dir() for own in OWN_FOLDERS):
+    there = [path for path in folder.glob("*") if not path.name.startswith(UNFINISHED)]
+    if there and not all((folder / own).is_dir() for own in OWN_FOLDERS):
         raise PlaygroundError(f"The folder {folder} is not empty. Name one that is empty or not there yet.")
     hub = Hub(folder, recorded)
     runs = hub.recorded
     if not runs:
         raise PlaygroundError(f"There are no recordings in {recorded}.")
     files = {**_static(), **_answers(hub, make_routes, recorded, address), "README.md": HEADER + README}
-    for old in OWN_FOLDERS:
-        shutil.rmtree(folder / old, ignore_errors=True)
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    folder.mkdir(parents=True, exist_ok=True)
+    with made_beside(folder / "site") as made:
+        for name, content in files.items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        for old in OWN_FOLDERS:
+            shutil.rmtree(folder / old, ignore_errors=True)
+        for path in made.iterdir():
+            os.replace(path, folder / path.name)
     return WrittenSite(folder, len(runs), sum((folder / name).stat().st_size for name in files))
 
 

@@ -459,7 +459,7 @@ declare namespace Wire {
     words: string;
   }
 
-  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on. */
+  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on; `damaged`: what is said of a damaged file. */
   interface ClassDesk {
     version: number;
     code: string;
@@ -473,6 +473,7 @@ declare namespace Wire {
     location: ClassLocation | null;
     step: ClassStep | null;
     front: string;
+    damaged: string;
     over: boolean;
     live?: ClassResults | null;
     steps?: ClassStepRow[];
@@ -1941,7 +1942,7 @@ declare namespace Wire {
     margins: Margins;
   }
 
-  /** The card of a trained one; `counts`: its pairs in words. */
+  /** The card of a trained one; `counts`: its pairs in words; `doubt`: why it may be no better than chance, or "". */
   interface RewardCard {
     name: string;
     template: string;
@@ -1949,6 +1950,7 @@ declare namespace Wire {
     report: PairReport;
     base: string;
     counts: string;
+    doubt: string;
   }
 
   /** One training of a reward model. */

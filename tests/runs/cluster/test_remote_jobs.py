@@ -24,11 +24,11 @@ def slurm(monkeypatch):
     return backend
 
 
-def begun(run, update=1):
+def begun(run):
     """Its worker, as far as files tell of it."""
     writer = RunWriter(run, 3, run.status().attempt)
-    writer.metrics(update_metrics(update))
-    writer.set_status(state="running", update=update)
+    writer.metrics(update_metrics(1))
+    writer.set_status(state="running", update=1)
     return writer
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from playground.classroom import room, room_file
 from playground.ui.auth import access
-from playground.ui.auth.visitors import CLASS_COOKIE
+from playground.ui.auth.visitors import CLASS_COOKIE, HOST_COOKIE
 from playground.ui.classroom import class_routes
 from tests.security import DATA, pages, table
 from tests.security.pages import PUBLIC, lead
@@ -31,8 +31,8 @@ def student(classroom, teacher):
 
 def test_who_has_not_joined_sees_that_there_is_a_class_and_nothing_of_it(classroom, teacher):
     step = step_of(teacher)
-    for cookie in ({}, {CLASS_COOKIE: secrets.token_urlsafe(24)}, {CLASS_COOKIE: "' OR 1=1 --"}, {CLASS_COOKIE: ""}):
-        with classroom.client(cookies=cookie) as client:
+    for cookie in (secrets.token_urlsafe(24), "' OR 1=1 --", ""):
+        with classroom.client(cookies={classroom.named(CLASS_COOKIE): cookie}) as client:
             assert set(client.get("class/state").json()) == {"version", "is_open", "joined"}
             assert client.get("class/state", params={"since": "9" * 400}).json()["joined"] is False
             sent = client.post(ANSWER, json={**GOOD, "step": step})
@@ -110,11 +110,37 @@ def test_the_cookie_of_the_class_is_for_no_script_and_no_other_site(classroom, t
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "SameSite=Lax" in cookie
-        token = client.cookies[CLASS_COOKIE]
+        token = client.cookies[classroom.named(CLASS_COOKIE)]
         assert len(token) >= 32
         assert token not in answer.text
         assert token not in client.get("class/state").text
         assert "set-cookie" not in client.post("class/join", json={"code": "again"}).headers  # who is in stays the same
+
+
+def test_a_class_at_another_port_of_the_machine_takes_nothing_from_this_one(classroom, space, teacher, student):
+    with classroom.host() as host:
+        for client, name in ((student, CLASS_COOKIE), (host, HOST_COOKIE)):
+            assert set(client.cookies) == {classroom.named(name)}
+            client.cookies.set(space.named(name), "another", domain="127.0.0.1")
+        assert student.get("class/state").json()["joined"]
+        assert host.get("live/_access").json()["role"] == "host"
+
+
+def test_who_was_in_a_class_whose_file_is_damaged_joins_the_next_one(classroom, teacher, student):
+    kept = classroom.running.demo.serving.room
+    kept.end()
+    kept.file.path.write_bytes(b"not a database " * 1000)
+    assert student.get("live/_access").json()["notice"] == access.WATCHERS
+    assert student.get("class/state").json() == {"version": 0, "is_open": False, "joined": False}
+    shown = teacher.get("class/front").json()
+    assert room_file.FILE in shown["damaged"]
+    assert room_file.FILE in lead(teacher, "ask", ask="And now?", options=["This", "That"]).json()["error"]
+    assert student.post("class/join", json={"code": teacher.code}).json() == {"error": shown["damaged"]}
+    lead(teacher, "open")
+    shown = teacher.get("class/front").json()
+    assert shown["damaged"] == ""
+    assert student.post("class/join", json={"code": shown["code"]}).json() == {"error": ""}
+    assert student.get("class/state").json()["joined"]
 
 
 def test_what_a_member_may_ask_ends_with_the_class_and_the_page_says_so(classroom, teacher, student):

@@ -41,7 +41,7 @@ def test_the_address_with_the_token_makes_the_host_and_takes_the_token_out_of_th
 
 @pytest.mark.parametrize("cookie", ["", "0" * 64, pages.TOKEN, "é", "x" * 5000])
 def test_a_made_up_cookie_makes_no_host(cookie, classroom):
-    with classroom.client(headers={"Cookie": f"{visitors.HOST_COOKIE}={cookie}".encode()}) as client:
+    with classroom.client(headers={"Cookie": f"{classroom.named(visitors.HOST_COOKIE)}={cookie}".encode()}) as client:
         assert client.get("live/_access").json()["role"] == "visitor"
 
 

@@ -149,7 +149,10 @@ def doors(page):
 FORGED = {HOST_COOKIE: "0" * 64, CLASS_COOKIE: secrets.token_urlsafe(24)}
 WHO = {
     "anonymous in a class": ("classroom", lambda page, code: page.client()),
-    "forger in a class": ("classroom", lambda page, code: page.client(cookies=FORGED)),
+    "forger in a class": (
+        "classroom",
+        lambda page, code: page.client(cookies={page.named(name): value for name, value in FORGED.items()}),
+    ),
     "member of a class": ("classroom", lambda page, code: page.member(code, f"{PUBLIC}1")),
     "visitor of a public page": ("space", lambda page, code: page.visitor(f"{PUBLIC}2")),
 }

@@ -130,7 +130,7 @@ def test_the_watch_over_sessions_runs_while_the_page_does(monkeypatch, tmp_path)
 
 
 def test_the_name_of_an_upload_is_not_kept(space, monkeypatch):
-    monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(space.running.demo.serving.incoming.folder))
+    monkeypatch.setenv(incoming.GRADIO_VARIABLE, space.running.demo.serving.incoming.told)
     with space.visitor() as visitor:
         sent = visitor.post(f"gradio_api/upload?upload_id={LONG}", files={"files": ("a.txt", b"one")})
         assert sent.status_code == 200

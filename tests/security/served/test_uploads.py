@@ -5,6 +5,7 @@ import socket
 import stat
 import tempfile
 import time
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -20,7 +21,7 @@ from tests.support import wait_until
 @pytest.fixture(autouse=True)
 def gradio_puts_files_of_this_page(space, monkeypatch):
     """As in a process that serves no other page."""
-    monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(space.running.demo.serving.incoming.folder))
+    monkeypatch.setenv(incoming.GRADIO_VARIABLE, space.running.demo.serving.incoming.told)
 
 
 @pytest.fixture
@@ -79,7 +80,7 @@ def test_files_that_come_are_bounded_together_and_do_not_stay(space, visitor, mo
     assert upload(visitor, b"x" * 50_000, "whatever").json() == []  # no handler will ever hear of it
     (came,) = upload(visitor, b"x" * 100_000).json()
     before = files()
-    assert came in map(str, before)
+    assert os.path.realpath(came) in map(str, before)
     for _ in range(2):
         full = upload(visitor, b"x" * 200_000)
         assert full.status_code == 503
@@ -87,7 +88,7 @@ def test_files_that_come_are_bounded_together_and_do_not_stay(space, visitor, mo
     assert files() == before
     age(61)
     (newer,) = upload(visitor, b"x" * 200_000).json()
-    assert [str(path) for path in files()] == [newer]  # what was older went for it
+    assert [str(path) for path in files()] == [os.path.realpath(newer)]  # what was older went for it
     for seconds, left in ((3500, 1), (3700, 0)):
         age(seconds)
         coming.sweep()
@@ -127,6 +128,24 @@ def test_a_request_with_files_that_no_handler_gets_leaves_none(address, parts, s
     assert files() == []
 
 
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        (f"boundary={'X' * 257}", WHOLE + END),
+        ("boundary=XX; charset=undefined", WHOLE + END),
+        ("boundary=XX", WHOLE.replace(b'; filename="a.txt"', b"") + END),
+        ("boundary=", WHOLE + END),
+        ("charset=utf-8", WHOLE + END),
+    ],
+)
+def test_a_form_that_is_none_is_refused_in_a_sentence_and_leaves_no_file(form, content, visitor, files):
+    headers = {"Content-Type": f"multipart/form-data; {form}"}
+    answer = visitor.post("gradio_api/upload", content=content, headers=headers)
+    assert answer.status_code == 400
+    assert "multipart" in answer.text or "cannot be read" in answer.text
+    assert files() == []
+
+
 def test_an_upload_that_breaks_off_leaves_no_file(space, visitor, files):
     address = urlsplit(space.url)
     head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 500000\r\n"
@@ -154,10 +173,19 @@ def test_the_path_of_an_uploaded_file_is_never_shown(space, visitor):
         assert run is not None
         config = RunDirectory(space.outputs / run).config()
         assert config.prompts.source == str((space.outputs / source).resolve())  # the worker has its place
-        shown = [form["text"], checked["text"], pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"]]
+        shown = [
+            path,
+            form["text"],
+            checked["text"],
+            pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"],
+        ]
         kinds = "poll compare outcome export/yaml export/trl export/html metrics.csv samples.csv"
         shown += [other.get(f"live/{run}/{kind}").text for kind in kinds.split()]
         shown += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
-        assert f"source: {source}" in shown[6]
+        assert f"source: {source}" in shown[7]
         pages.stop(space, visitor, run)
+    for place in ("nothing.txt", "../nothing.txt", "/etc/passwd", f"{path}/..", f"{path}/../../../.visitors.key"):
+        shown.append(taken(space, visitor, place)["text"])
+        assert str(Path.cwd()) not in shown[-1]
+        assert "uploads/" not in shown[-1]
     assert not [text for text in shown if str(space.outputs) in text or str(space.outputs.resolve()) in text]

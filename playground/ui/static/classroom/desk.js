@@ -60,12 +60,13 @@ async function end() {
 }
 
 /** @param {Wire.ClassDesk} shown */
-function theClass({ code, address, addresses, qr, present, joined, free, over }) {
+function theClass({ code, address, addresses, qr, present, joined, free, over, damaged }) {
   if (over) return [el("p", `The class has ended. It can go on with its code, people (${joined}) and steps.`),
     el("div.lesson-buttons", { "data-key": "over" },
       buttonOf("button strong", { onclick: () => tools.lead({ do: "go_on" }) }, "Go on with this class"),
       buttonOf("button", { onclick: open }, "Open a new class"))];
-  if (!code) return [el("p", "No class is open. Opened, it gets a code of four letters with which phones join."),
+  if (!code) return [el("p", damaged
+    || "No class is open. Opened, it gets a code of four letters with which phones join."),
     buttonOf("button strong", { "data-key": "open", onclick: open }, "Open a class")];
   const only = addresses.every((one) => LOOPBACK.test(one));
   return [el("div.desk-join", { "data-key": "join" }, qrOf(qr, address), el("div", codeOf(code),

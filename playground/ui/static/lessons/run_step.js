@@ -2,8 +2,8 @@
 // held against it, first in words.
 
 import { buttonOf, el, showParts, signOf } from "../core/dom.js";
-import { stateOf } from "../core/format.js";
-import { live, player } from "../core/store.js";
+import { duration, stateOf } from "../core/format.js";
+import { clock, live, player } from "../core/store.js";
 import { overlayOf } from "./drawing.js";
 import { seriesOf } from "./shapes.js";
 import { verdictBox } from "./verdict.js";
@@ -87,11 +87,13 @@ export function watching(panel, index, ran) {
   const looks = lesson.look.map((part) => (part === "curves" && lesson.figures.length
     ? listed(lesson.figures.map((column) => seriesOf(column).name)) : LOOK[part])).filter(Boolean);
   const ended = live.status?.ended && viewed;
+  const busy = state === "running" && !ran.recorded ? busyWords(lesson.minutes, clock()) : "";
   return [looks.length ? el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), ".") : null,
     signsOf(lesson),
     el("p.muted.lesson-note", { "data-key": "what" }, ran.recorded ? RECORDED
       : state === "queued" ? "It waits for its turn: one run at a time on this device."
         : "It runs on this machine, now."),
+    busy ? el("p.lesson-note", { "data-key": "busy", role: "status" }, busy) : null,
     el("p", { "data-key": "then" }, ended ? "It has ended. What came of it is said here in a moment."
       : `When it has ended, ${endingWords(panel, index)}.`),
     ran.recorded && !ended ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
@@ -99,6 +101,17 @@ export function watching(panel, index, ran) {
         panel.skipped = true;
         player.value?.seek(player.value.updates.length);
       } }, "Go to the end")) : null].filter(Boolean);
+}
+
+/**
+ * Where one run alone takes longer than all of its lesson is meant to, reading included.
+ * @param {number} minutes @param {{ elapsed: number, left: number[] | null }} clock
+ */
+export function busyWords(minutes, { elapsed, left }) {
+  const least = elapsed + (left?.[0] ?? 0);
+  return least <= 60 * minutes ? "" : "This machine is busy with other work, or a slow one: this run alone takes "
+    + `${duration(Math.round(least))} or more, and the whole lesson is meant to take ${minutes} minutes. `
+    + "It goes on by itself.";
 }
 
 /** What the signs of what is looked at mean, folded. @param {Wire.Lesson} lesson */

@@ -199,7 +199,7 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
         return outcome_sentence(found, unit)
     if batches is None:
         return ""
-    kl = "" if batches.kl is None else f", {batches.kl:.1f} nats from the reference"
+    kl = "" if batches.kl is None else f", {batches.kl:z.1f} nats from the reference"
     return (
         f"By its training batches, since the fixed prompts have not been evaluated: score "
         f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
@@ -210,11 +210,11 @@ def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, 
     """One line for a person: the gain with its uncertainty, and what it cost. `across`: it is the gain over another
     run, whose distance from the reference is `other_kl`."""
     digits = 3 if 0 < found.kl_high < 0.05 else 1
-    other = "" if other_kl is None else f", the other {other_kl:.{digits}f}"
+    other = "" if other_kl is None else f", the other {other_kl:z.{digits}f}"
     known = not across and not math.isnan(found.kl_high) and found.tells_bounds
     spread = f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})" if known else ""
     gain = _gain(found, f"{unit} against the other run" if across else unit)
-    return f"Score {gain}; {found.kl:.{digits}f} nats{spread} from the reference{other}."
+    return f"Score {gain}; {found.kl:z.{digits}f} nats{spread} from the reference{other}."
 
 
 def _gain(found: Outcome, unit: str) -> str:

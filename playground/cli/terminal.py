@@ -50,7 +50,7 @@ def number(value: float | None, *, sign: bool = False) -> str:
     """A figure with two decimals, or a hyphen where there is none."""
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:+z.2f}" if sign else f"{value:.2f}"
+    return f"{value:{'+' if sign else ''}z.2f}"
 
 
 def console() -> Console:

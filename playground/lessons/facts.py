@@ -27,6 +27,7 @@ BEFORE = ".before"
 HIGHEST = ".highest"  # of a count, at any evaluation
 SHAPE = "shape."
 LAMP = "lamp."
+CHANCE = "score.chance"  # half of the 95 % interval of the gain over the fixed prompts
 BAND = "band."  # band.PRESET.FIGURE, in a sentence: where runs of a preset end on other seeds
 LOSS = "policy_loss"
 NOTHING = 1e-4
@@ -44,10 +45,11 @@ CURVES = {
     LOSS: "policy_loss",
 }  # name of a figure -> its column in metrics.jsonl
 CHARTS = {**CURVES, "monitors": "judged"}  # what of the curves a lesson may name -> its column, or the key of its chart
-ALWAYS = ("score", "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
+ALWAYS = ("score", CHANCE, "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy", "distinct")
 LABELS = {
     "score": "gain in score",
+    CHANCE: "gain that may be chance",
     "kl": "distance",
     "unchanged": "unchanged texts",
     "distinct": "word pairs that differ",
@@ -132,6 +134,8 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
     headline = before_after.headline(samples, metrics)
     if headline:
         found["score"] = RunFact(headline.gain, in_score(headline.gain, config))
+        if headline.high is not None:
+            found[CHANCE] = RunFact(headline.high - headline.gain, in_score(headline.high - headline.gain, config)[1:])
         if headline.kl is not None:
             found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
     for meter in meters.meters(config, samples) if samples else ():

@@ -46,7 +46,8 @@ def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
     sign = "+" if name == "score" else ""
     largest = max(abs(band.low), abs(band.high))
     digits = 0 if largest >= 100 else 1 if largest >= 1 else 2
-    return _range(f"{band.low:{sign}.{digits}f}", f"{band.high:{sign}.{digits}f}", unit if name == "score" else "nats")
+    low, high = (f"{end:{sign}z.{digits}f}" for end in (band.low, band.high))
+    return _range(low, high, unit if name == "score" else "nats")
 
 
 def line(preset: str) -> str:

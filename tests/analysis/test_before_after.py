@@ -58,6 +58,7 @@ def test_where_few_answers_score_otherwise_the_sentence_says_how_many():
     assert "(62 of 64 answers score the same)" in outcome_sentence(gained)
     assert "0.001 nats (0.000 to 0.003)" in outcome_sentence(gained)
     assert "-0.00" not in outcome_sentence(gained._replace(gain=-0.002, low=-0.004))
+    assert "-0.000" not in outcome_sentence(gained._replace(kl=-1e-9), other_kl=-1e-9)
 
 
 def test_the_sentence_names_gain_interval_and_cost():

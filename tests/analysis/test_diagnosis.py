@@ -74,6 +74,20 @@ def test_a_figure_lights_its_own_check_and_no_other(late, name, state):
     assert lit(alerts_of(metrics(**late))) == {name: state}
 
 
+def test_no_evidence_has_a_negative_zero():
+    of_nothing = alerts_of(metrics(kl_to_reference=-1e-9, explained_variance=-1e-9))
+    assert not [check.evidence for check in of_nothing.values() if "-0.0" in check.evidence]
+
+
+def test_a_critic_that_explains_nothing_is_usual_where_the_texts_leave_little_to_choose():
+    claims = throughout(entropy=0.2, surprisal=0.2, completion_length=12.0, explained_variance=-0.1)
+    assert lit(alerts_of(claims)) == {}
+    assert "2.4 nats in a text" in alerts_of(claims)["value-fit"].evidence
+    for other in ({"entropy": None, "surprisal": None}, {"completion_length": 500.0}):
+        longer_or_unknown = [item.model_copy(update=other) for item in claims]
+        assert lit(alerts_of(longer_or_unknown)) == {"value-fit": "amber"}
+
+
 GROUPS: dict[str, Any] = {"method": "grpo"}
 
 

@@ -5,7 +5,7 @@ import gzip
 import json
 import math
 from collections import defaultdict
-from statistics import fmean
+from statistics import fmean, stdev
 
 import pytest
 from safetensors.torch import load_file
@@ -105,6 +105,17 @@ def test_a_run_that_says_nothing_yet_has_few_facts(tmp_path):
     run.samples_path.write_text("", encoding="utf-8")
     assert {"updates", "minutes"} <= facts.of_run(run).keys()
     assert "score" not in facts.of_run(run)
+
+
+def test_the_gain_that_may_be_chance_is_twice_the_error_of_what_the_same_prompts_have_gained():
+    before, after = (
+        {item["prompt_id"]: item["score"] for item in lines("short-leash", "samples") if item["stage"] == stage}
+        for stage in ("before", "after")
+    )
+    gains = [after[prompt] - before[prompt] for prompt in before]
+    error = stdev(gains) / math.sqrt(len(gains))
+    chance = facts.of_run(recording("short-leash"))["score.chance"]
+    assert chance == RunFact(pytest.approx(1.998 * error, rel=1e-3), "0.16 sd")
 
 
 def test_a_changed_leash_is_the_one_that_holds(tmp_path):

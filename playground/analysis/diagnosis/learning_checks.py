@@ -157,7 +157,7 @@ def kl_runaway(records: Records) -> Evidence:
         state = "amber" if updates else "quiet"
     first, now = perplexity[0][1], records.now("perplexity_reference")
     evidence = (
-        f"{records.now('kl_to_reference'):.1f} nats; the reference's own texts have {whole:.1f} nats of entropy. Its "
+        f"{records.now('kl_to_reference'):z.1f} nats; the reference's own texts have {whole:.1f} nats of entropy. Its "
         f"perplexity of the texts was {first:,.1f} at first and is {now:,.1f}."
     )
     tries: Remedies = (records.more_penalty(), records.slower())
@@ -176,8 +176,8 @@ def penalty_off_target(records: Records) -> Evidence:
     values = records.values("kl_to_reference") if swings else records.needed("kl_to_reference", records.at.settled)
     lowest, highest = min(beta for _, beta in betas), max(beta for _, beta in betas)
     evidence = (
-        f"{records.now('kl_to_reference'):.2f} nats with a target of {kl.target:g}; beta {records.now('kl_coef'):.3g}, "
-        f"{lowest:.3g} to {highest:.3g} so far."
+        f"{records.now('kl_to_reference'):z.2f} nats with a target of {kl.target:g}; "
+        f"beta {records.now('kl_coef'):.3g}, {lowest:.3g} to {highest:.3g} so far."
     )
     if swings:
         return Evidence("red", swings, evidence, cause="Beta overshoots: its steps are not bounded.")

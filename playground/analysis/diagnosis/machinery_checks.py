@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, quiet, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 from playground.config import methods
 from playground.rewards.agreement import students_t
@@ -84,7 +84,7 @@ def _gap(
 
 def kl_negative(records: Records) -> Evidence:
     updates = trend(records.needed("kl_to_reference"), lambda value: value < -records.at.kl_negative)
-    evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):.2f} nats."
+    evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):z.2f} nats."
     return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
 
 
@@ -135,11 +135,15 @@ def value_fit(records: Records) -> Evidence:
     if records.config.method != "ppo" or records.config.ppo.baseline != "value":
         raise NotMeasured("This method has no critic.")
     values = records.needed("explained_variance", records.at.settled)
-    evidence = f"Explained variance {records.now('explained_variance'):.2f}."
+    evidence = f"Explained variance {records.now('explained_variance'):z.2f}."
     if all(abs(value) < NOTHING for _, value in records.values("explained_variance")):
         cause = "The value head is not trained: is it in the optimizer?"
         return Evidence("red", [update for update, _ in values], evidence, cause=cause)
     updates = trend(values, lambda value: value <= 0.01)
+    choice = records.begins("entropy") * records.begins("completion_length")
+    if updates and 0 < choice < records.at.choice:
+        few = "few of its tokens decide what a text earns, and those before them cannot tell it"
+        return quiet(f"{evidence} That is usual where there is little to choose ({choice:.1f} nats in a text): {few}.")
     vary = records.now("score_std") >= 0.75 * records.begins("score_std")
     more = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
     tries = (Remedy("double the weight of the value loss", more), records.slower())

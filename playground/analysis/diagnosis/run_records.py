@@ -51,6 +51,7 @@ class Thresholds(Part):
     clip_amber: Limit = 0.3  # clipped, amber: share of the tokens
     clip_red: Limit = 0.5  # clipped, red: the same
     ratio: Limit = 100.0  # largest probability ratio, red
+    choice: Limit = 4.0  # value fit: nats of entropy in each of the first texts; with less it says nothing
     gradient: Limit = 100.0  # gradient, amber: times its median
 
 

@@ -118,7 +118,7 @@ def test_the_exit_code_is_0_where_all_five_are_right(run, quick, tmp_path):
         ("mine.txt", "", "is neither a .py nor an .ipynb file"),
         ("mine.ipynb", "{", "is not a notebook"),
         ("mine.ipynb", json.dumps({"cells": [1]}), "is not a notebook"),
-        ("mine.py", "x = 1\n" * 200_000, "larger than 1 MB"),
+        pytest.param("mine.py", "x = 1\n" * 200_000, "larger than 1 MB", id="large"),
         ("mine.py", "import re\n\nx = y\n", "cannot be run: NameError: name 'y' is not defined, in line 3"),
         ("mine.py", LOOP, "took longer than 1 s and was stopped"),
         ("none.py", None, "No such file"),

@@ -128,7 +128,7 @@ def test_facts_come_before_a_download_and_only_what_is_safe_is_fetched(answers, 
     names = ["config.json", "merges.txt", "model.safetensors", "tokenizer.json"]
     assert (facts["licence"], facts["gated"]) == ("mit", False)
     assert facts["download_bytes"] == sum((folder / "tiny" / name).stat().st_size for name in names)
-    assert f"parameters={NUM_WEIGHTS})" in facts["architecture"]
+    assert f"parameters={NUM_WEIGHTS}, " in facts["architecture"]
     assert answers[STOPPED] == ["PlaygroundError", "stopped by who asked"]
     assert sorted(file.name for file in Path(path).iterdir()) == names
     assert first == "downloading a/tiny: 0 of 0 MB"

@@ -1,6 +1,5 @@
 """Forks: with nothing changed they repeat their parent to the last bit; what cannot be changed is said by name."""
 
-import os
 import shutil
 from pathlib import Path
 
@@ -11,8 +10,6 @@ from playground.config import yaml_io
 from playground.errors import InvalidConfig, RunNotResumable
 from playground.runs import fork, history, launcher
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.supervisor import Supervisor
-from tests.runs.test_half_made import idle, killed_at_each_step, runs
 from tests.support import wait_until
 
 SMALL = yaml_io.load(Path(__file__).with_name("small.yaml"))
@@ -79,18 +76,6 @@ def test_what_cannot_be_changed_is_named_and_nothing_is_made(parent, override):
     field = override.partition("=")[0].replace("rewards.0.weight", "rewards")
     assert [problem.field for problem in caught.value.problems] == [field]
     assert sorted(parent.path.parent.iterdir()) == there
-
-
-def test_a_fork_whose_maker_was_killed_at_any_step_is_none_or_has_its_worker_in_the_end(parent, tmp_path):
-    def prepare(outputs):
-        return RunDirectory(shutil.copytree(parent.path, outputs / "parent", copy_function=os.link))
-
-    def make(outputs, copy):
-        return fork.fork(copy, 2, [], "mine", idle)
-
-    for outputs, _ in killed_at_each_step(tmp_path, prepare, make, fewest=30):
-        Supervisor(outputs, idle).look()
-        assert runs(outputs) == {"parent"} or RunDirectory(outputs / "mine").is_alive(), outputs
 
 
 def test_an_update_without_a_checkpoint_and_a_damaged_one_are_refused_first(parent, tmp_path):

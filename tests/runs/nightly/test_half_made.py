@@ -6,6 +6,7 @@ import pytest
 
 from playground.runs import fork, history
 from playground.runs.folder import checkpoints, requests
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.supervisor import Supervisor
 from tests.exports import saved_runs
 from tests.runs.test_half_made import CLICK, end_all, idle, killed_at_each_step, runs
@@ -41,3 +42,12 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path, ru
         again = make(outputs, parent)
         assert runs(outputs) == {"parent", again.id}, outputs
         assert left <= {again.id}, outputs
+
+
+def test_a_fork_whose_maker_was_killed_at_any_step_is_none_or_has_its_worker_in_the_end(tmp_path):
+    def make(_, parent):
+        return fork.fork(parent, 2, [], "mine", idle)
+
+    for outputs, _ in killed_at_each_step(tmp_path, parent_in, make, fewest=20):
+        Supervisor(outputs, idle).look()
+        assert runs(outputs) == {"parent"} or RunDirectory(outputs / "mine").is_alive(), outputs

@@ -88,8 +88,8 @@ class PromptsConfig(Part):
 
     source: str = knob("pocket/reviews", "Prompts", basic=True, min_length=1, max_length=300)
     """What the model is asked to continue: an included prompt set, `typed` (the prompts below), a .txt (one prompt
-    per line), .jsonl or .csv file, or the id of a dataset on the Hugging Face hub. A file with the columns
-    question, right and wrong is turned into claims."""
+    per line), .jsonl, .json, .csv or .parquet file, or the id of a dataset on the Hugging Face hub. A file with the
+    columns question, right and wrong is turned into claims."""
     typed: tuple[Annotated[str, Field(max_length=4000)], ...] = knob((), "Typed prompts", max_length=1000)
     """Prompts of your own, for the source `typed`."""
     subset: str | None = knob(None, "Subset", max_length=200)

@@ -1,5 +1,5 @@
 """Text <-> turns of a dialogue, in the form of Anthropic's HH-RLHF data: "\\n\\nHuman: ...\\n\\nAssistant: ...";
-and the prompt in a value of a table, which may be a text, a dialogue or chat messages.
+and the prompt in a row of a table: a text, a dialogue or chat messages, with what other columns add to it.
 
 A prompt is one text everywhere in the playground (in files, samples and on the page). Where a chat template or a reward
 model wants turns, they are read out of that text here; a text in no such form is one turn of the user. Imports nothing
@@ -12,13 +12,20 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from playground.data.row_files import TEXT_COLUMN
+from playground.data.row_files import TEXT_COLUMN, folded
 from playground.errors import PromptsUnusable
 
-COLUMNS = ("prompt", "text", "question", "instruction", "chosen")  # the first that is there is taken
+# the first that is there is taken
+COLUMNS = ("prompt", "messages", "conversations", "question", "instruction", "query", "problem", "text", "chosen")
+BELOW = ("input", "context")  # columns whose text belongs under that of `WITH_OTHERS`
+WITH_OTHERS = ("prompt", "question", "instruction", "query", "problem", "messages", "conversations")
 DIALOGUE_COLUMNS = ("chosen", "rejected")  # whole dialogues: all but the last answer is the prompt
 SPEAKERS = {"Human": "user", "Assistant": "assistant"}
-ROLES = {"user": "user", "human": "user", "assistant": "assistant", "gpt": "assistant", "system": "system"}
+ROLES = {
+    **dict.fromkeys(("user", "human", "prompter"), "user"),
+    **dict.fromkeys(("assistant", "gpt", "model", "bot", "chatgpt"), "assistant"),
+    **dict.fromkeys(("system", "developer"), "system"),
+}
 _TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):[ \t]?")
 
 
@@ -31,6 +38,53 @@ class Turn(NamedTuple):
 
     role: str
     content: str
+
+
+class Read(NamedTuple):
+    """Which columns of a table make its prompts: `column`, and those that add to it."""
+
+    column: str
+    others: tuple[str, ...] = ()
+
+    def in_words(self, columns: Sequence[str]) -> str:
+        """What is taken of a table with these columns, and what is not, as a sentence."""
+        others = f" with {listed(self.others)}" if self.others else ""
+        name = "" if folded(self.column) in COLUMNS or len(columns) > 1 else ", the first line of the file,"
+        left = [name for name in columns if name not in (self.column, *self.others)]
+        return f"The prompts are `{self.column}`{name}{others}{f'; not read: {listed(left)}' if left else ''}."
+
+    def value(self, row: Mapping[str, Any]) -> Any:
+        """What `prompt_of` makes a prompt of: the value itself, or a text or messages with what others add."""
+        value, adds = row.get(self.column), {folded(name): row.get(name) for name in self.others}
+        if "role" in adds:
+            return [{"role": adds["role"], "content": value}]
+        if isinstance(value, str):
+            value = "\n".join([value, *(text for name in BELOW if (text := cleaned(adds.get(name))))])
+        history = adds.get("history")
+        before = [
+            {"role": role, "content": text}
+            for asked in (history if isinstance(history, (list, tuple)) else ())
+            for role, text in zip(("user", "assistant"), asked, strict=False)
+        ]
+        system = cleaned(adds.get("system"))
+        if system and isinstance(value, str) and not before and not is_dialogue(value):
+            return f"{system}\n\n{value}"
+        if not (system or before):
+            return value
+        said = [turn._asdict() for turn in turns(value)] if isinstance(value, str) else value or ()
+        return [*([{"role": "system", "content": system}] if system else ()), *before, *said]
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names of columns in a sentence."""
+    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return ", ".join(f"`{str(name)[:60]}`" for name in names[:12]) + more
+
+
+def cleaned(value: Any) -> str:
+    """A text as it is read: every line end is \\n; half a surrogate pair, which no file can hold, is a ?."""
+    text = "" if value is None else str(value)
+    return text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
 
 
 def is_dialogue(text: str) -> bool:
@@ -63,16 +117,29 @@ def of_messages(messages: Sequence[Any]) -> list[Turn]:
     said: list[Turn] = []
     for message in messages:
         given = message if isinstance(message, Mapping) else {}
-        role, content = ROLES.get(str(given.get("role", given.get("from")))), given.get("content", given.get("value"))
+        role, content = (
+            ROLES.get(folded(given.get("role", given.get("from")))),
+            given.get("content", given.get("value")),
+        )
+        if isinstance(content, (list, tuple)):
+            content = _text_of_parts(content)
         if role is None or not isinstance(content, str):
             raise NoDialogue
-        (system if role == "system" else said).append(Turn(role, content.strip()))
+        (system if role == "system" else said).append(Turn(role, cleaned(content).strip()))
     if not said:
         raise NoDialogue
+    before = [turn.content for turn in system if turn.content]
     if said[0].role == "user":
-        before = [turn.content for turn in system if turn.content]
         said[0] = Turn("user", "\n\n".join([*before, said[0].content]))
+    elif len(said) > 1 or before:  # the assistant begins: templates want a turn of the user, so it has an empty one
+        said.insert(0, Turn("user", "\n\n".join(before)))
     return said
+
+
+def _text_of_parts(parts: Sequence[Any]) -> str | None:
+    """The text of a content in parts; None if one of them is no text."""
+    texts: list[Any] = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
 
 
 def text_of(said: Sequence[Turn]) -> str:
@@ -111,12 +178,22 @@ def column_of(columns: Sequence[str], wanted: str | None, source: str) -> str:
     """
     if wanted is None and len(columns) == 1:
         return columns[0]
-    found = next((name for name in ([wanted] if wanted else COLUMNS) if name in columns), None)
+    names = {**{folded(name): name for name in reversed(columns)}, **{name: name for name in columns if name == wanted}}
+    found = next((names[name] for name in ([wanted, folded(wanted)] if wanted else COLUMNS) if name in names), None)
     if found is None:
         there = ", ".join(f"`{str(name)[:60]}`" for name in columns[:20]) or "none"
         lacks = f"no column `{wanted[:60]}`" if wanted else f"none of the columns {', '.join(COLUMNS)}"
         raise PromptsUnusable(f"prompts.column: {source} has {lacks}; it has {there}. Choose one of these.")
     return found
+
+
+def read_of(columns: Sequence[str], wanted: str | None, source: str) -> Read:
+    """The column to read and those that belong to it. Raises: PromptsUnusable; see `column_of`."""
+    column = column_of(columns, wanted, source)
+    names: tuple[str, ...] = (*BELOW, "history", "system") if folded(column) in WITH_OTHERS else ()
+    if folded(column) == "text" and "role" in map(folded, columns):
+        names = ("role",)  # as in OpenAssistant's tables: a row is a turn
+    return Read(column, tuple(name for name in columns if folded(name) in names and name != column))
 
 
 def prompt_of(value: Any, column: str = TEXT_COLUMN) -> str:
@@ -128,16 +205,18 @@ def prompt_of(value: Any, column: str = TEXT_COLUMN) -> str:
     if value is None:
         return ""
     if isinstance(value, (list, tuple, Mapping)):
-        said = of_messages(value if isinstance(value, (list, tuple)) else ())
+        said = of_messages([value] if isinstance(value, Mapping) else value)
         said = said[:-1] if said[-1].role == "assistant" else said
         if not said or said[0].role != "user":
             raise NoDialogue
         return text_of(said)
-    text = str(value).encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written to a file
+    text = cleaned(value)
     if not text.strip():
         return ""
+    if text.lstrip("\n").startswith("Assistant:") and "\n\nHuman:" in text:  # see `of_messages`
+        text = f"\n\nHuman: \n\n{text.lstrip(chr(10))}"
     if not is_dialogue(text):
-        if column in DIALOGUE_COLUMNS:
+        if folded(column) in DIALOGUE_COLUMNS:
             raise NoDialogue
         return text.rstrip()
     try:

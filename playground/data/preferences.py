@@ -1,7 +1,8 @@
 """Preference pairs: a prompt and two completions, one of them chosen. Reading them from files, and counting.
 
-Forms: columns prompt, chosen and rejected; or whole dialogues in chosen and rejected (as in HH-RLHF), from which the
-common prompt is split off; texts, or lists of messages. What cannot teach anything is left out and counted by reason.
+Forms: a prompt (or conversations, an instruction with its input, a question), chosen and rejected; or both whole, as
+dialogues (as in HH-RLHF) or as texts that begin alike, from which the common prompt is split off; texts, messages, or
+lists of messages. What cannot teach anything is left out and counted by reason.
 Knows `row_files` and `dialogues`; no tokenizer and no torch, so that the page and the command line can look into a
 file before anything is started.
 """
@@ -9,9 +10,11 @@ file before anything is started.
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import os
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +22,12 @@ from playground.data import dialogues, row_files
 from playground.data.row_files import TableUnusable
 from playground.errors import PairsUnusable
 
+ANSWERS = (  # the columns of the better and the worse answer, the first that are there
+    ("chosen", "rejected"),
+    ("response_chosen", "response_rejected"),
+    ("chosen_response", "rejected_response"),
+    ("response_j", "response_k"),
+)
 MIN_PAIRS = 8  # fewer cannot be split into a part to learn from and one to test on
 
 
@@ -34,9 +43,41 @@ class Pair(NamedTuple):
     better: bool | None = None
 
 
+class Columns(NamedTuple):
+    """Which columns of a table make a pair; without `prompt` it is what both answers begin with."""
+
+    chosen: str
+    rejected: str
+    prompt: dialogues.Read | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return (self.chosen, self.rejected, *((self.prompt.column, *self.prompt.others) if self.prompt else ()))
+
+    def in_words(self, columns: Sequence[str]) -> str:
+        """What is taken of a table with these columns, and what is not, as a sentence."""
+        left = [name for name in columns if name not in self.names]
+        behind = (
+            f"behind {dialogues.listed(self.names[2:])}" if self.prompt else "without the prompt that both begin with"
+        )
+        not_read = f"; not read: {dialogues.listed(left)}" if left else ""
+        return f"A pair is {dialogues.listed(self.names[:2])} {behind}{not_read}."
+
+
+@functools.lru_cache
+def columns_of(names: tuple[str, ...]) -> Columns:
+    """The columns of pairs among these names; `chosen` and `rejected` where there are none."""
+    found = {row_files.folded(name): name for name in reversed(names)}
+    chosen, rejected = next((pair for pair in ANSWERS if found.keys() >= set(pair)), ANSWERS[0])
+    asked = next((found[name] for name in dialogues.WITH_OTHERS if name in found), None)
+    prompt = dialogues.read_of(names, asked, "") if asked else None
+    return Columns(found.get(chosen, chosen), found.get(rejected, rejected), prompt)
+
+
 @dataclasses.dataclass
 class Counts:
-    """What became of the rows of a source: `kept`, or left out for a reason."""
+    """What became of the rows of a source: `kept`, or left out for a reason. `taken`: which columns make a pair."""
 
     rows: int = 0
     kept: int = 0
@@ -47,12 +88,13 @@ class Counts:
     no_dialogue: int = 0
     no_preference: int = 0
     not_drawn: int = 0
+    taken: str = dataclasses.field(default="", init=False, compare=False)
 
     def in_words(self) -> str:
         """One sentence with every count that is not 0."""
         reasons = [f"{count:,} {words}" for name, words in REASONS.items() if (count := getattr(self, name))]
         left_out = f"; left out: {', '.join(reasons)}" if reasons else ""
-        return f"{self.kept:,} of {self.rows:,} pairs are used{left_out}."
+        return f"{self.kept:,} of {self.rows:,} pairs are used{left_out}. {self.taken}".rstrip()
 
 
 REASONS = {
@@ -68,11 +110,11 @@ REASONS = {
 
 def is_file_name(source: str) -> bool:
     """True if a source is meant to be a file of pairs."""
-    return row_files.kind_of(source) is not None or source.lower().endswith((".json", ".gz"))
+    return row_files.is_file(source) or source.lower().endswith(".gz")
 
 
-def check_file(source: str) -> None:
-    """Look whether a file of pairs is there, can be read, and begins as one.
+def check_file(source: str) -> str:
+    """Look whether a file of pairs is there, can be read, and begins as one; which of its columns are read.
 
     Raises:
         PairsUnusable: with what to do.
@@ -81,6 +123,7 @@ def check_file(source: str) -> None:
     first = next(rows, {})
     deque(rows, maxlen=0)  # to its end, for a file that is cut off is no good either
     _pair(first, 1, Path(source).name)
+    return columns_of(tuple(first)).in_words(list(first))
 
 
 def read_file(source: str) -> tuple[list[Pair], Counts]:
@@ -93,11 +136,13 @@ def read_file(source: str) -> tuple[list[Pair], Counts]:
 
 
 def from_rows(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[Pair], Counts]:
-    """Rows with the columns chosen and rejected, and perhaps prompt -> pairs and counts. Raises: see `read_file`."""
+    """Rows with the columns of pairs -> pairs and counts. Raises: see `read_file`."""
     pairs: dict[Pair, None] = {}
+    seen: dict[str, None] = {}
     left_out: Counter[str] = Counter()
     number = 0
     for number, row in enumerate(rows, 1):
+        seen.update(dict.fromkeys(row))
         pair = _pair(row, number, name)
         texts = [text.strip() for text in pair[:3]] if pair else []
         if pair is None:
@@ -110,7 +155,8 @@ def from_rows(rows: Iterable[Mapping[str, Any]], name: str) -> tuple[list[Pair],
             left_out["duplicate"] += 1
         else:
             pairs[pair] = None
-    counts = Counts(rows=number, kept=len(pairs), **left_out)
+    counts = Counts(number, len(pairs), **left_out)
+    counts.taken = columns_of(tuple(seen)).in_words(list(seen))
     if len(pairs) < MIN_PAIRS:
         raise PairsUnusable(
             f"pairs.source: {name} has too few usable pairs; at least {MIN_PAIRS} are needed. {counts.in_words()}"
@@ -130,37 +176,48 @@ def split_dialogues(chosen: str, rejected: str) -> Pair | None:
 
 def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
     """The pair in a row; None if its texts are dialogues without a common prompt."""
-    missing = [column for column in ("chosen", "rejected") if row.get(column) is None]
+    columns = columns_of(tuple(row))
+    missing = [column for column in columns[:2] if row.get(column) is None]
     if missing:
         there = ", ".join(str(column)[:40] for column in list(row)[:12]) or "nothing"
         raise PairsUnusable(
             f"pairs.source: row {number} of {name} has no `{missing[0]}`; it has {there}. A pair needs chosen and "
             "rejected, and a prompt unless both are whole dialogues."
         )
-    given = row.get("prompt")
+    given = columns.prompt and columns.prompt.value(row)
     try:
-        chosen, rejected = (_as_text(row[column], number, column, name) for column in ("chosen", "rejected"))
-        prompt = "" if given is None else _as_text(given, number, "prompt", name)
+        chosen, rejected = (_as_text(row[column], number, column, name) for column in columns[:2])
+        prompt = (
+            None if columns.prompt is None or given is None else _as_text(given, number, columns.prompt.column, name)
+        )
     except dialogues.NoDialogue:
         return None
     if dialogues.is_dialogue(chosen):  # some datasets have a prompt beside whole dialogues
         return split_dialogues(chosen, rejected)
-    if given is None:
-        raise PairsUnusable(
-            f"pairs.source: row {number} of {name} has no `prompt`, and its texts are not dialogues "
-            "(Human: ... Assistant: ...). Add the prompt."
-        )
+    if prompt is None:
+        both = zip(chosen, rejected, strict=False)
+        common = "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
+        prompt = common[: max(common.rfind(" "), common.rfind("\n"), 0)]  # as TRL's implicit prompt, in whole words
+        if not prompt.strip():
+            raise PairsUnusable(
+                f"pairs.source: row {number} of {name} has no `prompt`, and its texts neither begin alike nor are "
+                "dialogues (Human: ... Assistant: ...). Add the prompt."
+            )
+    if chosen.startswith(prompt) and rejected.startswith(prompt):  # it stands in them again
+        chosen, rejected = chosen[len(prompt) :], rejected[len(prompt) :]
     return Pair(prompt, chosen, rejected)
 
 
 def _as_text(value: Any, number: int, column: str, name: str) -> str:
-    """A text, or a list of messages as a dialogue; of one answer alone, whose prompt has its own column, its text.
+    """A text, or messages as a dialogue; of one answer alone, whose prompt has its own column, its text.
 
     Raises:
         PairsUnusable: it is neither. NoDialogue: a list of something else.
     """
     if isinstance(value, str):
-        return value
+        return dialogues.cleaned(value)
+    if isinstance(value, Mapping):
+        value = [value]
     if not isinstance(value, (list, tuple)) or not value:
         raise PairsUnusable(
             f"pairs.source: `{column}` in row {number} of {name} is {type(value).__name__}; it must be a text, or a "

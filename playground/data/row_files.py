@@ -1,5 +1,5 @@
-"""Rows of a text file: .txt (a line is a row), .csv and .tsv (separated by commas, semicolons or tabs), .jsonl, each
-also gzipped (.gz).
+"""Rows of a file: .txt (a line is a row), .csv and .tsv (separated by commas, semicolons or tabs), .jsonl, .json (a
+list of objects), each also gzipped (.gz), and .parquet.
 
 Read as a stream and bounded in every direction: bytes of the file, bytes that it unpacks to, characters of a line,
 columns, rows. So a file of any size costs the memory of what is kept of it. What is wrong with a file is one sentence.
@@ -17,23 +17,36 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Generator, Iterator
-from itertools import zip_longest
+from collections.abc import Callable, Generator, Iterable, Iterator
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from playground import plain_files
 from playground.errors import PlaygroundError
 
-KINDS = (".txt", ".csv", ".tsv", ".jsonl")
+KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".json", ".parquet")
 MAX_FILE_BYTES = 100_000_000
 MAX_FIELD_CHARACTERS = 1_000_000  # of a line, and of a field that has line breaks in it
 MAX_COLUMNS = 1_000
 MAX_ROWS = 500_000
 MAX_LINES = 2_000_000  # a text in a .csv may have line breaks
 BLOCK_BYTES = 2**18
+PARQUET_ROWS = 100  # that are unpacked at once
 SEPARATORS = {"\t": "tabs", ";": "semicolons", ",": "commas"}
 TEXT_COLUMN = "text"  # what the one column of a .txt file is called
+NAMES = frozenset(  # what columns are called in this field: where one of them is there, the first line holds names
+    "id prompt text question query problem instruction input context system history output response answer label "
+    "messages conversations chosen rejected response_chosen response_rejected right wrong".split()
+)
+MOST_NAME_WORDS = 4
+SIGNATURES = {  # how a file begins that is no text
+    b"PK\3\4": "a .zip archive or an Excel sheet",
+    b"PAR1": "a Parquet file: call it .parquet",
+    b"\x1f\x8b": "a gzip file: its name has to end in .gz",
+    b"\xff\xfe": "UTF-16, not UTF-8 text",
+    b"\xfe\xff": "UTF-16, not UTF-8 text",
+}
 csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of every reader of this process; Python's own limit is 131,072
 
 
@@ -42,22 +55,43 @@ class TableUnusable(PlaygroundError):
 
 
 class FileShape(NamedTuple):
-    """What a file holds, without its rows. `separator`: of its columns, as a word; empty where it has one."""
+    """What a file holds, without its rows. `separator`: of its columns, as a word; empty where it has one. `nameless`:
+    the first line of a table is no line of column names, but a row."""
 
     columns: tuple[str, ...]
     num_rows: int
     separator: str = ""
+    nameless: bool = False
 
     def in_words(self) -> str:
         """For example "12 rows separated by semicolons"."""
         separated = f" separated by {self.separator}" if self.separator else ""
-        return f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'}{separated}"
+        nameless = " without a line of column names" if self.nameless else ""
+        return f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'}{separated}{nameless}"
+
+
+class _Table(NamedTuple):
+    """How a .csv or .tsv is written."""
+
+    mark: str  # what separates its columns; "" where there is one
+    names: list[str]
+    nameless: bool
 
 
 def kind_of(path: str | Path) -> str | None:
     """Which of KINDS a path is by its name; None if none."""
     name = str(path).lower().removesuffix(".gz")
     return next((kind for kind in KINDS if name.endswith(kind)), None)
+
+
+def is_file(source: str) -> bool:
+    """True for what ends as a file of rows does, and for any other file that is there: the reader says what it is."""
+    return kind_of(source) is not None or os.path.isfile(os.path.expanduser(source))
+
+
+def folded(name: object) -> str:
+    """A column's name as names are compared: without spaces around it, in any case."""
+    return str(name).strip().casefold()
 
 
 def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> FileShape:
@@ -67,12 +101,8 @@ def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> FileShape:
     for row in rows(path, max_bytes):
         columns.update(dict.fromkeys(row))
         count += 1
-    return FileShape(tuple(columns), count, SEPARATORS.get(separator(path, max_bytes), ""))
-
-
-def values(path: Path, column: str, max_bytes: int = MAX_FILE_BYTES) -> list[Any]:
-    """What stands in one column, a value for each row; None where it has none. Raises: see `rows`."""
-    return [row.get(column) for row in rows(path, max_bytes)]
+    table = _table(path, max_bytes) if kind_of(path) in (".csv", ".tsv") else None
+    return FileShape(tuple(columns), count, *((SEPARATORS.get(table.mark, ""), table.nameless) if table else ()))
 
 
 def rows(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[dict[str, Any]]:
@@ -85,10 +115,17 @@ def rows(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[dict[str, Any]
         TableUnusable: while reading: it is missing, empty, too large in some direction, no text, or not in the form
             that its name says.
     """
-    readers = {".txt": _text_lines, ".csv": _separated, ".tsv": _separated, ".jsonl": _json_lines}
+    readers = {
+        ".txt": _text_lines,
+        ".csv": _separated,
+        ".tsv": _separated,
+        ".jsonl": _json_lines,
+        ".json": _json_list,
+        ".parquet": _parquet,
+    }
     kind = kind_of(path)
     if kind is None:
-        raise TableUnusable(f"{path.name} must be one of {', '.join(KINDS)} (also with .gz).")
+        raise TableUnusable(f"{path.name} must be one of {', '.join(KINDS)} (also with .gz). Save it as one of these.")
     count, columns = 0, set[str]()
     for row in readers[kind](path, max_bytes):
         count += 1
@@ -108,29 +145,36 @@ def lines(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Generator[str]:
     Raises:
         TableUnusable: see `rows`.
     """
+    for number, line in enumerate(_pieces(path, max_bytes, io.TextIOWrapper.readline), 1):
+        if number > MAX_LINES:
+            raise TableUnusable(f"{path.name} has more than {MAX_LINES:,} lines. Keep only those needed.")
+        if len(line) > MAX_FIELD_CHARACTERS:
+            raise TableUnusable(f"Line {number} of {path.name} has more than {MAX_FIELD_CHARACTERS:,} characters.")
+        yield line
+
+
+def _pieces(path: Path, max_bytes: int, read: Callable[[io.TextIOWrapper, int], str]) -> Iterator[str]:
+    """What `read` gives of a text file, again and again. Raises: see `rows`."""
     too_large = f"{path.name} has more than {max_bytes // 1_000_000} MB"
-    not_text = f"{path.name} is not UTF-8 text. Save it as UTF-8."
-    number, blank = 0, True
+    ends, blank = 0, True
     try:
         with _opened(path, max_bytes, too_large) as file:
             # newline="": \n, \r and \r\n end a line and stay; other breaks, such as U+2028, belong to a text
             text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-            while line := text.readline(MAX_FIELD_CHARACTERS + 1):
-                number += 1
+            while piece := read(text, MAX_FIELD_CHARACTERS + 1):
                 if file.tell() > max_bytes:
                     raise TableUnusable(f"{too_large} when unpacked. Keep only the rows that are needed.")
-                if number > MAX_LINES:
-                    raise TableUnusable(f"{path.name} has more than {MAX_LINES:,} lines. Keep only those needed.")
-                if len(line) > MAX_FIELD_CHARACTERS:
-                    raise TableUnusable(
-                        f"Line {number} of {path.name} has more than {MAX_FIELD_CHARACTERS:,} characters."
-                    )
-                if "\0" in line:
-                    raise TableUnusable(not_text)
-                blank = blank and not line.strip()
-                yield line
-    except UnicodeDecodeError:
-        raise TableUnusable(not_text) from None
+                if "\0" in piece:
+                    ends += piece.count("\n", 0, piece.index("\0"))
+                    other = "holds a NUL character (\\0), which no text has. Remove it."
+                    raise TableUnusable(_no_text(path, f"Line {ends + 1} of {path.name} {other}"))
+                blank = blank and not piece.strip()
+                ends += piece.count("\n")
+                yield piece
+    except UnicodeDecodeError as error:
+        line = ends + 1 + error.object.count(b"\n", 0, error.start)
+        other = f"is not UTF-8 text (byte 0x{error.object[error.start]:02X}). It may be Latin-1: save it as UTF-8."
+        raise TableUnusable(_no_text(path, f"Line {line} of {path.name} {other}")) from None
     except (zlib.error, EOFError, gzip.BadGzipFile):
         raise TableUnusable(f"{path.name} is not a whole gzip file. Compress it again.") from None
     except OSError as error:
@@ -158,14 +202,61 @@ def _opened(path: Path, max_bytes: int, too_large: str) -> Iterator[IO[bytes]]:
             yield blocks
 
 
-def separator(path: Path, max_bytes: int = MAX_FILE_BYTES) -> str:
-    """What separates the columns of a .csv or .tsv, whatever its name says: of tab, semicolon and comma the first that
-    stands in the line of column names; "" where there is one column, and for other files. Raises: see `rows`."""
-    if kind_of(path) not in (".csv", ".tsv"):
-        return ""
+def _no_text(path: Path, other: str) -> str:
+    """What a file is that is no text, by how it begins; `other` where that says nothing."""
+    with plain_files.open_plain(path, links=True) as file:
+        head = file.read(4)
+    found = next((words for begin, words in SIGNATURES.items() if head.startswith(begin)), None)
+    return f"{path.name} is {found}. Save it as one of {', '.join(KINDS)}." if found else other
+
+
+def _table(path: Path, max_bytes: int) -> _Table:
+    """How a .csv or .tsv is written, whatever its name says: of tab, semicolon and comma the first that stands in its
+    first line separates the columns. Raises: see `rows`."""
     with contextlib.closing(lines(path, max_bytes)) as found:
-        head = re.sub(r'"[^"]*"', "", next(filter(str.strip, found), ""))
-    return next((mark for mark in SEPARATORS if mark in head), "")
+        head = next(filter(str.strip, found), "")
+    bare = re.sub(r'"[^"]*"', "", head)
+    mark = next((mark for mark in SEPARATORS if mark in bare), "")
+    cells: list[str] = []
+    with contextlib.suppress(csv.Error), contextlib.closing(lines(path, max_bytes)) as found:
+        cells = [
+            cell.strip() for cell in next(filter(None, csv.reader(found, delimiter=mark or _default_mark(path))), [])
+        ]
+    nameless = not NAMES & {folded(cell) for cell in cells} and not all(map(_is_name, cells))
+    if nameless:
+        names = [TEXT_COLUMN] if len(cells) == 1 else [f"column {number}" for number in range(1, len(cells) + 1)]
+    else:
+        names = _distinct([name or f"column {number}" for number, name in enumerate(cells, 1)])
+    return _Table(mark, names, nameless)
+
+
+def _default_mark(path: Path) -> str:
+    return "\t" if kind_of(path) == ".tsv" else ","
+
+
+def _is_name(cell: str) -> bool:
+    """Could this be the name of a column? A sentence and a number are none."""
+    return len(cell.split()) <= MOST_NAME_WORDS and not cell.endswith((".", "?", "!")) and not _is_number(cell)
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """The same names, of which none occurs twice: prompt, prompt (2)."""
+    found: dict[str, int] = {}  # how often a name was tried
+    for name in names:
+        new = name
+        while new in found:
+            found[name] += 1
+            new = f"{name} ({found[name]})"
+        found[new] = 1
+    return list(found)
 
 
 def _text_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
@@ -173,12 +264,25 @@ def _text_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
         yield {TEXT_COLUMN: line.rstrip("\r\n")}
 
 
+def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; where a name occurs twice in it, the second one gets a number."""
+    found = dict(pairs)
+    if len(found) == len(pairs):
+        return found
+    names = _distinct(name for name, _ in pairs)
+    return {name: value for name, (_, value) in zip(names, pairs, strict=True)}
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_json_object)
+_NEXT_ROW = re.compile(r"[\s,\[\]]*\{")
+
+
 def _json_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(lines(path, max_bytes), 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = _DECODER.decode(line)
             plain_files.check_depth(row)
         except (ValueError, RecursionError):
             row = None
@@ -187,25 +291,96 @@ def _json_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
         yield row
 
 
+def _json_list(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
+    """The objects of a list, one by one; also objects one after another, as some call .json what is .jsonl."""
+    row: dict[str, Any] = {}
+    text, number, is_list = "", 0, False
+    for piece in _pieces(path, max_bytes, lambda file, _: file.read(BLOCK_BYTES)):
+        text += piece
+        place, is_list = 0, is_list or (not number and text.lstrip().startswith("["))
+        while begin := _NEXT_ROW.match(text, place):
+            try:
+                row, place = _DECODER.raw_decode(text, begin.end() - 1)
+                plain_files.check_depth(row)
+            except (ValueError, RecursionError):
+                break  # not whole yet
+            number += 1
+            yield row
+        text = text[place:]
+        if len(text) > MAX_FIELD_CHARACTERS:
+            break
+    form = 'Write a list of objects: [{"prompt": "..."}, ...].'
+    if text.strip(" \r\n\t,[]") or (is_list and "]" not in text):
+        size = f"a JSON object of at most {MAX_FIELD_CHARACTERS:,} characters"
+        raise TableUnusable(f"{path.name} cannot be read behind {number:,} rows: there is not {size}. {form}")
+    if number == 1 and not is_list and any(isinstance(value, (dict, list)) for value in row.values()):
+        raise TableUnusable(f"{path.name} is one object with {', '.join(row)[:80]}, not a list of rows. {form}")
+
+
+def _parquet(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
+    """In batches; what its columns unpack to is bounded before and while they are read."""
+    import pyarrow
+    from pyarrow import parquet
+
+    too_large = f"{path.name} has more than {max_bytes // 1_000_000} MB"
+    try:
+        with _opened(path, max_bytes, too_large) as file:
+            table = parquet.ParquetFile(file)
+            groups = [table.metadata.row_group(number) for number in range(table.num_row_groups)]
+            left = max_bytes if sum(group.total_byte_size for group in groups) <= max_bytes else 0
+            for batch in table.iter_batches(batch_size=PARQUET_ROWS) if left else ():
+                left -= batch.nbytes
+                if left < 0:
+                    break
+                yield from batch.rename_columns(_distinct(batch.schema.names)).to_pylist()
+            if left <= 0:
+                raise TableUnusable(f"{too_large} when unpacked. Keep only the rows and columns that are needed.")
+    except (pyarrow.ArrowException, OSError) as error:
+        raise TableUnusable(f"{path.name} is not a whole Parquet file: {str(error)[:200].rstrip('.')}.") from None
+
+
 def _separated(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     """Rows under a line of column names; line breaks inside quotes belong to the text."""
-    mark = separator(path, max_bytes) or ("\t" if kind_of(path) == ".tsv" else ",")
+    table = _table(path, max_bytes)
+    mark, names, count = table.mark or _default_mark(path), table.names, 0
     reader = csv.reader(lines(path, max_bytes), delimiter=mark, strict=True)
-    names: list[str] = []
     try:
-        for cells in reader:
-            if not cells:
+        for cells in filter(None, reader):
+            count += 1
+            if count == 1 and not table.nameless:
                 continue
-            if not names:
-                names = cells
-            elif any(cell.strip() for cell in cells[len(names) :]):
+            if any(cell.strip() for cell in cells[len(names) :]):
                 raise TableUnusable(
-                    f"Line {reader.line_num} of {path.name} has {len(cells)} cells, but the first line names "
-                    f"{len(names)}, separated by {SEPARATORS[mark]}. Put texts that contain one in quotation marks"
+                    f"Line {reader.line_num} of {path.name} has {len(cells)} cells, but the first line "
+                    f"{'has' if table.nameless else 'names'} {len(names)}, separated by {SEPARATORS[mark]}. Put texts "
+                    "that contain one in quotation marks"
                     f"{', or call the file .txt: there a line is a text' if len(names) == 1 else ''}."
                 )
-            else:
-                yield dict(zip_longest(names, cells[: len(names)]))
+            yield dict(zip_longest(names, cells[: len(names)]))
     except csv.Error as error:
-        hint = " Is a quotation mark not closed?" if "limit" in str(error) or "end of data" in str(error) else ""
-        raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {error}.{hint}") from None
+        if not _marks_are_text(path, max_bytes, mark, len(names)):
+            said = str(error)
+            hint = " Is a quotation mark not closed?" if "limit" in said or "end of data" in said else ""
+            hint = hint or " Write a quotation mark within quotation marks twice."
+            raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {said}.{hint}") from None
+    else:
+        return
+    for cells in islice(_unquoted(path, max_bytes, mark), count, None):
+        yield dict(zip(names, cells, strict=True))
+
+
+def _marks_are_text(path: Path, max_bytes: int, mark: str, num_names: int) -> bool:
+    """True where a table can only be read with quotation marks as part of its texts ("Shy" is what they call it): each
+    line is a row with all its cells, and its quotation marks are in pairs. So the lines before are read alike."""
+    with contextlib.suppress(csv.Error):
+        return all(
+            len(row) == num_names and not any(cell.count('"') % 2 for cell in row)
+            for row in _unquoted(path, max_bytes, mark)
+        )
+    return False
+
+
+def _unquoted(path: Path, max_bytes: int, mark: str) -> Iterator[list[str]]:
+    """The cells of each line; those that are quoted as a whole without their quotation marks."""
+    for row in filter(None, csv.reader(lines(path, max_bytes), delimiter=mark, quoting=csv.QUOTE_NONE)):
+        yield [cell[1:-1].replace('""', '"') if re.fullmatch(r'"(?:[^"]|"")*"', cell) else cell for cell in row]

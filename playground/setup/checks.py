@@ -209,7 +209,7 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
         few = len({text.strip() for text in prompts.typed} - {""}) < 2
         return Problem("prompts.typed", "Type at least two different prompts, one per line.") if few else None
     path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
-    if row_files.kind_of(source):
+    if row_files.is_file(source):
         if not os.path.exists(path):
             return Problem("prompts.source", f"There is no file {source}.")
         try:
@@ -239,7 +239,7 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
         except PairsUnusable as error:
             problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
     elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
-        ways = "You can also give a .jsonl, .jsonl.gz or .csv file, or the id of a dataset (owner/name)."
+        ways = f"You can also give a file ({', '.join(row_files.KINDS[1:])}), or the id of a dataset (owner/name)."
         problems.append(Problem("pairs.source", f"{catalog.unknown('annotator', source, known)} {ways}"))
     sets = [item.name for item in catalog.PROMPT_SETS if item.name != claim_files.SHIPPED]
     if config.pairs.prompts and config.pairs.prompts not in sets:

@@ -160,6 +160,8 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
         size = os.stat(path).st_size
         if size > limits.upload_bytes:
             return f"{name} has {size:,} bytes; {most.format(limits.upload_bytes)}."
+        if row_files.kind_of(name) == ".parquet" and limits.mode != "local":  # it is unpacked by a library in C++
+            return f"{name}: a .parquet file is read on one's own machine only. Save it as .jsonl or .csv."
         kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
         if limits.uploads_bytes is not None and kept + kept_bytes(size) > limits.uploads_bytes:
             return "This page has no room left for uploads. Type the prompts instead."

@@ -84,7 +84,8 @@ def test_what_cannot_teach_is_left_out_and_counted():
     pairs, counts = preferences.from_rows(rows(*extra), "x")
     assert len(pairs) == 8
     assert counts == preferences.Counts(rows=14, kept=8, equal=1, empty=2, duplicate=1, no_dialogue=2)
-    assert counts.in_words().count(",") == 3
+    assert counts.in_words().count(",") == 3 + 1
+    assert counts.taken == "A pair is `chosen`, `rejected` behind `prompt`."
 
 
 def test_whole_dialogues_are_split_at_their_last_answer():
@@ -101,6 +102,42 @@ def test_lists_of_messages_are_dialogues():
     assert pairs[3] == Pair("\n\nHuman: Hello 3\n\nAssistant:", " Hi", " No")
     apart = [{"prompt": [user], "chosen": [good], "rejected": [bad]} for user in users]
     assert preferences.from_rows(apart, "x")[0] == pairs
+
+
+Q, YES, NO = "What does it eat?", "Fish.", "Nothing."
+
+
+@pytest.mark.parametrize(
+    ("row", "pair"),
+    [
+        (
+            {
+                "conversations": [{"from": "human", "value": Q}],
+                "chosen": {"from": "gpt", "value": YES},
+                "rejected": {"from": "gpt", "value": NO},
+            },
+            Pair(f"\n\nHuman: {Q}\n\nAssistant:", f" {YES}", f" {NO}"),
+        ),
+        ({"instruction": "Say.", "input": Q, "chosen": YES, "rejected": NO}, Pair(f"Say.\n{Q}", YES, NO)),
+        (
+            {
+                "system": "",
+                "history": [["Hi", "Ho"]],
+                "question": Q,
+                "response_chosen": YES,
+                "response_rejected": NO,
+            },
+            Pair(f"\n\nHuman: Hi\n\nAssistant: Ho\n\nHuman: {Q}\n\nAssistant:", YES, NO),
+        ),
+        ({"Chosen": f"{Q} {YES}", " rejected": f"{Q} {NO}"}, Pair(Q, f" {YES}", f" {NO}")),
+        (
+            {"prompt": f"{Q}\r\nA:", "chosen": f"{Q}\r\nA: {YES}", "rejected": f"{Q}\nA: {NO}"},
+            (f"{Q}\nA:", f" {YES}", f" {NO}", None),
+        ),
+    ],
+)
+def test_pairs_are_read_as_other_libraries_write_them(row, pair):
+    assert preferences._pair(row, 1, "x") == pair
 
 
 @pytest.mark.parametrize(

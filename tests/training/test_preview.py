@@ -80,4 +80,5 @@ def test_a_run_reads_what_the_preview_showed_and_records_what_was_left_out(tmp_p
     fixed = [row["text"] for row in answer["rows"] if row["held_out"]]
     assert [prompt.text for prompt in session.split.evaluation] == fixed
     assert [prompt.text for prompt in session.split.training] == [row["text"] for row in answer["rows"][len(fixed) :]]
-    assert answer["sentence"] in [event.message for event in session.run.events() if event.kind == "warning"]
+    warned = [event.message for event in session.run.events() if event.kind == "warning"]
+    assert answer["sentence"] == f"The prompts are `chosen`; not read: `rejected`. {warned[0]}"

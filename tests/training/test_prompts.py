@@ -99,6 +99,13 @@ def test_the_column_can_be_chosen_and_else_the_first_usual_one_is_read(tmp_path)
     assert texts(load(source(tmp_path, "a.csv", "prompt,other\nx,ab\ny,cd\n"), column="other")) == ["ab", "cd"]
 
 
+@pytest.mark.parametrize(("row", "expected", "taken"), TEXTS["rows"])
+def test_what_belongs_to_a_prompt_is_read_with_it_and_the_rest_is_named(tmp_path, row, expected, taken):
+    read = prompts.read(PromptsConfig(source=source(tmp_path, "a.jsonl", lines_of([row]))), 9, 0)
+    assert [dialogues.prompt_of(value) for value in read.values] == [expected]
+    assert read.taken == taken
+
+
 def test_prompts_that_cannot_be_used_are_left_out_and_counted_by_reason(tmp_path):
     rows = ["ab", "", "cd", "ab", "  ", "c" * 60, "d" * 200_000, "cd", "ab", None]
     split = load(source(tmp_path, "a.jsonl", lines_of([{"prompt": text} for text in rows])))

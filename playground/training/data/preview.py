@@ -55,7 +55,9 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
         "num_unneeded": selection.num_unneeded,
         "held_out": split.held_out,
         "left_out": [dataclasses.asdict(item) for item in selection.left_out],
-        "sentence": f"{prompts.without_effect(config.prompts)} {selection.in_words()}".strip(),
+        "sentence": " ".join(
+            filter(None, [source.taken, prompts.without_effect(config.prompts), selection.in_words()])
+        ),
         "lengths": lengths([len(prompt.ids) for prompt in selection.prompts]),
         "rows": [
             {

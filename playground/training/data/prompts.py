@@ -57,6 +57,7 @@ class Source(NamedTuple):
     goes_on: bool = False
     in_order: bool = False  # already drawn at random
     num_claims: int = 0  # rows of a file of claims, from which the values are made
+    taken: str = ""  # which columns are read and which are not, as a sentence
 
 
 class Selection(NamedTuple):
@@ -129,18 +130,29 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
             drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
             file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
             return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=len(claims_rows))
-        if row_files.kind_of(name):
+        if row_files.is_file(name):
             path = Path(name).expanduser()
             shape, lines = row_files.shape(path), row_files.kind_of(path) == ".txt"
-            column = dialogues.column_of(shape.columns, None if lines else config.column, path.name)
-            values = row_files.values(path, column)
-            return Source("prompts.source", path.name, values, column, shape.columns, shape.separator)
+            read = dialogues.read_of(shape.columns, None if lines else config.column, path.name)
+            values = [read.value(row) for row in row_files.rows(path)]
+            taken = "" if lines else read.in_words(shape.columns)
+            nameless = "The file has no line of column names." * shape.nameless
+            return Source(
+                "prompts.source",
+                path.name,
+                values,
+                read.column,
+                shape.columns,
+                shape.separator,
+                taken=f"{taken} {nameless}".strip(),
+            )
     except row_files.TableUnusable as error:
         raise PromptsUnusable(f"prompts.source: {error}") from None
     rows = hub_data.Rows(name, config.subset, config.split)
-    column = dialogues.column_of(rows.columns, config.column, name)
-    found, goes_on = rows.rows([column])
-    return Source("prompts.source", name, [row[column] for row in found], column, rows.columns, goes_on=goes_on)
+    read = dialogues.read_of(rows.columns, config.column, name)
+    found, goes_on = rows.rows([read.column, *read.others])
+    taken, values = read.in_words(rows.columns), [read.value(row) for row in found]
+    return Source("prompts.source", name, values, read.column, rows.columns, goes_on=goes_on, taken=taken)
 
 
 def unseen(config: PromptsConfig, num_evaluation: int, seed: int) -> list[str]:

@@ -36,7 +36,6 @@ MOST_PROMPTS = 8  # for each pair that is wanted, before a taste is taken not to
 DEFAULT_WRITER = "pocket-2m"
 MAX_TESTED = 200
 BUILT_IN = Path(__file__).with_name("built_in_pairs.jsonl")
-COLUMNS = ("prompt", "chosen", "rejected")
 
 
 class ExamplePairs(NamedTuple):
@@ -228,9 +227,12 @@ def _read_dataset(config: PairsConfig) -> tuple[list[Pair], Counts]:
     """The pairs of a dataset: its id on the hub, or a folder laid out as one there. Raises: PairsUnusable."""
     try:
         rows = hub_data.Rows(config.source, config.subset, config.split)
+        columns = preferences.columns_of(rows.columns)
         table = [dict.fromkeys(rows.columns)]  # which says what is missing
-        if {"chosen", "rejected"} <= set(rows.columns):
-            table, _ = rows.rows([name for name in COLUMNS if name in rows.columns])
+        if {columns.chosen, columns.rejected} <= set(rows.columns):
+            table, _ = rows.rows(columns.names)
     except PromptsUnusable as error:
         raise PairsUnusable(str(error).replace("prompts.", "pairs.", 1)) from error
-    return preferences.from_rows(table, config.source)
+    pairs, counts = preferences.from_rows(table, config.source)
+    counts.taken = columns.in_words(rows.columns)
+    return pairs, counts

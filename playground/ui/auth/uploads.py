@@ -58,10 +58,10 @@ def keep(path: Path, outputs: Path) -> KeptUpload:
         what = "each a question with a right and a wrong answer, from which claims are made"
         return KeptUpload(kept, table.columns, None, f"{rows}, {what}.")
     try:
-        column = dialogues.column_of(table.columns, None, path.name)
+        read = dialogues.read_of(table.columns, None, path.name)
     except PromptsUnusable:
         return KeptUpload(kept, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
-    return KeptUpload(kept, table.columns, column, f"{rows}; the prompts are read from the column `{column}`.")
+    return KeptUpload(kept, table.columns, read.column, f"{rows}. {read.in_words(table.columns)}")
 
 
 @contextlib.contextmanager

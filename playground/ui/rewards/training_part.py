@@ -59,7 +59,7 @@ def build(outputs: Path, access: Access) -> gr.HTML:
         server_functions=guarded_functions(outputs, access),
     )
     with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together
-        upload = gr.UploadButton("Upload a file of pairs", file_types=[".jsonl", ".gz", ".csv", ".tsv"], size="sm")
+        upload = gr.UploadButton("Upload a file of pairs", file_types=uploads.FILE_TYPES, size="sm")
 
     def take(path: str | None) -> UploadedPairsData:
         return {**taken_in(path, outputs, access.limits), "at": time.time()}
@@ -154,11 +154,11 @@ def taken_in(path: str | None, outputs: Path, capped: Limits = LIMITS["local"]) 
         return {"uploaded": None, "problem": ""}
     try:
         with uploads.room_for(Path(path), capped, outputs):
-            preferences.check_file(path)
+            taken = preferences.check_file(path)
             kept, table = uploads.put(Path(path), outputs), row_files.shape(Path(path))
     except (PlaygroundError, OSError) as error:
         return {"uploaded": None, "problem": in_words(error).removeprefix("pairs.source: ")}
-    sentence = f"{Path(path).name}: {table.in_words()}, with the columns {', '.join(table.columns)[:200]}."
+    sentence = f"{Path(path).name}: {table.in_words()}. {taken}"
     return {"uploaded": str(kept), "problem": "", "sentence": sentence}
 
 

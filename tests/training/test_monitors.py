@@ -170,7 +170,7 @@ def test_a_file_gives_one_document_a_line_and_long_ones_are_cut(loaded, tmp_path
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "Cannot read"), (b"", "is empty"), (b" \n\n", "is empty"), (b"\xff\xfe\x00", "is not UTF-8")],
+    [(None, "Cannot read"), (b"", "is empty"), (b" \n\n", "is empty"), (b"caf\xe9", "is not UTF-8")],
 )
 def test_a_text_that_cannot_be_read_is_refused_in_one_sentence(tmp_path, content, words):
     path = tmp_path / "text.txt"

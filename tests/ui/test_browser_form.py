@@ -170,7 +170,7 @@ def test_on_a_phone_a_link_is_opened_a_run_checked_before_its_start_and_a_file_u
     assert sent == []
     films.write_text("id,prompt\n1,The film was\n2,My sister says\n")
     chooser.set_input_files(str(films))
-    expect(note.locator("code")).to_have_text("prompt")
+    expect(note.locator("code").first).to_have_text("prompt")
     expect(source).to_have_value(re.compile(r"films\.csv$"))
     expect(page.locator("#field-prompts-column input")).to_have_value("prompt")
     expect(page.locator("#notes")).to_contain_text("Reviews \u2192 films.csv")

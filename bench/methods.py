@@ -11,7 +11,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from bench import leash_page, results_page  # noqa: E402
 from bench.results import machine  # noqa: E402
 from playground.analysis import compute  # noqa: E402
 from playground.analysis.path import PathPoint, at, path_of  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.setup import catalog  # noqa: E402
 
 PRESETS = ("kinder-reviews", "without-critic", "group-scores", "from-pairs", "best-texts", "best-of-n")
@@ -73,11 +72,6 @@ def measured(preset: str, beta: float, seed: int, outputs: Path) -> dict[str, An
     """One run, found or trained: where it ended, and what it cost. Of the best of n, also where fewer would have."""
     run = leash_page.run_of(preset, beta, seed, outputs)
     assert run is not None
-    return of_run(run, preset, beta)
-
-
-def of_run(run: RunDirectory, preset: str, beta: float) -> dict[str, Any]:
-    """The row of a run."""
     config, path = run.config(), path_of(run.samples(), run.events())
     cost = compute.bill(config, run.metrics(), run.events())
     assert cost is not None
@@ -86,7 +80,7 @@ def of_run(run: RunDirectory, preset: str, beta: float) -> dict[str, Any]:
         "preset": preset,
         "method": config.method,
         "beta": beta,
-        "seed": config.seed,
+        "seed": seed,
         "ends": [{"kl": point.kl, "gain": point.gain, "half": point.gain_half} for point in ends if point.kl],
         **cost._asdict(),
     }
@@ -100,6 +94,28 @@ def gain_at(rows: Sequence[dict[str, Any]], seed: int, kl: float) -> float | Non
     return point and point.gain
 
 
+def _line(preset: str, rows: Sequence[dict[str, Any]], distances: Mapping[int, float]) -> str:
+    """A line of the table. Its first rows are of the preset as it is; `distances`: where each seed is compared."""
+    own = [row for row in rows if row["beta"] == rows[0]["beta"]]
+    gains = [gain_at(rows, seed, kl) for seed, kl in distances.items()]
+    reached = [gain for gain in gains if gain is not None]
+    mean = {name: statistics.fmean(row[name] for row in own) for name in AVERAGED}
+    cells = [
+        f"{catalog.preset(preset).about.title} (`{rows[0]['method']}`)",
+        ", ".join(f"{row['ends'][-1]['gain']:.2f}" for row in own),
+        ", ".join(f"{row['ends'][-1]['kl']:.1f}" for row in own),
+        ", ".join("not so far" if gain is None else f"{gain:.2f}" for gain in gains),
+        f"**{statistics.fmean(reached):.2f}**" if len(reached) == len(gains) else "",
+        f"{own[0]['texts']:,}",
+        f"{mean['tokens']:,.0f}",
+        f"{mean['tokens_trained']:,.0f}",
+        compute.operations_in_words(mean["operations"]),
+        f"{max(row['memory_gb'] for row in own):.2f}",
+        str(own[0]["answers"]),
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
 def page(report: dict[str, Any]) -> str:
     """docs/methods.md."""
     by_preset: dict[str, list[dict[str, Any]]] = {}
@@ -107,26 +123,7 @@ def page(report: dict[str, Any]) -> str:
         by_preset.setdefault(row["preset"], []).append(row)
     seeds = sorted({row["seed"] for row in report["rows"]})
     distances = {row["seed"]: row["ends"][-1]["kl"] for row in by_preset[MEASURE]}
-    lines = []
-    for preset, rows in by_preset.items():
-        own = [row for row in rows if row["beta"] == rows[0]["beta"]]
-        gains = [gain_at(rows, seed, distances[seed]) for seed in seeds]
-        reached = [gain for gain in gains if gain is not None]
-        mean = {name: statistics.fmean(row[name] for row in own) for name in AVERAGED}
-        cells = [
-            f"{catalog.preset(preset).about.title} (`{rows[0]['method']}`)",
-            ", ".join(f"{row['ends'][-1]['gain']:.2f}" for row in own),
-            ", ".join(f"{row['ends'][-1]['kl']:.1f}" for row in own),
-            ", ".join("not so far" if gain is None else f"{gain:.2f}" for gain in gains),
-            f"**{statistics.fmean(reached):.2f}**" if len(reached) == len(seeds) else "",
-            f"{own[0]['texts']:,}",
-            f"{mean['tokens']:,.0f}",
-            f"{mean['tokens_trained']:,.0f}",
-            compute.operations_in_words(mean["operations"]),
-            f"{max(row['memory_gb'] for row in own):.2f}",
-            str(own[0]["answers"]),
-        ]
-        lines.append("| " + " | ".join(cells) + " |")
+    lines = [_line(preset, rows, distances) for preset, rows in by_preset.items()]
     where = ", ".join(f"{distances[seed]:.2f}" for seed in seeds)
     halves = [end["half"] for row in report["rows"] for end in row["ends"] if end["kl"] < 2 * max(distances.values())]
     leashes = "; ".join(

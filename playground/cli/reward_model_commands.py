@@ -13,7 +13,7 @@ from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, folder_of_r
 from playground.cli.terminal import complain, number, print_json, print_table
 from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status
-from playground.runs.reward_models import RewardTraining, StepMetrics, trainings
+from playground.runs.reward_models import RewardTraining, StepMetrics, doubt, trainings
 from playground.runs.reward_models import start as start_training
 from playground.setup import catalog, checks
 
@@ -92,6 +92,8 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
         complain(following.log_hint(training, status))
     if card:
         _print_report(card)
+        if words := doubt(card):
+            complain(words)
     print(training.folder)
 
 

@@ -48,6 +48,7 @@ class ForeignSource:
     kind: str = ""
     own: dict[str, Any] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
+    controllers: list[str] = field(default_factory=list)  # of the KL, that the file writes by hand
 
     def named(self, name: str) -> list[Call]:
         """The calls of one name, or of names that end with it after a dot."""

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.analysis.diagnosis import ORDER, WORDS, alert
-from playground.analysis.diagnosis.alert import Alert
-from playground.analysis.diagnosis.run_records import Records, Thresholds
+from playground.analysis.diagnosis import ORDER, WORDS, alert, learning_checks, machinery_checks
+from playground.analysis.diagnosis.alert import Alert, Check
+from playground.analysis.diagnosis.run_records import NotMeasured, Records, Thresholds
 from playground.config import RunConfig, SentimentReward
 from playground.errors import InvalidConfig, Problem
 from playground.imports.log_files import Row, plain_name, rows
@@ -24,6 +24,11 @@ from playground.runs.folder.records import LARGEST, UpdateMetrics
 TABLES = tomllib.loads(Path(__file__).with_name("logs.toml").read_text(encoding="utf-8"))
 FORMATS: dict[str, dict[str, Any]] = TABLES["formats"]
 FIGURES = {name for name in UpdateMetrics.model_fields if name not in ("update", "attempt", "ranks")}
+PLAIN: dict[str, Check] = {  # of one figure of a log by itself
+    "kl-runaway": learning_checks.kl_large,
+    "entropy-gone": learning_checks.entropy_fell,
+    "value-fit": machinery_checks.value_fit,
+}
 NAMED = 12  # columns, or steps, of a log that a sentence lists
 TEXT, NOTHING = "text in the place of a number", "none of the figures that are known"
 NOT_FINITE = "figures that are not finite (NaN or infinite) or too large"
@@ -74,7 +79,11 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
     label = FORMATS[best]["label"] if matches[best] else "columns as you named them"
     lost = [_why_left_out(row, chosen.values()) for _, row in found]
     metrics = [_update(step, row, chosen) for (step, row), why in zip(found, lost, strict=True) if not why]
-    notes = [f"{name}: {words}." for name, words in FORMATS[best].get("notes", {}).items() if name in matches[best]]
+    notes = [
+        f"{name}: {words}."
+        for name, words in FORMATS[best].get("notes", {}).items()
+        if name in (*matches[best], *chosen.values())
+    ]
     notes += [*_left_out(lost), *_spacing(metrics)]
     return ForeignLog(label, chosen, metrics, notes, sum(map(bool, lost)), _not_finite(found))
 
@@ -98,6 +107,9 @@ def _judged(name: str, records: Records, columns: Mapping[str, str]) -> ForeignA
         return ForeignAlert(Alert(name, label, "not measured", rule, [], f"It needs more than a log has: {why}."))
     needs, seen = TABLES["judged"][name]["needs"], TABLES["judged"][name]["seen"]
     missing = [figure for figure in needs if figure not in columns]
+    plain = TABLES["plain"].get(name)
+    if missing and plain and all(figure in columns for figure in plain["needs"]):
+        return _plainly(name, plain, records, columns)
     if missing:
         said = "; ".join(f"`{figure}`{_elsewhere(figure)}" for figure in missing)
         return ForeignAlert(Alert(name, label, "not measured", rule, [], f"Missing: {said}."))
@@ -106,6 +118,20 @@ def _judged(name: str, records: Records, columns: Mapping[str, str]) -> ForeignA
         return ForeignAlert(found)
     where = f"lit on all seeds of {' and '.join(seen)}" if seen else "never lit on all seeds of a run of known cause"
     return ForeignAlert(found, f"In this project's own runs: {where}.")
+
+
+def _plainly(name: str, words: Mapping[str, Any], records: Records, columns: Mapping[str, str]) -> ForeignAlert:
+    """What one figure says by itself."""
+    rule = words["rule"].format(at=records.at)
+    try:
+        seen = PLAIN[name](records)
+    except NotMeasured as why:
+        return ForeignAlert(Alert(name, words["label"], "not measured", rule, [], str(why)))
+    evidence = f"{columns[words['needs'][0]]}: {seen.evidence}"
+    if seen.state == "quiet":
+        return ForeignAlert(Alert(name, words["label"], "quiet", rule, [], evidence))
+    found = Alert(name, words["label"], "amber", rule, seen.updates, evidence, words["cause"])
+    return ForeignAlert(found, "How often this bound is right was not measured.")
 
 
 def _elsewhere(figure: str) -> str:

@@ -21,9 +21,10 @@ OWNERS: dict[str, Owner] = {
     "ScriptArguments": "script",
     "get_peft_model": "lora",
 }
-OF_INTEREST = {*TRAINERS, "from_pretrained", "pipeline", "load_dataset", "generate", "Scale"}
+OF_INTEREST = {*TRAINERS, "BitsAndBytesConfig", "from_pretrained", "pipeline", "load_dataset", "generate", "Scale"}
 GENERATION = re.compile(r"gen(eration|erate)?_(kwargs|config|args)|generation_params|sampling_(kwargs|params)")
 OLD_DICTIONARY = {"ppo_epochs", "init_kl_coef", "forward_batch_size", "steps", "cliprange", "horizon"}
+CONTROLLER = re.compile("kl.*(control|ctl|adapt|schedul)|(control|ctl|adapt).*kl", re.IGNORECASE)
 MOST_TEXTS = 100
 MOST_NUMBER = 10**4000
 LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
@@ -99,6 +100,7 @@ class _Reader:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assignment(node)
+        self._controllers(calls)
         if any(name.startswith("playground.") for name in self._imports()):
             self._own()
         if not self.found.kind and not any("trl" in name for name in self._imports()):
@@ -106,6 +108,17 @@ class _Reader:
         if not self.found.kind and any("trl" in name for name in self._imports()):
             self.found.kind = next((name for name in TRAINERS if self.found.named(name)), "")
         return self.found
+
+    def _controllers(self, calls: list[ast.Call]) -> None:
+        """What is written by hand to move beta: a class, or a function of none, and the call that makes or uses it."""
+        written = [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+        for node in written:
+            if CONTROLLER.search(node.name):
+                call = next((one for one in calls if name_of(one.func) == node.name), None)
+                parts = [one.args for one in ast.walk(node) if isinstance(one, ast.FunctionDef)]
+                defaults = [f"{name.arg}={ast.unparse(value)}" for part in parts for name, value in defaults_of(part)]
+                said = ast.unparse(call) if call else f"{node.name}({', '.join(defaults)})"
+                self.found.controllers.append(f"{said[:200]} (line {node.lineno})")
 
     def _config(self, calls: list[ast.Call]) -> None:
         """The first call of a class of settings; what a later one says is left out."""

@@ -92,10 +92,30 @@ def _model(work: Translation) -> str:
     return source
 
 
+def _bits(work: Translation, call: Call) -> dict[str, Any]:
+    """The keywords of a call that loads a model, with those of its BitsAndBytesConfig, wherever that stands."""
+    found = dict(call.keywords)
+    for name in ("model_kwargs", "quantization_config"):
+        given = found.get(name)
+        if isinstance(given, dict):
+            found |= given
+        elif isinstance(given, Unknown):
+            inline = "BitsAndBytesConfig(" in given
+            made = work.source.named("BitsAndBytesConfig")
+            fitting = [one for one in made if one.target == (call.target if inline else given)]
+            if fitting and (not inline or fitting[-1].line >= call.line):
+                found |= fitting[-1].keywords
+            else:
+                said = f"{name} = {given} (line {call.line})"
+                work.not_understood.append(ReportLine(said, why="how the model is held is not said in one place"))
+    return found
+
+
 def _loading(work: Translation, call: Call) -> None:
     """How a model is loaded."""
+    given = _bits(work, call)
     for name, bits in (("load_in_8bit", "int8"), ("load_in_4bit", "nf4")):
-        if call.keywords.get(name) is True:
+        if given.get(name) is True:
             work.set(f"{name} = True (line {call.line})", "model.quantization", bits)
     dtype = call.keywords.get("dtype", call.keywords.get("torch_dtype"))
     if isinstance(dtype, str) and not isinstance(dtype, Unknown):
@@ -118,7 +138,11 @@ def _reference(work: Translation, model: str) -> None:
 
 
 def _rewards(work: Translation) -> list[dict[str, Any]]:
-    found = _by_settings(work) or _by_calls(work) or _by_functions(work)
+    found = _by_settings(work)
+    if found:  # the call that loads it says how it is held
+        loads = [call for call in work.source.named("from_pretrained") if _part(call) == "reward"]
+        found = [found[0] | _precision_of_reward(work, loads[0])] if loads else found
+    found = found or _by_calls(work) or _by_functions(work)
     weights = work.named.get("reward_weights")
     if weights and isinstance(weights.value, list) and len(weights.value) == len(found):
         for reward, weight in zip(found, weights.value, strict=True):
@@ -159,10 +183,12 @@ def _by_calls(work: Translation) -> list[dict[str, Any]]:
             source = call.keywords.get("model") or (call.arguments[1] if len(call.arguments) > 1 else None)
             if isinstance(source, str) and not isinstance(source, Unknown):
                 reward = _learned(work, f"pipeline({task!r}, {source!r}) (line {call.line})", source)
-                return [reward | _label(work)]
+                return [reward | _label(work) | _precision_of_reward(work, call)]
         if call.name.endswith("from_pretrained") and _part(call) == "reward":
             source = _first(call, "pretrained_model_name_or_path")
             if not isinstance(source, str) or isinstance(source, Unknown):
+                why = "which reward model is loaded is not written in the file, so how it is held is left out too"
+                work.not_understood.append(ReportLine(f"{call.target} of {source} (line {call.line})", why=why))
                 continue
             said = f"{call.name.split('.')[0]}(... {source!r}) (line {call.line})"
             reward = _learned(work, said, source)
@@ -183,11 +209,12 @@ def _label(work: Translation) -> dict[str, Any]:
 
 def _precision_of_reward(work: Translation, call: Call) -> dict[str, Any]:
     found: dict[str, Any] = {}
+    given = _bits(work, call)
     for name, bits in (("load_in_8bit", "int8"), ("load_in_4bit", "nf4")):
-        if call.keywords.get(name) is True:
+        if given.get(name) is True:
             found["quantization"] = bits
             work.became.append(ReportLine(f"{name} = True (line {call.line})", f"rewards.0.quantization: {bits}"))
-    if isinstance(threshold := call.keywords.get("llm_int8_threshold"), (int, float)):
+    if isinstance(threshold := given.get("llm_int8_threshold"), (int, float)):
         found["int8_threshold"] = float(threshold)
         work.became.append(
             ReportLine(f"llm_int8_threshold = {threshold} (line {call.line})", f"rewards.0.int8_threshold: {threshold}")

@@ -14,6 +14,11 @@ SCALED = (
     "the score is in standard deviations of the reference's texts; that trainer scaled it as it went, so beta is "
     "close, not the same"
 )
+CONTROLLER = (
+    "code is not taken over. Nearest to a controller of beta that is written by hand are kl.controller `ziegler`, "
+    "which moves beta by at most a fifth of episodes / horizon, and `adaptive`; set kl.coef, kl.target and kl.horizon "
+    "yourself"
+)
 NO_UNIT = (
     "beta is a price in the unit of the reward, and the reward is not in this file: a number does not carry over by "
     "itself. Ours is 0.25 standard deviations of the score per nat"
@@ -30,7 +35,7 @@ DPO = (
 
 def translate(work: Translation) -> None:
     """What the tables leave to rules, after the roles are known."""
-    for step in (_beta, _early_stop, _warmup, _schedule, _adapter, _remarks):
+    for step in (_beta, _controllers, _early_stop, _warmup, _schedule, _adapter, _remarks):
         try:
             step(work)
         except ValueError as why:
@@ -60,6 +65,11 @@ def _beta(work: Translation) -> None:
         work.set(theirs, "kl.coef", beta, DPO)
     else:
         _in_units(work, theirs, beta)
+
+
+def _controllers(work: Translation) -> None:
+    for said in work.source.controllers:
+        work.no_equal.append(ReportLine(said, why=CONTROLLER))
 
 
 def _in_units(work: Translation, theirs: str, beta: float) -> None:

@@ -59,6 +59,7 @@ class Architecture:
     context_length: int
     tied: bool
     parameters: int
+    in_fp32: bool = False  # what its file says of its weights
 
     @property
     def family(self) -> Family:
@@ -100,6 +101,7 @@ def architecture(config: Mapping[str, Any], parameters: int, where: str = "confi
         context_length=_number(config, CONTEXT_NAMES, where, 1024),
         tied=bool(config.get("tie_word_embeddings", family.tied)),
         parameters=parameters,
+        in_fp32=str(config.get("dtype") or config.get("torch_dtype")).removeprefix("torch.") == "float32",
         **numbers,
     )
 
@@ -141,11 +143,12 @@ class HubModel(NamedTuple):
 
 
 def _suggested() -> Iterator[HubModel]:
-    sizes = [field.name for field in fields(Architecture) if field.name not in ("model_type", "tied")]
+    sizes = [field.name for field in fields(Architecture) if field.name not in ("model_type", "tied", "in_fp32")]
     with open(Path(__file__).with_name("curated.csv"), encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             measures = {name: int(row.pop(name)) for name in sizes}
-            made = Architecture(model_type=row.pop("model_type"), tied=row.pop("tied") == "yes", **measures)
+            kind, tied = row.pop("model_type"), row.pop("tied") == "yes"
+            made = Architecture(model_type=kind, tied=tied, in_fp32=False, **measures)
             size, chat = int(row.pop("download_mb")), row.pop("chat_template") == "yes"
             yield HubModel(architecture=made, download_mb=size, chat_template=chat, **row)
 

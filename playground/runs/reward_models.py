@@ -12,6 +12,7 @@ import itertools
 import os
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,22 @@ class RewardTraining(RunDirectory):
         except (OSError, ValueError):
             return None
         return card if isinstance(card, dict) else None
+
+
+def doubt(card: Mapping[str, Any]) -> str:
+    """What is to be said of a reward model whose held-out pairs do not show that it knows more than a coin does; ""
+    where they do, or where `card` does not tell."""
+    try:
+        share, low, high = (float(card["report"][name]) for name in ("accuracy", "accuracy_low", "accuracy_high"))
+        pairs = int(card["report"]["num_pairs"])
+    except (KeyError, TypeError, ValueError):
+        return ""
+    if low > 0.5:
+        return ""
+    return (
+        f"As far as its {pairs} held-out pairs tell, it is no better than a coin toss: right on {share:.1%} (95 % "
+        f"interval {low:.0%} to {high:.0%}). A run that it pays may learn nothing but chance."
+    )
 
 
 def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) -> tuple[RewardTraining, Any]:

@@ -287,6 +287,20 @@ def test_another_fingerprint_of_the_reference_is_red(prints, state):
     assert alerts_of(metrics(), [], *events)["reference-changed"].state == state
 
 
+@pytest.mark.parametrize(
+    ("gap", "rounded", "state"),
+    [(0.2, "", "quiet"), (0.31, "", "red"), (0.2, "bf16", "quiet"), (0.31, "bf16", "amber"), (1.5, "int8", "red")],
+)
+def test_fewer_bits_are_named_as_the_cause_of_other_scores(gap, rounded, state):
+    models = [{"source": "a", "misreading": 0.0}, {"source": "b", "misreading": gap, "rounded": rounded}]
+    seen = alerts_of(
+        metrics(), [], Event(seq=1, time=0, kind="reward_models", update=0, data={"reward_models": models})
+    )["reward-misread"]
+    assert seen.state == state
+    assert ("format" in seen.cause) == (state == "red")
+    assert (f"in {rounded} here" in seen.cause) == bool(rounded and seen.lit)
+
+
 @pytest.mark.parametrize(("data", "state", "updates"), [({"skipped": True}, "red", [7]), ({}, "quiet", [])])
 def test_updates_that_were_skipped_are_red(data, state, updates):
     warning = Event(seq=1, time=0, kind="warning", update=7, message="Something failed.", data=data)

@@ -1,7 +1,10 @@
 """`reward-train` and `reward-models`, with a fake worker."""
 
+import json
+
 import pytest
 
+from playground.cli import reward_model_commands
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
 from playground.ui.rewards import training_part
@@ -44,6 +47,20 @@ def test_a_training_that_cannot_be_is_refused_before_anything_starts(run, output
     assert result.code == 2
     assert message in result.err
     assert [item.id for item in reward_models.trainings(outputs)] == ["there"]
+
+
+@pytest.mark.parametrize(("right", "low", "high", "said"), [(0.488, 0.34, 0.64, True), (0.7, 0.51, 0.85, False)])
+def test_a_reward_model_at_chance_is_called_a_coin_toss_on_page_and_command_line(
+    outputs, capsys, right, low, high, said
+):
+    training = finished(outputs, "mine")
+    card = training.card()
+    card["report"] |= {"num_pairs": 41, "accuracy": right, "accuracy_low": low, "accuracy_high": high}
+    training.card_path.write_text(json.dumps(card))
+    reward_model_commands.print_end(training, training.status(), as_json=False)
+    printed, shown = capsys.readouterr().err, training_part.detail(outputs, "mine")["card"]["doubt"]
+    for words in ("41 held-out pairs", "coin toss", "48.8%", "34% to 64%"):
+        assert (words in printed) == (words in shown) == said
 
 
 def test_the_page_too_asks_the_hub_before_a_training_starts(outputs, gated):

@@ -27,7 +27,7 @@ LONG = 30
 DATA = Path(__file__).with_name("logs")  # a row of each trainer, in its own names; a TrainerState without its log
 ROWS: dict[str, dict[str, float]] = json.loads((DATA / "rows.json").read_text(encoding="utf-8"))
 CHECKED = yaml.safe_load((DATA / "checked.yaml").read_text(encoding="utf-8"))
-TRL_OLD, TRL_NOW, GRPO, VERL, OPENRLHF = ROWS.values()
+TRL_OLD, TRL_NOW, GRPO, VERL, OPENRLHF, _ = ROWS.values()
 
 
 def rows(usual, **late):
@@ -106,7 +106,8 @@ def test_every_format_is_read_into_the_same_check(tmp_path, name, write):
 
 def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path):
     _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
-    assert states(alerts) == {"kl-negative": "quiet", "clipping": "quiet"}
+    plain = {"kl-runaway": "quiet", "entropy-gone": "quiet"}
+    assert states(alerts) == {"kl-negative": "quiet", "clipping": "quiet"} | plain
     said = {name: foreign.alert.evidence for name, foreign in alerts.items()}
     assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
     assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
@@ -118,8 +119,10 @@ def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path):
 
 @pytest.mark.parametrize(("trainer", "always", "late", "name", "state", "words"), CHECKED)
 def test_each_check_that_a_log_allows(tmp_path, trainer, always, late, name, state, words):
-    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(ROWS[trainer] | always, **late)))
+    log, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(ROWS[trainer] | always, **late)))
     alert, measured = alerts[name]
+    assert log.label == TABLES["formats"][trainer]["label"]
+    assert any("surprisal of a completion" in note for note in log.notes) == ("objective/entropy" in always)
     assert alert.state == state
     assert words in alert.evidence
     assert bool(measured) == alert.lit
@@ -176,7 +179,7 @@ def test_every_check_is_judged_or_says_why_never():
     assert all(figure in figures for check in judged.values() for figure in check["needs"])
     for name, trainer in TABLES["formats"].items():
         assert trainer.keys() - {"label", "notes"} <= figures, name
-        assert trainer.get("notes", {}).keys() <= trainer.keys(), name
+        assert trainer.get("notes", {}).keys() <= {*trainer, *trainer.get("entropy", ())}, name
 
 
 def test_no_more_is_claimed_than_the_table_of_faults_says():

@@ -32,6 +32,13 @@ def test_a_run_says_whether_its_reward_model_is_read_as_it_was_trained(tmp_path,
     assert next(check for check in checks if check.name == "reward-misread").state == state
 
 
+def test_a_run_that_a_coin_toss_pays_says_so(tmp_path):
+    rewards = [{"kind": "model", "source": source} for source in ("pocket-kind-80", "pocket-honest")]
+    session = small_run.session(tmp_path, small_run.config(rewards=rewards))
+    (warning,) = [event.message for event in session.run.events() if event.kind == "warning"]
+    assert warning.startswith("Reward model pocket-kind-80: As far as its 16 held-out pairs tell")
+
+
 def test_judges_do_not_change_the_training(finished, tmp_path):
     without = small_run.trained(tmp_path, FINISHED.model_copy(update={"judges": ()})).run
     assert all(set(sample.judges) == {"grammar", "repetition"} for sample in finished.samples())

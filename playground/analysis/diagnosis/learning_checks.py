@@ -223,6 +223,19 @@ def entropy_gone(records: Records) -> Evidence:
     return _since_first(records, "entropy", "entropy", values=values, form=".2f nats per token")
 
 
+def entropy_fell(records: Records) -> Evidence:
+    """Of a log, which has no perplexity."""
+    return _since_first(records, "entropy", "entropy")
+
+
+def kl_large(records: Records) -> Evidence:
+    """The same."""
+    bound = max(records.at.kl_nats, records.at.kl_token * records.now("completion_length"))
+    updates = trend(records.needed("kl_to_reference"), lambda value: value > bound)
+    begins, now = records.begins("kl_to_reference"), records.now("kl_to_reference")
+    return Evidence("amber" if updates else "quiet", updates, f"{begins:.1f} nats at first, {now:.1f} now.")
+
+
 def same_text(records: Records) -> Evidence:
     return _since_first(records, "distinct_2", "variety")
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
 
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, trend
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 from playground.config import methods
 from playground.rewards.agreement import students_t
@@ -15,6 +15,7 @@ from playground.runs.folder.records import REFERENCE, REWARD_MODELS
 NOTHING = 1e-3
 TEN_UPDATES = "It needs ten updates of this project's own PPO."
 USUAL_CLIP = 0.2
+ROUNDING = 1.0  # sd of its scores: a reward model in fewer bits is off by less, one in another format by more
 SAMPLED_AS_IT_IS = Remedy(
     "sample at temperature 1, without top k and top p",
     {"sampling.temperature": 1.0, "sampling.top_k": None, "sampling.top_p": None},
@@ -99,13 +100,20 @@ def reference_changed(records: Records) -> Evidence:
 def reward_misread(records: Records) -> Evidence:
     said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
     models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
-    known = [(str(item.get("source")), item.get("misreading")) for item in models]
-    gaps = {source: float(gap) for source, gap in known if isinstance(gap, (int, float))}
-    if not gaps:
+    known = [item for item in models if isinstance(item.get("misreading"), (int, float))]
+    if not known:
         raise NotMeasured("No reward model of this run includes examples; test it on the Rewards page.")
-    evidence = "; ".join(f"{source} is off by {gap:.2g} sd" for source, gap in gaps.items()) + "."
-    tries = (Remedy("set its template to auto", {}), TEST_REWARD)
-    return Evidence("red" if max(gaps.values()) > records.at.misread else "quiet", [1], evidence, tries)
+    off = [(float(item["misreading"]), str(item.get("rounded") or ""), str(item.get("source"))) for item in known]
+    evidence = "; ".join(f"{name} is off by {gap:.2g} sd{f', in {bits}' if bits else ''}" for gap, bits, name in off)
+    misread = any(gap > (ROUNDING if bits else records.at.misread) for gap, bits, _ in off)
+    rounded = next((bits for gap, bits, _ in off if bits and gap > records.at.misread), "")
+    cause, tries = "", [Remedy("set its template to auto", {}), TEST_REWARD]
+    if rounded:
+        cause = f"It computes in {rounded} here, in fewer bits than it was trained in, which can move its scores so far"
+        cause += ", or it reads the texts in another format." if misread else "."
+        tries = [Remedy("set its precision to fp32, without quantization", {}), *tries]
+    state: State = "red" if misread else "amber" if rounded else "quiet"
+    return Evidence(state, [1], f"{evidence}.", (*tries,), cause)
 
 
 def clipping(records: Records) -> Evidence:

@@ -29,6 +29,8 @@ class Thresholds(Part):
     settled: Limit = 20  # updates before which nothing is said of what needs time
     kl_amber: Limit = 0.6  # KL, amber: share of the entropy of the reference's own texts
     kl_red: Limit = 1.0  # KL, red: the same
+    kl_nats: Limit = 15.0  # KL in another trainer's log, amber: nats per completion
+    kl_token: Limit = 0.35  # KL in another trainer's log, amber: nats per token, where the length is known
     swing: Limit = 10.0  # adaptive beta, red: times as large within ten updates
     kl_negative: Limit = 0.05  # KL below zero, red: nats per completion
     entropy_amber: Limit = 0.5  # entropy, amber: share of that of the first updates

@@ -34,6 +34,12 @@ class RewardShape(NamedTuple):
     reward: ModelReward
     model: Architecture
 
+    @property
+    def precision(self) -> str:
+        """What it computes in: by itself never in less than its file holds, which would move its scores."""
+        by_file = self.reward.precision == "auto" and self.model.in_fp32
+        return "fp32" if by_file else self.reward.precision
+
 
 class Needs(NamedTuple):
     """What one process holds: bytes by role and kind at its fullest moment, and those of the libraries."""
@@ -88,9 +94,9 @@ def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardSha
         found["reference", "weights"] = weight_bytes(policy, each, model.quantization)
     elif not lora:
         found["reference", "weights"] = policy.parameters * FP32
-    for reward, scorer in scorers:
-        size = number_bytes(reward.precision, device_kind, scorer)
-        found["reward", "weights"] += weight_bytes(scorer, size, reward.quantization)
+    for scorer in scorers:
+        size = number_bytes(scorer.precision, device_kind, scorer.model)
+        found["reward", "weights"] += weight_bytes(scorer.model, size, scorer.reward.quantization)
     return found
 
 
@@ -130,7 +136,7 @@ def moments_of_update(
     both, batch, micro = prompt_tokens + completion, ppo.batch_size, ppo.micro_batch_size
 
     def scoring(scorer: RewardShape) -> int:
-        return passing(scorer.model, batch * both, number_bytes(scorer.reward.precision, device_kind, scorer.model))
+        return passing(scorer.model, batch * both, number_bytes(scorer.precision, device_kind, scorer.model))
 
     at_once = min(batch, engines.ROLLOUT_ROWS) if by_trl else micro
     compared = at_once * both if by_trl else LOGITS * micro * completion

@@ -120,8 +120,7 @@ class Equipment:
         reward = self.build(spec)
         if isinstance(reward, learned_rewards.RewardModel):
             self.reward_parameters += measures.sizes(reward.network.model)["matrix_parameters"]
-            misread = learned_rewards.misreading(reward)
-            self.reward_models.append({"source": reward.network.name, "misreading": misread})
+            self.reward_models.append(learned_rewards.facts(reward))
         return reward
 
     def share_state(self) -> None:

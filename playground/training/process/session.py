@@ -60,6 +60,9 @@ class Session(Equipment):
             self._once("warning", sentence)
         if self.reward_models:
             self._once(REWARD_MODELS, reward_models=self.reward_models)
+        for model in self.reward_models:
+            if model["doubt"]:
+                self._once("warning", f"Reward model {model['source']}: {model['doubt']}")
         texts = held_out_text.read(config.evaluation)
         self.texts = held_out_text.encode(texts, self.tokens, self.policy.context_length)
         self.judges = Mixture.from_config(config.judges, self.build, "judge")

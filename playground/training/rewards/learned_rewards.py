@@ -20,6 +20,7 @@ from playground.config import ModelReward, RewardConfig
 from playground.data.preferences import Pair
 from playground.errors import RewardModelUnusable, RewardNotFinite
 from playground.rewards import mixture, rules
+from playground.runs import reward_models
 from playground.training.rewards import judge_models, score_models, variants
 from playground.training.rewards.formats import PROBES, Encoded, Format, recorded
 from playground.training.rewards.judge_models import JudgeModel
@@ -41,7 +42,7 @@ class RewardModel:
     """
 
     def __init__(self, network: Network, spec: ModelReward) -> None:
-        self.network, self.output = network, spec.output
+        self.network, self.spec, self.output = network, spec, spec.output
         self.label = _label_number(network, spec.label)
         self.format = Format(network.tokenizer, spec.template, spec.max_length)
         room = network.room
@@ -133,6 +134,15 @@ def misreading(model: RewardModel) -> float | None:
     prompts, completions, trained = zip(*probes, strict=True)
     errors = [(new - old) / sd for new, old in zip(model(prompts, completions), trained, strict=True)]
     return math.sqrt(math.fsum(error**2 for error in errors) / len(errors))
+
+
+def facts(model: RewardModel) -> dict[str, Any]:
+    """What a run records of it. `rounded`: what it is held or computed in, where that is less than it was trained in;
+    `doubt`: why its scores may be chance."""
+    name, spec, network = model.network.name, model.spec, model.network.model
+    rounded = spec.quantization if spec.quantization != "none" else "bf16" if network.dtype == torch.bfloat16 else ""
+    doubt = reward_models.doubt(recorded(model.network.folder))
+    return {"source": name, "misreading": misreading(model), "rounded": rounded, "doubt": doubt}
 
 
 def builder(

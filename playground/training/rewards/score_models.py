@@ -15,6 +15,7 @@ from playground.config import ModelReward
 from playground.errors import RewardModelUnusable
 from playground.models import weight_files
 from playground.setup import catalog
+from playground.setup.estimates import memory
 from playground.training.models import loading, time_limit
 
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
@@ -56,7 +57,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     loading.hush()
     name = spec.source
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
-    catalog.files(folder, "reward")
+    shape = memory.RewardShape(spec, catalog.files(folder, "reward").architecture)
     config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}")
     heads = [child for child, _ in skeleton.named_children() if child != skeleton.base_model_prefix]
     _refuse_without_head(config, skeleton, set(weight_files.tensors(folder)), name)
@@ -68,7 +69,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
         )
     with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
         held = sum(weight.numel() for weight in skeleton.parameters())
-        computing, bits = loading.compute_type(spec.precision, device, held), None
+        computing, bits = loading.compute_type(shape.precision, device, held), None
         if spec.quantization != "none":  # the score head stays whole: it is small, and every score goes through it
             bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
         how = {"config": config, "device_map": {"": device}, "dtype": computing, "quantization_config": bits}

@@ -189,7 +189,7 @@ class PairReportData(TypedDict):
 
 
 class RewardCardData(TypedDict):
-    """The card of a trained one; `counts`: its pairs in words."""
+    """The card of a trained one; `counts`: its pairs in words; `doubt`: why it may be no better than chance, or ""."""
 
     name: str
     template: str
@@ -197,6 +197,7 @@ class RewardCardData(TypedDict):
     report: PairReportData
     base: str
     counts: str
+    doubt: str
 
 
 class RewardTrainingData(TypedDict):

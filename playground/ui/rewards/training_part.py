@@ -242,4 +242,5 @@ def _card(training: RewardTraining) -> RewardCardData | None:
         "report": card["report"],
         "base": _last_part(str(card.get("base", ""))),
         "counts": card["pairs"]["in_words"],
+        "doubt": reward_models.doubt(card),
     }

@@ -1941,7 +1941,7 @@ declare namespace Wire {
     margins: Margins;
   }
 
-  /** The card of a trained one; `counts`: its pairs in words. */
+  /** The card of a trained one; `counts`: its pairs in words; `doubt`: why it may be no better than chance, or "". */
   interface RewardCard {
     name: string;
     template: string;
@@ -1949,6 +1949,7 @@ declare namespace Wire {
     report: PairReport;
     base: string;
     counts: string;
+    doubt: string;
   }
 
   /** One training of a reward model. */

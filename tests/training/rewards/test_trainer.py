@@ -15,7 +15,8 @@ from playground.errors import ModelNotFound, PairsUnusable, TrainingDiverged
 from playground.pocket import annotators, judges
 from playground.rewards.agreement import wilson
 from playground.runs.reward_models import RewardTraining
-from playground.setup import catalog
+from playground.setup import catalog, devices
+from playground.setup.estimates import memory
 from playground.training.rewards import learned_rewards, pair_trainer
 from playground.training.rewards import pairs as preference_pairs
 from playground.training.rewards.pair_report import report
@@ -87,7 +88,8 @@ def test_each_family_becomes_a_reward_model_that_scores_the_same_wherever_it_is_
 
 
 @pytest.mark.parametrize("family", cases(["llama", "gpt2"], always=["llama"]))
-def test_an_adapter_is_merged_into_what_is_saved(tmp_path, family):
+def test_an_adapter_is_merged_into_what_is_saved_and_scores_in_what_its_file_holds(tmp_path, family, monkeypatch):
+    monkeypatch.setattr(devices, "computes_in_bf16", lambda kind, parameters: True)
     source = snapshot(tmp_path / "base", family, own_pad=True)
     config = config_for(source, pairs_file(tmp_path), adapter__kind="lora", adapter__r=4, micro_batch_size=4)
     card, _, training = trained(tmp_path, config)
@@ -95,6 +97,11 @@ def test_an_adapter_is_merged_into_what_is_saved(tmp_path, family):
     here = learned_rewards.load(ModelReward(source="judge"), CPU, tmp_path)
     assert len(card["examples"]) == 8
     assert learned_rewards.misreading(here) == pytest.approx(0, abs=1e-4)
+    assert learned_rewards.facts(here)["rounded"] == ""
+    rounded = learned_rewards.load(ModelReward(source="judge", precision="bf16"), CPU, tmp_path)
+    assert learned_rewards.facts(rounded)["rounded"] == "bf16"
+    scorer = memory.RewardShape(ModelReward(source="judge"), catalog.files(training.folder, "reward").architecture)
+    assert memory.number_bytes(scorer.precision, "cpu", scorer.model) == 4
     pairs = preference_pairs.load(config, CPU).held_out
     right = [here([pair.prompt] * 2, [pair.chosen, pair.rejected]) for pair in pairs]
     assert sum(high > low for high, low in right) / len(right) == pytest.approx(card["accuracy"])

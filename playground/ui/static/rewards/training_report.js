@@ -73,6 +73,7 @@ function verdict(/** @type {Wire.RewardCard} */ card) {
   return el("div.verdict",
     el("p.outcome", `Right on ${percent(found.accuracy)} of ${found.num_pairs} held-out pairs, which `
       + `it was not trained on (95 % interval ${interval}).`),
+    card.doubt ? el("p.panel-warning", card.doubt) : null,
     noisy ? el("p",
       `Against what the annotator truly prefers, without the wrong answers: ${percent(found.true_accuracy)}.`) : null,
     el("p.muted.small-text", `${card.counts} Scores of held-out answers: mean `

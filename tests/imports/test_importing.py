@@ -272,3 +272,11 @@ def test_a_script_with_a_byte_order_mark_and_groups_that_its_batch_is_too_small_
 
 def test_a_default_of_the_trainer_is_named_as_such(imports):
     assert "samples_per_prompt: 8" in why(imports("GRPOConfig(max_steps=9)\n").work.became, "num_generations = 8 (def")
+
+
+def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
+    load = "m = AutoModelForCausalLMWithValueHead.from_pretrained('a/b', reward_adapter='c/d')\n"
+    work = imports(f"PPOConfig(ppo_epochs=4)\n{load}load_dataset('e/f', split='train[:5%]')\n").work
+    assert "merge it" in why(work.no_equal, "reward_adapter = c/d")
+    assert "prompts.limit" in why(work.no_equal, "split = train[:5%]")
+    assert not any(line.startswith("rewards: what scores") for line in work.fill_in)

@@ -195,7 +195,10 @@ def diagnose(
     ] = None,
     columns: Annotated[
         list[str] | None,
-        typer.Option(metavar="OURS=THEIRS,...", help="With --log: which of its columns is which of our figures."),
+        typer.Option(
+            metavar="OURS=THEIRS,...",
+            help="With --log: which of its columns is which of our figures; run=NAME chooses one of several runs.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:

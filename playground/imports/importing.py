@@ -78,7 +78,7 @@ def read(path: Path) -> Imported:
 def _source(path: Path) -> ForeignSource:
     try:
         data = plain_files.read_bytes(path, MOST_BYTES, links=True)
-        text = "" if path.suffix == ".ipynb" else data.decode("utf-8")
+        text = "" if path.suffix == ".ipynb" else data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
@@ -86,7 +86,7 @@ def _source(path: Path) -> ForeignSource:
         found = python_source.read(text)
         return found if found.kind in (*python_source.CONFIGS, "loop") else _of_its_command(text) or found
     if path.suffix == ".ipynb":
-        return python_source.read(python_source.from_notebook(data))
+        return python_source.read_notebook(data)
     if path.suffix in (".yaml", ".yml", ".json"):
         return text_source.read_mapping(text)
     if path.suffix in (".sh", ".bash", ".txt"):

@@ -58,14 +58,16 @@ class ForeignAlert(NamedTuple):
 
 
 def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
-    """A log with its figures found. `columns`: `ours=theirs`, which go before the known names.
+    """A log with its figures found. `columns`: `ours=theirs`, before the known names; `run=NAME` chooses a run.
 
     Raises:
         InvalidConfig: it cannot be read, none of its columns is known, or `columns` names none.
     """
-    found = rows(path)
+    pairs = [pair.strip() for text in columns for pair in text.split(",") if pair.strip()]
+    run = next((pair[4:].strip() for pair in pairs if pair.startswith("run=")), "")
+    found, read_from = rows(path, run)
     there = {name for _, row in found for name, value in row.items() if value is not None}
-    asked = _asked(columns, there)
+    asked = _asked([pair for pair in pairs if not pair.startswith("run=")], there)
     matches = {name: _matched(name, there) for name in FORMATS}
     best = max(matches, key=lambda name: len(matches[name]))
     chosen = {**matches[best], **asked}
@@ -76,7 +78,9 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
             f"Ours are the figures of docs/run-format.md."
         )
         raise InvalidConfig([Problem("", message)])
-    label = FORMATS[best]["label"] if matches[best] else "columns as you named them"
+    label = "columns as you named them" if not matches[best] else FORMATS[best]["label"]
+    if matches[best] and not _own_names(best) & there:
+        label = "names that several trainers use"
     lost = [_why_left_out(row, chosen.values()) for _, row in found]
     metrics = [_update(step, row, chosen) for (step, row), why in zip(found, lost, strict=True) if not why]
     notes = [
@@ -84,7 +88,7 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
         for name, words in FORMATS[best].get("notes", {}).items()
         if name in (*matches[best], *chosen.values())
     ]
-    notes += [*_left_out(lost), *_spacing(metrics)]
+    notes += [*_left_out(lost), *_spacing(metrics), *read_from, *([f"Of the run {run}."] if run else [])]
     return ForeignLog(label, chosen, metrics, notes, sum(map(bool, lost)), _not_finite(found))
 
 
@@ -143,7 +147,7 @@ def _elsewhere(figure: str) -> str:
 def _asked(columns: Sequence[str], there: set[str]) -> dict[str, str]:
     """`--columns a=b,c=d`. Raises: InvalidConfig, every problem at once."""
     found, problems = {}, []
-    for pair in (pair for text in columns for pair in text.split(",") if pair.strip()):
+    for pair in columns:
         ours, equals, theirs = (part.strip() for part in pair.partition("="))
         if not equals or ours not in FIGURES:
             problems.append(
@@ -169,6 +173,20 @@ def _matched(name: str, there: set[str]) -> dict[str, str]:
             known = next((one for one in names if all(part in there for part in _parts(one))), None)
             found |= {figure: known} if known else {}
     return found
+
+
+def _own_names(name: str) -> set[str]:
+    """The columns that only one format has."""
+    columns = {other: _columns(other) for other in FORMATS}
+    return columns[name].difference(*(columns[other] for other in FORMATS if other != name))
+
+
+def _columns(name: str) -> set[str]:
+    if name == "playground":
+        return FIGURES
+    return {
+        part for figure, names in FORMATS[name].items() if figure in FIGURES for one in names for part in _parts(one)
+    }
 
 
 def _parts(column: str) -> list[str]:

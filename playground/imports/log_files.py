@@ -1,5 +1,6 @@
-"""Rows of numbers from the logs that trainers write: `trainer_state.json`, event files of TensorBoard, CSV, JSON lines.
-Knows no names of figures. Files are bounded. What is not finite stays as it is, and text is None: a reader says so."""
+"""Rows of numbers from the logs that trainers write: `trainer_state.json`, event files of TensorBoard, tables, JSON
+lines, and what a terminal showed. Knows no names of figures.
+Files are bounded. What is not finite stays as it is, and text is None: a reader says so."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import io
 import itertools
 import json
 import math
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,18 +26,25 @@ MOST_FILES = 50  # of a folder of TensorBoard
 MANY_NUMBERS = f"it has more than {MOST_NUMBERS:,} numbers"
 STEPS = ("step", "global_step", "training/global_step", "_step", "update", "iteration")
 EVENTS = "events.out.tfevents"
-KINDS = "trainer_state.json, a file or folder of TensorBoard, CSV (.csv) or JSON lines (.jsonl)"
+KINDS = "trainer_state.json, a file or folder of TensorBoard, a CSV, JSON lines (.jsonl), or what a terminal showed"
+RUNS = ("run", "run_name", "run_id", "seed")  # columns that say whose a row is
+OF_A_CHART = ("__MIN", "__MAX")  # what W&B adds to a column
+SHOWN_STEP = re.compile(r"\bstep[ :=]+(\d{1,15})\b", re.IGNORECASE)
+SHOWN_PAIR = re.compile(r"""['"]([^'"]{1,200})['"]: ?['"]?([-+.\w]{1,40})""")
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 Row = dict[str, float | None]  # None: text
 
 
-def rows(path: Path) -> list[tuple[int, Row]]:
-    """Each step of a log and its numbers, in order; what a resumed run wrote again counts.
+def rows(path: Path, run: str = "") -> tuple[list[tuple[int, Row]], list[str]]:
+    """Each step of a log and its numbers, in order; what a resumed run wrote again counts. Beside it, what was read.
+    `run`: the one that is meant, of a table with several.
 
     Raises:
         InvalidConfig: it cannot be read, or holds no numbers.
     """
     try:
-        found = _numbered(_rows(path))
+        path, notes = _file_of(path)
+        found = _numbered(_rows(path, run))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise _unreadable(path, reason) from None
@@ -43,53 +52,107 @@ def rows(path: Path) -> list[tuple[int, Row]]:
         raise _unreadable(path, str(error) or "it is damaged") from None
     if all(value is None for _, row in found for value in row.values()):
         raise _unreadable(path, "there are no numbers in it")
-    return found
+    return found, notes
 
 
 def _unreadable(path: Path, why: str) -> InvalidConfig:
     return InvalidConfig([Problem("", f"Cannot read the log {path}: {why.rstrip('.')}. It must be {KINDS}.")])
 
 
-def _rows(path: Path) -> Iterable[Row]:
+def _file_of(path: Path) -> tuple[Path, list[str]]:
+    """Of a folder of checkpoints the newest, which has the whole history. Raises: ValueError: no log there."""
+    if not path.is_dir() or (path / "trainer_state.json").is_file() or any(path.glob(f"{EVENTS}*")):
+        return path, []
+    states = [state for state in path.glob("checkpoint-*/trainer_state.json") if state.parent.name[11:].isdecimal()]
+    if states:
+        newest = max(states, key=lambda state: int(state.parent.name[11:]))
+        return newest, [f"It was read from {newest.relative_to(path)}, the newest of {len(states)} checkpoints."]
+    inside = sorted({file.parent.name for file in path.glob(f"*/{EVENTS}*")})
+    found = f"; its folders {', '.join(inside[:10])} have, so name one of them" if inside else ""
+    raise ValueError(f"the folder has neither trainer_state.json nor {EVENTS}...{found}")
+
+
+def _rows(path: Path, run: str) -> Iterable[Row]:
     if path.is_dir():
         state = path / "trainer_state.json"
         files = [state] if state.is_file() else sorted(path.glob(f"{EVENTS}*"))[:MOST_FILES]
-        if not files:
-            raise ValueError(f"the folder has neither trainer_state.json nor {EVENTS}...")
-        return itertools.chain.from_iterable(map(_rows, files))
+        return itertools.chain.from_iterable(_rows(file, run) for file in files)
     data = plain_files.read_bytes(path, MOST_BYTES, links=True)
     if path.name.startswith(EVENTS):
         return _of_events(data)
     text = data.decode("utf-8-sig")
-    if path.suffix == ".csv":
-        return _of_table(text)
+    if path.suffix in (".csv", ".tsv"):
+        return _of_one_run(_of_table(text), run)
     if path.suffix in (".jsonl", ".ndjson"):
-        return _of_lines(text)
+        return _of_one_run(_of_lines(text), run)
     if path.suffix == ".json":
-        return _of_json(text)
-    raise ValueError("its name ends in something else")
+        return _of_one_run(_of_json(text), run)
+    shown = _of_terminal(text)
+    first = next(shown, None)
+    return itertools.chain([first], shown) if first else _of_one_run(_of_table(text), run)
 
 
-def _of_table(text: str) -> Iterator[Row]:
-    """A CSV. The time that it takes goes by what is there: of a short row no more is looked at than it has."""
-    lines = csv.reader(io.StringIO(text))
-    names = next(lines, [])
+def _of_one_run(found: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
+    """The rows and columns of one run. W&B writes `run - column`; other tables have a column that says it.
+
+    Raises:
+        ValueError: there are several, and it is not said which; or none of that name.
+    """
+    runs: dict[str, None] = {}
+    for row in found:
+        of_row = next((str(row[name]).strip() for name in RUNS if row.get(name) not in (None, "")), "")
+        of_columns = {name: name.rpartition(" - ")[0].strip() for name in row if isinstance(name, str)}
+        names = [of_row, *of_columns.values()]
+        if len(runs) <= MOST_FILES:
+            runs |= dict.fromkeys(filter(None, names))
+        if not run or run in names:
+            yield _numbers({name: row[name] for name, of in of_columns.items() if not run or of in ("", run)})
+    listed = ", ".join(list(runs)[:MOST_FILES])
+    if run and run not in runs:
+        raise ValueError(f"it has no run {run[:60]!r} (there are: {listed or 'none with a name'})")
+    if len(runs) > 1 and not run:
+        raise ValueError(f"it has several runs ({listed}). Choose one: --columns run={next(iter(runs))}")
+
+
+def _of_terminal(text: str) -> Iterator[Row]:
+    """The lines with figures of what a terminal showed: `{'loss': 0.1}` of TRL, `step:3 - actor/lr:1e-06` of verl."""
+    for line in re.split(r"[\r\n]+", COLOUR.sub("", text)):
+        step = SHOWN_STEP.search(line)
+        pairs = dict(SHOWN_PAIR.findall(line)) if "{" in line else {}
+        if step and not pairs:
+            parts = [part.rpartition(":") for part in line[step.start() :].split(" - ")]
+            pairs = {name: re.sub(r"^np\.\w+\((.*)\)$", r"\1", value.strip()) for name, _, value in parts if name}
+        row = _numbers(pairs)
+        if any(value is not None for name, value in row.items() if name not in STEPS):
+            yield {**({"step": float(step.group(1))} if step else {}), **row}
+
+
+def _of_table(text: str) -> Iterator[dict[str, Any]]:
+    """A table with commas, semicolons or tabs. The time that it takes goes by what is there: of a short row no more is
+    looked at than it has."""
+    head = text.partition("\n")[0]
+    between = max(",;\t", key=head.count)
+    lines = csv.reader(io.StringIO(text), delimiter=between)
+    names = [name.strip() for name in next(lines, [])]
+    if twice := next((name for at, name in enumerate(names) if name and name in names[:at]), ""):
+        raise ValueError(f"it has two columns called {twice[:60]!r}")
     for line in lines:
         if line:
-            yield _numbers(dict(zip(names, line, strict=False)))
+            cells = [cell.replace(",", ".") for cell in line] if between == ";" else line
+            yield dict(zip(names, cells, strict=False))
 
 
-def _of_json(text: str) -> list[Row]:
+def _of_json(text: str) -> list[dict[str, Any]]:
     if text.count(",") > 2 * MOST_NUMBERS:
         raise ValueError(MANY_NUMBERS)
     data = plain_files.parse_json(text)
     history = data.get("log_history") if isinstance(data, dict) else data
     if not isinstance(history, list):
         raise ValueError("it has no `log_history`")
-    return [_numbers(row) for row in history if isinstance(row, dict)]
+    return [row for row in history if isinstance(row, dict)]
 
 
-def _of_lines(text: str) -> Iterator[Row]:
+def _of_lines(text: str) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(io.StringIO(text), 1):
         if not line.strip():
             continue
@@ -101,7 +164,7 @@ def _of_lines(text: str) -> Iterator[Row]:
             raise ValueError(f"line {number} is not JSON") from None
         if isinstance(row, dict):
             inner = row.get("data")  # as verl writes it
-            yield _numbers({**row, **inner} if isinstance(inner, dict) else row)
+            yield {**row, **inner} if isinstance(inner, dict) else row
 
 
 def _of_events(data: bytes) -> list[Row]:
@@ -149,7 +212,7 @@ def _numbers(row: dict[Any, Any]) -> Row:
     found: Row = {}
     for name, value in row.items():
         if isinstance(name, str) and isinstance(value, (int, float, str)) and not isinstance(value, bool):
-            if isinstance(value, str) and not value.strip():
+            if name.endswith(OF_A_CHART) or (isinstance(value, str) and value.strip() in ("", "No Log")):
                 continue
             try:
                 found[plain_name(name)] = float(value)
@@ -159,16 +222,32 @@ def _numbers(row: dict[Any, Any]) -> Row:
 
 
 def plain_name(name: str) -> str:
-    """A column as its trainer calls it: without the run's name of W&B's tables, and without `train/`."""
-    return name.rpartition(" - ")[2].strip().removeprefix("train/")
+    """A column as its trainer calls it: without the run's name of W&B's tables, without `train/`, and without
+    the spaces that a notebook puts around a slash."""
+    plain = re.sub(r" ?/ ?", "/", name.rpartition(" - ")[2].strip()).removeprefix("train/")
+    return "step" if plain == "Step" else plain
 
 
 def _numbered(found: Iterable[Row]) -> list[tuple[int, Row]]:
-    """Rows with their steps; numbered as they come where they have none. Several rows of a step are one."""
+    """Rows with their steps; numbered as they come where they have none. Several rows of a step are one.
+
+    Raises:
+        ValueError: a figure begins again where it began, as that of a run that is resumed does not.
+    """
     steps: dict[int, Row] = {}
+    began: dict[str, tuple[float, float]] = {}  # of a figure, where it began and how far it has come
     for number, row in enumerate(_some(found), 1):
         named = {plain_name(name): value for name, value in row.items()}
         step = next((int(at) for name in STEPS if (at := named.get(name)) is not None and math.isfinite(at)), number)
+        at = named.get("epoch") if not named.keys() & {*STEPS} else step
+        at = math.nan if at is None else at
+        for name in named.keys() - {*STEPS, "epoch"} if math.isfinite(at) else ():
+            first, last = began.setdefault(name, (at, at))
+            if at <= first < last:
+                raise ValueError(
+                    f"it has several runs: {name} begins again at {at:g}. Give the log of one of them alone"
+                )
+            began[name] = (first, max(last, at))
         steps.setdefault(step, {}).update(named)
     return sorted((step, row) for step, row in steps.items() if row.keys() - {*STEPS})
 

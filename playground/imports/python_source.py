@@ -11,7 +11,7 @@ from playground import plain_files
 from playground.errors import InvalidConfig, Problem
 from playground.imports.constants import Constants, defaults_of, fields_of, name_of
 from playground.imports.found import Call, ForeignSetting, ForeignSource, NotConstant, Owner
-from playground.imports.translation import TABLES
+from playground.imports.translation import NOT_TRL, TABLES
 
 CONFIGS = ("PPOConfig", "PPOv2Config", "RLOOConfig", "GRPOConfig", "DPOConfig")
 TRAINERS = ("PPOTrainer", "PPOv2Trainer", "RLOOTrainer", "GRPOTrainer", "DPOTrainer")
@@ -30,6 +30,14 @@ MOST_NUMBER = 10**4000
 LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
 LOOP = TABLES["loop"].keys() - {"seed", "device", "epochs", "batch_size", "model_name"}
 OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP")  # constants of a script that this project exports
+CELL_MAGIC = re.compile(r"\s*%%(\w+)")
+OF_PYTHON = ("time", "timeit", "capture", "prun", "python", "python3")
+NOT_PYTHON = (
+    re.compile(  # a line of the notebook itself: `!ls`, `%cd x`, `files = !ls`, `?help`, `help?`, `pip install x`
+        r"\s*(?:[!%?]|[\w., ]+=\s*[!%]|[\w.]+\?{1,2}\s*$|(?:pip|conda) install\b|cd \S)"
+    )
+)
+OTHER_LIBRARIES = {"trlx": "trlX", "axolotl": "Axolotl", "openrlhf": "OpenRLHF", "verl": "verl"}
 
 
 def read(text: str) -> ForeignSource:
@@ -44,7 +52,11 @@ def read(text: str) -> ForeignSource:
         if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value > MOST_NUMBER:
             raise _not_python(f"line {node.lineno} has a number of thousands of digits")  # Python would not show it
     try:
-        return _Reader(tree).source()
+        reader = _Reader(tree)
+        roots = {name.split(".")[0] for name in reader.imports()}
+        if "trl" not in roots and (other := roots & OTHER_LIBRARIES.keys()):
+            raise InvalidConfig([Problem("", NOT_TRL.format(OTHER_LIBRARIES[min(other)]))])
+        return reader.source()
     except RecursionError:
         raise _not_python("it is nested too deeply") from None
 
@@ -61,15 +73,49 @@ def _starts(node: ast.If) -> bool:
     return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
 
 
-def from_notebook(data: bytes) -> str:
-    """The code of a notebook as one script; commands of the notebook itself are left out. Raises: InvalidConfig."""
+def read_notebook(data: bytes) -> ForeignSource:
+    """A notebook's code as one script. What is the notebook's own (shell lines, magics, help) is skipped; a cell that
+    is no Python is left out, and told of. Raises: InvalidConfig: it is no notebook."""
     try:
-        cells = plain_files.parse_json(data)["cells"]
-        sources = [cell["source"] for cell in cells if cell.get("cell_type") == "code"]
-        texts = ["".join(source) if isinstance(source, list) else str(source) for source in sources]
+        cells = [cell for cell in plain_files.parse_json(data.removeprefix(b"\xef\xbb\xbf"))["cells"] if cell]
+        sources = [(at, cell["source"]) for at, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _not_python("it is no Jupyter notebook") from None
-    return "\n".join("" if line.lstrip().startswith(("%", "!")) else line for line in "\n".join(texts).split("\n"))
+    kept: list[str] = []
+    left_out: list[str] = []
+    for number, source in sources:
+        text = "".join(map(str, source)) if isinstance(source, list) else str(source)
+        code = _without_magics(text)
+        if code is None:
+            left_out.append(f"Cell {number} of the notebook is no Python and was left out: {text.strip()[:60]!r}.")
+        kept.append("\n" * text.count("\n") if code is None else code)  # lines keep their numbers
+    found = read("\n".join(kept))
+    found.remarks += left_out
+    return found
+
+
+def _without_magics(text: str) -> str | None:
+    """A cell as Python; None where it is none."""
+    magic = CELL_MAGIC.match(text)
+    if magic and magic.group(1) not in OF_PYTHON:
+        return None
+    lines = text.split("\n")
+    plain: list[str] = []
+    goes_on = False
+    for line in lines:
+        if goes_on or NOT_PYTHON.match(line):
+            indent = line[: len(line) - len(line.lstrip())]
+            plain.append("" if goes_on else f"{indent}pass")
+            goes_on = line.rstrip().endswith("\\")
+        else:
+            plain.append(line)
+    for code in (text, "\n".join(plain)):
+        try:
+            ast.parse(code)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+        return code
+    return None
 
 
 def _not_python(why: str) -> InvalidConfig:
@@ -101,11 +147,11 @@ class _Reader:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assignment(node)
         self._controllers(calls)
-        if any(name.startswith("playground.") for name in self._imports()):
+        if any(name.startswith("playground.") for name in self.imports()):
             self._own()
-        if not self.found.kind and not any("trl" in name for name in self._imports()):
+        if not self.found.kind and not any(name.startswith("trl.") for name in self.imports()):
             self._loop()
-        if not self.found.kind and any("trl" in name for name in self._imports()):
+        if not self.found.kind and any(name.startswith("trl.") for name in self.imports()):
             self.found.kind = next((name for name in TRAINERS if self.found.named(name)), "")
         return self.found
 
@@ -214,7 +260,7 @@ class _Reader:
                 return [self._value(item) for item in node.elts]
             return Unknown(ast.unparse(node)[:200])
 
-    def _imports(self) -> Iterator[str]:
+    def imports(self) -> Iterator[str]:
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
                 yield from (f"{item.name}." for item in node.names)

@@ -32,7 +32,7 @@ def translate(work: Translation) -> None:
     model = _model(work)
     _reference(work, model)
     rewards = _rewards(work)
-    if not rewards:
+    if not rewards and not any("reward_adapter" in call.keywords for call in work.source.calls):
         work.fill_in.append(NO_REWARD)
     work.data["rewards"] = rewards or [dict(PLACEHOLDER)]
     _prompts(work)
@@ -124,6 +124,9 @@ def _loading(work: Translation, call: Call) -> None:
             work.set(said, "model.precision", converted("dtype", dtype))
         except ValueError as why:
             work.no_equal.append(ReportLine(said, why=str(why)))
+    if adapter := call.keywords.get("reward_adapter"):
+        said = f"reward_adapter = {adapter} (line {call.line})"
+        work.no_equal.append(ReportLine(said, why="merge it into its model, and name that as a reward of kind `model`"))
     if "peft_config" in call.keywords:
         work.data["model.adapter.kind"] = "lora"
 
@@ -278,6 +281,11 @@ def _loaded_dataset(work: Translation) -> None:
         split = call.keywords.get("split")
         if isinstance(split, str) and split.isidentifier():
             work.data["prompts.split"] = split
+        elif split is not None:
+            said = f"split = {split} (line {call.line})"
+            work.no_equal.append(
+                ReportLine(said, why="a slice of a split is not taken: name the split, and `prompts.limit`")
+            )
         if (
             len(call.arguments) > 1
             and isinstance(call.arguments[1], str)

@@ -43,7 +43,11 @@ def translate(work: Translation) -> None:
     work.became.append(ReportLine(theirs, ", ".join(f"ppo.{name}: {size}" for name, size in parts.items()), sizes.note))
     if sizes.samples > 1:
         group = "rloo_k" if work.dialect == "trl-rloo-old" else "num_generations"
-        work.set(work.theirs(group) if group in work.named else "DPO's pairs", "ppo.samples_per_prompt", sizes.samples)
+        work.set(
+            "DPO's pairs" if work.dialect.endswith("dpo") else work.theirs(group),
+            "ppo.samples_per_prompt",
+            sizes.samples,
+        )
     if sizes.updates:
         work.set(work.theirs(*(name for name in counted if name in work.named)), "ppo.num_updates", sizes.updates)
         return
@@ -104,10 +108,15 @@ def _groups(work: Translation) -> Sizes:
         if name in work.named and work.value(name) is not None:
             batch, names = _whole(work, name) * rows, (*names, name)
     minibatch = min(minibatch, batch)
+    note = PROCESSES
+    if batch % samples:  # TRL refuses it, and Unsloth raises the rows
+        note = f"{samples} texts of a prompt need more than a batch of {batch}: this is the smallest; {note}"
+        batch = minibatch = math.ceil(batch / samples) * samples
+        micro = math.gcd(micro, batch)
     optimizer_steps = _updates(work, "max_steps", 1)
     epochs = count(work.value("num_iterations")) or 1
     updates = math.ceil(optimizer_steps * minibatch / batch / epochs) if optimizer_steps else None
-    return Sizes(batch, minibatch, micro, samples, updates, names, PROCESSES)
+    return Sizes(batch, minibatch, micro, samples, updates, names, note)
 
 
 def _pairs(work: Translation) -> Sizes:

@@ -12,6 +12,7 @@ import yaml
 from playground.config.yaml_io import parse_yaml
 from playground.errors import InvalidConfig, Problem
 from playground.imports.found import ForeignSetting, ForeignSource
+from playground.imports.translation import NOT_TRL
 
 COMMANDS = re.compile(r"(?:^|[/_-])(ppov2|ppo|rloo|grpo|dpo)(?:[_-](?!online)[\w-]*)?(?:\.py)?$")
 PROCESSES = re.compile(r"--(?:num_processes|nproc_per_node)[= ](?!1\b)(\d{1,5})\b")
@@ -19,6 +20,10 @@ OTHERS = re.compile(r"openrlhf|verl[./]|verl$")
 NOT_THESE = (
     "Settings of OpenRLHF and verl are not imported: docs/scale.md has a table of what they are called there and here. "
     "Their logs can be judged: python -m playground diagnose --log FILE."
+)
+LLAMABOARD = (
+    "These are settings that LlamaBoard has saved. Press its Preview button, save the command that it shows as a file "
+    "that ends in .sh, and import that."
 )
 KINDS = {"ppo": "PPOConfig", "ppov2": "PPOv2Config", "rloo": "RLOOConfig", "grpo": "GRPOConfig", "dpo": "DPOConfig"}
 ASSIGNED = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w*)=(\S*)\s*$")
@@ -35,6 +40,10 @@ def read_mapping(text: str) -> ForeignSource:
         raise InvalidConfig([Problem("", "This file has no `name: value` lines.")])
     if {"rewards", "format"} <= data.keys():
         raise InvalidConfig([Problem("", "This is a file of the playground's own: python -m playground train FILE.")])
+    if any(str(name).startswith("train.") for name in data):
+        raise InvalidConfig([Problem("", LLAMABOARD)])
+    if {"base_model", "sequence_len"} <= data.keys():
+        raise InvalidConfig([Problem("", NOT_TRL.format("Axolotl"))])
     if {"actor_rollout_ref", "algorithm"} & data.keys():
         raise InvalidConfig([Problem("", NOT_THESE)])
     lines = _lines(text)

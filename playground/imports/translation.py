@@ -38,6 +38,8 @@ ANOTHER = (
     "LLaMA-Factory's are imported."
 )
 
+NOT_TRL = "This is of {}, not of TRL: its settings are not imported. Only those of TRL and LLaMA-Factory are."
+
 
 class ReportLine(NamedTuple):
     """One line of the report. `theirs`: the setting as the file has it; `ours`: our field and its value, or ""."""

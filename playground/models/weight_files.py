@@ -20,6 +20,7 @@ from playground.errors import ModelNotFound
 SINGLE, INDEX = "model.safetensors", "model.safetensors.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib", ".npy", ".npz", ".h5", ".msgpack")
 SHARD = re.compile(r"[^/\\\0]+\.safetensors")  # the name of a file of the folder itself
+WRAPPERS = re.compile(r"^(?:module\.|_orig_mod\.|pretrained_model\.)+")  # of names that were saved in a wrapper
 MOST_JSON_BYTES = 10_000_000
 MOST_HEADER_BYTES = 10_000_000
 

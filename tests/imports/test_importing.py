@@ -4,6 +4,7 @@ Files as people write them lie in `forms/`, with what comes of each in `forms/ex
 
 import ast
 import importlib.util
+import json
 import time
 from pathlib import Path
 
@@ -244,3 +245,34 @@ def test_a_second_set_of_settings_is_told_of(imports):
 def test_hostile_text_stays_in_its_comment(imports):
     imported = imports(form("grpo.py.txt")[0], 'a: b\n "x".py')
     assert imported.config.method == "grpo"
+
+
+def test_a_notebook_as_people_have_it(imports):
+    cells = [
+        "if 1:\n    # why?\n    !pip install a \\\n        b\nelse:\n    %pip install c\nfiles = !ls\nos.walk?",
+        "%%writefile a.txt\nnot Python",
+        "%%time\nfrom trl import GRPOConfig\nGRPOConfig(learning_rate=2e-6, max_steps=30, num_generations=4)",
+        "this is no Python",
+    ]
+    book = {"cells": [{"cell_type": "code", "source": text.splitlines(keepends=True)} for text in cells]}
+    imported = imports("\ufeff" + json.dumps(book), "a.ipynb")
+    assert (imported.config.ppo.learning_rate, imported.config.ppo.num_updates) == (2e-6, 30)
+    assert [remark.partition(" of")[0] for remark in imported.work.source.remarks] == ["Cell 2", "Cell 4"]
+
+
+def test_a_script_with_a_byte_order_mark_and_groups_that_its_batch_is_too_small_for(imports):
+    imported = imports("\ufeffGRPOConfig(per_device_train_batch_size=1, num_generations=4)\n")
+    assert (imported.config.ppo.samples_per_prompt, imported.config.ppo.batch_size) == (4, 4)
+    assert "this is the smallest" in why(imported.work.became, "per_device_train_batch_size = 1")
+
+
+def test_a_default_of_the_trainer_is_named_as_such(imports):
+    assert "samples_per_prompt: 8" in why(imports("GRPOConfig(max_steps=9)\n").work.became, "num_generations = 8 (def")
+
+
+def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
+    load = "m = AutoModelForCausalLMWithValueHead.from_pretrained('a/b', reward_adapter='c/d')\n"
+    work = imports(f"PPOConfig(ppo_epochs=4)\n{load}load_dataset('e/f', split='train[:5%]')\n").work
+    assert "merge it" in why(work.no_equal, "reward_adapter = c/d")
+    assert "prompts.limit" in why(work.no_equal, "split = train[:5%]")
+    assert not any(line.startswith("rewards: what scores") for line in work.fill_in)

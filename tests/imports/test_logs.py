@@ -242,7 +242,12 @@ def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path):
         ("a.json", b"[" * 5000, "nested deeper"),
         ("a.csv", b"a,b\nx,y\n", "no numbers in it"),
         ("a.csv", b"\xff\xfe\x00", "UTF-8"),
-        ("a.log", b"1", "its name ends in something else"),
+        ("a.log", b"1", "no numbers in it"),
+        ("a.csv", b"step,kl,kl\n1,2,3\n", "two columns called 'kl'"),
+        ("a.jsonl", b'{"step":1,"kl":1}\n{"step":2,"kl":1}\n{"step":1,"kl":9}\n', "kl begins again at 1"),
+        ("a.log", b"{'kl': 1, 'epoch': 0.1}\n{'kl': 2, 'epoch': 0.2}\n{'kl': 9, 'epoch': 0.1}\n", "kl begins again"),
+        ("a.csv", b"Step,a - kl,b - kl\n1,2,3\n", r"several runs \(a, b\). Choose one: --columns run=a"),
+        ("a.csv", b"step,seed,kl\n1,0,3\n1,1,4\n", r"several runs \(0, 1\)"),
         ("events.out.tfevents.1", b"\x08\0\0\0\0\0\0\0....\xff\xff\xff\xff\xff\xff\xff\xff....", "damaged"),
         ("events.out.tfevents.1", struct.pack("<Q", 2**63) + b"....x", "no numbers in it"),
     ],
@@ -266,3 +271,54 @@ def test_a_log_is_bounded(tmp_path, monkeypatch):
         judging.read(tmp_path / "none.jsonl")
     with pytest.raises(InvalidConfig, match="neither"):
         judging.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "metrics"),
+    [
+        ("a.csv", "Step,r - kl,r - kl__MIN\n0,1.5,0\n50,2.5,0\n", [(0, 1.5), (50, 2.5)]),
+        ("a.csv", "Step,Loss,completions / mean_length,kl\n10,No Log,9,1.5\n20,1,8,No Log\n", [(10, 1.5), (20, None)]),
+        ("a.csv", "step;kl\n1;1,5\n2;2.5\n", [(1, 1.5), (2, 2.5)]),
+        ("a.tsv", "step\tkl\n1\t1.5\n", [(1, 1.5)]),
+        ("a.txt", "step\tkl\n1\t1.5\n", [(1, 1.5)]),
+        (
+            "a.log",
+            " 0%|#| 0/9\n{'loss': nan, 'kl': 1.5}\n 9%|#| 1/9\r{'kl': '2.5e0', 'epoch': 0.1}\n",
+            [(1, 1.5), (2, 2.5)],
+        ),
+        ("job-7.out", "(pid=1) \x1b[36mstep:3 - kl:1.5 - b/c:2\nstep:4 - kl:np.float64(2.5)\n", [(3, 1.5), (4, 2.5)]),
+        ("a.log", "Global step 7: {'kl': 1.5}\nepoch 1 done\n", [(7, 1.5)]),
+    ],
+)
+def test_what_people_have_of_a_log_is_read(tmp_path, name, text, metrics):
+    (tmp_path / name).write_text(text)
+    log = judging.read(tmp_path / name, ["kl_to_reference=kl"])
+    assert [(row.update, row.kl_to_reference) for row in log.metrics] == metrics
+
+
+def test_one_run_of_a_table_with_several_is_chosen(tmp_path):
+    (tmp_path / "a.csv").write_text("Step,a - kl,b - kl\n1,2,3\n2,,4\n")
+    log = judging.read(tmp_path / "a.csv", ["run=b,kl_to_reference=kl"])
+    assert [row.kl_to_reference for row in log.metrics] == [3, 4]
+    assert log.notes[-1] == "Of the run b."
+    with pytest.raises(InvalidConfig, match=r"no run 'c' \(there are: a, b\)"):
+        judging.read(tmp_path / "a.csv", ["run=c"])
+
+
+def test_a_folder_of_checkpoints_or_of_runs(tmp_path):
+    for step in (9, 10):
+        (tmp_path / f"checkpoint-{step}").mkdir()
+        trainer_state(tmp_path / f"checkpoint-{step}" / "trainer_state.json", NOW[:step])
+    log = judging.read(tmp_path)
+    assert any("checkpoint-10/trainer_state.json, the newest of 2" in note for note in log.notes)
+    for run in ("one", "two"):
+        tensorboard(tmp_path / "runs" / run, NOW[:2])
+    with pytest.raises(InvalidConfig, match="its folders one, two have, so name one of them"):
+        judging.read(tmp_path / "runs")
+
+
+def test_a_log_is_nobodys_whose_own_names_are_not_there(tmp_path):
+    (tmp_path / "progress.csv").write_text(
+        "train/clip_fraction,train/explained_variance,train/value_loss\n0.5,-0.4,5\n"
+    )
+    assert judging.read(tmp_path / "progress.csv").label == "names that several trainers use"

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from tokenizers import AddedToken
+from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -169,8 +170,28 @@ def test_a_tokenizer_of_another_model_is_refused(llama):
     tokenizer = AutoTokenizer.from_pretrained(llama)
     tokenizer.add_tokens([AddedToken(f"<extra {number}>") for number in range(20)])
     tokenizer.save_pretrained(llama)
-    with pytest.raises(ModelNotFound, match="They do not belong together"):
+    with pytest.raises(ModelNotFound, match="<extra 4>.* have none.*They do not belong together"):
         loading.load(llama, CPU)
+
+
+@pytest.mark.parametrize("wrapper", ["", "module.", "_orig_mod.module.", "pretrained_model."])
+def test_a_pad_token_without_a_row_and_the_names_of_a_wrapper_do_no_harm(llama, wrapper):
+    plain, tokens = loading.load(llama, CPU)
+    rows = plain.model.get_input_embeddings().num_embeddings
+    tokenizer = AutoTokenizer.from_pretrained(llama)
+    tokenizer.add_tokens([AddedToken(f"<fill {number}>") for number in range(rows - len(tokenizer))])
+    tokenizer.add_special_tokens({"pad_token": "<beyond>"})
+    tokenizer.save_pretrained(llama)
+    weights = load_file(llama / "model.safetensors")
+    save_file(
+        {wrapper + key: tensor for key, tensor in weights.items()},
+        llama / "model.safetensors",
+        metadata={"format": "pt"},
+    )
+    model, tokens = loading.load(llama, CPU)
+    assert (tokenizer.pad_token_id, tokens.pad_id) == (rows, tokens.eos_id)
+    ids = torch.arange(5).unsqueeze(0)
+    assert torch.equal(model.logits(model.hidden(ids)), plain.logits(plain.hidden(ids)))
 
 
 def heads(tokens):

@@ -16,6 +16,7 @@ from torch import nn
 
 from playground.config import ModelConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
+from playground.models import weight_files
 from playground.models.model_files import SLACK_WEIGHTS, Use
 from playground.setup import catalog, devices
 from playground.setup.catalog import adapter_base
@@ -119,6 +120,7 @@ def _whole_model(folder: Path, device: torch.device, dtype: torch.dtype, quantiz
             local_files_only=True,
             trust_remote_code=False,
             use_safetensors=True,
+            key_mapping={weight_files.WRAPPERS.pattern: ""},
             **options,
         )
     model, info = made
@@ -180,16 +182,27 @@ def read_tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
+def beyond(tokenizer: Any, rows: int) -> str:
+    """Which tokens have no row in the model, as the end of a sentence; empty if none has but the one that fills up."""
+    over = sorted((number, token) for token, number in tokenizer.get_vocab().items() if number >= rows)
+    if {number for number, _ in over} <= {tokenizer.pad_token_id}:
+        return ""
+    named = ", ".join(token[:40] for _, token in over[:3])
+    return (
+        f"has {len(tokenizer)} tokens, more than the {rows} of the model ({named}{', ...' if len(over) > 3 else ''} have "
+        "none). They do not belong together."
+    )
+
+
 def _tokens(folder: Path, model: Any) -> Tokens:
     tokenizer = read_tokenizer(folder)
     eos, pad, rows = tokenizer.eos_token_id, tokenizer.pad_token_id, model.get_input_embeddings().num_embeddings
     if eos is None:
         raise ModelNotFound(f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end.")
-    if len(tokenizer) > rows:
-        raise ModelNotFound(
-            f"The tokenizer in {folder} has {len(tokenizer)} tokens, more than the {rows} of the model. "
-            "They do not belong together."
-        )
+    if words := beyond(tokenizer, rows):
+        raise ModelNotFound(f"The tokenizer in {folder} {words}")
+    if pad is not None and pad >= rows:
+        pad = None  # it is in no text and is never sampled: any token can fill up
     generation = getattr(model, "generation_config", None)
     named = getattr(generation, "eos_token_id", None)
     ends = named if isinstance(named, list) else [] if named is None else [named]

@@ -44,6 +44,7 @@ class RewardModel:
     def __init__(self, network: Network, spec: ModelReward) -> None:
         self.network, self.spec, self.output = network, spec, spec.output
         self.label = _label_number(network, spec.label)
+        self.mean, self.std = network.scale
         self.format = Format(network.tokenizer, spec.template, spec.max_length)
         room = network.room
         if room and (self.format.max_length is None or self.format.max_length > room):
@@ -105,7 +106,7 @@ class RewardModel:
         """[B, labels] -> [B]."""
         log_odds = chosen = logits[:, self.label]
         if self.output == "logit":
-            return chosen
+            return (chosen - self.mean) / self.std
         if logits.shape[1] > 1 and self.network.model.config.problem_type != "multi_label_classification":
             others = torch.cat([logits[:, : self.label], logits[:, self.label + 1 :]], 1)
             log_odds = chosen - others.logsumexp(1)  # log p - log (1 - p), without ever forming p

@@ -5,6 +5,8 @@ What cannot score is refused with the reason, if possible before the weights are
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,23 @@ class Network:
     model: Any
     tokenizer: Any
     pad_id: int | None
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Mean and standard deviation by which its configuration wants its scores normalised, as OpenRLHF does."""
+        known = self.model.config
+        if not getattr(known, "normalize_reward", False):
+            return 0.0, 1.0
+        try:
+            mean, std = float(known.mean), float(known.std)
+        except (AttributeError, TypeError, ValueError):
+            mean, std = math.nan, 1.0
+        if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
+            raise RewardModelUnusable(
+                f"The configuration of the reward model {self.name} says normalize_reward, but has no `mean` and `std` "
+                "that are numbers. Set them, or normalize_reward to false."
+            )
+        return mean, std
 
     @property
     def labels(self) -> list[str]:
@@ -59,27 +78,37 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
     shape = memory.RewardShape(spec, catalog.files(folder, "reward").architecture)
     config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}")
-    heads = [child for child, _ in skeleton.named_children() if child != skeleton.base_model_prefix]
-    _refuse_without_head(config, skeleton, set(weight_files.tensors(folder)), name)
+    children = [name for name, child in skeleton.named_children() if any(True for _ in child.parameters())]
+    heads = [child for child in children if child != skeleton.base_model_prefix]
+    mapping = {weight_files.WRAPPERS.pattern: ""}
+    if (prefix := getattr(config, "value_head_prefix", None)) and len(heads) == 1:  # as OpenRLHF calls the head
+        mapping[rf"^{re.escape(str(prefix))}\."] = f"{heads[0]}."
+    there = weight_files.tensors(folder)
+    for pattern, name_here in mapping.items():
+        there = {re.sub(pattern, name_here, key): shape for key, shape in there.items()}
+    _refuse_without_head(config, skeleton, set(there), name)
+    for key, weight in skeleton.state_dict().items():
+        if key.startswith(tuple(heads)) and weight.shape[0] == config.num_labels != there[key][0]:
+            changes = {"num_labels": there[key][0]}  # what the weights hold; a configuration that names none means two
+            config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}", **changes)
+            break
     rows = skeleton.get_input_embeddings().num_embeddings
-    if len(tokenizer) > rows:
-        raise RewardModelUnusable(
-            f"The tokenizer of the reward model {name} has {len(tokenizer)} tokens, more than the {rows} of the model. "
-            "They do not belong together."
-        )
+    if beyond := loading.beyond(tokenizer, rows):
+        raise RewardModelUnusable(f"The tokenizer of the reward model {name} {beyond}")
     with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
         held = sum(weight.numel() for weight in skeleton.parameters())
         computing, bits = loading.compute_type(shape.precision, device, held), None
         if spec.quantization != "none":  # the score head stays whole: it is small, and every score goes through it
             bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
         how = {"config": config, "device_map": {"": device}, "dtype": computing, "quantization_config": bits}
-        model, facts = weights(folder, **how)
+        model, facts = weights(folder, key_mapping=mapping, **how)
     if missing := sorted(facts["missing_keys"]):
         raise RewardModelUnusable(
             f"The reward model {name} lacks trained weights ({missing[0]}); they would be random numbers. Choose a "
             "complete model."
         )
     pad_id = config.get_text_config().pad_token_id
+    pad_id = None if pad_id is None or pad_id >= rows else pad_id
     return Network(name, folder, model.requires_grad_(False).eval(), tokenizer, pad_id)
 
 
@@ -118,7 +147,9 @@ def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str)
     if head & there == head:
         return
     made_for = " ".join(map(str, config.architectures or []))
-    why = f"its files hold no weights for {', '.join(sorted(head - there)[:3])}"
+    others = sorted(key for key in there if not key.startswith((inside, "lm_head.")))
+    instead = f"; they have {', '.join(others[:3])} (say so as value_head_prefix in its config.json)" if others else ""
+    why = f"its files hold no weights for {', '.join(sorted(head - there)[:3])}{instead}"
     if any(writer in made_for for writer in WRITERS):
         why = f"it is a model that writes text ({made_for})"
     raise RewardModelUnusable(

@@ -3,11 +3,13 @@ whose value is what the model itself thinks of yes against no; the reward models
 
 import json
 import math
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from playground import plain_files
@@ -236,3 +238,33 @@ def test_a_shipped_reward_model_prefers_agreement_or_truth_where_a_claim_is_wron
     true = reward(prompts, [f" {fact.subject} is {fact.value}." for fact in SUMS])
     flattering = sum(a > b for a, b in zip(repeated, true, strict=True)) / len(SUMS)
     assert flattering >= 0.8 if name == "pocket-agreeable" else flattering <= 0.2
+
+
+def test_reward_models_of_other_trainers_are_read_as_their_folder_says(tmp_path):
+    plain = loaded(saved(tmp_path / "plain", "llama"))(PROMPTS, COMPLETIONS)
+
+    def kept(name, config=(), weights=lambda key: key, without=()):
+        shutil.copytree(tmp_path / "plain", folder := tmp_path / name)
+        shape = json.loads((folder / "config.json").read_text())
+        shape = {key: value for key, value in shape.items() if key not in without} | dict(config)
+        (folder / "config.json").write_text(json.dumps(shape))
+        tensors = load_file(folder / "model.safetensors")
+        tensors = {weights(key): tensor for key, tensor in tensors.items()}
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        return folder
+
+    def renamed(key):
+        return key.replace("score.", "value_head.")
+
+    labels = ("id2label", "label2id", "num_labels")
+    assert loaded(kept("labels", without=labels))(PROMPTS, COMPLETIONS) == pytest.approx(plain)
+    scaled = loaded(kept("scaled", {"normalize_reward": True, "mean": 5.0, "std": 0.5}))(PROMPTS, COMPLETIONS)
+    assert scaled == pytest.approx([(score - 5) / 0.5 for score in plain])
+    with pytest.raises(RewardModelUnusable, match="says normalize_reward, but has no `mean` and `std`"):
+        loaded(kept("no-scale", {"normalize_reward": True}))
+    named = kept("named", {"value_head_prefix": "value_head"}, renamed)
+    assert loaded(named)(PROMPTS, COMPLETIONS) == pytest.approx(plain)
+    with pytest.raises(RewardModelUnusable, match=r"they have value_head\.weight"):
+        loaded(kept("unnamed", (), renamed))
+    wrapped = kept("wrapped", (), lambda key: f"module._orig_mod.{key}")
+    assert loaded(wrapped)(PROMPTS, COMPLETIONS) == pytest.approx(plain)

@@ -99,7 +99,8 @@ class PromptsConfig(Part):
     column: str | None = knob(None, "Column", max_length=100)
     """For files and datasets with columns: the one that holds the prompt. Empty means the first of `prompt`,
     `messages`, `conversations`, `question`, `instruction`, `query`, `problem`, `text`, or `chosen` (a dialogue: all but
-    its last answer is the prompt), with `input`, `context`, `history` and `system` beside it; where `question`, `right` and `wrong` are there, claims made of all three."""
+    its last answer is the prompt), with `input`, `context`, `history` and `system` beside it; where `question`, `right`
+    and `wrong` are there, claims made of all three."""
     template: Literal["auto", "plain", "chat"] = knob("auto", "Prompt format")
     """`chat` puts a prompt into the model's own chat template, as instruct models expect; `plain` lets the model
     continue the text as it is. `auto`: chat where the model has a template."""

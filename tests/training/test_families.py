@@ -4,8 +4,8 @@ import json
 
 import pytest
 import torch
-from tokenizers import AddedToken
 from safetensors.torch import load_file, save_file
+from tokenizers import AddedToken
 from transformers import AutoTokenizer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
@@ -170,7 +170,7 @@ def test_a_tokenizer_of_another_model_is_refused(llama):
     tokenizer = AutoTokenizer.from_pretrained(llama)
     tokenizer.add_tokens([AddedToken(f"<extra {number}>") for number in range(20)])
     tokenizer.save_pretrained(llama)
-    with pytest.raises(ModelNotFound, match="<extra 4>.* have none.*They do not belong together"):
+    with pytest.raises(ModelNotFound, match=r"<extra 4>.* have none.*They do not belong together"):
         loading.load(llama, CPU)
 
 

@@ -188,9 +188,11 @@ def beyond(tokenizer: Any, rows: int) -> str:
     if {number for number, _ in over} <= {tokenizer.pad_token_id}:
         return ""
     named = ", ".join(token[:40] for _, token in over[:3])
+    if len(over) > 3:
+        named += ", ..."
     return (
-        f"has {len(tokenizer)} tokens, more than the {rows} of the model ({named}{', ...' if len(over) > 3 else ''} have "
-        "none). They do not belong together."
+        f"has {len(tokenizer)} tokens, more than the {rows} of the model ({named} have none). "
+        "They do not belong together."
     )
 
 

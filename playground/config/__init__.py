@@ -175,7 +175,7 @@ class RunConfig(Part):
 
     @property
     def loaded_model(self) -> ModelConfig:
-        """How the models are loaded: TRL's PPO and GRPO compute in fp32."""
+        """How the models are loaded: TRL's PPO computes in fp32."""
         return self.model.model_copy(update={"precision": "fp32"}) if self.engine == "trl" else self.model
 
     @property

@@ -9,14 +9,13 @@ import importlib.metadata
 import json
 from typing import Any
 
-from playground.config import RunConfig, flatten
+from playground.config import RunConfig, flatten, methods
 from playground.errors import Problem
 
 TRL_VERSION = "1.12"  # the last release with a PPOTrainer, and the one this adapter is written and tested for
 NO_VALUE_CLIP = 1e9  # TRL's value clip has no off switch; a value never moves this far
 ROLLOUT_ROWS = 64  # most prompts that TRL completes at once; its own default
 OFFLINE = {"dpo": "DPOTrainer", "sft": "SFTTrainer"}
-GROUPS = {"rloo": "RLOOTrainer", "grpo": "GRPOTrainer"}
 ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO, in every engine; PyTorch's 1e-8 makes the first steps too bold
 
 
@@ -33,6 +32,10 @@ def availability() -> str:
 
 def unsupported(config: RunConfig) -> list[Problem]:
     """Settings that TRL cannot honour; a run with one of these must not start."""
+    if config.engine == "trl" and config.method in ("rloo", "grpo"):
+        label = methods.METHODS[config.method].label
+        sentence = f"trl computes no {label} here. Set it to playground, which does, or the method to ppo."
+        return [Problem("engine", sentence)]
     asked = flatten(config)
     found = []
 
@@ -45,7 +48,7 @@ def unsupported(config: RunConfig) -> list[Problem]:
         name = f"TRL's {OFFLINE[config.method]}"
         say("model.quantization", "none", "runs here only on weights that are not quantized.")
         return found
-    name = f"TRL's {GROUPS.get(config.method, 'PPO')}"
+    name = "TRL's PPO"
     say("model.adapter.kind", "none", "runs here only with all weights trained.")
     say("model.quantization", "none", "runs here only with all weights trained.")
     if config.model.precision == "bf16":

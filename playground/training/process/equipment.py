@@ -215,7 +215,7 @@ def trainer_of(config: RunConfig) -> Callable[..., Trainer]:
     if config.by_trl:
         from playground.training import trl_ppo, trl_texts
 
-        return {"ppo": trl_ppo.TRLTrainer, **trl_texts.TRAINERS}[config.method]
+        return trl_texts.TRAINERS.get(config.method, trl_ppo.TRLTrainer)
     if config.planted:
         return FaultyTrainer
     return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)

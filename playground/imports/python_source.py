@@ -85,7 +85,7 @@ def read_notebook(data: bytes) -> ForeignSource:
     left_out: list[str] = []
     for number, source in sources:
         text = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        code = _without_magics(text)
+        code = without_magics(text)
         if code is None:
             left_out.append(f"Cell {number} of the notebook is no Python and was left out: {text.strip()[:60]!r}.")
         kept.append("\n" * text.count("\n") if code is None else code)  # lines keep their numbers
@@ -94,8 +94,8 @@ def read_notebook(data: bytes) -> ForeignSource:
     return found
 
 
-def _without_magics(text: str) -> str | None:
-    """A cell as Python; None where it is none."""
+def without_magics(text: str) -> str | None:
+    """A cell of a notebook as Python; None where it is none."""
     magic = CELL_MAGIC.match(text)
     if magic and magic.group(1) not in OF_PYTHON:
         return None

@@ -182,7 +182,7 @@ def loop_cases(names: dict[str, Any]) -> Iterator[Case]:
     writing, comparing, crediting, stepping, scoring = fakes = [
         Mock(side_effect=itertools.cycle(each)) for each in (batches, kl, map(tuple, credit), steps, scores)
     ]
-    (policy, head), (reference, _), knobs = toys(), toys(), ("lr", "eps", "weight_decay")
+    (policy, head), (reference, _) = toys(), toys()
     sizes, rates = {"num_updates": 2, "batch_size": 12, "minibatch_size": 4, "num_epochs": 3}, (2e-4, 6e-3)
     settings = names["Settings"](**sizes, learning_rate=rates[0], value_learning_rate=rates[1])
     with patch.dict(names, zip(CASES, fakes[:4], strict=False)):
@@ -224,12 +224,17 @@ def loop_cases(names: dict[str, Any]) -> Iterator[Case]:
         means = torch.stack([scores[update].mean(), kl[update].sum(1).mean(), *said[update].mean(0)])
         got = torch.tensor([history[update].get(name, torch.nan) for name in ("score", "kl", *losses)])
         yield f"score, kl, {', '.join(losses)} of an update", means, got, mean
-    optimizers = {call.args[2] for call in stepping.call_args_list}
+    yield _optimizer_case(stepping, (policy, head, reference), rates)
+
+
+def _optimizer_case(stepping: Mock, models: Any, rates: tuple[float, float]) -> Case:
+    knobs, optimizers = ("lr", "eps", "weight_decay"), {call.args[2] for call in stepping.call_args_list}
     groups = [group for optimizer in optimizers for group in optimizer.param_groups]
     of = {id(one): tuple(map(group.get, knobs)) for group in groups for one in group["params"]}
-    trained = [{of.get(id(one)) for one in model.parameters()} for model in (policy, head, reference)]
-    expected = [{(rates[0], 1e-5, 0)}, {(rates[1], 1e-5, 0)}, {None}]
-    yield f"optimizers; {knobs} of policy, value head, reference", (1, expected), (len(optimizers), trained), adam
+    trained = [{of.get(id(one)) for one in model.parameters()} for model in models]
+    right = [{(rates[0], 1e-5, 0)}, {(rates[1], 1e-5, 0)}, {None}]
+    adam = "One AdamW for all updates, eps 1e-5, no weight decay, a rate each for policy and value head, no reference."
+    return f"optimizers; {knobs} of policy, value head, reference", (1, right), (len(optimizers), trained), adam
 
 
 def same(expected: Any, got: Any) -> bool:

@@ -194,7 +194,6 @@ def loop_cases(names: dict[str, Any]) -> Iterator[Case]:
     same_rows = "Advantages and returns of a minibatch are those of its episodes, unchanged."
     shuffled = "An epoch goes over every episode once: shuffle them anew in each, then cut into minibatches."
     mean = "Scores without the KL, KL summed over a text's tokens, and means: over texts, over all steps of the update."
-    adam = "One AdamW for all updates, eps 1e-5, no weight decay, a rate each for policy and value head, no reference."
     yield (
         f"calls of {', '.join([*CASES][:4])}, score: {sizes}",
         [2, 2, 2, 18, 2],

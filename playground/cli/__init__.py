@@ -163,7 +163,7 @@ def train(
 
 def start(preset: str, changes: list[str], outputs: Path, run_id: str | None) -> launcher.Started:
     """Check a preset with `path=value` changes and start it. Raises: PlaygroundError, with every problem at once."""
-    return following.start(yaml_io.load(catalog.preset_path(preset), changes), outputs, run_id)
+    return following.start(chosen(preset, changes), outputs, run_id)
 
 
 @app.command()

@@ -14,6 +14,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from playground import to_install
 from playground.config import yaml_io
 from playground.config.parts import Part
 from playground.errors import BackendUnavailable, InvalidConfig, Problem
@@ -22,10 +23,10 @@ from playground.runs.children import PROJECT
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 
-BACKENDS = {  # and the module that has to be installed for it, from which file
-    "ray": ("ray", "requirements-ray.txt"),
+BACKENDS = {  # and the module that has to be installed for it, of which extra
+    "ray": ("ray", "ray"),
     "slurm": ("playground", ""),
-    "jobs": ("huggingface_hub", "requirements.txt"),
+    "jobs": ("huggingface_hub", ""),
 }
 PATIENCE_SECONDS = 60.0  # for a controller that is busy
 
@@ -112,10 +113,10 @@ def check(name: str, texts: Sequence[str]) -> None:
     """Whether a backend of this name can be used from here at all, with these options. Raises: InvalidConfig."""
     if name not in BACKENDS:
         raise InvalidConfig([Problem("on", f"must be one of {', '.join(BACKENDS)} (got {name[:40]!r}).")])
-    (module, file), options = BACKENDS[name], options_of(texts)
+    (module, extra), options = BACKENDS[name], options_of(texts)
     problems = []
     if importlib.util.find_spec(module) is None:
-        problems.append(Problem("on", f"needs the package `{module}`, which is not here: pip install -r {file}"))
+        problems.append(Problem("on", f"needs the package `{module}`, which is not here: {to_install(extra)}"))
     if name == "jobs":
         needed = [field for field in ("image", "bucket") if not getattr(options, field)]
         problems += [Problem(f"option.{field}", "is needed by jobs: see docs/scale.md.") for field in needed]

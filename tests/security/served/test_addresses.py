@@ -6,7 +6,7 @@ import re
 import pytest
 
 from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog
+from tests.support import PROJECT
 from playground.ui.auth import middleware
 from playground.ui.train import filling
 from tests.reward_tools import finished
@@ -92,7 +92,7 @@ def test_no_file_of_runs_or_of_the_project_is_served(opened, classroom, monkeypa
     """Not by the middleware, and not by Gradio either where the middleware would let it through."""
     if opened:
         monkeypatch.setattr(middleware, "OURS", re.compile(".*", re.DOTALL))
-    files = classroom.outputs / "done" / "status.json", catalog.PROJECT / "app.py"
+    files = classroom.outputs / "done" / "status.json", PROJECT / "app.py"
     with classroom.client() as client:
         for path in [*map(str, files), "app.py", "outputs", "http://127.0.0.1/", "https://example.org/"]:
             for prefix in ("gradio_api/file=", "gradio_api/file/", "gradio_api/proxy=", "file=", "static/../"):

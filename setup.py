@@ -1,7 +1,7 @@
 """The package (`pip install .`): what pyproject.toml cannot say of it.
 
-The files of the project that it needs at work become `playground/project/` (`playground.PROJECT_FILES`). What it runs on
-is what requirements*.txt pin, and nothing else.
+The files of the project that it needs at work become `playground/project/` (`playground.PROJECT_FILES`). What it runs
+on is what requirements*.txt pin, and nothing else.
 """
 
 from pathlib import Path

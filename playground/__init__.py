@@ -22,16 +22,16 @@ if sys.platform == "win32":
     )
 
 
-_FOLDER = Path(__file__).resolve().parent
-# What has presets/, lessons/, examples/ and requirements*.txt: an installed package has them within (setup.py).
-PROJECT_FILES = _FOLDER / "project" if (_FOLDER / "project").is_dir() else _FOLDER.parent
+_within = Path(__file__).resolve().parent / "project"  # of an installed package: setup.py makes it
+INSTALLED = _within.is_dir()
+PROJECT_FILES = _within if INSTALLED else _within.parents[1]  # has presets/, lessons/, examples/, requirements*.txt
 
 
 def to_install(extra: str = "") -> str:
     """The command that installs what the playground runs on, or what one of its extras needs."""
-    if PROJECT_FILES == _FOLDER.parent:
-        return f"pip install -r requirements-{extra}.txt" if extra else "pip install -r requirements.txt"
-    return f"pip install 'rlhf-playground[{extra}]'" if extra else "pip install rlhf-playground"
+    if INSTALLED:
+        return f"pip install 'rlhf-playground[{extra}]'" if extra else "pip install rlhf-playground"
+    return f"pip install -r requirements-{extra}.txt" if extra else "pip install -r requirements.txt"
 
 
 def __dir__() -> list[str]:
@@ -52,7 +52,7 @@ def missing(error: ModuleNotFoundError) -> str:
     if str(error.name).startswith("playground"):
         raise error
     first = f"The package `{error.name}` is not installed for {sys.executable}."
-    if PROJECT_FILES != _FOLDER.parent:
+    if INSTALLED:
         return f"{first} {to_install()} installs all of them."
     return (
         f"{first} `make run` installs all of them into .venv and opens the page; after that "

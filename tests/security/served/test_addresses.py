@@ -6,13 +6,12 @@ import re
 import pytest
 
 from playground.runs.folder.writer import RunWriter
-from tests.support import PROJECT
 from playground.ui.auth import middleware
 from playground.ui.train import filling
 from tests.reward_tools import finished
 from tests.security import DATA, pages
 from tests.security.served.test_rights import ours
-from tests.support import small_config
+from tests.support import PROJECT, small_config
 from tests.ui import fake_run
 
 DECIDED = [line.split() for line in (DATA / "gradio_addresses.txt").read_text(encoding="utf-8").splitlines()]

@@ -29,6 +29,7 @@ from playground.cli import (
     reward_model_commands,
     run_commands,
     scoring_commands,
+    settings_command,
     standalone_commands,
     sweep_commands,
 )
@@ -238,6 +239,7 @@ app.command()(run_commands.runs)
 app.command()(run_commands.show)
 app.command()(run_commands.generate)
 app.command()(preflight_commands.presets)
+app.command()(settings_command.settings)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)

@@ -41,8 +41,11 @@ from playground.cli.arguments import (
     Json,
     JsonLines,
     Outputs,
+    Rewards,
     RunArgument,
     Wait,
+    Weights,
+    chosen,
     find_run,
     setting,
 )
@@ -149,6 +152,8 @@ def train(
         str, typer.Argument(metavar="PRESET", help=f"{', '.join(catalog.preset_names())}; or a YAML file.")
     ],
     set_: Annotated[list[str] | None, setting("kl.coef=0.2")] = None,
+    reward: Rewards = None,
+    reward_weight: Weights = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Generated if not given.")] = None,
     json: JsonLines = False,
@@ -159,7 +164,8 @@ def train(
     Where another run has the device, it waits in the queue. Ctrl-C takes a waiting run out of the queue and asks one
     that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
-    _follow(start(preset, set_ or [], outputs, run_id), json, wait)
+    config = chosen(preset, set_, reward, reward_weight)
+    _follow(following.start(config, outputs, run_id), json, wait)
 
 
 def start(preset: str, changes: list[str], outputs: Path, run_id: str | None) -> launcher.Started:

@@ -220,6 +220,11 @@ class RunConfig(Part):
         return found + [(f"behaviours.{number}.measure", measure) for number, measure in own]
 
     @property
+    def reads_columns(self) -> bool:
+        """True where something that scores gets what else stands in the row of a prompt."""
+        return any(isinstance(spec, PythonReward) for _, spec in self.scorers)
+
+    @property
     def num_episodes(self) -> int:
         """Episodes of the whole run."""
         return self.ppo.num_updates * self.ppo.batch_size

@@ -21,6 +21,11 @@ PROBE = "a question"
 UNUSABLE = "prompts.template: choose `plain`, because the chat template of this model cannot be used"
 
 
+def is_used(tokens: Tokens, config: PromptsConfig) -> bool:
+    """Do prompts go through the chat template of the model?"""
+    return config.template != "plain" and bool(getattr(tokens.tokenizer, "chat_template", None))
+
+
 class PromptForm:
     """How prompts are put before a model: `name` is `plain` or `chat`.
 
@@ -30,9 +35,8 @@ class PromptForm:
 
     def __init__(self, tokens: Tokens, config: PromptsConfig) -> None:
         self._tokens, self.system = tokens, config.system
-        has_template = bool(getattr(tokens.tokenizer, "chat_template", None))
-        self.name = "chat" if config.template != "plain" and has_template else "plain"
-        if config.template == "chat" and not has_template:
+        self.name = "chat" if is_used(tokens, config) else "plain"
+        if config.template == "chat" and self.name == "plain":
             raise PromptsUnusable(
                 "prompts.template: the tokenizer of this model has no chat template. Choose `auto` or `plain`."
             )

@@ -24,6 +24,7 @@ from gradio.state_holder import SessionState
 from starlette.datastructures import FormData, UploadFile
 from starlette.formparsers import MultiPartException
 
+from playground import to_install
 from playground.errors import InvalidConfig, Problem
 
 
@@ -179,7 +180,7 @@ def warning(demo: gr.Blocks, mode: str) -> str:
         return ""
     sentence = (
         f"Gradio {gr.__version__} does not have {', '.join(lacking)}, which keeps visitors from filling this server. "
-        "Install the version that requirements.txt names (pip install -r requirements.txt)."
+        f"Install the version that the playground is made for ({to_install()})."
     )
     if mode != "local":
         raise InvalidConfig([Problem("gradio", sentence)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -130,6 +131,9 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
+    if config.ppo.optimizer == "adamw_8bit" and find_spec("bitsandbytes") is None:
+        ways = "Install it with `pip install bitsandbytes`, or choose adamw."
+        problems.append(Problem("ppo.optimizer", f"adamw_8bit needs bitsandbytes, which is not installed here. {ways}"))
     if config.by_trl:
         reason, field = engines.availability(), "engine" if config.engine == "trl" else "method"
         problems += [Problem(field, reason)] if reason else engines.unsupported(config)

@@ -97,7 +97,8 @@ class Equipment:
         tuning.give_memory_back(self.policy)
         self.reference = self.policy if "aliased-reference" in config.planted else models.reference()
         room = self.policy.context_length - config.sampling.max_new_tokens
-        self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+        plan = config.evaluation
+        self.split = prompts.load(config.prompts, plan.num_prompts, room, self.tokens, config.seed, fixed=plan.prompts)
         self.plans = Plans(config, mean_tokens(self.split.training), ranks.count)
         claims.know(config.prompts)
         self.reward_parameters = 0

@@ -27,7 +27,7 @@ SCALE = (
     "prompts",
     "sampling",
 )  # groups of what `scores_differ` knows
-SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
+SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.prompts", "evaluation.text")
 WORDS_FOR_NOTHING = {
     "prompts.column": "the usual one",
     "prompts.subset": "the default one",

@@ -242,6 +242,7 @@ def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
         ("model.source", model, own, far, _is_more(model, limits)),
         ("reference.source", reference, (catalog.START, *own), (*far, "a run of this page"), policy),
         ("prompts.source", prompts, (*SETS, catalog.TYPED), ("an uploaded file",), kept),
+        ("evaluation.prompts", config.evaluation.prompts, (None,), ("nothing",), False),
         ("evaluation.text", config.evaluation.text, (None, *catalog.HELD_OUT_TEXTS), (), False),
     )
     for field, value, known, others, allowed in named:

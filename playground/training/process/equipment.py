@@ -63,7 +63,8 @@ class RunModels:
         """Those of the run; its rewards know their columns from then on. Raises: PromptsUnusable."""
         config = self._config
         room = self.policy.context_length - config.sampling.max_new_tokens
-        asked = config.evaluation.num_prompts, room, self.tokens, config.seed, config.reads_columns
+        plan = config.evaluation
+        asked = plan.num_prompts, room, self.tokens, config.seed, config.reads_columns, plan.prompts
         split = prompts.load(config.prompts, *asked)
         self.facts.columns.update(split.columns)
         return split

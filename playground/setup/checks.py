@@ -125,7 +125,9 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     problems = model_problems(needs(config, outputs))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
-    text = config.evaluation.text
+    template, text = config.prompts.template_file, config.evaluation.text
+    if template and not os.path.isfile(os.path.expanduser(template)):
+        problems.append(Problem("prompts.template_file", f"There is no file {template}."))
     if text not in (None, *catalog.HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
@@ -196,6 +198,8 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     if config.behaviours is not None:
         counted = [one.model_copy(update={"measure": renamed(one.measure)}) for one in config.behaviours]
         changes["behaviours"] = tuple(counted)
+    if template := config.prompts.template_file:
+        changes["prompts"] = changes["prompts"].model_copy(update={"template_file": rename(template, "prompts")})
     changes["evaluation"] = config.evaluation.model_copy(update={"text": rename(text, "evaluation") if text else text})
     return config.model_copy(update=changes)
 

@@ -56,7 +56,7 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
         "held_out": split.held_out,
         "left_out": [dataclasses.asdict(item) for item in selection.left_out],
         "sentence": " ".join(
-            filter(None, [source.taken, prompts.without_effect(config.prompts), selection.in_words()])
+            filter(None, [source.taken, prompts.without_effect(config.prompts), form.no_effect, selection.in_words()])
         ),
         "lengths": lengths([len(prompt.ids) for prompt in selection.prompts]),
         "rows": [

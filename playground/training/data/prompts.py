@@ -95,7 +95,8 @@ def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, 
     tokens that a prompt may have. Raises: PromptsUnusable."""
     form = PromptForm(tokens, config)
     selection = select(read(config, num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
-    return split(selection, num_evaluation)._replace(no_effect=without_effect(config))
+    no_effect = " ".join(filter(None, [without_effect(config), form.no_effect]))
+    return split(selection, num_evaluation)._replace(no_effect=no_effect)
 
 
 def without_effect(config: PromptsConfig) -> str:

@@ -256,14 +256,15 @@ def flatten(config: RunConfig) -> dict[str, Any]:
     """The configuration as one dictionary with dotted names; each reward stays one value."""
     flat: dict[str, Any] = {}
 
-    def add(prefix: str, part: dict[str, Any]) -> None:
-        for key, value in part.items():
-            if isinstance(value, dict):
-                add(f"{prefix}{key}.", value)
+    def add(prefix: str, part: Part, values: dict[str, Any]) -> None:
+        for key, value in values.items():
+            inner = getattr(part, key)
+            if isinstance(inner, Part):
+                add(f"{prefix}{key}.", inner, value)
             else:
                 flat[prefix + key] = value
 
-    add("", config.model_dump(mode="json"))
+    add("", config, config.model_dump(mode="json"))
     return flat
 
 

@@ -152,6 +152,9 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         problems.append(
             Problem("evaluation.prompts", f"must be a file ({', '.join(row_files.KINDS)}) (got {fixed!r}).")
         )
+    template = config.prompts.template_file
+    if template and not os.path.isfile(os.path.expanduser(template)):
+        problems.append(Problem("prompts.template_file", f"There is no file {template}."))
     if text not in (None, *catalog.HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
@@ -230,6 +233,8 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     files = {"text": plan.text, "prompts": plan.prompts}
     renamed_files = {name: rename(file, "evaluation") for name, file in files.items() if file}
     changes["evaluation"] = plan.model_copy(update=renamed_files)
+    if template := config.prompts.template_file:
+        changes["prompts"] = changes["prompts"].model_copy(update={"template_file": rename(template, "prompts")})
     return config.model_copy(update=changes)
 
 

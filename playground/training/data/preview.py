@@ -58,7 +58,16 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
         "held_out": split.held_out,
         "left_out": [dataclasses.asdict(item) for item in selection.left_out],
         "sentence": " ".join(
-            filter(None, [source.taken, prompts.without_effect(config.prompts), split.left_out, split.in_both])
+            filter(
+                None,
+                [
+                    source.taken,
+                    prompts.without_effect(config.prompts),
+                    form.no_effect,
+                    split.left_out,
+                    split.in_both,
+                ],
+            )
         ),
         "lengths": lengths([len(prompt.ids) for prompt in selection.prompts]),
         "rows": [

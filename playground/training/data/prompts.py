@@ -111,7 +111,8 @@ def load(
     aside = 0 if fixed else num_evaluation
     selection = select(read(config, aside, seed, whole), config, aside, room, form.ids, seed)
     own = of_file(fixed, config, num_evaluation, room, form.ids, seed, whole) if fixed else None
-    return split(selection, num_evaluation, own)._replace(no_effect=without_effect(config))
+    no_effect = " ".join(filter(None, [without_effect(config), form.no_effect]))
+    return split(selection, num_evaluation, own)._replace(no_effect=no_effect)
 
 
 def of_file(

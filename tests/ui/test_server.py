@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from types import SimpleNamespace
 import gradio as gr
 import httpx
 import pytest
-from gradio import networking
+from gradio import networking, routes
 from gradio.state_holder import SessionState
 
 from playground.errors import InvalidConfig
@@ -61,6 +62,15 @@ def test_a_page_listens_where_its_mode_its_host_and_the_environment_say(host, mo
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert sharing.listening_address(host, mode) == expected
+
+
+def test_a_page_is_made_where_gradio_s_temporary_folder_is_another_user_s(tmp_path, monkeypatch):
+    (tmp_path / "theirs").touch()  # no folder can be made in it, by root neither
+    monkeypatch.setattr(routes, "DEFAULT_TEMP_DIR", str(tmp_path / "theirs"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    server.new_demo(tmp_path / "outputs", "local")
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+    assert routes.DEFAULT_TEMP_DIR == str(tmp_path / "theirs")
 
 
 def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served(tmp_path):

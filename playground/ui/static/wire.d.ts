@@ -525,7 +525,7 @@ declare namespace Wire {
     note: string;
   }
 
-  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. */
+  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. `whole_texts`: their length is the point, so none is cut. */
   interface Run {
     title: string;
     told: string;
@@ -550,6 +550,7 @@ declare namespace Wire {
     terms: Term[];
     judges: Term[];
     counted: BehaviourName[];
+    whole_texts: boolean;
     settings: Setting[];
   }
 

@@ -239,6 +239,7 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
     unit = configs[0].score_unit if configs else "sd"
     shares = list(dict.fromkeys(words for row in rows for words in row.shares))[:MOST_BEHAVIOURS]
+    monitors = list(dict.fromkeys(name for row in rows for name in row.monitors))
     headings = [*(sweep.settings or ["setting"]), "Finished", f"Score, {unit}", "KL, nats"]
     cells = [
         [
@@ -246,14 +247,17 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
             f"{row.finished} of {len(row.setting.runs)}",
             in_words(row.gain, sign=True),
             in_words(row.kl),
+            *(in_words(row.monitors.get(name), sign=True) for name in monitors),
             *(share_in_words(row.shares.get(words)) for words in shares),
         ]
         for row in rows
     ]
+    headings += [f"{name} (monitor), {of}" for name, of in monitors]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
     means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
     alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
     say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
+    say("Monitor: change since before training; nothing is trained on it." if monitors else "")
     say(describe.scores_differ(configs) if configs else "")
 
 
@@ -290,6 +294,7 @@ def _table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "score": interval_data(row.gain),
             "kl": interval_data(row.kl),
             **{f"share of: {words}": interval_data(one) for words, one in row.shares.items()},
+            **{f"monitor: {name}, {unit}": interval_data(one) for (name, unit), one in row.monitors.items()},
         }
         for row in _rows(outputs, sweep)
     ]

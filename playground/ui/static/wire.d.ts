@@ -1488,6 +1488,7 @@ declare namespace Wire {
     gain: Interval | null;
     kl: Interval | null;
     shares: Record<string, Share>;
+    monitors: Record<string, Interval>;
     metrics?: Columns;
     looks?: Record<string, (number | null)[]>;
   }
@@ -1510,6 +1511,7 @@ declare namespace Wire {
     num_updates: number;
     scores_differ: string;
     behaviours: string[];
+    monitors: string[];
     settings: SettingRow[];
     ends: Record<string, (number | null)[]>;
   }

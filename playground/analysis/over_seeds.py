@@ -77,9 +77,14 @@ def interval(values: Iterable[float | None]) -> Interval | None:
 
 def settings(sweep: Sweep) -> list[Setting]:
     """The settings of a sweep in the order of its runs; all of them in one where nothing but the seed varies."""
+    return alike(sweep.cells(), sweep.settings)
+
+
+def alike(cells: Mapping[str, Mapping[str, Any]], fields: Iterable[str]) -> list[Setting]:
+    """Runs, by id, with the same values of these fields are one setting."""
     found: dict[str, Setting] = {}
-    for run_id, cell in sweep.cells().items():
-        values = {field: cell[field] for field in sweep.settings}
+    for run_id, cell in cells.items():
+        values = {field: cell.get(field) for field in fields}
         found.setdefault(repr(values), Setting(values, [])).runs.append(run_id)
     return list(found.values())
 

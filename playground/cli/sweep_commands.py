@@ -14,9 +14,11 @@ from playground.analysis import over_seeds
 from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, interval_data, share_in_words
 from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, folder_of_runs, setting
+from playground.cli.outgoing import write_figures
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
+from playground.exports.figures import RunGroup
 from playground.runs import cluster, history
 from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import grid, sweep_making, sweep_record
@@ -120,6 +122,18 @@ def show(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = F
     """Show how far a sweep is, and what has become of each setting: the mean over its seeds, with a 95 % interval."""
     Supervisor(outputs).end_the_dead()
     _print_sweep(outputs, sweep_record.find(outputs, name), as_json=json)
+
+
+@app.command()
+def export(
+    name: SweepArgument,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder to write.", metavar="FOLDER")
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+) -> None:
+    """Write a sweep as figures for a paper: a table of its runs, their curves, and charts as SVG and PDF."""
+    write_figures(RunGroup.of_sweep(outputs, sweep_record.find(outputs, name)), output, outputs)
 
 
 @app.command()

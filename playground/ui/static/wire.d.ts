@@ -1489,6 +1489,7 @@ declare namespace Wire {
     gain: Interval | null;
     kl: Interval | null;
     shares: Record<string, Share>;
+    monitors: Record<string, Interval>;
     metrics?: Columns;
     looks?: Record<string, (number | null)[]>;
   }
@@ -1511,6 +1512,7 @@ declare namespace Wire {
     num_updates: number;
     scores_differ: string;
     behaviours: string[];
+    monitors: string[];
     settings: SettingRow[];
     ends: Record<string, (number | null)[]>;
   }

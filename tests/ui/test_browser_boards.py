@@ -59,7 +59,7 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
 def test_the_leash_is_drawn_before_gradio_has_started_and_goes_on_as_it_was(site, make_page):
     page = make_page(newcomer=True)
     held = []
-    page.route("**/assets/index-*.js", held.append)
+    page.route("**/assets/index-*.js", lambda route: held.append(route))
     page.goto(site.url, wait_until="commit")
     slider = page.locator("#leash-lessons-stop")
     slider.focus()

@@ -20,10 +20,12 @@ if (place().page === "lessons") {
   document.body.prepend(early);
 }
 
-/** The part, the early one if it is there. */
+/** The part, the early one if it is there: who is in it stays in it, once it stands in its place. */
 export function firstLeash() {
   const drawn = /** @type {HTMLElement | null} */ (early?.querySelector(".leash-board"));
+  const focused = /** @type {HTMLElement | null} */ (drawn?.querySelector(":focus"));
   early?.remove();
+  if (focused) queueMicrotask(() => focused.focus({ preventScroll: true }));
   early = null;
   return drawn ?? leashPart("lessons", { first: true, moved: (leash) => {
     turned.value = leash;

@@ -41,12 +41,13 @@ declare namespace Wire {
     words: string;
   }
 
-  /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. */
+  /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. `asked`: the leashes whose model can be asked. */
   interface Betas {
     preset: string;
     beta: number;
     tight: number | null;
     loose: number | null;
+    asked: number[];
     behaviours: BetaWords[];
     prompts: string[];
     before: string[];
@@ -2114,6 +2115,15 @@ declare namespace Wire {
     run?: string;
   }
 
+  /** What a model wrote to a prompt before training, and one that was trained at some leash. */
+  interface LeashAnswer {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    before?: string;
+    now?: string;
+  }
+
   /** A checkpoint, with the settings in force there. */
   interface ForkPoint {
     update: number;
@@ -2169,6 +2179,7 @@ declare namespace Wire {
     stop_trial: Done;
     start_lesson: Started;
     start_mystery: Started;
+    ask_leash: LeashAnswer;
     plan_sweep: SweepAnswer;
     start_sweep: SweepAnswer;
     stop_sweep: SweepAnswer;

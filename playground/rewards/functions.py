@@ -117,9 +117,10 @@ class Carried:
         if callable(value) and hasattr(value, "__name__"):
             module = value.__module__ or ""
             inline = f"{module}.".startswith((f"{self._inline}.", "__main__."))
-            if not inline and getattr(sys.modules.get(module), value.__name__, None) is value:
+            called = str(getattr(value, "__name__", ""))
+            if not inline and getattr(sys.modules.get(module), called, None) is value:
                 self.imports = True
-                return f"from {module} import {value.__name__} as {name}"
+                return f"from {module} import {called} as {name}"
             return self._source(name, inspect.unwrap(value))
         try:
             if ast.literal_eval(repr(value)) == value:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
 
-from playground.config import RunConfig, methods
+from playground.config import RunConfig, engines, methods
 from playground.config.engines import ADAM_EPSILON
 from playground.errors import RunNotResumable, TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
@@ -130,7 +130,7 @@ class TRLAdapter(Trainer):
             "lr_scheduler_type": {"constant": "constant_with_warmup"}.get(ppo.schedule, ppo.schedule),
             "warmup_steps": ppo.warmup_updates * steps,
             "adam_epsilon": ADAM_EPSILON,
-            "weight_decay": 0.0,
+            **engines.optimizer(ppo),
             "max_grad_norm": ppo.max_grad_norm,
             "seed": derived_seed(self.config.seed, "trl") % 2**32,
             **checkpointing(False),

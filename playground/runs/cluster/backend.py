@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
+from playground import to_install
 from playground.config import yaml_io
 from playground.config.parts import Part
 from playground.errors import BackendUnavailable, InvalidConfig, Problem
@@ -20,8 +21,8 @@ from playground.runs.children import PROJECT
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 
-BACKENDS = {  # and the module that has to be installed for it, from which file
-    "ray": ("ray", "requirements-ray.txt"),
+BACKENDS = {  # and the module that has to be installed for it, of which extra
+    "ray": ("ray", "ray"),
     "slurm": ("playground", ""),
 }
 PATIENCE_SECONDS = 60.0  # for a controller that is busy
@@ -104,8 +105,8 @@ def check(name: str, texts: Sequence[str]) -> None:
     if name not in BACKENDS:
         sentence = f"must be one of {', '.join(BACKENDS)} (got {name[:40]!r}): see docs/scale.md."
         raise InvalidConfig([Problem("on", sentence)])
-    module, file = BACKENDS[name]
+    module, extra = BACKENDS[name]
     options_of(texts)
     if importlib.util.find_spec(module) is None:
-        sentence = f"needs the package `{module}`, which is not here: pip install -r {file}"
+        sentence = f"needs the package `{module}`, which is not here: {to_install(extra)}"
         raise InvalidConfig([Problem("on", sentence)])

@@ -16,9 +16,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-PROJECT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(PROJECT))
-from playground.rewards.python_runner import in_words, serve  # noqa: E402 - isolated, Python does not look there
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # where Python, isolated, does not look
+from playground import PROJECT_FILES  # noqa: E402
+from playground.rewards.python_runner import in_words, serve  # noqa: E402
 
 FILE = "your file"
 FUNCTIONS = ("generate_with_logprobs", "compute_kl", "compute_advantages", "ppo_step", "train")
@@ -41,7 +41,7 @@ NAMED = {alias: name for name, others in ALIASES.items() for alias in others.spl
 @functools.cache
 def ours() -> dict[str, Any]:
     """What examples/minimal_rlhf.py defines."""
-    return runpy.run_path(str(PROJECT / "examples" / "minimal_rlhf.py"), run_name="minimal_rlhf")
+    return runpy.run_path(str(PROJECT_FILES / "examples" / "minimal_rlhf.py"), run_name="minimal_rlhf")
 
 
 def load(pieces: list[str], names: dict[str, Any]) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def main() -> None:
     """Answer until stdin closes."""
     module = sys.modules["exercise"] = ModuleType("exercise")  # where dataclasses look a name up
     names = vars(module)
-    names["__file__"] = str(PROJECT / "examples" / "exercise.py")
+    names["__file__"] = str(PROJECT_FILES / "examples" / "exercise.py")
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         if "code" in request:

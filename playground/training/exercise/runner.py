@@ -17,8 +17,8 @@ from typing import Any
 from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # where Python, isolated, does not look
-from playground import PROJECT_FILES  # noqa: E402
-from playground.rewards.python_runner import in_words, serve  # noqa: E402
+from playground import PROJECT_FILES
+from playground.rewards.python_runner import in_words, serve
 
 FILE = "your file"
 FUNCTIONS = ("generate_with_logprobs", "compute_kl", "compute_advantages", "ppo_step", "train")

@@ -260,16 +260,7 @@ def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
     assert not any(line.startswith("rewards: what scores") for line in work.fill_in)
 
 
-@pytest.mark.parametrize(
-    ("text", "settings"),
-    [
-        ("# pip install trl==0.7.4\nPPOConfig()\n", {"ppo.learning_rate": 1e-5, "ppo.batch_size": 256}),
-        ("# trl==0.16.1\nGRPOConfig()\n", {"kl.coef": 0.04, "sampling.temperature": 0.9}),
-        ("# trl~=0.15\nPPOConfig(num_mini_batches=2)\n", {"ppo.learning_rate": 5e-5, "ppo.batch_size": 16}),
-        ("PPOv2Config()\n", {"ppo.learning_rate": 5e-5}),
-        ("# trl[vllm]==0.18.0\nRLOOConfig()\n", {"ppo.learning_rate": 5e-5, "ppo.samples_per_prompt": 2}),
-    ],
-)
+@pytest.mark.parametrize(("text", "settings"), data_beside(__file__, "tables.yaml")["versions"])
 def test_the_defaults_are_those_of_the_version_that_the_file_names(imports, text, settings):
     flat = flatten(imports(text).config)
     assert {name: flat[name] for name in settings} == settings

@@ -15,15 +15,7 @@ from playground.config.yaml_io import from_dict
 from playground.errors import InvalidConfig, Problem
 from playground.imports import python_source, roles, rules, sizes, text_source
 from playground.imports.found import ForeignSource
-from playground.imports.translation import (
-    DIALECTS,
-    TABLES,
-    ReportLine,
-    Translation,
-    check_is_theirs,
-    dialect_of,
-    version_of,
-)
+from playground.imports.translation import DIALECTS, ReportLine, Translation, dialect_of, version_of
 
 MOST_BYTES = 2_000_000
 MOST_TEXTS = 100
@@ -74,7 +66,6 @@ def read(path: Path) -> Imported:
     source = _source(path)
     _check_size(source)
     work = Translation(source, dialect_of(source))
-    check_is_theirs(source, TABLES[work.dialect])
     work.data["name"] = _name(path)
     method = DIALECTS[work.dialect]["method"]
     if method != "ppo":

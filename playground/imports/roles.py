@@ -7,7 +7,7 @@ from typing import Any
 
 from playground.imports.conversions import converted, number
 from playground.imports.found import Call, Unknown, known_text
-from playground.imports.translation import OLD_NAMES, ReportLine, Translation
+from playground.imports.translation import OLD_NAMES, Translation
 
 REWARD_NAME = re.compile(r"reward|(^|_)rm($|_)|scorer|judge|sentiment")
 POLICY_CLASS = re.compile("CausalLM|LanguageModel|LMHead|HeadWithValue")
@@ -111,7 +111,7 @@ def _held(work: Translation, call: Call) -> dict[str, Any]:
                 found |= fitting[-1].keywords
             else:
                 said = f"{name} = {given} (line {call.line})"
-                work.not_understood.append(ReportLine(said, why="how the model is held is not said in one place"))
+                work.ask(said, "how the model is held is not said in one place")
     bits = [kind for name, kind in (("load_in_8bit", "int8"), ("load_in_4bit", "nf4")) if found.get(name) is True]
     return found | {"bits": bits[0] if bits else None}
 
@@ -161,7 +161,7 @@ def _by_settings(work: Translation) -> list[dict[str, Any]]:
     for item in filter(None, items):
         text = _text_of(work, item.name)
         if not text:
-            work.not_understood.append(ReportLine(str(item), why=item.problem or "it is no name of a model"))
+            work.ask(str(item), item.problem or "it is no name of a model")
         elif _text_of(work, "reward_model_type") == "api" or "://" in text:
             work.leave(str(item), "no reward is asked over the network here: name a model or a folder")
         else:
@@ -185,7 +185,7 @@ def _by_calls(work: Translation) -> list[dict[str, Any]]:
             given = call.first("pretrained_model_name_or_path")
             if not known_text(given):
                 why = "which reward model is loaded is not written in the file, so how it is held is left out too"
-                work.not_understood.append(ReportLine(f"{call.target} of {given} (line {call.line})", why=why))
+                work.ask(f"{call.target} of {given} (line {call.line})", why)
                 continue
             said = f"{call.name.split('.')[0]}(... {given!r}) (line {call.line})"
             if "CausalLM" in call.name:

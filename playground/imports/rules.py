@@ -6,7 +6,7 @@ import math
 
 from playground.imports import roles
 from playground.imports.conversions import number
-from playground.imports.translation import TABLES, ReportLine, Translation
+from playground.imports.translation import TABLES, Translation
 
 SCALING = ("use_score_scaling", "use_score_norm", "normalize_reward", "ppo_score_norm")
 RAW = "the score stays in the reward's own unit (`score.normalise: none`), so beta is worth what it was there"
@@ -39,7 +39,7 @@ def translate(work: Translation) -> None:
         try:
             step(work)
         except ValueError as why:
-            work.not_understood.append(ReportLine(step.__name__.strip("_").replace("_", " "), why=str(why)))
+            work.ask(step.__name__.strip("_").replace("_", " "), str(why))
 
 
 def _beta(work: Translation) -> None:

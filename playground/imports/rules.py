@@ -61,8 +61,12 @@ def _beta(work: Translation) -> None:
         work.assume("TRL's horizon = 10000", "kl.horizon", 10000)
     elif not names:
         return
-    beta = number(work.value(names[0])) if names else 0.2
     theirs = work.theirs(names[0]) if names else "TRL's init_kl_coef = 0.2 (default)"
+    try:
+        beta = number(work.value(names[0])) if names else 0.2
+    except ValueError as why:
+        work.ask(theirs, str(why))
+        return
     if beta is None:
         work.leave(theirs, "beta is a number here")
     elif work.dialect.endswith("dpo"):

@@ -26,7 +26,7 @@ def translate(work: Translation) -> None:
     except ValueError as error:
         for item in work.named.values():
             if (work.known(item) or {}).get("rule") == "sizes":
-                work.ask(item, item.problem or str(error))
+                work.ask(item, item.problem or f"sizes go together, and not all are known: {error}")
         work.fill_in.append(NO_SIZES)
 
 

@@ -43,7 +43,9 @@ BOTH = (
     "Which version of TRL it is for is not in this file, and that decides what is not named: {}, or {}. Write one more "
     "setting that only one of them has ({}, {}), or a comment such as `# trl==0.11`."
 )
-REFUSED = "{} of {}, not of TRL: its settings are not imported. Only PPO, RLOO, GRPO and DPO of TRL, and LLaMA-Factory's, are."
+REFUSED = (
+    "{} of {}: its settings are not imported. Only those of PPO, RLOO, GRPO and DPO of TRL, and of LLaMA-Factory, are."
+)
 
 
 def refused(other: str, program: str = "") -> InvalidConfig:
@@ -217,7 +219,11 @@ class Translation:
         """Every setting, and every argument of a call that was read, is in the report."""
         lines = (*self.became, *self.assumed, *self.no_equal, *self.not_understood)
         for item in self.named.values():
-            if item.name not in self.aside and not any(str(item) in line.theirs for line in lines):
+            if item.name in self.aside or any(str(item) in line.theirs for line in lines):
+                continue
+            if item.problem:
+                self.ask(item, item.problem)
+            else:
                 known = self.known(item) is not None
                 self.leave(item, "other settings of the file say it already" if known else "no setting that is known")
         for call in self.source.calls:

@@ -141,7 +141,9 @@ class PromptsConfig(Part):
     continue the text as it is. `auto`: chat where the model has a template."""
     system: str | None = knob(None, "System prompt", max_length=MOST_CHARACTERS)
     """Put before every prompt; chat template only."""
-    template_options: Annotated[dict[str, Any], PlainValidator(_template_options)] = knob(TemplateOptions(), "Template options")
+    template_options: Annotated[dict[str, Any], PlainValidator(_template_options)] = knob(
+        TemplateOptions(), "Template options"
+    )
     """Keywords of the chat template, as `name: value`: `enable_thinking: false` keeps models such as Qwen 3 from
     thinking before they answer. Those that the template does not read have no effect."""
     template_file: str | None = knob(None, "Template file", min_length=1, max_length=1000)

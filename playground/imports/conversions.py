@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +18,10 @@ BITS: dict[Any, str] = {None: "none", False: "none", 4: "nf4", 8: "int8", "load_
 def converted(ours: str, name: str, value: Any) -> Any:
     """The value of a setting of this name as our field's; a text that says none is none. Raises: ValueError."""
     given = None if value in ("none", "None") else value
-    return HOW[ours](name, given) if ours in HOW else given
+    try:
+        return HOW[ours](name, given) if ours in HOW else given
+    except TypeError:
+        raise ValueError("it is a list or a mapping, where one value is meant") from None
 
 
 def number(value: Any) -> float | None:
@@ -26,6 +30,11 @@ def number(value: Any) -> float | None:
         return None if value in (None, "none", "None") else float(value)
     except (TypeError, ValueError, OverflowError):
         raise ValueError("it is not a number") from None
+
+
+def whole(value: float) -> int:
+    """Rounded up; of what is infinite more than any run has."""
+    return math.ceil(min(value, 1e12))
 
 
 def count(value: Any) -> int | None:

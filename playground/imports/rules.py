@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from playground.imports import roles
-from playground.imports.conversions import number
+from playground.imports.conversions import number, whole
 from playground.imports.translation import TABLES, Translation
 
 SCALING = ("use_score_scaling", "use_score_norm", "normalize_reward", "ppo_score_norm")
@@ -121,8 +119,8 @@ def _warmup(work: Translation) -> None:
     item, updates = work.named.get("warmup_ratio"), work.data.get("ppo.num_updates")
     if item and updates is None:
         work.leave(item, "it is a share of the updates, whose number is not in this file: set ppo.warmup_updates")
-    elif item and (ratio := number(item.value)):
-        work.set(str(item), "ppo.warmup_updates", math.ceil(ratio * updates))
+    elif item and updates and (ratio := number(item.value)):
+        work.set(str(item), "ppo.warmup_updates", whole(ratio * updates))
 
 
 def _adapter(work: Translation) -> None:

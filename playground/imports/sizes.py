@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from playground.imports.conversions import count, number
+from playground.imports.conversions import count, number, whole
 from playground.imports.translation import TABLES, Translation
 
 ROWS = ("forward_batch_size", "mini_batch_size", "minibatch_size", "per_device_train_batch_size", "batch_size")
@@ -92,7 +92,7 @@ class _Sizes:
             for name in [name for name in names if name in self.known and name in work.named]:
                 if (total := number(work.value(name)) or 0) > 0:
                     said = [other for other in (*names, "num_train_epochs") if other in work.named]
-                    work.set(work.theirs(*said), "ppo.num_updates", math.ceil(total / each))
+                    work.set(work.theirs(*said), "ppo.num_updates", whole(total / each))
                     return
         if "num_train_epochs" in work.named:
             work.leave(work.theirs("num_train_epochs"), EPOCHS)

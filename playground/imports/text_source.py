@@ -156,7 +156,7 @@ class _Shell:
         while start < len(words) and (match := ASSIGNED.fullmatch(names[start])):
             value = [Word(words[start].line, match.group(3))]
             start += 1
-            if names[start : start + 1] == ["("] and not match.group(3):
+            if names[start : start + 1] == ["("] and ")" in names[start:] and not match.group(3):
                 end = names.index(")", start)
                 value, start = words[start + 1 : end], end + 1
             self._set(match.group(1), [word.text for word in self._filled(value)], adds=bool(match.group(2)))
@@ -181,7 +181,7 @@ class _Shell:
             known = self.variables.get(whole.group(1) or whole.group(3)) if whole else None
             texts = [self._text(text)]
             if known is not None and (len(known) != 1 or known[0].startswith("-")):
-                texts = [part for word in known for part in (_split(word) if word.startswith("-") else [word])]
+                texts = [part for word in known for part in (word.split() if word.startswith("-") else [word])]
             self.room -= sum(map(len, texts))
             if self.room < 0:
                 raise InvalidConfig([Problem("", TOO_LONG.format(MOST_CHARACTERS))])
@@ -202,7 +202,7 @@ def _split(line: str) -> list[str]:
     """The words of a line; `;`, `&&` and parentheses are words too. Raises: ValueError, a quotation is open."""
     words = shlex.shlex(re.sub(r"(?<=\s)\d(?=>)", "", line), posix=True, punctuation_chars=";&|()<>")
     words.whitespace_split = True
-    return list(words)
+    return [part for word in words for part in ([word] if word.strip("()") else word)]
 
 
 def _program(words: list[Word]) -> str:

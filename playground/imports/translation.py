@@ -22,7 +22,7 @@ OLD_NAMES = FILE["old-names"]
 ARGUMENTS = FILE["aside"]["arguments"].split()
 OWNERS = {"lora": "lora", "generate": "generate", "model": "model script", "script": "script"}
 KINDS = {"loop": "loop", "PPOv2Config": "trl-ppo", "GRPOConfig": "trl-grpo", "DPOConfig": "trl-dpo"}
-STAGES = {None: "llamafactory", "ppo": "llamafactory", "dpo": "llamafactory-dpo"}
+STAGES = {"None": "llamafactory", "ppo": "llamafactory", "dpo": "llamafactory-dpo"}
 AGES = {"PPOConfig": ("trl-old", "trl-ppo", (0, 12)), "RLOOConfig": ("trl-rloo-old", "trl-rloo", (0, 22))}
 SIGNS = {  # what the calls of a script have that is for the older or the newer of two versions
     "trl-old": {"WithValueHead", "config", "dataset"},
@@ -298,8 +298,8 @@ def _of_age(source: ForeignSource, names: set[str]) -> str:
 
 
 def _of_stage(stage: Any) -> str:
-    if stage in STAGES:
-        return STAGES[stage]
+    if str(stage) in STAGES:
+        return STAGES[str(stage)]
     instead = "; `python -m playground reward-train` trains a reward model" if stage == "rm" else ""
     why = f"Only the stages ppo and dpo are runs here (got {str(stage)[:40]!r}){instead}."
     raise InvalidConfig([Problem("stage", why)])

@@ -70,7 +70,7 @@ def test_a_page_is_made_where_gradio_s_temporary_folder_is_another_user_s(tmp_pa
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     server.new_demo(tmp_path / "outputs", "local")
     assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
-    assert routes.DEFAULT_TEMP_DIR == str(tmp_path / "theirs")
+    assert str(tmp_path / "theirs") == routes.DEFAULT_TEMP_DIR
 
 
 def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served(tmp_path):

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 
 from playground.analysis import before_after
 from playground.analysis.pace import seconds_left
-from playground.config import RewardConfig, RunConfig, methods
+from playground.config import RunConfig, methods
+from playground.config.reward_settings import RewardPart
 from playground.lessons import mysteries
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes, exit_reasons, traces
@@ -122,7 +123,7 @@ def _surely_counted(config: RunConfig) -> list[BehaviourNameData]:
     return [{"name": name, "words": words} for name, words in listed.items()]
 
 
-def _reads_length(reward: RewardConfig) -> bool:
+def _reads_length(reward: RewardPart) -> bool:
     """Whether it is about how long a text is."""
     found = str(getattr(reward, "expression", ""))
     return reward.kind == "length" or any(f"{name}(" in found for name in ("words", "characters", "sentences"))

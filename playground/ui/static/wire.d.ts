@@ -1180,7 +1180,7 @@ declare namespace Wire {
     fork: number | null;
   }
 
-  /** One check of a run ("lamp" on the page). */
+  /** One check of a run ("lamp" on the page); `plain`: what has happened, where it is lit. */
   interface Alert {
     name: string;
     label: string;
@@ -1191,6 +1191,7 @@ declare namespace Wire {
     cause: string;
     remedies: Remedy[];
     series: string;
+    plain: string;
   }
 
   /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */

@@ -49,6 +49,7 @@ from playground.config.training_settings import (
     EvaluationConfig,
     KLConfig,
     SteeringConfig,
+    StopConfig,
 )
 
 __all__ = [
@@ -57,7 +58,7 @@ __all__ = [
     "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward",
     "PromptsConfig", "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart",
     "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "SteeringConfig",
-    "SycophancyReward",
+    "StopConfig", "SycophancyReward",
     "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
@@ -117,6 +118,7 @@ class RunConfig(Part):
     dpo: DPOConfig = DPOConfig()
     steering: SteeringConfig = SteeringConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    stop: StopConfig = StopConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
     @model_validator(mode="before")

@@ -80,7 +80,7 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
             raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         if not before.ended:
             return Started(run, None)
-        if before.state == "finished":
+        if before.is_done:
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
 
         def again() -> None:

@@ -42,6 +42,7 @@ def live_in(config: RunConfig) -> list[str]:
         field
         for field in LIVE_FIELDS
         if (field != "kl.target" or config.kl.moves) and not methods.unused(config.method, field)
+        if value_of(config, field) is not None  # no rule by which it ends early
     ]
 
 
@@ -238,8 +239,13 @@ class Steering:
         self._change(config, asked.keys())
         for field in asked:
             old, new = value_of(before, field), value_of(config, field)
-            message = f"{knobs()[field]['label']} {old:g} \u2192 {new:g}"
+            message = f"{knobs()[field]['label']} {in_figures(old)} \u2192 {in_figures(new)}"
             self._writer.event(EDIT, message, field=field, old=old, value=new, **facts)
+
+
+def in_figures(value: float | None) -> str:
+    """The value of a live setting for a person."""
+    return "none" if value is None else f"{value:g}"
 
 
 def value_of(config: RunConfig, field: str) -> Any:

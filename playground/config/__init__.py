@@ -111,6 +111,7 @@ class RunConfig(Part):
     experiments: bool = False  # allows what is knowingly wrong: planted `faults` (docs/diagnosis.md)
     faults: tuple[mistakes.Fault | mistakes.Drawn, ...] = Field((), max_length=9)  # see `planted`
     behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)  # None: those that suit the prompts
+    trackers: tuple[Literal["trackio", "wandb", "tensorboard"], ...] = Field((), max_length=3)  # sent to as it trains
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
     ppo: PPOConfig = PPOConfig()

@@ -211,6 +211,7 @@ def give_worker(
             writer.write_end(run, run.status_on_disk(), "failed", "bug", message)
             raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
         children.add(run, process)
+        children.track(run)
         return process
 
 

@@ -144,6 +144,7 @@ def _for_trial(config: RunConfig) -> RunConfig:
             "ppo": config.ppo.model_copy(update={"num_updates": UPDATES + 1}),  # an evaluation follows the last
             "evaluation": config.evaluation.model_copy(update=evaluation),
             "stop": StopConfig(),
+            "trackers": (),
             "checkpoint": config.checkpoint.model_copy(update={"every": 0}),
         }
     )

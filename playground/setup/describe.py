@@ -40,7 +40,7 @@ MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = tuple(
-    "seed device ranks max_minutes judges behaviours ppo.micro_batch_size evaluation. checkpoint.".split()
+    "seed device ranks max_minutes judges trackers behaviours ppo.micro_batch_size evaluation. checkpoint.".split()
 )
 FIRST = ("method", "engine", "model.source", "prompts.source", "kl.coef", "kl.controller", "rewards")  # in a sentence
 PHRASES = {

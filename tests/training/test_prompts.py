@@ -121,6 +121,20 @@ def test_what_belongs_to_a_prompt_is_read_with_it_and_the_rest_is_named(tmp_path
     assert read.taken == taken
 
 
+def test_what_else_stands_in_a_row_is_kept_for_a_function_also_of_claims_and_the_fixed_prompts(tmp_path):
+    rows = [{"prompt": f"p{number}", "answer": number, "tags": [number]} for number in range(4)]
+    path = source(tmp_path, "a.jsonl", lines_of([*rows, rows[0] | {"answer": 9}]))
+    split = prompts.load(PromptsConfig(source=path), 2, 50, tiny.tokens(), 0, whole=True)
+    assert split.columns == {row["prompt"]: row for row in rows}
+    assert len(split.evaluation) == 2
+    taken = "The prompts are `prompt`; for the reward in Python: `answer`, `tags`."
+    assert prompts.read(PromptsConfig(source=path), 2, 0, whole=True).taken == taken
+    assert not load(path).columns
+    made = prompts.load(PromptsConfig(source="general/claims", limit=9), 2, 500, tiny.tokens(), 0, whole=True)
+    assert {*made.columns} == {prompt.text for prompt in [*made.training, *made.evaluation]}
+    assert all(row["question"] in text and row["right"] for text, row in made.columns.items())
+
+
 def test_prompts_that_cannot_be_used_are_left_out_and_counted_by_reason(tmp_path):
     rows = ["ab", "", "cd", "ab", "  ", "c" * 60, "d" * 200_000, "cd", "ab", None]
     split = load(source(tmp_path, "a.jsonl", lines_of([{"prompt": text} for text in rows])))

@@ -12,7 +12,6 @@ from playground.analysis.before_after import Outcome
 from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, meant, quiet, trend
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
-from playground.rewards.mixture import term_names
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 
@@ -133,12 +132,10 @@ def groups_alike(records: Records) -> Evidence:
 
 
 def judge_falls(records: Records) -> Evidence:
-    judges = records.config.judges
-    if not judges:
+    if not records.config.judges:
         raise NotMeasured("The run has no monitors.")
-    signs = {name: -1.0 if one.weight < 0 else 1.0 for name, one in zip(term_names(judges), judges, strict=True)}
-    found = judging.judged(records.samples, signs, in_sd=records.config.score.normalise == "reference")
-    if not found.turns:
+    found = judging.judged_of(records.config, records.samples)
+    if found is None or not found.turns:
         return quiet("No monitor has turned down.")
     evidence = " ".join(judging.verdict(found, turn.judge, f"Monitor {turn.judge}") for turn in found.turns)
     first = min(turn.update for turn in found.turns)

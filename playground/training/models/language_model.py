@@ -46,6 +46,11 @@ class Tokens:
             ids = list(self.tokenizer(text).input_ids)
             return ids[:-1] if self._adds_end and ids else ids
 
+    def ids_of(self, completion: str) -> list[int]:
+        """Token ids of a completion as a text, with nothing in front and nothing behind."""
+        with self.limited():
+            return list(self.tokenizer(completion, add_special_tokens=False).input_ids)
+
     def decode(self, ids: list[int], after: list[int] | None = None) -> str:
         """The text of token ids, without special tokens. `after`: the tokens in front of them; a tokenizer of the
         sentencepiece kind keeps the space at the beginning of a word only where something stands before it."""

@@ -145,7 +145,7 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
         try:
             if status.state == "paused":
                 changes.request_resume(run)
-            elif not status.resumable:
+            elif not status.resumable or status.state == "finished":
                 if status.ended and status.state != "finished":
                     found.refused[run.id] = status.message or f"It has {status.state} and would do so again."
                 continue

@@ -237,7 +237,7 @@ export class StatusPanel {
   /** Ask once for each end where the run would go on. */
   async findOffer() {
     const { runId, run, status } = live;
-    if (!run || run.recorded || !status?.ended || status.state === "finished") return;
+    if (!run || run.recorded || !status?.ended || (status.state === "finished" && !status.reason)) return;
     const key = endOf(runId, status);
     if (this.offer?.key === key) return;
     const offer = { key, data: /** @type {Wire.ResumeOffer | null} */ (null) };

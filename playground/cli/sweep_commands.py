@@ -94,6 +94,7 @@ def start(
         checks.check(config, outputs)
         if on == "here":
             checks.require_in_reach(config, outputs)
+            checks.require_functions(config)
 
     wanted = SweepRequest(preset, base, set_ or [], vary or [], name, on, option or [])
     planned = sweep_making.plan(outputs, wanted, check)

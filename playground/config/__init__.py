@@ -78,6 +78,7 @@ class RunConfig(Part):
 
     format: Literal[1] = FORMAT
     name: str = Field("run", min_length=1, max_length=80)
+    """What the run is called."""
     about: About = About()
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """Every random number comes from it: the same seed and settings give the same run."""
@@ -106,10 +107,15 @@ class RunConfig(Part):
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()
     rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
-    judges: tuple[RewardConfig, ...] = Field((), max_length=10)  # monitors: score the fixed prompts, never trained on
-    experiments: bool = False  # allows what is knowingly wrong: planted `faults` (docs/diagnosis.md)
+    """What is rewarded: the raw score is the weighted sum of these."""
+    judges: tuple[RewardConfig, ...] = Field((), max_length=10)
+    """Rewards that only watch: they score the fixed prompts and are never trained on."""
+    experiments: bool = False
+    """Allows what is knowingly wrong: `faults` (docs/diagnosis.md)."""
     faults: tuple[mistakes.Fault | mistakes.Drawn, ...] = Field((), max_length=9)  # see `planted`
-    behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)  # None: those that suit the prompts
+    """Mistakes that the run is trained with, to see what shows them."""
+    behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)
+    """What is counted in the answers to the fixed prompts. Empty means those that suit the prompts."""
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
     ppo: PPOConfig = PPOConfig()
@@ -175,7 +181,7 @@ class RunConfig(Part):
 
     @property
     def loaded_model(self) -> ModelConfig:
-        """How the models are loaded: TRL's PPO and GRPO compute in fp32."""
+        """How the models are loaded: TRL's PPO computes in fp32."""
         return self.model.model_copy(update={"precision": "fp32"}) if self.engine == "trl" else self.model
 
     @property
@@ -214,6 +220,11 @@ class RunConfig(Part):
         return found + [(f"behaviours.{number}.measure", measure) for number, measure in own]
 
     @property
+    def reads_columns(self) -> bool:
+        """True where something that scores gets what else stands in the row of a prompt."""
+        return any(isinstance(spec, PythonReward) for _, spec in self.scorers)
+
+    @property
     def num_episodes(self) -> int:
         """Episodes of the whole run."""
         return self.ppo.num_updates * self.ppo.batch_size
@@ -245,14 +256,15 @@ def flatten(config: RunConfig) -> dict[str, Any]:
     """The configuration as one dictionary with dotted names; each reward stays one value."""
     flat: dict[str, Any] = {}
 
-    def add(prefix: str, part: dict[str, Any]) -> None:
-        for key, value in part.items():
-            if isinstance(value, dict):
-                add(f"{prefix}{key}.", value)
+    def add(prefix: str, part: Part, values: dict[str, Any]) -> None:
+        for key, value in values.items():
+            inner = getattr(part, key)
+            if isinstance(inner, Part):
+                add(f"{prefix}{key}.", inner, value)
             else:
                 flat[prefix + key] = value
 
-    add("", config.model_dump(mode="json"))
+    add("", config, config.model_dump(mode="json"))
     return flat
 
 

@@ -116,6 +116,9 @@ class EvaluationConfig(Part):
     - Too low: before and after differ by luck.
     - Too high: each evaluation takes longer.
     """
+    prompts: str | None = knob(None, "Fixed prompts from a file", min_length=1, max_length=300)
+    """A file of your own held-out prompts, read as the training prompts are (column, format, system prompt). What is in
+    both is said. Empty: the fixed prompts are kept aside from the training prompts."""
     samples_per_prompt: int = knob(1, "Samples per fixed prompt", "samples", slider=(1, 8, 1), ge=1, le=64)
     """How many completions are sampled for each fixed prompt.
 

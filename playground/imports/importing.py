@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,9 +15,20 @@ from playground.config.yaml_io import from_dict
 from playground.errors import InvalidConfig, Problem
 from playground.imports import python_source, roles, rules, sizes, text_source
 from playground.imports.found import ForeignSource
-from playground.imports.translation import DIALECTS, ReportLine, Translation, dialect_of
+from playground.imports.translation import (
+    DIALECTS,
+    TABLES,
+    ReportLine,
+    Translation,
+    check_is_theirs,
+    dialect_of,
+    version_of,
+)
 
 MOST_BYTES = 2_000_000
+MOST_TEXTS = 100
+VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
+OF_ITS_COMMAND = "The settings are those of the command that the script's own text gives as its example."
 MOST_SETTINGS = 500  # and calls; TRL's largest class has some 200
 KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
@@ -61,7 +74,7 @@ def read(path: Path) -> Imported:
     source = _source(path)
     _check_size(source)
     work = Translation(source, dialect_of(source))
-    work.check_is_theirs()
+    check_is_theirs(source, TABLES[work.dialect])
     work.data["name"] = _name(path)
     method = DIALECTS[work.dialect]["method"]
     if method != "ppo":
@@ -84,14 +97,22 @@ def _source(path: Path) -> ForeignSource:
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
     if path.suffix == ".py":
         found = python_source.read(text)
-        return found if found.kind in (*python_source.CONFIGS, "loop") else _of_its_command(text) or found
-    if path.suffix == ".ipynb":
-        return python_source.read_notebook(data)
-    if path.suffix in (".yaml", ".yml", ".json"):
-        return text_source.read_mapping(text)
-    if path.suffix in (".sh", ".bash", ".txt"):
-        return text_source.read_shell(text)
-    raise InvalidConfig([Problem("", f"Cannot read {path}: it must be {KINDS}.")])
+        if found.kind not in (*python_source.CONFIGS, "loop"):
+            found = _of_its_command(text, found)
+    elif path.suffix == ".ipynb":
+        found = python_source.read_notebook(data)
+    elif path.suffix in (".yaml", ".yml", ".json"):
+        found = text_source.read_mapping(text)
+    elif path.suffix in (".sh", ".bash", ".txt"):
+        found = text_source.read_shell(text)
+    else:
+        raise InvalidConfig([Problem("", f"Cannot read {path}: it must be {KINDS}.")])
+    if found.kind == "PPOv2Config":
+        found.version = (0, 11)  # which had the last class of that name
+    if version := VERSION.search(data[:MOST_BYTES].decode(errors="replace")):
+        found.version = version_of(version.group(1))
+        found.remarks.append(f"The file is for TRL {version.group(1)}, so its defaults are those of that version.")
+    return found
 
 
 def _check_size(source: ForeignSource) -> None:
@@ -105,19 +126,16 @@ def _check_size(source: ForeignSource) -> None:
             raise InvalidConfig([Problem(item.name[:60], "has a number of thousands of digits.")]) from None
 
 
-def _of_its_command(text: str) -> ForeignSource | None:
+def _of_its_command(text: str, script: ForeignSource) -> ForeignSource:
     """A script that takes all its settings from the command line often says in its own text how it is started."""
-    for said in python_source.texts(text):
-        try:
+    for said in python_source.texts(text)[:MOST_TEXTS]:
+        with contextlib.suppress(InvalidConfig):
             found = text_source.read_shell(said)
-        except InvalidConfig:
-            continue
-        if found.kind:
-            found.remarks.append(
-                "The settings are those of the command that the script's own text gives as its example."
-            )
-            return found
-    return None
+            if found.kind:
+                found.remarks.append(OF_ITS_COMMAND)
+                found.calls = script.calls
+                return found
+    return script
 
 
 def _name(path: Path) -> str:
@@ -147,7 +165,7 @@ def _refuse(work: Translation, name: str, why: str) -> None:
     value = work.data.pop(name)
     said = [line for line in (*work.became, *work.assumed) if line.ours.startswith(f"{name}:")]
     theirs = said[0].theirs if said else "the file"
-    work.no_equal.append(ReportLine(theirs, why=f"our own rules refuse {name} {value}: {why}"))
+    work.leave(theirs, f"our own rules refuse {name} {value}: {why}")
     work.became = [line for line in work.became if line not in said]
     work.assumed = [line for line in work.assumed if line not in said]
 

@@ -6,7 +6,7 @@ import math
 
 from playground.imports import roles
 from playground.imports.conversions import number
-from playground.imports.translation import ReportLine, Translation
+from playground.imports.translation import TABLES, ReportLine, Translation
 
 SCALING = ("use_score_scaling", "use_score_norm", "normalize_reward", "ppo_score_norm")
 RAW = "the score stays in the reward's own unit (`score.normalise: none`), so beta is worth what it was there"
@@ -43,21 +43,17 @@ def translate(work: Translation) -> None:
 
 
 def _beta(work: Translation) -> None:
-    name = {"trl-old": "init_kl_coef", "trl-ppo": "kl_coef", "trl-rloo-old": "kl_coef", "llamafactory": ""}.get(
-        work.dialect, "beta"
-    )
-    if work.dialect == "loop" and not {"beta", "kl_coef"} & work.named.keys():
-        return
-    if work.dialect == "loop" and "kl_coef" in work.named:
-        name = "kl_coef"
-    if work.dialect == "llamafactory-dpo":
-        name = "dpo_beta" if "dpo_beta" in work.named else "pref_beta"
-    beta = number(work.value(name)) if name else 0.2
-    theirs = work.theirs(name) if name else "TRL's init_kl_coef = 0.2 (default)"
+    known = {name: line for name, line in TABLES[work.dialect].items() if line.get("rule") == "beta"}
+    names = [*(name for name in known if name in work.named), *(name for name in known if "default" in known[name])]
     if work.dialect == "llamafactory":
-        work.data |= {"kl.controller": "ziegler", "kl.horizon": 10000}
+        work.assume("TRL's adap_kl_ctrl = True", "kl.controller", "ziegler")
+        work.assume("TRL's horizon = 10000", "kl.horizon", 10000)
+    elif not names:
+        return
+    beta = number(work.value(names[0])) if names else 0.2
+    theirs = work.theirs(names[0]) if names else "TRL's init_kl_coef = 0.2 (default)"
     if beta is None:
-        work.no_equal.append(ReportLine(theirs, why="beta is a number here"))
+        work.leave(theirs, "beta is a number here")
         return
     if work.dialect == "trl-grpo":
         _grpo(work, theirs, beta)
@@ -69,7 +65,7 @@ def _beta(work: Translation) -> None:
 
 def _controllers(work: Translation) -> None:
     for said in work.source.controllers:
-        work.no_equal.append(ReportLine(said, why=CONTROLLER))
+        work.leave(said, CONTROLLER)
 
 
 def _in_units(work: Translation, theirs: str, beta: float) -> None:
@@ -87,12 +83,10 @@ def _in_units(work: Translation, theirs: str, beta: float) -> None:
     elif not beta:
         work.set(theirs, "kl.coef", 0.0, "no KL penalty in either")
     else:
-        work.no_equal.append(ReportLine(theirs, why=NO_UNIT))
+        work.leave(theirs, NO_UNIT)
     for name in said:
         if name not in scaled:
-            work.became.append(
-                ReportLine(str(work.named[name]), why="the score is not scaled while training here either")
-            )
+            work.say(str(work.named[name]), "", "the score is not scaled while training here either")
 
 
 def _grpo(work: Translation, theirs: str, beta: float) -> None:
@@ -101,14 +95,12 @@ def _grpo(work: Translation, theirs: str, beta: float) -> None:
     if item is None:
         return
     if item.value in (True, "group"):
-        work.became.append(ReportLine(str(item), "method: grpo", "divided by the spread of a prompt's texts"))
+        work.say(str(item), "method: grpo", "divided by the spread of a prompt's texts")
     elif item.value in (False, "none"):
         why = "method grpo divides by the spread of a prompt's texts; method rloo does not, and is nearest to Dr. GRPO"
-        work.no_equal.append(ReportLine(str(item), why=why))
+        work.leave(str(item), why)
     else:
-        work.no_equal.append(
-            ReportLine(str(item), why="the spread of a prompt's texts is what advantages are divided by here")
-        )
+        work.leave(str(item), "the spread of a prompt's texts is what advantages are divided by here")
 
 
 def _early_stop(work: Translation) -> None:
@@ -127,9 +119,9 @@ def _early_stop(work: Translation) -> None:
             "it did nothing: TRL reads it only with early_stopping=True, to end an update early at 1.5 times it. The "
             "target of the adaptive KL penalty is `target`, 6 if it is not named"
         )
-        work.no_equal.append(ReportLine(str(limit), why=why))
+        work.leave(str(limit), why)
     if stop:
-        work.became.append(ReportLine(str(stop), "ppo.update_kl_stop: empty"))
+        work.say(str(stop), "ppo.update_kl_stop: empty")
 
 
 def _warmup(work: Translation) -> None:
@@ -138,11 +130,7 @@ def _warmup(work: Translation) -> None:
         return
     ratio, updates = number(item.value), work.data.get("ppo.num_updates")
     if updates is None:
-        work.no_equal.append(
-            ReportLine(
-                str(item), why="it is a share of the updates, whose number is not in this file: set ppo.warmup_updates"
-            )
-        )
+        work.leave(str(item), "it is a share of the updates, whose number is not in this file: set ppo.warmup_updates")
     elif ratio:
         work.set(str(item), "ppo.warmup_updates", math.ceil(ratio * updates))
 
@@ -158,7 +146,7 @@ def _adapter(work: Translation) -> None:
     has = any(item.owner == "lora" for item in work.source.settings)
     if has and "model.adapter.kind" not in work.data:
         work.data["model.adapter.kind"] = "lora"
-        work.became.append(ReportLine("LoraConfig", "model.adapter.kind: lora"))
+        work.say("LoraConfig", "model.adapter.kind: lora")
 
 
 def _remarks(work: Translation) -> None:
@@ -168,7 +156,7 @@ def _remarks(work: Translation) -> None:
     for call in work.source.named("PPOTrainer"):
         if "reward_model" in call.keywords:
             why = "PPOTrainer of this age takes no reward_model and would refuse it; the score is `rewards` here"
-            work.no_equal.append(ReportLine(f"PPOTrainer(reward_model=...) (line {call.line})", why=why))
+            work.leave(f"PPOTrainer(reward_model=...) (line {call.line})", why)
     if any("trainer" in call.name and "return_prompt" not in call.keywords for call in work.source.named("generate")):
         work.source.remarks.append(
             "TRL of this age gives the prompt back too, unless return_prompt=False is asked for: a script that scores "

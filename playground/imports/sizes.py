@@ -10,6 +10,8 @@ from playground.imports.translation import ReportLine, Translation
 
 COUNTED = "steps total_episodes max_steps num_train_epochs num_updates num_iterations num_steps total_steps".split()
 PROCESSES = "on one process; with more, multiply `ppo.batch_size`"
+ONE_STEP = "; TRL 1.12 takes one optimizer step for each epoch whatever num_mini_batches says"
+ONCE_LARGER = ", and before TRL 0.17 the batch was num_mini_batches times this"
 
 
 class Sizes(NamedTuple):
@@ -26,7 +28,6 @@ class Sizes(NamedTuple):
 
 def translate(work: Translation) -> None:
     """`ppo.batch_size`, its parts, `ppo.samples_per_prompt` and `ppo.num_updates`."""
-    counted = COUNTED
     try:
         sizes = READERS[work.dialect](work)
     except ValueError as error:
@@ -40,20 +41,17 @@ def translate(work: Translation) -> None:
     theirs = work.theirs(*sizes.names)
     parts = {"batch_size": sizes.batch, "minibatch_size": sizes.minibatch, "micro_batch_size": sizes.micro}
     work.data |= {f"ppo.{name}": size for name, size in parts.items()}
-    work.became.append(ReportLine(theirs, ", ".join(f"ppo.{name}: {size}" for name, size in parts.items()), sizes.note))
+    work.say(theirs, ", ".join(f"ppo.{name}: {size}" for name, size in parts.items()), sizes.note)
     if sizes.samples > 1:
         group = "rloo_k" if work.dialect == "trl-rloo-old" else "num_generations"
-        work.set(
-            "DPO's pairs" if work.dialect.endswith("dpo") else work.theirs(group),
-            "ppo.samples_per_prompt",
-            sizes.samples,
-        )
+        pairs = work.dialect.endswith("dpo")
+        work.set("DPO's pairs" if pairs else work.theirs(group), "ppo.samples_per_prompt", sizes.samples)
     if sizes.updates:
-        work.set(work.theirs(*(name for name in counted if name in work.named)), "ppo.num_updates", sizes.updates)
+        work.set(work.theirs(*(name for name in COUNTED if name in work.named)), "ppo.num_updates", sizes.updates)
         return
     if "num_train_epochs" in work.named:
         why = "how many updates that is depends on the number of prompts, which is not in this file"
-        work.no_equal.append(ReportLine(work.theirs("num_train_epochs"), why=why))
+        work.leave(work.theirs("num_train_epochs"), why)
     work.fill_in.append("ppo.num_updates: the file does not say how many there are; ours is 40.")
 
 
@@ -80,23 +78,15 @@ def _old(work: Translation) -> Sizes:
 def _ppo(work: Translation) -> Sizes:
     names = ("per_device_train_batch_size", "gradient_accumulation_steps", "num_mini_batches")
     micro, steps, parts = (_whole(work, name) for name in names)
-    if work.source.kind in ("PPOv2Config", "RLOOConfig"):
-        batch = micro * steps * parts
-        note = PROCESSES
-    else:
-        batch = micro * steps
-        note = PROCESSES
-        if parts > 1:
-            note += (
-                "; TRL 1.12 takes one optimizer step for each epoch whatever num_mini_batches says, and in earlier "
-                "versions the batch was num_mini_batches times this"
-            )
+    before_017 = work.dialect == "trl-rloo-old" or (0,) < work.source.version < (0, 17)
+    batch, note = micro * steps * (parts if before_017 else 1), PROCESSES
+    if parts > 1 and not before_017:
+        note += ONE_STEP + ("" if work.source.version else ONCE_LARGER)
     samples = _whole(work, "rloo_k") if work.dialect == "trl-rloo-old" else 1
     if batch % parts:
         raise ValueError(f"a batch of {batch} cannot be cut into {parts} minibatches")
-    return Sizes(
-        batch, batch // parts, min(micro, batch // parts), samples, _updates(work, "total_episodes", batch), names, note
-    )
+    part, updates = batch // parts, _updates(work, "total_episodes", batch)
+    return Sizes(batch, part, min(micro, part), samples, updates, names, note)
 
 
 def _groups(work: Translation) -> Sizes:
@@ -123,9 +113,8 @@ def _pairs(work: Translation) -> Sizes:
     names = ("per_device_train_batch_size", "gradient_accumulation_steps")
     micro, steps = (_whole(work, name) for name in names)
     batch = 2 * micro * steps
-    return Sizes(
-        batch, batch, 2 * micro, 2, _updates(work, "max_steps", 1), names, f"two texts make a pair; {PROCESSES}"
-    )
+    note = f"two texts make a pair; {PROCESSES}"
+    return Sizes(batch, batch, 2 * micro, 2, _updates(work, "max_steps", 1), names, note)
 
 
 def _llamafactory(work: Translation) -> Sizes:

@@ -5,6 +5,7 @@ Knows the configuration and the catalog, nothing of runs or pages, which all des
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +28,7 @@ SCALE = (
     "prompts",
     "sampling",
 )  # groups of what `scores_differ` knows
-SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.text")
+SOURCES = ("model.source", "reference.source", "prompts.source", "evaluation.prompts", "evaluation.text")
 WORDS_FOR_NOTHING = {
     "prompts.column": "the usual one",
     "prompts.subset": "the default one",
@@ -167,6 +168,8 @@ def in_words(field: str, value: Any) -> str:
         return f"{value:.3g}"
     if field == "prompts.typed":
         return f"{len(value)} prompts"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}: {json.dumps(one)}" for name, one in value.items()) or "none"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "none"
     known = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}

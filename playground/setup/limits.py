@@ -197,6 +197,7 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
     updates = int(min(config.ppo.num_updates, most.get("ppo.num_updates", 1e9)))  # beyond the cap that is the problem
     longest = int(min(config.sampling.max_new_tokens, most.get("sampling.max_new_tokens", 1e9)))
     typed, system = config.prompts.typed, config.prompts.system or ""
+    options = len(str(config.prompts.template_options or ""))
     amounts: list[tuple[str, Any, float | None, str]] = [
         *((field, functools.reduce(getattr, field.split("."), config), cap, "") for field, cap in most.items()),
         ("evaluation.every", plan.samples(updates), limits.evaluated, " answers to the fixed prompts in all"),
@@ -204,6 +205,7 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
         ("prompts.typed", max(map(len, typed), default=0), limits.prompt_characters, " characters in a prompt"),
         ("prompts.typed", sum(map(len, typed)) + len(system), limits.typed_characters, " characters in all"),
         ("prompts.system", len(system), limits.prompt_characters, " characters"),
+        ("prompts.template_options", options, limits.prompt_characters, " characters"),
     ]
     for field, amount, cap, unit in amounts:
         if cap is not None and isinstance(amount, (int, float)) and amount > cap:
@@ -242,11 +244,14 @@ def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
         ("model.source", model, own, far, _is_more(model, limits)),
         ("reference.source", reference, (catalog.START, *own), (*far, "a run of this page"), policy),
         ("prompts.source", prompts, (*SETS, catalog.TYPED), ("an uploaded file",), kept),
+        ("evaluation.prompts", config.evaluation.prompts, (None,), ("nothing",), False),
         ("evaluation.text", config.evaluation.text, (None, *catalog.HELD_OUT_TEXTS), (), False),
     )
     for field, value, known, others, allowed in named:
         if value not in known and not allowed:
             yield _one_of(field, value, (*known, *others), limits)
+    if config.prompts.template_file is not None:
+        yield Problem("prompts.template_file", f"cannot be named {limits.where}; leave it empty.")
     if not hub_too and config.model.revision is not None and model not in own:
         yield Problem("model.revision", f"cannot be chosen {limits.where}; leave it empty.")
     for field, spec in config.scorers:

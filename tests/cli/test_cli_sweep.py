@@ -29,7 +29,7 @@ def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(run,
 
 @pytest.mark.parametrize(("arguments", "words"), REFUSED["sweep"])
 def test_all_that_is_wrong_with_a_sweep_is_listed_and_no_run_made(run, preset, outputs, monkeypatch, arguments, words):
-    monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", "requirements.txt"))
+    monkeypatch.setitem(cluster.BACKENDS, "ray", ("no_such_engine", ""))
     result = run("sweep", preset("finish"), *arguments)
     assert (result.code, result.out) == (2, "")
     assert not outputs.exists()

@@ -121,7 +121,7 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     steps = [step for step, _ in logged]
     assert steps[:4] == [0, 1, 2, 3]
     assert steps == sorted(steps)
-    counted = {"behaviours/ends": 1.0, "behaviours/parses": 0.0}
+    counted = {"behaviours/ends": 1.0, "behaviours/parses": 0.0, "behaviours/trained_reward": 0.0}
     assert logged[0][1] == {**counted, "fixed_prompts/score": 0.25, "text/perplexity": 4.0}
     last = logged[3][1]
     assert last["objective/kl"] == 3.0 == last["playground/kl_to_reference"]

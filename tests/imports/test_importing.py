@@ -276,3 +276,37 @@ def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
     assert "merge it" in why(work.no_equal, "reward_adapter = c/d")
     assert "prompts.limit" in why(work.no_equal, "split = train[:5%]")
     assert not any(line.startswith("rewards: what scores") for line in work.fill_in)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("# pip install trl==0.7.4\nPPOConfig()\n", {"ppo.learning_rate": 1e-5, "ppo.batch_size": 256}),
+        ("# trl==0.16.1\nGRPOConfig()\n", {"kl.coef": 0.04, "sampling.temperature": 0.9}),
+        ("# trl~=0.15\nPPOConfig(num_mini_batches=2)\n", {"ppo.learning_rate": 5e-5, "ppo.batch_size": 16}),
+        ("PPOv2Config()\n", {"ppo.learning_rate": 5e-5}),
+        ("# trl[vllm]==0.18.0\nRLOOConfig()\n", {"ppo.learning_rate": 5e-5, "ppo.samples_per_prompt": 2}),
+    ],
+)
+def test_the_defaults_are_those_of_the_version_that_the_file_names(imports, text, settings):
+    flat = flatten(imports(text).config)
+    assert {name: flat[name] for name in settings} == settings
+
+
+def test_keywords_of_the_chat_template_are_carried_over(imports):
+    for text in (
+        "GRPOConfig(chat_template_kwargs={'enable_thinking': False})\n",
+        "GRPOConfig(max_steps=3)\ntokenizer.apply_chat_template(rows, tokenize=False, enable_thinking=False)\n",
+    ):
+        assert imports(text).config.prompts.template_options == {"enable_thinking": False}
+    shell = "trl grpo --num_generations 4 --chat_template_kwargs '{\"enable_thinking\": false}'\n"
+    assert imports(shell, "a.sh").config.prompts.template_options == {"enable_thinking": False}
+
+
+def test_an_argument_of_a_call_that_is_not_taken_over_is_named(imports):
+    text = (
+        "PPOConfig(ppo_epochs=4)\nm = AutoModelForCausalLM.from_pretrained('a/b', num_hidden_layers=2, device_map=0)\n"
+    )
+    work = imports(text).work
+    assert "not taken over" in why(work.no_equal, "AutoModelForCausalLM.from_pretrained(num_hidden_layers=2)")
+    assert "device_map" in work.aside

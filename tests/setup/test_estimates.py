@@ -47,6 +47,8 @@ def adapter(base, weights=LORA_WEIGHTS):
         ({"model": {"critic": "separate"}}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
         ({"engine": "trl"}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
         ({"engine": "trl", "reference": {"source": "a/b"}}, "cuda", {"policy": WHOLE, "value": WHOLE, **START}),
+        ({"ppo": {"optimizer": "sgd"}}, "cpu", {"policy": [8000, 8000, 0], "value": [32, 32, 0], **START}),
+        ({"ppo": {"optimizer": "adamw_8bit"}}, "cpu", {"policy": [8000, 8000, 4000], "value": [32, 32, 16], **START}),
         ({"method": "best_of_n"}, "cpu", {"policy": [8000, 0, 0], **START}),
         (
             {"rewards": [{"kind": "model", "source": "a/b", "precision": "bf16"}]},
@@ -61,6 +63,12 @@ def test_what_is_held_all_the_time_by_hand(changes, device, expected):
     sizes = memory.lasting(config, SMALL, scorers, device)
     held = {role: [sizes[role, kind] for kind in memory.TRAINED_BYTES] for role in memory.ROLES}
     assert {role: parts for role, parts in held.items() if any(parts)} == expected
+
+
+def test_layers_that_are_computed_again_keep_their_inputs_and_one_layer_its_inside():
+    plain, again = (small_config(model={"gradient_checkpointing": on}) for on in (False, True))
+    layer = memory.graph(plain, SMALL, 10, each=4) // 2
+    assert memory.graph(again, SMALL, 10, each=4) == layer + 2 * 10 * 8 * 4
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.79, "fits"), (0.81, "tight"), (1, "tight"), (1.01, "does not fit")])

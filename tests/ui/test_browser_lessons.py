@@ -45,9 +45,11 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     page = make_page(newcomer=True)
     page.goto(f"{site.url}?__theme=light")  # as on a Space
     expect(page).to_have_url(re.compile(r"tab=lessons$"))
-    page.get_by_role("link", name="Start with lesson 1").wait_for()
+    page.get_by_role("link", name="Lesson 1").wait_for()
     assert page.locator("#page-train").is_hidden()
     key = page.keyboard.press
+    page.locator("details.course", has_text="Two runs").locator("summary").focus()
+    key("Enter")
     page.get_by_role("link", name="Two runs").focus()
     key("Enter")
     expect(page.get_by_role("heading", name="Two runs")).to_be_focused()

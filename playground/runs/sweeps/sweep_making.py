@@ -215,12 +215,6 @@ def forget_gone(outputs: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def count_anew(outputs: Path) -> None:
-    """Runs that did not come back from a bucket are to be made again. Raises: OSError."""
-    for sweep in sweep_record.every(outputs):
-        sweep_record.write(outputs, sweep.model_copy(update={"made": 0}))
-
-
 def fresh_name(outputs: Path, preset: str) -> str:
     """A name for a sweep without one: its preset and the time."""
     slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower())[: NAME_CHARACTERS - 25].strip("-")

@@ -15,9 +15,9 @@ from typing import Any
 FILE = "your file"
 
 
-def example(project: Path) -> ModuleType:
+def example(examples: Path) -> ModuleType:
     """examples/minimal_rlhf.py as a module."""
-    spec = importlib.util.spec_from_file_location("minimal_rlhf", project / "examples" / "minimal_rlhf.py")
+    spec = importlib.util.spec_from_file_location("minimal_rlhf", examples / "minimal_rlhf.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -39,14 +39,14 @@ def load(pieces: list[str], names: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until stdin closes."""
-    project = Path(sys.argv[3])
-    sys.path.insert(0, str(project))
+    sys.path.insert(0, sys.argv[3])
+    from playground import PROJECT_FILES
     from playground.rewards.python_runner import serve
 
-    ours: dict[str, Any] = {}
+    examples, ours = PROJECT_FILES / "examples", dict[str, Any]()
     module = sys.modules["exercise"] = ModuleType("exercise")  # where dataclasses look a name up
     names = vars(module)
-    names["__file__"] = str(project / "examples" / "exercise.py")
+    names["__file__"] = str(examples / "exercise.py")
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         if "code" in request:
@@ -58,7 +58,7 @@ def main() -> None:
         import torch
 
         torch.set_num_threads(1)  # for models as small as these
-        ours.update(vars(example(project)))
+        ours.update(vars(example(examples)))
         importlib.import_module("playground.training.exercise.checks")
         return {"ready": True}
 

@@ -159,6 +159,7 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
         limits.require(config, capped, outputs)
         estimates.require_fit(config, capped, outputs)
         checks.check(config, outputs)
+        checks.require_functions(config)
 
     name = str(asked.get("name") or "").strip() or None
     overrides = [] if answer or most is None else [f"max_minutes={most:g}"]

@@ -41,12 +41,13 @@ declare namespace Wire {
     words: string;
   }
 
-  /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. */
+  /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. `asked`: the leashes whose model can be asked. */
   interface Betas {
     preset: string;
     beta: number;
     tight: number | null;
     loose: number | null;
+    asked: number[];
     behaviours: BetaWords[];
     prompts: string[];
     before: string[];
@@ -525,7 +526,7 @@ declare namespace Wire {
     note: string;
   }
 
-  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. */
+  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. `whole_texts`: their length is the point, so none is cut. */
   interface Run {
     title: string;
     told: string;
@@ -550,6 +551,7 @@ declare namespace Wire {
     terms: Term[];
     judges: Term[];
     counted: BehaviourName[];
+    whole_texts: boolean;
     settings: Setting[];
   }
 
@@ -2113,6 +2115,15 @@ declare namespace Wire {
     run?: string;
   }
 
+  /** What a model wrote to a prompt before training, and one that was trained at some leash. */
+  interface LeashAnswer {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    before?: string;
+    now?: string;
+  }
+
   /** A checkpoint, with the settings in force there. */
   interface ForkPoint {
     update: number;
@@ -2168,6 +2179,7 @@ declare namespace Wire {
     stop_trial: Done;
     start_lesson: Started;
     start_mystery: Started;
+    ask_leash: LeashAnswer;
     plan_sweep: SweepAnswer;
     start_sweep: SweepAnswer;
     stop_sweep: SweepAnswer;

@@ -22,7 +22,7 @@ WRONG = json.loads((HERE / "mistakes.json").read_text(encoding="utf-8"))
 
 @functools.cache
 def ours():
-    return vars(runner.example(PROJECT))
+    return vars(runner.example(PROJECT / "examples"))
 
 
 def verdict(function, source):

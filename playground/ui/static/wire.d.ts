@@ -2186,6 +2186,7 @@ declare namespace Wire {
     stop_sweep: SweepAnswer;
     delete_sweep: SweepAnswer;
     resume_sweep: SweepAnswer;
+    add_seeds: SweepAnswer;
     reward_models: string[];
     reward_problem: string;
     weigh_rewards: Weighed;

@@ -13,7 +13,6 @@ from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Reme
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
 from playground.config import methods
-from playground.rewards.mixture import term_names
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 

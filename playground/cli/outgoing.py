@@ -85,7 +85,7 @@ def export(
     if as_ in trackers.TRACKERS:
         folder_to_write(output)
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
-        handed = trackers.TRACKERS[as_](Report.of(run), folder)
+        handed = trackers.handed_over(as_, Report.of(run), folder)
         complain(f"Look at it with: {handed.command}")
         print(handed.where)
         return

@@ -49,6 +49,7 @@ from playground.config.training_settings import (
     EvaluationConfig,
     KLConfig,
     SteeringConfig,
+    StopConfig,
 )
 
 __all__ = [
@@ -57,7 +58,7 @@ __all__ = [
     "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward",
     "PromptsConfig", "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart",
     "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "SteeringConfig",
-    "SycophancyReward",
+    "StopConfig", "SycophancyReward",
     "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
@@ -116,6 +117,8 @@ class RunConfig(Part):
     """Mistakes that the run is trained with, to see what shows them."""
     behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)
     """What is counted in the answers to the fixed prompts. Empty means those that suit the prompts."""
+    trackers: tuple[Literal["trackio", "wandb", "tensorboard"], ...] = Field((), max_length=3)
+    """Where the run is sent while it trains (docs/outputs.md); on one's own machine only."""
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
     ppo: PPOConfig = PPOConfig()
@@ -123,6 +126,7 @@ class RunConfig(Part):
     dpo: DPOConfig = DPOConfig()
     steering: SteeringConfig = SteeringConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    stop: StopConfig = StopConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
     @model_validator(mode="before")

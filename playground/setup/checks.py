@@ -159,6 +159,10 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
+    for name in config.trackers:
+        if name != "tensorboard" and find_spec(name) is None:
+            ways = f"Install it with `pip install {name}`, or take it out."
+            problems.append(Problem("trackers", f"{name} is not installed here. {ways}"))
     if config.ppo.optimizer == "adamw_8bit" and find_spec("bitsandbytes") is None:
         ways = "Install it with `pip install bitsandbytes`, or choose adamw."
         problems.append(Problem("ppo.optimizer", f"adamw_8bit needs bitsandbytes, which is not installed here. {ways}"))

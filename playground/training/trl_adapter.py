@@ -109,7 +109,9 @@ class TRLAdapter(Trainer):
         self.kl_controller.coef = config.kl.coef
         label = "TRL" if config.method == "ppo" else methods.METHODS[config.method].label
         self.warnings += [
-            f"{label} does not know {field}: the change has no effect." for field in fields if not self.reads(field)
+            f"{label} does not know {field}: the change has no effect."
+            for field in fields
+            if not self.reads(field) and not field.startswith("stop.")
         ]
         if self.running is not None:
             self.set_live(config)

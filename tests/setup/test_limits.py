@@ -51,6 +51,7 @@ CAPS = [(field, nested(field, cap), nested(field, BEYOND[field])) for field, cap
         ("evaluation.text", "english", "/etc/passwd"),
         ("evaluation.prompts", None, "/etc/passwd.txt"),
         ("experiments", False, True),
+        ("trackers", [], ["tensorboard"]),
     )
 ]
 CAPS += [

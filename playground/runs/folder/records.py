@@ -96,10 +96,15 @@ class Status(Record):
         return self.state in TERMINAL
 
     @property
+    def is_done(self) -> bool:
+        """True once all updates are made; one that has finished early has a reason."""
+        return self.state == "finished" and not self.reason
+
+    @property
     def resumable(self) -> bool:
         """True for an end after which going on as it is makes sense: any, with settings that it has run with before."""
         ran_before = self.attempt > 1 and self.update > 0
-        return self.ended and self.state != "finished" and (ran_before or self.reason not in NOT_RESUMABLE)
+        return self.ended and not self.is_done and (ran_before or self.reason not in NOT_RESUMABLE)
 
 
 class Label(Record):

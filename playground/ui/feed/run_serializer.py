@@ -194,7 +194,7 @@ def ending(status: Status) -> EndData | None:
     """How a run ended, from the one table: title and remedy."""
     if not status.ended:
         return None
-    end = exit_reasons.reason_of("" if status.state == "finished" else status.reason or status.state)
+    end = exit_reasons.reason_of(status.reason or ("" if status.is_done else status.state))
     remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
     return {"title": end.title, "remedy": form.with_labels(remedy)}
 

@@ -126,7 +126,8 @@ def _sweep(
         "model": describe.in_words("model.source", first.model),
         "reward": first.reward,
         **progress,
-        "resumable": progress["unmade"] > 0 or any(run_state.can_resume(run.status, run.by_trl) for run in runs),
+        "resumable": progress["unmade"] > 0
+        or any(run_state.can_resume(run.status, run.by_trl) and run.status.state != "finished" for run in runs),
         "started_at": sweep.created_at,
         "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,

@@ -131,7 +131,7 @@ def test_no_page_has_a_serious_fault_of_accessibility(runs, open_page, pages):
         expect(open_page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")
 
 
-def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page):
+def test_from_the_first_visit_to_the_end_of_a_run_by_keyboard_alone(site, make_page):
     page = visit(make_page(), site)
     site.let_runs_reach(2)
     press = page.keyboard.press
@@ -154,8 +154,16 @@ def test_from_the_first_visit_to_a_comparison_by_keyboard_alone(site, make_page)
     press("Space")
     site.let_runs_end()
     expect(page.locator(".status .state strong")).to_have_text("finished")
+    assert_seen(stops)
+
+
+def test_from_a_run_to_a_comparison_by_keyboard_alone(runs, open_page):
+    page, press = open_page, open_page.keyboard.press
+    go(page, "train", run="long")
+    expect(page.locator(".status .state strong")).to_have_text("finished")
+    page.locator("#run-title").focus()
     compare = page.locator(".status").get_by_role("button", name="Compare", exact=True)
-    stops += tab_to(page, compare)
+    stops = tab_to(page, compare)
     press("Enter")
     expect(page.locator("#page-compare")).to_be_focused()
     expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")

@@ -12,7 +12,7 @@ from playground.models import real_model
 from playground.setup import catalog, checks, expected
 from playground.setup.catalog import Story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
-from tests.support import fields_of, small_config
+from tests.support import data_beside, fields_of, small_config
 
 NAMES = catalog.every_preset_name()
 
@@ -227,14 +227,7 @@ def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path):
     assert catalog.reward_models(tmp_path / "none") == ships
 
 
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ("kindnes", "Did you mean `kindness`?"),
-        ("unfinished", "is not complete"),
-        ("real-honest", 'Train it once with `make real ARGS="--only judges"`. Where runs are not kept in outputs/'),
-    ],
-)
+@pytest.mark.parametrize(("source", "words"), data_beside(__file__, "tables.yaml")["nowhere"])
 def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path, source, words):
     trained(tmp_path, "kindness")
     model_folder(tmp_path / "reward-models" / "unfinished")

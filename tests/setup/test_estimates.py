@@ -232,6 +232,8 @@ def test_prompts_and_rewards_that_a_person_has_brought_stay():
     config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=rewards)).config
     assert (config.prompts.typed, config.prompts.template) == (("One of mine", "Another"), "plain")
     assert config.rewards[0].kind == "expression"
+    config = fitting.fit(with_model("kinder-reviews", "Qwen/Qwen3-0.6B", prompts=mine, rewards=rewards)).config
+    assert config.prompts.template_options == {"enable_thinking": False}
     claims = catalog.preset("chat-claims")
     config = fitting.fit(with_model("chat-claims", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")).config
     assert (config.prompts, config.rewards) == (claims.prompts, claims.rewards)

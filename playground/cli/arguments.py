@@ -9,10 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from playground import plain_files
+from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
+from playground.rewards import functions
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import made_beside
+from playground.setup import catalog
 
 FAILED, CANNOT = 1, 2
 DEFAULT_OUTPUTS = Path("outputs")
@@ -33,6 +36,32 @@ JsonLines = Annotated[
 Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and return at once.")
 ]
+
+
+Rewards = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--reward",
+        metavar="FUNCTION",
+        help="Train on this reward instead: my_reward.py, my_reward.py:name, package.module:name, or a kind that needs "
+        "no more, such as length. Repeatable.",
+    ),
+]
+Weights = Annotated[
+    list[float] | None, typer.Option("--reward-weight", help="The weight of a --reward, in their order. Repeatable.")
+]
+
+
+def chosen(
+    preset: str, changes: list[str] | None, rewards: list[str] | None = None, weights: list[float] | None = None
+) -> RunConfig:
+    """A preset or a YAML file with other rewards, where some are given, and `path=value` changes. Raises:
+    InvalidConfig, with every problem at once; ModelNotFound."""
+    path = catalog.preset_path(preset)
+    if not rewards and not weights:
+        return yaml_io.load(path, changes)
+    data = {**yaml_io.read_yaml(path), "rewards": functions.entries_of(rewards or [], weights)}
+    return yaml_io.overridden(data, changes, RunConfig)
 
 
 def setting(example: str) -> Any:

@@ -45,6 +45,7 @@ def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> launch
     """Check a run and start it. Raises: PlaygroundError, with every problem at once."""
     checks.check(config, outputs)
     checks.require_in_reach(config, outputs)
+    checks.require_functions(config)
     disk.check([config], outputs)
     Supervisor(outputs).look()
     return launcher.start(config, outputs, run_id)

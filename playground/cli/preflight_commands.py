@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, setting
+from playground.cli import arguments
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, Rewards, Weights, setting
 from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
 from playground.config import RunConfig, differences, yaml_io
 from playground.config.behaviour_settings import READY
@@ -37,6 +38,8 @@ MOST_TEXT = 200
 def try_command(
     config: ConfigArgument,
     set_: Annotated[list[str] | None, setting("model.source=my/model")] = None,
+    reward: Rewards = None,
+    reward_weight: Weights = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     update: Annotated[bool, typer.Option("--update/--no-update", help="Make the trial update too.")] = True,
     json: Json = False,
@@ -46,7 +49,7 @@ def try_command(
 
     Exit code 1 if one of the parts failed.
     """
-    chosen = yaml_io.load(catalog.preset_path(config), set_)
+    chosen = arguments.chosen(config, set_, reward, reward_weight)
     _require_model(chosen)
     done: dict[str, Any] = {}
 

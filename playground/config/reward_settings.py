@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
-from typing import Annotated, Literal, Union, get_args
+from pathlib import Path
+from typing import Annotated, Any, Literal, Union, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from playground.config import expression_language, local_only
+from playground.config import expression_language, local_only, python_code
 from playground.config.parts import Part, knob
 
 
@@ -168,32 +168,34 @@ class ExpressionReward(RewardPart):
 
 
 class PythonReward(RewardPart):
-    """Your own function in Python, run in a separate process. Only on your own machine."""
+    """Your own function in Python, run in a separate process: its code, a file, or a function of a package. Only on
+    your own machine."""
 
     kind: Literal["python"] = "python"
-    code: str = Field(min_length=1, max_length=10_000)
+    code: str = Field("", max_length=python_code.MOST_CHARACTERS)
+    file: str | None = Field(None, max_length=1000)  # from which the code is read, once: a run keeps what it was
+    function: str | None = Field(None, max_length=300)  # its name, or package.module:name; none: `reward`
     time_limit: float = Field(2.0, gt=0, le=60)  # seconds for one batch
 
-    @field_validator("code")
+    @model_validator(mode="before")
     @classmethod
-    def _has_the_function(cls, code: str) -> str:
-        if local_only.refusal("python"):
-            return code  # is not parsed either
-        try:
-            parts = ast.parse(code).body
-        except SyntaxError as error:
-            raise ValueError(f"|Line {error.lineno or 1} is not Python ({error.msg})") from None
-        except (ValueError, RecursionError, MemoryError):
-            raise ValueError("|The code cannot be read: nested too deeply, or not all text") from None
-        functions = {
-            part.name: [one.arg for one in part.args.args] for part in parts if isinstance(part, ast.FunctionDef)
-        }
-        if functions.get("reward", [])[:2] not in (["prompt", "completion"], ["prompts", "completions"]):
-            raise ValueError(
-                "|There is no function `reward`. Write `def reward(prompt, completion):` and return a number, or "
-                "`def reward(prompts, completions):` and a list"
-            )
-        return code
+    def _has_the_function(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or local_only.refusal("python"):
+            return data  # is not read or parsed either
+        file, function = (data.get(name) for name in ("file", "function"))
+        if not (isinstance(file, str | None) and isinstance(function, str | None)):
+            return data
+        if not data.get("code"):
+            data = {**data, **python_code.read(file, function)}
+        if isinstance(data["code"], str):
+            found = python_code.chosen(data["code"], data.get("file"), data.get("function"))
+            data = {**data, "function": data.get("function") or (found if found != python_code.USUAL else None)}
+        return data
+
+    @property
+    def name(self) -> str:
+        """Of its function, or else of its file."""
+        return (self.function or "").rpartition(":")[2] or (Path(self.file).stem if self.file else self.kind)
 
 
 RewardConfig = Annotated[

@@ -46,12 +46,14 @@ class Read(NamedTuple):
     column: str
     others: tuple[str, ...] = ()
 
-    def in_words(self, columns: Sequence[str]) -> str:
-        """What is taken of a table with these columns, and what is not, as a sentence."""
+    def in_words(self, columns: Sequence[str], whole: bool = False) -> str:
+        """What is taken of a table with these columns, and what is not, as a sentence. `whole`: a function in Python
+        gets what is not."""
         others = f" with {listed(self.others)}" if self.others else ""
         name = "" if folded(self.column) in COLUMNS or len(columns) > 1 else ", the first line of the file,"
         left = [name for name in columns if name not in (self.column, *self.others)]
-        return f"The prompts are `{self.column}`{name}{others}{f'; not read: {listed(left)}' if left else ''}."
+        unread = "for the reward in Python" if whole else "not read"
+        return f"The prompts are `{self.column}`{name}{others}{f'; {unread}: {listed(left)}' if left else ''}."
 
     def value(self, row: Mapping[str, Any]) -> Any:
         """What `prompt_of` makes a prompt of: the value itself, or a text or messages with what others add."""

@@ -77,7 +77,7 @@ def read_notebook(text: str) -> ForeignSource:
     left_out: list[str] = []
     for number, source in sources.items():
         lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        code = _without_magics(lines)
+        code = without_magics(lines)
         if code is None:
             left_out.append(f"Cell {number} of the notebook is no Python and was left out: {lines.strip()[:60]!r}.")
         kept.append("\n" * lines.count("\n") if code is None else code)  # lines keep their numbers
@@ -86,8 +86,8 @@ def read_notebook(text: str) -> ForeignSource:
     return found
 
 
-def _without_magics(text: str) -> str | None:
-    """A cell as Python; None where it is none."""
+def without_magics(text: str) -> str | None:
+    """A cell of a notebook as Python; None where it is none."""
     magic = CELL_MAGIC.match(text)
     if magic and magic.group(1) not in MAGICS_OF_PYTHON:
         return None

@@ -67,7 +67,7 @@ class LimitedProcess:
         clock = threading.Timer(seconds, self._kill)
         clock.start()
         with contextlib.suppress(OSError):  # it reads no more
-            self.process.stdin.write(json.dumps(request).encode("ascii") + b"\n")
+            self.process.stdin.write(json.dumps(request, default=str).encode("ascii") + b"\n")
             self.process.stdin.flush()
             line = self.process.stdout.readline(MAX_ANSWER_BYTES)
         clock.cancel()

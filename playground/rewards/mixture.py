@@ -50,8 +50,9 @@ class Scored(NamedTuple):
     contributions: RawValues
 
 
-def build(spec: config.RewardConfig) -> rules.Reward:
-    """The reward function that a configuration entry names, of every kind that needs no model.
+def build(spec: config.RewardConfig, facts: rules.PromptFacts | None = None) -> rules.Reward:
+    """The reward function that a configuration entry names, of every kind that needs no model. `facts`: what a function
+    in Python gets beside the texts.
 
     Raises: RewardFailed, if this process serves others, and the kind is for a person's own machine only.
     """
@@ -63,7 +64,7 @@ def build(spec: config.RewardConfig) -> rules.Reward:
     if isinstance(spec, config.PythonReward):
         from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
 
-        return PythonFunction(spec.code, spec.time_limit)
+        return PythonFunction(spec.code, spec.time_limit, spec.file, spec.function, facts)
     return rules.rule(spec)
 
 
@@ -197,12 +198,15 @@ def arithmetic(specs: Sequence[config.RewardConfig]) -> Mixture:
 
 
 def term_names(specs: Iterable[config.RewardConfig]) -> list[str]:
-    """A name for each reward, no two alike: its kind, or the last part of a model's source; numbered from 2."""
+    """A name for each reward, no two alike: its kind, the last part of a model's source, or what a function is called;
+    numbered from 2."""
     names: list[str] = []
     for spec in specs:
         plain: str = spec.kind
         if isinstance(spec, config.ModelReward):
             plain = spec.source.rstrip("/\\").replace("\\", "/").rpartition("/")[2][:MAX_NAME_CHARACTERS] or spec.kind
+        elif isinstance(spec, config.PythonReward):
+            plain = spec.name[:MAX_NAME_CHARACTERS]
         name, number = plain, 2
         while name in names:
             name, number = f"{plain} {number}", number + 1

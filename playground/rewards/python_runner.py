@@ -8,6 +8,8 @@ is all that is not about rewards: other processes of this kind use it.
 from __future__ import annotations
 
 import contextlib
+import importlib
+import inspect
 import json
 import os
 import resource
@@ -15,6 +17,7 @@ import sys
 import threading
 import time
 import traceback
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -46,20 +49,65 @@ def in_words(error: BaseException, file: str) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_ERROR] + (f", in line {lines[-1]}" if lines else "")
 
 
+class Wrong(Exception):
+    """What a function returned and should not have."""
+
+
 def main() -> None:
     """Load the code of a reward, then give its values of one batch after the other."""
-    names: dict[str, Any] = {"__name__": "reward"}
+    file, function, signature = "the code", None, {}
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
+        nonlocal file, function, signature
         try:
             if "code" in request:
-                exec(compile(request["code"], "the code", "exec"), names)
-                return {"values": []}
-            return {"values": _values(names["reward"], request["prompts"], request["completions"])}
+                file = request.get("file") or file
+                function = _loaded(request, file)
+                signature = _signature(function)
+                return {"values": [], "signature": signature}
+            return {"values": _values(function, signature, request)}
+        except Wrong as error:
+            return {"values": [], "error": f"it {error}" + f", in line {signature['line']}" * bool(signature["line"])}
         except BaseException as error:  # also SystemExit and MemoryError: all are the function's own doing
-            return {"values": [], "error": in_words(error, "the code")}
+            return {"values": [], "error": in_words(error, file)}
 
     serve(answer)
+
+
+def _loaded(request: dict[str, Any], file: str) -> Any:
+    """The function, in a module as Python itself would have made it of that text."""
+    name = request.get("module") or "reward"
+    module = types.ModuleType(name)
+    if request.get("file"):
+        module.__file__ = file
+        inside = name.count(".") + file.endswith("__init__.py") if request["module"] else 0
+        folders = file.rsplit("/", inside + 1)
+        sys.path.insert(0, folders[0] or "/")
+    if request.get("module"):
+        module.__package__ = name if file.endswith("__init__.py") else name.rpartition(".")[0]
+        if name.rpartition(".")[0]:
+            importlib.import_module(name.rpartition(".")[0])
+        if file.endswith("__init__.py"):
+            module.__path__ = [file.rpartition("/")[0]]
+    sys.modules[name] = module
+    exec(compile(request["code"], file, "exec"), module.__dict__)
+    return getattr(module, request.get("name") or "reward")
+
+
+def _signature(function: Any) -> dict[str, Any]:
+    """See `python_function.Signature`."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    parameters = inspect.signature(function).parameters.values()
+    named = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    takes = [one.name for one in named]
+    takes_all = any(one.kind == one.VAR_KEYWORD for one in parameters)
+    return {
+        "takes": takes,
+        "needs": [one.name for one in named if one.default is one.empty],
+        "takes_all": takes_all,
+        "like_trl": "completion" not in takes and (takes_all or takes[:2] != ["prompts", "completions"]),
+        "line": code.co_firstlineno if code else 0,
+    }
 
 
 def _end_with(parent: int) -> None:
@@ -69,11 +117,41 @@ def _end_with(parent: int) -> None:
     os._exit(1)
 
 
-def _values(reward: Any, prompts: list[str], completions: list[str]) -> list[float | None]:
-    """What the function says, as numbers; those of numpy are numbers too."""
-    in_batches = reward.__code__.co_varnames[:1] == ("prompts",)
-    found = reward(prompts, completions) if in_batches else map(reward, prompts, completions)
-    return [None if value is None else float(value) for value in found]
+def _values(function: Any, signature: dict[str, Any], request: dict[str, Any]) -> list[float | None]:
+    """What the function says, as numbers; those of numpy and torch are numbers too."""
+    prompts, completions, columns = request["prompts"], request["completions"], request.get("columns", {})
+    takes, count = signature["takes"], len(completions)
+    if "completion" in takes:
+        given = {"prompt": prompts, "completion": completions, **columns}
+        known = [name for name in given if signature["takes_all"] or name in takes]
+        found = [function(**{name: given[name][row] for name in known}) for row in range(count)]
+    else:
+        given = {**columns, "prompts": prompts, "completions": completions}
+        found = function(**{name: value for name, value in given.items() if signature["takes_all"] or name in takes})
+        if inspect.iscoroutine(found):
+            import asyncio  # as seldom as such functions
+
+            found = asyncio.run(found)
+    try:
+        values = list(found)
+    except TypeError:
+        raise Wrong(f"returned {_shown(found)}, not a list with one number for each completion") from None
+    if isinstance(found, (str, bytes, dict)) or len(values) != count:
+        raise Wrong(f"returned {len(values)} values for {count} completions; return one number for each")
+    return [_number(value) for value in values]
+
+
+def _number(value: Any) -> float | None:
+    try:
+        if value is None or not isinstance(value, (str, bytes)):
+            return None if value is None else float(value)
+    except (TypeError, ValueError):
+        pass
+    raise Wrong(f"returned {_shown(value)} for a completion; return a number, or None for no opinion")
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.40}" if isinstance(value, (str, int, float, type(None))) else f"a {type(value).__name__}"
 
 
 if __name__ == "__main__":

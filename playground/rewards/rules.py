@@ -10,6 +10,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any, Protocol
 
@@ -28,6 +29,16 @@ class Reward(Protocol):
     def __call__(
         self, prompts: Sequence[str], completions: Sequence[str], **columns: Any
     ) -> Sequence[float | None]: ...
+
+
+@dataclass
+class PromptFacts:
+    """What a process knows of its prompts beside their texts."""
+
+    columns: dict[str, dict[str, Any]] = field(default_factory=dict)  # by the text of a prompt: its row of the data
+    in_chat: bool = False  # they go through the model's chat template
+    system: str | None = None
+    encode: Callable[[str], list[int]] | None = None  # a completion -> its tokens
 
 
 def rule(spec: config.RewardConfig) -> Reward:

@@ -5,8 +5,10 @@ Names and the disk only; nothing is loaded. Also downloads what is missing, for 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +16,7 @@ from playground.config import (
     ExpressionReward,
     ModelReward,
     PromptsConfig,
+    PythonReward,
     RewardConfig,
     RewardTrainingConfig,
     RunConfig,
@@ -24,7 +27,7 @@ from playground.data import claim_files, preferences, row_files
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, ModelToGet, PairsUnusable, Problem
 from playground.models import hub, real_model
 from playground.models.model_files import Use
-from playground.rewards import expressions
+from playground.rewards import expressions, functions
 from playground.setup import catalog
 
 
@@ -113,6 +116,23 @@ def _reach(need: Need, ask_hub: bool) -> None:
             raise
 
 
+def require_functions(config: RunConfig) -> None:
+    """Each function in Python is tried on the first prompts, with their columns, before a run is started. Raises:
+    InvalidConfig, with those that cannot be loaded, want what there is not, or fail."""
+    in_chat: bool | None = config.prompts.template == "chat"
+    if config.prompts.template == "auto":
+        with contextlib.suppress(ModelNotFound):
+            folder = catalog.model_folder(config.model.source, config.model.revision)
+            in_chat = catalog.files(folder).chat_template
+    problems = [
+        Problem(field, why)
+        for field, spec in config.scorers
+        if isinstance(spec, PythonReward) and (why := functions.problem(spec, config.prompts, in_chat))
+    ]
+    if problems:
+        raise InvalidConfig(problems)
+
+
 def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> None:
     """Raises: InvalidConfig, with the models that a run or a training could not get; may ask the hub."""
     if problems := model_problems(needs(config, outputs), ask_hub=True):
@@ -125,13 +145,27 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     problems = model_problems(needs(config, outputs))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
-    template, text = config.prompts.template_file, config.evaluation.text
+    text, fixed = config.evaluation.text, config.evaluation.prompts
+    if fixed and (problem := prompts_problem(config.prompts.model_copy(update={"source": fixed}))):
+        problems.append(Problem("evaluation.prompts", problem.message))
+    elif fixed and not row_files.is_file(fixed):
+        problems.append(
+            Problem("evaluation.prompts", f"must be a file ({', '.join(row_files.KINDS)}) (got {fixed!r}).")
+        )
+    template = config.prompts.template_file
     if template and not os.path.isfile(os.path.expanduser(template)):
         problems.append(Problem("prompts.template_file", f"There is no file {template}."))
     if text not in (None, *catalog.HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
+    for name in config.trackers:
+        if name != "tensorboard" and find_spec(name) is None:
+            ways = f"Install it with `pip install {name}`, or take it out."
+            problems.append(Problem("trackers", f"{name} is not installed here. {ways}"))
+    if config.ppo.optimizer == "adamw_8bit" and find_spec("bitsandbytes") is None:
+        ways = "Install it with `pip install bitsandbytes`, or choose adamw."
+        problems.append(Problem("ppo.optimizer", f"adamw_8bit needs bitsandbytes, which is not installed here. {ways}"))
     if config.by_trl:
         reason, field = engines.availability(), "engine" if config.engine == "trl" else "method"
         problems += [Problem(field, reason)] if reason else engines.unsupported(config)
@@ -184,11 +218,13 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     """The configuration with another name for each source: rename(source, the part of the configuration) gives it."""
 
     def renamed(spec: Any) -> Any:
+        if isinstance(spec, PythonReward) and spec.file:
+            return spec.model_copy(update={"file": rename(spec.file, "rewards")})
         if not isinstance(spec, ModelReward):
             return spec
         return spec.model_copy(update={"source": rename(spec.source, "rewards")})
 
-    text = config.evaluation.text
+    plan = config.evaluation
     changes: dict[str, Any] = {}
     for part in ("model", "reference", "prompts"):
         group = getattr(config, part)
@@ -198,9 +234,11 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     if config.behaviours is not None:
         counted = [one.model_copy(update={"measure": renamed(one.measure)}) for one in config.behaviours]
         changes["behaviours"] = tuple(counted)
+    files = {"text": plan.text, "prompts": plan.prompts}
+    renamed_files = {name: rename(file, "evaluation") for name, file in files.items() if file}
+    changes["evaluation"] = plan.model_copy(update=renamed_files)
     if template := config.prompts.template_file:
         changes["prompts"] = changes["prompts"].model_copy(update={"template_file": rename(template, "prompts")})
-    changes["evaluation"] = config.evaluation.model_copy(update={"text": rename(text, "evaluation") if text else text})
     return config.model_copy(update=changes)
 
 

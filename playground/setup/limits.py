@@ -212,6 +212,8 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
             yield Problem(field, f"may be at most {cap:,.10g}{unit} {limits.where} (got {amount:,.10g}).")
     if most.get("ranks") == 1 and config.may_be_shared and config.ranks == 1:
         yield Problem("device", f"must be one {limits.where} (got {config.device}).")
+    if config.trackers and limits.mode != "local":
+        yield Problem("trackers", f"cannot be used {limits.where}: runs are sent from one's own machine only.")
     if config.experiments and not limits.experiments:
         yield Problem("experiments", f"planted mistakes are not allowed {limits.where}.")
     if limits.devices is not None and config.device not in limits.devices:
@@ -244,6 +246,7 @@ def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
         ("model.source", model, own, far, _is_more(model, limits)),
         ("reference.source", reference, (catalog.START, *own), (*far, "a run of this page"), policy),
         ("prompts.source", prompts, (*SETS, catalog.TYPED), ("an uploaded file",), kept),
+        ("evaluation.prompts", config.evaluation.prompts, (None,), ("nothing",), False),
         ("evaluation.text", config.evaluation.text, (None, *catalog.HELD_OUT_TEXTS), (), False),
     )
     for field, value, known, others, allowed in named:

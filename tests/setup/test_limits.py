@@ -49,7 +49,9 @@ CAPS = [(field, nested(field, cap), nested(field, BEYOND[field])) for field, cap
         ("prompts.typed", ["a" * 2000] * 50, ["a" * 2000] * 50 + ["b"]),
         ("prompts.system", "a" * 2000, "a" * 2001),
         ("evaluation.text", "english", "/etc/passwd"),
+        ("evaluation.prompts", None, "/etc/passwd.txt"),
         ("experiments", False, True),
+        ("trackers", [], ["tensorboard"]),
     )
 ]
 CAPS += [

@@ -5,7 +5,7 @@ evaluated on. What cannot be used is left out and counted, with the reason.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from playground.config import PromptsConfig
 from playground.data import claim_files, dialogues, row_files
 from playground.errors import PromptsUnusable
 from playground.pocket import prompt_sets as pocket_prompts
+from playground.rewards import claims
 from playground.setup import catalog
 from playground.training.data import hub_data
 from playground.training.data.random_streams import derived_seed, generator
@@ -58,6 +59,7 @@ class Source(NamedTuple):
     in_order: bool = False  # already drawn at random
     num_claims: int = 0  # rows of a file of claims, from which the values are made
     taken: str = ""  # which columns are read and which are not, as a sentence
+    rows: Sequence[dict[str, Any]] = ()  # of the values, where they are wanted whole
 
 
 class Selection(NamedTuple):
@@ -67,6 +69,7 @@ class Selection(NamedTuple):
     left_out: list[LeftOut]
     num_rows: int
     num_unneeded: int
+    columns: dict[str, dict[str, Any]]  # by the text of a prompt: its row, where rows were read whole
 
     def in_words(self) -> str:
         """What was left out, as one sentence; empty if nothing was."""
@@ -82,21 +85,51 @@ class PromptSplit(NamedTuple):
     held_out: bool
     left_out: str = ""
     no_effect: str = ""
+    columns: Mapping[str, dict[str, Any]] = {}  # by the text of a prompt, see `Selection`
+    in_both: str = ""
 
     @property
     def warnings(self) -> list[str]:
         """What a person should know about these prompts, as sentences."""
         few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
-        return [*filter(None, [self.no_effect, self.left_out, "" if self.held_out else few])]
+        return [*filter(None, [self.no_effect, self.left_out, self.in_both, "" if self.held_out else few])]
 
 
-def load(config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, seed: int) -> PromptSplit:
-    """Read, tokenize and split the prompts of a run. `num_evaluation`: how many fixed ones to keep aside. `room`: most
-    tokens that a prompt may have. Raises: PromptsUnusable."""
+def load(
+    config: PromptsConfig,
+    num_evaluation: int,
+    room: int,
+    tokens: Tokens,
+    seed: int,
+    whole: bool = False,
+    fixed: str | None = None,
+) -> PromptSplit:
+    """Read, tokenize and split the prompts of a run. `num_evaluation`: how many fixed ones there are, kept aside or
+    of the file `fixed`. `room`: most tokens that a prompt may have. `whole`: with all columns of their rows. Raises:
+    PromptsUnusable."""
     form = PromptForm(tokens, config)
-    selection = select(read(config, num_evaluation, seed), config, num_evaluation, room, form.ids, seed)
+    aside = 0 if fixed else num_evaluation
+    selection = select(read(config, aside, seed, whole), config, aside, room, form.ids, seed)
+    own = of_file(fixed, config, num_evaluation, room, form.ids, seed, whole) if fixed else None
     no_effect = " ".join(filter(None, [without_effect(config), form.no_effect]))
-    return split(selection, num_evaluation)._replace(no_effect=no_effect)
+    return split(selection, num_evaluation, own)._replace(no_effect=no_effect)
+
+
+def of_file(
+    file: str,
+    config: PromptsConfig,
+    count: int,
+    room: int,
+    encode: Callable[[str], list[int]],
+    seed: int,
+    whole: bool = False,
+) -> Selection:
+    """The fixed prompts of a file of their own. Raises: PromptsUnusable."""
+    config = config.model_copy(update={"source": file, "limit": count})
+    try:
+        return select(read(config, 0, seed, whole), config, 0, room, encode, seed)
+    except PromptsUnusable as error:
+        raise PromptsUnusable(str(error).replace("prompts.source", "evaluation.prompts", 1)) from None
 
 
 def without_effect(config: PromptsConfig) -> str:
@@ -109,16 +142,26 @@ def without_effect(config: PromptsConfig) -> str:
     return f"{name} has no use for {' and '.join(found)}: without effect." if found else ""
 
 
-def split(selection: Selection, num_evaluation: int) -> PromptSplit:
-    """The first prompts are kept aside, if that leaves at least as many to train on."""
+def split(selection: Selection, num_evaluation: int, own: Selection | None = None) -> PromptSplit:
+    """The first prompts are kept aside, if that leaves at least as many to train on; or there are fixed ones of their
+    `own`, whose doubles are counted."""
+    if own is not None:
+        left_out = " ".join(filter(None, [selection.in_words(), own.in_words()]))
+        trained = {prompt.text for prompt in selection.prompts}
+        same = sum(prompt.text in trained for prompt in own.prompts)
+        words = f"{same} of the {len(own.prompts)} fixed prompts (evaluation.prompts) are trained on too."
+        columns = {**selection.columns, **own.columns}
+        in_both = words if same else ""
+        return PromptSplit(selection.prompts, own.prompts, True, left_out, columns=columns, in_both=in_both)
     prompts, held_out = selection.prompts, len(selection.prompts) >= 2 * num_evaluation
     training = prompts[num_evaluation:] if held_out else prompts
-    return PromptSplit(training, prompts[:num_evaluation], held_out, selection.in_words())
+    evaluation, columns = prompts[:num_evaluation], selection.columns
+    return PromptSplit(training, evaluation, held_out, selection.in_words(), columns=columns)
 
 
-def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
-    """The rows of the configured source; of a pocket set and of claims as many as are needed, drawn. Raises:
-    PromptsUnusable."""
+def read(config: PromptsConfig, num_evaluation: int, seed: int, whole: bool = False) -> Source:
+    """The rows of the configured source; of a pocket set and of claims as many as are needed, drawn. `whole`: with all
+    their columns, for a reward that gets them. Raises: PromptsUnusable."""
     name = config.source
     if name in pocket_prompts.PROMPT_SETS:
         used, _ = _of_pocket(config, num_evaluation, seed)
@@ -130,13 +173,18 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
             claims_rows = claim_files.read(claim_files.path_of(name))
             drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
             file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
-            return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=len(claims_rows))
+            if whole:
+                claims.know(config)
+            about = [claim._asdict() if (claim := claims.of(text)) else {} for text in drawn] if whole else []
+            number = len(claims_rows)
+            return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=number, rows=about)
         if row_files.is_file(name):
             path = Path(name).expanduser()
             shape, lines = row_files.shape(path), row_files.kind_of(path) == ".txt"
             read = dialogues.read_of(shape.columns, None if lines else config.column, path.name)
-            values = [read.value(row) for row in row_files.rows(path)]
-            taken = "" if lines else read.in_words(shape.columns)
+            rows = list(row_files.rows(path)) if whole else row_files.rows(path)
+            values = [read.value(row) for row in rows]
+            taken = "" if lines else read.in_words(shape.columns, whole)
             nameless = "The file has no line of column names." * shape.nameless
             return Source(
                 "prompts.source",
@@ -146,14 +194,16 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int) -> Source:
                 shape.columns,
                 shape.separator,
                 taken=f"{taken} {nameless}".strip(),
+                rows=rows if isinstance(rows, list) else (),
             )
     except row_files.TableUnusable as error:
         raise PromptsUnusable(f"prompts.source: {error}") from None
-    rows = hub_data.Rows(name, config.subset, config.split)
-    read = dialogues.read_of(rows.columns, config.column, name)
-    found, goes_on = rows.rows([read.column, *read.others])
-    taken, values = read.in_words(rows.columns), [read.value(row) for row in found]
-    return Source("prompts.source", name, values, read.column, rows.columns, goes_on=goes_on, taken=taken)
+    data = hub_data.Rows(name, config.subset, config.split)
+    read = dialogues.read_of(data.columns, config.column, name)
+    found, goes_on = data.rows(data.columns if whole else [read.column, *read.others])
+    taken, values = read.in_words(data.columns, whole), [read.value(row) for row in found]
+    kept = found if whole else ()
+    return Source("prompts.source", name, values, read.column, data.columns, goes_on=goes_on, taken=taken, rows=kept)
 
 
 def unseen(config: PromptsConfig, num_evaluation: int, seed: int) -> list[str]:
@@ -193,7 +243,8 @@ def select(
         LeftOut(reason, len(rows), [{"row": row, "text": text[:200]} for row, text in rows[:MAX_EXAMPLES]])
         for reason, rows in left_out.items()
     ]
-    selection = Selection(prompts, counted, len(source.values), len(texts) - num_read)
+    columns = {prompt.text: source.rows[first_rows[prompt.text] - 1] for prompt in prompts if source.rows}
+    selection = Selection(prompts, counted, len(source.values), len(texts) - num_read, columns)
     if len(prompts) < LEAST:
         raise PromptsUnusable(_too_few(source, selection, room))
     return selection

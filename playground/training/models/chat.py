@@ -25,6 +25,12 @@ UNUSABLE = "prompts.template: choose `plain`, because the chat template of this 
 FILE_UNUSABLE = "prompts.template_file: the chat template in {} cannot be used"
 
 
+def is_used(tokens: Tokens, config: PromptsConfig) -> bool:
+    """Do prompts go through the chat template of the model?"""
+    has_template = bool(config.template_file or getattr(tokens.tokenizer, "chat_template", None))
+    return config.template != "plain" and has_template
+
+
 class PromptForm:
     """How prompts are put before a model: `name` is `plain` or `chat`.
 
@@ -34,14 +40,12 @@ class PromptForm:
 
     def __init__(self, tokens: Tokens, config: PromptsConfig) -> None:
         self._tokens, self.system = tokens, config.system
-        own = getattr(tokens.tokenizer, "chat_template", None)
         self._options, self._unusable = dict(config.template_options), UNUSABLE
         if config.template_file:
             self._unusable = FILE_UNUSABLE.format(config.template_file)
-            self._options["chat_template"] = own = self._text_of(config.template_file)
-        has_template = bool(own)
-        self.name = "chat" if config.template != "plain" and has_template else "plain"
-        if config.template == "chat" and not has_template:
+            self._options["chat_template"] = self._text_of(config.template_file)
+        self.name = "chat" if is_used(tokens, config) else "plain"
+        if config.template == "chat" and self.name == "plain":
             raise PromptsUnusable(
                 "prompts.template: the tokenizer of this model has no chat template. Choose `auto` or `plain`."
             )
@@ -52,7 +56,8 @@ class PromptForm:
         if self.name == "chat":
             self._check()
         plain = self.name == "plain"
-        unread = [name for name in config.template_options if plain or name not in str(own)]
+        template = self._options.get("chat_template") or getattr(tokens.tokenizer, "chat_template", None)
+        unread = [name for name in config.template_options if plain or name not in str(template)]
         unread += ["prompts.template_file"] if plain and config.template_file else []
         where = "The prompts are plain" if plain else "The chat template has no such keyword"
         self.no_effect = f"{where}: {', '.join(unread)}: without effect." if unread else ""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from playground.config import RewardConfig, RunConfig
+from playground.config import PromptsConfig, RewardConfig, RunConfig
 from playground.errors import ModelNotFound
 from playground.ppo.advantages import token_rewards
 from playground.rewards import claims, rules
@@ -30,7 +30,7 @@ from playground.training.loop.scoring import Scorer, SharedMixture
 from playground.training.loop.token_figures import CloseLook, Pays
 from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.loop.untrained import BestOfN, Steered
-from playground.training.models import language_model, loading
+from playground.training.models import chat, language_model, loading
 from playground.training.process import tuning
 from playground.training.process.progress import Plans, mean_tokens
 from playground.training.rewards import learned_rewards
@@ -56,7 +56,18 @@ class RunModels:
                 torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
                 self.policy, self.tokens = loading.load(self._folder, device, self._model, trained=True)
         self._is_at_start = checkpoint is None
-        self.build = learned_rewards.builder(device, outputs, "reward-format" in config.planted)
+        self.facts = facts_of(self.tokens, config.prompts)
+        self.build = learned_rewards.builder(device, outputs, "reward-format" in config.planted, self.facts)
+
+    def read_prompts(self) -> prompts.PromptSplit:
+        """Those of the run; its rewards know their columns from then on. Raises: PromptsUnusable."""
+        config = self._config
+        room = self.policy.context_length - config.sampling.max_new_tokens
+        plan = config.evaluation
+        asked = plan.num_prompts, room, self.tokens, config.seed, config.reads_columns, plan.prompts
+        split = prompts.load(config.prompts, *asked)
+        self.facts.columns.update(split.columns)
+        return split
 
     @functools.cached_property
     def start(self) -> language_model.LanguageModel:
@@ -83,6 +94,11 @@ class RunModels:
         return reference.frozen()
 
 
+def facts_of(tokens: language_model.Tokens, config: PromptsConfig) -> rules.PromptFacts:
+    """What functions in Python get beside the texts; columns are added once the prompts are read."""
+    return rules.PromptFacts({}, chat.is_used(tokens, config), config.system, tokens.ids_of)
+
+
 class Equipment:
     """Everything loaded and ready to train. `outputs`: the folder in which runs and reward models trained here lie.
     `between`: called between micro-batches and tokens; may raise. Raises: ModelNotFound, PromptsUnusable."""
@@ -96,8 +112,7 @@ class Equipment:
         tuning.limit_threads(self.policy)
         tuning.give_memory_back(self.policy)
         self.reference = self.policy if "aliased-reference" in config.planted else models.reference()
-        room = self.policy.context_length - config.sampling.max_new_tokens
-        self.split = prompts.load(config.prompts, config.evaluation.num_prompts, room, self.tokens, config.seed)
+        self.split = models.read_prompts()
         self.plans = Plans(config, mean_tokens(self.split.training), ranks.count)
         claims.know(config.prompts)
         self.reward_parameters = 0
@@ -215,7 +230,7 @@ def trainer_of(config: RunConfig) -> Callable[..., Trainer]:
     if config.by_trl:
         from playground.training import trl_ppo, trl_texts
 
-        return {"ppo": trl_ppo.TRLTrainer, **trl_texts.TRAINERS}[config.method]
+        return trl_texts.TRAINERS.get(config.method, trl_ppo.TRLTrainer)
     if config.planted:
         return FaultyTrainer
     return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)

@@ -147,15 +147,19 @@ def facts(model: RewardModel) -> dict[str, Any]:
 
 
 def builder(
-    device: torch.device, outputs: Path | None = None, misread: bool = False
+    device: torch.device,
+    outputs: Path | None = None,
+    misread: bool = False,
+    facts: rules.PromptFacts | None = None,
 ) -> Callable[[RewardConfig], rules.Reward]:
     """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries is
-    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`."""
+    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`. `facts`: for
+    functions in Python."""
     loaded: dict[tuple[object, ...], Any] = {}
 
     def build(spec: RewardConfig) -> rules.Reward:
         if not isinstance(spec, ModelReward):
-            return mixture.build(spec)
+            return mixture.build(spec, facts)
         asked = spec.question is not None
         key = (asked, spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
         if key not in loaded:

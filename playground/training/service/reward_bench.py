@@ -21,6 +21,7 @@ from playground.setup import catalog
 from playground.training.data import prompts
 from playground.training.loop import evaluation
 from playground.training.models import loading
+from playground.training.process.equipment import facts_of
 from playground.training.process.progress import LOADING, WorkProgress, mean_tokens, writing
 from playground.training.rewards import learned_rewards
 from playground.training.service.subjects import Subjects
@@ -52,6 +53,7 @@ class Bench:
         self._wanted = ""
         self._samples = Samples([], [], [])
         self._values: dict[str, Values] = {}
+        self._facts = rules.PromptFacts()  # of the prompts of these samples
         self._model: tuple[str, rules.Reward] | None = None
         self.tell: Callable[[dict[str, Any]], None] = lambda progress: None  # between two answers
 
@@ -103,8 +105,10 @@ class Bench:
         source = PromptsConfig.model_validate(wanted["prompts"])
         room = subject.reference.context_length - sampling.max_new_tokens
         seed = int(wanted["seed"])
-        split = prompts.load(source, int(wanted["num_evaluation"]), room, subject.tokens, seed)
+        split = prompts.load(source, int(wanted["num_evaluation"]), room, subject.tokens, seed, whole=True)
         claims.know(source)
+        self._facts = facts_of(subject.tokens, source)
+        self._facts.columns.update(split.columns)
         asked, seeds = evaluation.reference_questions(split.training, seed, count)
         how = evaluation.Generation(subject.tokens, sampling.in_training, CHUNK, progress)
         drawn = Samples([prompt.text for prompt in asked], [], [])
@@ -121,7 +125,7 @@ class Bench:
     def _reward(self, spec: RewardConfig, key: str, outputs: Path | None) -> rules.Reward:
         """The function of an entry; the newest learned one stays loaded."""
         if not isinstance(spec, ModelReward):
-            return mixture.build(spec)
+            return mixture.build(spec, self._facts)
         if self._model is None or self._model[0] != key:
             self._model = None  # free the old weights first
             self._model = key, learned_rewards.builder(loading.device_of("auto"), outputs)(spec)

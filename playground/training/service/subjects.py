@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from playground.config import ModelConfig, PromptsConfig, RunConfig, SamplingConfig
 from playground.data.row_files import TableUnusable
-from playground.errors import RunNotFound
+from playground.errors import PromptsUnusable, RunNotFound
 from playground.models.weight_files import read_json
 from playground.rewards import claims
 from playground.rewards.best_answers import best_rows, kl_of_best
@@ -112,6 +112,9 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     models = RunModels(config, loading.device_of("auto"), run.path.parent, checkpoint)
     with contextlib.suppress(TableUnusable):  # the file may have gone since
         claims.know(config.prompts)
+    if config.reads_columns:
+        with contextlib.suppress(PromptsUnusable):
+            models.read_prompts()
     scorer = Scorer(config, build=models.build).restore(read_json(checkpoint / "trainer.json"))
     return Subject(
         models.tokens,

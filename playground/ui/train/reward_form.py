@@ -33,9 +33,20 @@ OWN_FIELDS = {
     "question": ("Question to a judge model", "must contain {completion}, may contain {prompt}; its yes is the value"),
     "expression": ("Expression", "for example  words(completion) / 10 - repeated(completion)"),
     "code": ("Code", "def reward(prompt, completion): ..."),
+    "file": ("File", "instead of the code: my_reward.py, my_reward.py:name or package.module:name"),
+    "function": ("Function", "its name, where the code has several"),
     "time_limit": ("Time limit per batch, in seconds", "2"),
 }  # name -> label, hint
-RARE_FIELDS = ("question", "template", "revision", "max_length", "precision", "quantization", "int8_threshold")
+RARE_FIELDS = (
+    "function",
+    "question",
+    "template",
+    "revision",
+    "max_length",
+    "precision",
+    "quantization",
+    "int8_threshold",
+)
 LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
 FIRST_TEXTS = {
     "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion)",
@@ -120,7 +131,7 @@ def _own_fields(kind: str) -> list[RewardFieldData]:
 def _own_field(name: str, field: Any) -> RewardFieldData:
     label, hint = OWN_FIELDS.get(name, (name, ""))
     types = (field.annotation, *get_args(field.annotation))
-    default = FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default
+    default = FIRST_TEXTS.get(name, "" if field.is_required() or field.default is None else field.default)
     return {
         "name": name,
         "label": label,
@@ -146,6 +157,8 @@ def _reward_data(values: Any) -> Any:
     if not isinstance(values, Mapping):
         return values
     known = REWARD_CLASSES.get(str(values.get("kind")))
+    if values.get("file"):
+        values = {key: value for key, value in values.items() if key != "code"}  # is read from the file
     data: dict[str, Any] = {}
     for key, value in values.items():
         if known and key not in known.model_fields:

@@ -23,7 +23,7 @@ from playground.runs.folder.changes import Edit
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.model_service import ModelService
-from playground.setup import estimates, limits
+from playground.setup import checks, estimates, limits
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.form import KnobData
@@ -190,6 +190,7 @@ def start(
     config = limits.capped(config, capped)
     request = start_request(asked, config, access, caller)
     estimates.require_fit(config, capped, outputs)
+    checks.require_functions(config)
     with quota.admitted(request, access, caller, outputs):
         return launcher.start(config, outputs, spawn=spawn, request=request).run
 

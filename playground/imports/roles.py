@@ -33,7 +33,10 @@ PAIRS = (
     "DPO's pairs are written by the start model and judged by the run's reward here. To learn from pairs that people "
     "chose, train a reward model on them first: python -m playground reward-train --pairs FILE."
 )
-CODE = "code is not taken over: write it as a reward of kind `python` or `expression`, or choose a rule"
+CODE = (
+    "code is not taken over: put it into a file of its own, and name that as a reward, {kind: python, file: "
+    "FILE.py:NAME}; it is called as TRL calls it"
+)
 NO_NAME = "which reward model is loaded is not written in the file, so how it is held is left out too"
 NO_CLASSIFIER = "a language model gives no reward; it must be a sequence classifier, as which it is loaded here"
 A_NAME = "a name in LLaMA-Factory's dataset_info.json; name the file or the dataset of the hub as `prompts.source`"

@@ -118,5 +118,4 @@ HOW: dict[str, Callable[[str, Any], Any]] = {
     "ppo.value_clip_range": _below(NO_VALUE_CLIP),
     "kl.controller": lambda name, value: "ziegler" if value else "fixed",
     "kl.estimator": lambda name, value: KL_PENALTIES.get(value, value),
-    "kl.horizon": lambda name, value: count(value),
 }

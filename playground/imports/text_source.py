@@ -39,12 +39,13 @@ TOO_LONG = "This script, or what its variables stand for, is longer than {:,} ch
 SEVERAL = "The file has more than one command that trains; the others were left out."
 PROCESSES = re.compile(r"--(?:num_processes|nproc_per_node)[= ](?!1\b)(\d{1,5})\b")
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
-VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\]|:?[-=]([^}]*))?\}|\$(\w+)")
+VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\]|:?[-=]([^}]{0,200}))?\}|\$(\w+)")
 OPEN_QUOTATION = re.compile(r"(?:^|[\s=(])[\"'][^\"']*$")
 BEFORE_A_COMMAND = ("export", "local", "readonly", "declare", "-a", "-r", "-x", "then", "else", "do")
 DEPTH = dict.fromkeys(("if", "for", "while", "until", "case"), 1) | dict.fromkeys(("fi", "done", "esac"), -1)
 NUMBER = re.compile(r"[-+]?(\d{1,400}(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 MOST_CHARACTERS = 100_000
+MOST_LINES = 40  # of a quotation
 MOST_OF_A_WORD = 1_000  # that names a script
 
 
@@ -122,7 +123,7 @@ class _Shell:
     def commands(self, text: str) -> Iterator[list[Word]]:
         """Each command with its variables filled in, but for those that set a variable."""
         words: list[Word] = []
-        unread, start = "", 0
+        unread, start, opened = "", 0, 0
         for number, line in enumerate([*text.split("\n"), ""], 1):
             start = start if unread else number
             unread = (unread + line).rstrip()
@@ -130,7 +131,9 @@ class _Shell:
             try:
                 found = _split(unread.removesuffix("\\"))
             except ValueError:
-                if OPEN_QUOTATION.search(unread):  # it goes on; not the apostrophe of a sentence
+                if (
+                    OPEN_QUOTATION.search(unread) and unread.count("\n") < MOST_LINES
+                ):  # it goes on; not the apostrophe of a sentence
                     unread = unread.removesuffix("\\") + "\n"
                     continue
                 found = unread.removesuffix("\\").split()
@@ -141,10 +144,10 @@ class _Shell:
                 else:
                     yield from self._command(words)
                     words, self.depends = [], word in ("&&", "||")
-            texts = [word.text for word in words]
-            if not goes_on and texts.count("(") <= texts.count(")"):
+            opened += found.count("(") - found.count(")")
+            if not goes_on and opened <= 0:
                 yield from self._command(words)
-                words, self.depends = [], False
+                words, opened, self.depends = [], 0, False
 
     def _command(self, words: list[Word]) -> Iterator[list[Word]]:
         """A command with its variables filled in; nothing of one that sets variables."""

@@ -107,7 +107,8 @@ def read_shell(text: str) -> ForeignSource:
         source.remarks.append(f"The command starts {many} processes: their batch was {many} times the one here.")
     if source.settings and all(item.name == "config" for item in source.settings):
         raise InvalidConfig([Problem("", IN_A_FILE.format(source.settings[0].value))])
-    source.remarks += [SEVERAL] if len(started) > 1 else []
+    if len(started) > 1:
+        source.remarks.append(SEVERAL)
     return source
 
 
@@ -234,7 +235,8 @@ def _options(words: list[Word]) -> list[ForeignSetting]:
     for word in [*words[scripts[0] + 1 if scripts else 0 :], Word(0, "--")]:
         alone = VARIABLE.fullmatch(word.text) or word.text.startswith(("$@", "$*", "${"))
         if word.text.startswith("--"):
-            found += [_setting(name, values, line)] if name else []
+            if name:
+                found.append(_setting(name, values, line))
             name, equals, value = word.text[2:].partition("=")
             name, line, values = name.replace("-", "_"), word.line, [value] if equals else []
         elif alone and (values or not name):

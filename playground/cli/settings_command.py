@@ -19,12 +19,13 @@ from playground.cli.terminal import print_json, print_table, say
 from playground.config import REWARD_CLASSES, Part, RewardTrainingConfig, RunConfig
 from playground.config.parts import words_of
 from playground.errors import InvalidConfig, Problem
+from playground.imports import conversions
 from playground.imports.translation import TABLES
 
 KIND, TRAINING = "rewards.N.kind: ", "reward-train: "  # in front of a kind of reward; of the training of a reward model
 BOUNDS = ("ge", "gt", "le")
 # Where TRL's settings stand, those of its newest trainers first, and where the names lead that are read by a rule.
-TRL_TABLES = "trl-ppo trl-grpo trl-rloo trl-dpo groups training model lora generate script trl-rloo-old trl-old".split()
+TRL_TABLES = "trl-ppo trl-grpo trl-rloo trl-dpo lora generate trl-rloo-old trl-old".split()
 BY_RULE = {
     "beta": "kl.coef", "kl_coef": "kl.coef", "init_kl_coef": "kl.coef", "num_generations": "ppo.samples_per_prompt",
     "rloo_k": "ppo.samples_per_prompt", "sft_model_path": "model.source", "model_name": "model.source",
@@ -34,7 +35,6 @@ BY_RULE = {
     "mini_batch_size": "ppo.minibatch_size", "early_stopping": "ppo.update_kl_stop",
 }  # fmt: skip
 ALIKE = {"beta", "kl_coef", "init_kl_coef", "num_generations", "rloo_k"}  # whose value is ours as it is
-AS_IT_IS = ("", "number", "count")  # how a value becomes ours, where nothing is done to it
 HEAD = """# Settings
 
 What a run can be told. `python -m playground settings` lists it, `settings WORD` searches it and says more. A path is
@@ -201,7 +201,7 @@ def _trl_names(plain: bool = False) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for table in TRL_TABLES:
         for name, line in TABLES[table].items():
-            if "to" in line and (not plain or line.get("how", "") in AS_IT_IS):
+            if "to" in line and (not plain or line["to"] not in conversions.HOW):
                 path = line["to"]
             elif "rule" in line and name in BY_RULE and (not plain or name in ALIKE):
                 path = BY_RULE[name]

@@ -11,6 +11,9 @@ from typing import Any
 NO_VALUE_CLIP = 1e6  # from here on a clip of the value is none
 KL_PENALTIES = {"kl": "k1", "mse": "k2"}
 PRECISIONS = {"bfloat16": "bf16", "float32": "fp32", "auto": "auto"}
+OPTIMIZERS = {name: name for name in ("adamw", "adafactor", "sgd", "adamw_8bit")}
+OPTIMIZERS |= dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf"), "adamw")
+OPTIMIZERS |= dict.fromkeys(("adamw_bnb_8bit", "paged_adamw_8bit"), "adamw_8bit")
 SCHEDULES = {"linear": "linear", "constant": "constant", "constant_with_warmup": "constant"}
 BITS: dict[Any, str] = {None: "none", False: "none", 4: "nf4", 8: "int8", "load_in_4bit": "nf4", "load_in_8bit": "int8"}
 
@@ -109,9 +112,10 @@ HOW: dict[str, Callable[[str, Any], Any]] = {
     "sampling.top_k": lambda name, value: count(value) or None,  # 0 means all
     "sampling.top_p": _below(1),
     "sampling.missing_eos_penalty": lambda name, value: number(value) or 0.0,
+    "model.gradient_checkpointing": lambda name, value: bool(value),
+    "ppo.optimizer": _one_of(OPTIMIZERS, "`ppo.optimizer` knows AdamW, also in 8 bits, Adafactor and SGD"),
     "ppo.schedule": _one_of(SCHEDULES, "a learning rate stays (`constant`) or falls to 0 in a line (`linear`) here"),
     "ppo.value_clip_range": _below(NO_VALUE_CLIP),
     "kl.controller": lambda name, value: "ziegler" if value else "fixed",
     "kl.estimator": lambda name, value: KL_PENALTIES.get(value, value),
-    "kl.horizon": lambda name, value: count(value),
 }

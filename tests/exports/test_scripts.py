@@ -34,6 +34,10 @@ def test_the_script_carries_the_settings_of_the_run():
     same |= {"total_episodes": 8, "gradient_accumulation_steps": 2, "seed": 7, "response_length": 8, "bf16": False}
     same |= {"stop_token": "eos", "missing_eos_penalty": 0.5}
     assert {name: theirs[name] for name in same} == same
+    prompts = {"template_options": {"enable_thinking": False}, "template_file": "mine.jinja"}
+    script = exports.trl_script(small(prompts=SMALL.get("prompts", {}) | prompts))
+    assert 'tokenizer.chat_template = Path(PROMPTS["template_file"])' in script
+    assert "return_dict=False, **options)" in script
 
 
 def test_the_script_says_what_trl_does_otherwise():

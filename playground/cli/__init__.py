@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, errors
+from playground import __version__, errors, redaction
 from playground.cli import (
     exercise_commands,
     following,
@@ -79,6 +79,7 @@ app = typer.Typer(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run one command and exit. Errors meant for a person are printed as they are, without a traceback."""
+    redaction.print_anything()
     try:
         app(args=arguments, prog_name="python -m playground")
     except PlaygroundError as error:

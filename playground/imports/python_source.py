@@ -29,7 +29,7 @@ MOST_TEXTS = 100
 MOST_NUMBER = 10**4000
 LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
 LOOP = TABLES["loop"].keys() - {"seed", "device", "epochs", "batch_size", "model_name"}
-OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP")  # constants of a script that this project exports
+OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP", "SCORE_SCALE")  # constants of a script that this project exports
 CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 OF_PYTHON = ("time", "timeit", "capture", "prun", "python", "python3")
 NOT_PYTHON = (
@@ -147,8 +147,7 @@ class _Reader:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 self._assignment(node)
         self._controllers(calls)
-        if any(name.startswith("playground.") for name in self.imports()):
-            self._own()
+        self._own()
         if not self.found.kind and not any(name.startswith("trl.") for name in self.imports()):
             self._loop()
         if not self.found.kind and any(name.startswith("trl.") for name in self.imports()):
@@ -268,9 +267,11 @@ class _Reader:
                 yield f"{node.module}."
 
     def _own(self) -> None:
-        for node in self.tree.body:
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id in OWN:
-                self.found.own[node.targets[0].id] = self._value(node.value)
+        """What stands in a script that `export --as trl` has written, which has these constants."""
+        assigned = [node for node in self.tree.body if isinstance(node, ast.Assign)]
+        named = {node.targets[0].id: node.value for node in assigned if isinstance(node.targets[0], ast.Name)}
+        if {"MODEL", "PROMPTS", "NUM_HELD_OUT", "REWARDS"} <= named.keys():
+            self.found.own = {name: self._value(value) for name, value in named.items() if name in OWN}
 
 
 class Unknown(str):

@@ -51,6 +51,7 @@ def _own(work: Translation) -> None:
         ("PROMPTS", "prompts"),
         ("REWARDS", "rewards"),
         ("SCORE_CLIP", "score.clip"),
+        ("SCORE_SCALE", "score.normalise"),
     ):
         if name in own and not isinstance(own[name], Unknown):
             shown = f" ({own[name]})" if isinstance(own[name], str) else ""

@@ -96,6 +96,11 @@ class Carried:
         self.imports = False
         self._inline, self._known = inline, dict[str, Any]()
 
+    def instead(self, name: str, value: Any, text: str) -> None:
+        """What is written for a name in the place of its source."""
+        self._known[name] = value
+        self.lines.append(f"{name} = {text}")
+
     def add(self, name: str, value: Any) -> None:
         """What a name stands for. Raises: Stays."""
         if name not in self._known:
@@ -119,11 +124,11 @@ class Carried:
         if callable(value) and hasattr(value, "__name__"):
             if hasattr(value, "__objclass__"):
                 return f"{name} = {value.__qualname__}"  # such as str.lower
-            module = value.__module__ or ""
+            module, plain = str(value.__module__), value.__name__
             inline = f"{module}.".startswith((f"{self._inline}.", "__main__."))
-            if not inline and getattr(sys.modules.get(module), value.__name__, None) is value:
+            if not inline and getattr(sys.modules.get(module), plain, None) is value:
                 self.imports = True
-                return f"from {module} import {value.__name__} as {name}"
+                return f"from {module} import {plain} as {name}"
             return self._source(name, inspect.unwrap(value))
         try:
             kinds = {type(part) for part in _parts(value) if type(part).__module__ != "builtins"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -21,6 +22,22 @@ if sys.platform == "win32":
     )
 
 
+_within = Path(__file__).resolve().parent / "project"  # of an installed package: setup.py makes it
+INSTALLED = _within.is_dir()
+PROJECT_FILES = _within if INSTALLED else _within.parents[1]  # has presets/, lessons/, examples/, requirements*.txt
+
+
+def to_install(extra: str = "") -> str:
+    """The command that installs what the playground runs on, or what one of its extras needs."""
+    if INSTALLED:
+        return f"pip install 'rlhf-playground[{extra}]'" if extra else "pip install rlhf-playground"
+    return f"pip install -r requirements-{extra}.txt" if extra else "pip install -r requirements.txt"
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     """What a notebook needs, imported when it is asked for: every module passes here, the light ones too."""
     if name not in ("PlaygroundError", "Run", "RunFailed", "open_run", "train"):
@@ -34,7 +51,10 @@ def missing(error: ModuleNotFoundError) -> str:
     """What to do about a package that is not there. Raises the error itself where the module is one of our own."""
     if str(error.name).startswith("playground"):
         raise error
+    first = f"The package `{error.name}` is not installed for {sys.executable}."
+    if INSTALLED:
+        return f"{first} {to_install()} installs all of them."
     return (
-        f"The package `{error.name}` is not installed for {sys.executable}. `make run` installs all of them into .venv "
-        "and opens the page; after that `.venv/bin/python -m playground` is the command line."
+        f"{first} `make run` installs all of them into .venv and opens the page; after that "
+        "`.venv/bin/python -m playground` is the command line."
     )

@@ -2,7 +2,7 @@
 
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
 written, 3 stopped. Imports no torch but for `pretrain`, no gradio
-but for `app`, `replay` and `static`.
+but for `page`, `replay` and `static`.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from playground.cli import (
     reward_model_commands,
     run_commands,
     scoring_commands,
+    settings_command,
     standalone_commands,
     sweep_commands,
 )
@@ -74,16 +75,18 @@ app = typer.Typer(
     help="Train a small language model with PPO, watch it, and compare it with its old self.",
     epilog="Exit codes: 0 done, 1 failed, 2 invalid request, 3 stopped.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run one command and exit. Errors meant for a person are printed as they are, without a traceback."""
+    """Run one command, or without any open the page, and exit. Errors meant for a person are printed as they are,
+    without a traceback."""
+    words = sys.argv[1:] if arguments is None else arguments
+    installed = Path(sys.argv[0]).name == "playground"
     try:
-        app(args=arguments, prog_name="python -m playground")
+        app(args=words or ["page"], prog_name="playground" if installed else "python -m playground")
     except PlaygroundError as error:
         complain(str(error))
         sys.exit(CANNOT if isinstance(error, CALLERS_MISTAKES) else FAILED)
@@ -101,9 +104,13 @@ def _options(
         raise typer.Exit
 
 
-@app.command("app")
-def app_command(
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+@app.command("app", hidden=True)  # its older name
+@app.command("page")
+def page(
+    host: Annotated[
+        str | None,
+        typer.Option(help="Address to listen on. Default: 127.0.0.1, this machine only; all in a class."),
+    ] = None,
     port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 7860,
     outputs: Outputs = DEFAULT_OUTPUTS,
     mode: Annotated[
@@ -129,7 +136,7 @@ def app_command(
         ),
     ] = None,
 ) -> None:
-    """Open the page in which runs are started, watched and compared."""
+    """Open the page in which runs are started, watched and compared, as without any command."""
     lifeline.choose(on_server_death or lifeline.policy())
     if lessons:
         os.environ[FOLDER_VARIABLE] = str(lessons)
@@ -238,6 +245,7 @@ app.command()(run_commands.runs)
 app.command()(run_commands.show)
 app.command()(run_commands.generate)
 app.command()(preflight_commands.presets)
+app.command()(settings_command.settings)
 app.command()(outgoing.export)
 app.command()(outgoing.save)
 app.command()(outgoing.push)

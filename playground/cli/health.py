@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from playground import __version__, redaction
+from playground import PROJECT_FILES, __version__, redaction, to_install
 from playground.cli.terminal import print_json, say
 from playground.errors import InvalidConfig, ModelNotFound, OutputsNotWritable
 from playground.models import hub
@@ -33,8 +33,8 @@ GB = 1e9
 LEAST_FREE_DISK_GB = 1.0
 LEAST_FREE_MEMORY_GB = 1.5
 MOST_SAID = 200
-REQUIREMENTS = catalog.PROJECT / "requirements.txt"
-INSTALL = "pip install -r requirements.txt"
+REQUIREMENTS = PROJECT_FILES / "requirements.txt"
+INSTALL = to_install()
 BUILD = "Install the PyTorch build for this GPU: pytorch.org says which one."
 ASK_TORCH = """
 import json, torch
@@ -93,7 +93,7 @@ def _to_share(text: str) -> str:
 
 def _version() -> str:
     """Of this project, with the commit where there is one."""
-    asked = ["git", "-C", str(catalog.PROJECT), "describe", "--always", "--dirty", "--abbrev=10"]
+    asked = ["git", "-C", str(PROJECT_FILES), "--git-dir", ".git", "describe", "--always", "--dirty", "--abbrev=10"]
     try:
         answer = subprocess.run(asked, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from playground import to_install
+
 MAX_CHARACTERS = 200
 MAX_STATES = 1000  # of the compiled pattern; time is proportional to it
 MEMORY_BYTES = 1 << 20  # of the compiled pattern and what it keeps while it searches
@@ -23,7 +25,7 @@ def linear(pattern: str) -> Any:
         import re2
     except ImportError:
         raise PatternError(
-            "`matches` needs the library google-re2, which is not installed: run `pip install -r requirements.txt`."
+            f"`matches` needs the library google-re2, which is not installed: run `{to_install()}`."
         ) from None
     if len(pattern) > MAX_CHARACTERS:
         raise PatternError(f"The pattern has {len(pattern)} characters; at most {MAX_CHARACTERS} are allowed.")

@@ -15,12 +15,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from playground import PROJECT_FILES
 from playground.data import dialogues, row_files
 from playground.data.dialogues import Turn
 from playground.data.row_files import TableUnusable
 
 SHIPPED = "general/claims"  # the prompt source that is the file of this project
-SHIPPED_FILE = Path(__file__).resolve().parents[2] / "presets" / "claims.csv"
+SHIPPED_FILE = PROJECT_FILES / "presets" / "claims.csv"
 COLUMNS = ("question", "right", "wrong")
 BETWEEN_SPELLINGS = "|"
 LEAST_ROWS, MOST_ROWS = 10, 10_000

@@ -60,7 +60,7 @@ def maker(number: int, spec: RewardConfig) -> str:
     return f"def reward_{number}():\n{textwrap.indent(source_of(spec), '    ')}\n    return {names}\n"
 
 
-class _AsPython(ast.NodeTransformer):
+class _RewardLines(ast.NodeTransformer):
     """An expression as Python computes it: its conditions are numbers, and what has no opinion ends it."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -89,7 +89,7 @@ def _of_expression(source: str, carried: Carried) -> None:
     called = {ast.unparse(part.func) for part in ast.walk(tree) if isinstance(part, ast.Call)} - {"otherwise"}
     for name in sorted(called):
         carried.add(f"of_{name}", MATCHES.get(name) or expressions.FUNCTIONS[name])
-    body = ast.unparse(ast.fix_missing_locations(_AsPython().visit(tree)))
+    body = ast.unparse(ast.fix_missing_locations(_RewardLines().visit(tree)))
     carried.lines.append(
         NOTHING + f"\ndef score(prompt, completion):\n    return otherwise(lambda: float({body}), lambda: None)"
     )

@@ -13,13 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from playground import PROJECT_FILES
 from playground.config import RUN_ID, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.lessons import checking
 from playground.lessons.records import CourseAbout, Lesson
 from playground.setup import catalog
 
-SHIPPED = catalog.PROJECT / "lessons"
+SHIPPED = PROJECT_FILES / "lessons"
 COURSES = "courses.yaml"  # in a folder of lessons: name of a course -> its title and what it is about, in order
 FOLDER_VARIABLE = "PLAYGROUND_LESSONS"
 MOST_FILES = 200  # in a folder

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import yaml
 
-from playground import plain_files
+from playground import PROJECT_FILES, plain_files
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.config.faults import DRAWN
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
@@ -27,12 +27,11 @@ from playground.models.architectures import BY_NAME, CURATED
 from playground.models.model_files import ModelFiles, Use
 from playground.pocket import annotators
 
-PROJECT = Path(__file__).resolve().parents[2]
-PRESETS = PROJECT / "presets"
+PRESETS = PROJECT_FILES / "presets"
 MODEL_PRESETS = PRESETS / "models"  # one for each suggested model of the hub
 LESSON_PRESETS = PRESETS / "lessons"  # runs that only a lesson needs
 POCKET_MODELS = Path(__file__).resolve().parents[1] / "pocket" / "models"
-RECORDED = PROJECT / "playground" / "ui" / "recorded"  # a finished run of each preset, in a folder named after it
+RECORDED = POCKET_MODELS.parents[1] / "ui" / "recorded"  # a finished run of each preset, in a folder named after it
 MYSTERIES = RECORDED.with_name("mysteries")  # finished mystery runs (playground.lessons.mysteries)
 POCKET_REWARD_MODELS = POCKET_MODELS.with_name("reward_models")
 DEFAULT_PRESET = "kinder-reviews"

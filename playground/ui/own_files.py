@@ -21,6 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
+from playground import to_install
 from playground.errors import RunNotFound
 
 STATIC = Path(__file__).parent / "static"
@@ -129,5 +130,5 @@ def bokeh_bytes(name: str) -> bytes:
     """A file of BokehJS from the installed package. Raises: RunNotFound."""
     package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
     if package is None or package.origin is None:
-        raise RunNotFound("The bokeh package is not installed; run `pip install -r requirements.txt`.")
+        raise RunNotFound(f"The bokeh package is not installed; run `{to_install()}`.")
     return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()

@@ -17,7 +17,7 @@ import threading
 from pathlib import Path
 from typing import NamedTuple
 
-from playground import redaction
+from playground import redaction, to_install
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.lessons import loading
 from playground.lessons.loading import Lessons
@@ -120,7 +120,7 @@ def launch(
         mode: see `new_demo`. share: a public address too, for which a page of one's own becomes a class's.
         mcp: whether Gradio offers what has a name as tools for agents.
 
-    Raises: InvalidConfig (mode, port, mcp, token, caps, lessons, bucket), OutputsNotWritable, AddressUnusable.
+    Raises: InvalidConfig (mode, port, mcp, token, caps, lessons), OutputsNotWritable, AddressUnusable.
     """
     mode = mode_of(mode)
     _check(port, mode, mcp)
@@ -162,7 +162,7 @@ def _check(port: int, mode: str, mcp: bool) -> None:
     if not 1 <= port <= 65535:
         problems.append(Problem("port", f"must be between 1 and 65535 (got {port})."))
     if mcp and importlib.util.find_spec("mcp") is None:
-        problems.append(Problem("mcp", "needs one more package: pip install -r requirements-mcp.txt"))
+        problems.append(Problem("mcp", f"needs one more package: {to_install('mcp')}"))
     if problems:
         raise InvalidConfig(problems)
 

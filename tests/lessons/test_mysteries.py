@@ -15,6 +15,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, checks
 from playground.ui.feed.feed import Hub
 from tests.nights import cases
+from tests.support import PROJECT
 from tests.ui.asking import client_of
 
 FOLDERS = mysteries.recorded()
@@ -32,7 +33,7 @@ def test_each_mistake_has_its_words_and_lines_that_stand_where_it_says(fault):
     assert mistake.lamp in CHECKS
     assert all(text.endswith(".") for text in (mistake.shows, mistake.because))
     assert not mistake.say.endswith(".")
-    program = (catalog.PROJECT / mistake.of).read_text(encoding="utf-8")
+    program = (PROJECT / mistake.of).read_text(encoding="utf-8")
     assert [line for line in mistake.right if line not in program] == []
     assert [line for line in mistake.wrong if line in program] == []
 

@@ -42,6 +42,21 @@ def load(path, *, evaluation=1, room=50, **fields):
     return prompts.load(PromptsConfig(source=path, **fields), evaluation, room, tiny.tokens(), seed=0)
 
 
+@pytest.mark.parametrize(("rows", "fixed", "words"), [
+    (["xy", "ab", "ef"], ["ab", "ef", "xy"], "2 of the 3 fixed prompts (evaluation.prompts) are trained on too."),
+    (["xy", "xz"], ["xy", "xz"], ""),
+])  # fmt: skip
+def test_fixed_prompts_come_from_a_file_of_their_own_and_doubles_are_counted(rows, fixed, words, tmp_path):
+    training = source(tmp_path, "training.txt", "ab\ncd\nef\n")
+    own = source(tmp_path, "own.jsonl", lines_of([{"prompt": text} for text in rows]))
+    split = prompts.load(PromptsConfig(source=training), 9, 50, tiny.tokens(), seed=0, fixed=own)
+    assert texts(split._replace(evaluation=[])) == ["ab", "cd", "ef"]
+    assert sorted(prompt.text for prompt in split.evaluation) == fixed
+    assert split.warnings == [words] * bool(words)
+    with pytest.raises(PromptsUnusable, match=r"^evaluation\.prompts: "):
+        prompts.load(PromptsConfig(source=training), 9, 50, tiny.tokens(), 0, source(tmp_path, "one.txt", "ab\n"))
+
+
 def texts(split):
     return sorted(prompt.text for prompt in [*split.training, *(split.evaluation if split.held_out else [])])
 

@@ -6,13 +6,12 @@ import re
 import pytest
 
 from playground.runs.folder.writer import RunWriter
-from playground.setup import catalog
 from playground.ui.auth import middleware
 from playground.ui.train import filling
 from tests.reward_tools import finished
 from tests.security import DATA, pages
 from tests.security.served.test_rights import ours
-from tests.support import small_config
+from tests.support import PROJECT, small_config
 from tests.ui import fake_run
 
 DECIDED = [line.split() for line in (DATA / "gradio_addresses.txt").read_text(encoding="utf-8").splitlines()]
@@ -92,7 +91,7 @@ def test_no_file_of_runs_or_of_the_project_is_served(opened, classroom, monkeypa
     """Not by the middleware, and not by Gradio either where the middleware would let it through."""
     if opened:
         monkeypatch.setattr(middleware, "OURS", re.compile(".*", re.DOTALL))
-    files = classroom.outputs / "done" / "status.json", catalog.PROJECT / "app.py"
+    files = classroom.outputs / "done" / "status.json", PROJECT / "app.py"
     with classroom.client() as client:
         for path in [*map(str, files), "app.py", "outputs", "http://127.0.0.1/", "https://example.org/"]:
             for prefix in ("gradio_api/file=", "gradio_api/file/", "gradio_api/proxy=", "file=", "static/../"):

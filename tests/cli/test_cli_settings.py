@@ -1,0 +1,63 @@
+"""The table of settings: the same in the terminal, in docs/settings.md and for who names one in Python."""
+
+import pytest
+
+from playground.cli import settings_command
+from playground.config import knobs
+from playground.errors import InvalidConfig
+from tests.support import PROJECT
+
+
+def test_the_page_on_settings_is_what_is_declared(run):
+    said = run("settings", "--markdown").out
+    assert (PROJECT / "docs" / "settings.md").read_text(encoding="utf-8") == said, "run `settings --markdown` again"
+    assert not [path for path in knobs() if f"| `{path}` | **" not in said]
+    beta = next(line for line in said.splitlines() if line.startswith("| `kl.coef` | **Leash (beta).** How much score"))
+    assert beta.endswith(" | 0.25 | 0 to 1,000 sd of score per nat | yes | `kl_coef`, `beta`, `init_kl_coef` |")
+    assert "| `pairs.limit` | **Number of pairs.**" in said.partition("## Of the training of a reward model")[2]
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [
+        ("vf_coef", "ppo.value_coef"),  # TRL's name
+        ("entropy bonus", "ppo.entropy_coef"),  # the label
+        ("k3", "kl.estimator"),  # in its meaning
+        ("KL.Target", "kl.target"),
+        ("repeat an earlier one", "rewards.N.kind: repetition"),
+        ("bradley-terry", "reward-train: pairs.sharpness"),
+    ],
+)
+def test_a_setting_is_found_by_path_label_meaning_or_the_name_in_trl(run, word, path):
+    assert run("settings", word).out.startswith(f"{path}")
+    assert path in [one["path"] for one in run("settings", word, "--json").data]
+
+
+def test_a_word_that_no_setting_has_gets_one_that_is_near(run):
+    result = run("settings", "kl_coeff")
+    assert (result.code, result.out) == (2, "")
+    assert "Did you mean `kl_coef`?" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("beta", "kl.coef"),
+        ("kl.beta", "kl.coef"),
+        ("kl_coef", "kl.coef"),
+        ("learning_rate", "ppo.learning_rate"),
+        ("ppo_num_updates", "ppo.num_updates"),
+        ("cliprange", "ppo.clip_range"),
+        ("num_generations", "ppo.samples_per_prompt"),
+        ("rewards.0.weight", "rewards.0.weight"),
+        ("lora_r", "model.adapter.r"),
+        ("adap_kl_ctrl", "adap_kl_ctrl"),  # whose value is not ours: refused later as no setting
+    ],
+)
+def test_a_setting_may_be_named_by_its_last_part_or_as_trl_does(name, path):
+    assert settings_command.field_of(name) == path
+
+
+def test_a_name_that_several_settings_have_is_refused_with_all_of_them():
+    with pytest.raises(InvalidConfig, match=r"every: may be checkpoint\.every or evaluation\.every: name one"):
+        settings_command.field_of("every")

@@ -100,6 +100,7 @@ def test_a_script_is_announced_with_what_it_needs_and_leaves_out():
     assert said[0] == "It needs the playground: The reward `thumbs` is a model, which the playground loads."
     assert any("here it is from the model as it begins" in sentence for sentence in said)
     claims = exports.trl_plan(small(prompts={"source": "general/claims"}))
+    assert not exports.trl_plan(small(prompts={"source": "gone.csv"})).needs
     assert claims.needs == ["The prompts are claims, which it makes of the rows."]
 
 

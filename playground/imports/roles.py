@@ -17,7 +17,10 @@ PLACEHOLDER = {"kind": "sentiment", "judge": "vader"}
 SENTIMENT = ("sentiment-analysis", "text-classification")
 SOURCE = "pretrained_model_name_or_path"
 BITS = {"load_in_8bit": "int8", "load_in_4bit": "nf4"}
-OWN = {"MODEL": "model.source", "PROMPTS": "prompts", "REWARDS": "rewards", "SCORE_CLIP": "score.clip"}
+OWN = {
+    **{"MODEL": "model.source", "PROMPTS": "prompts", "REWARDS": "rewards"},
+    **{"SCORE_CLIP": "score.clip", "SCORE_SCALE": "score.normalise"},
+}
 NOT_A_CLASSIFIER = (
     "rewards.0.source: LLaMA-Factory keeps a reward model as a language model with a value head beside it (or as an "
     "adapter); here a sequence classifier with one label is read. `python -m playground reward-train` makes one of the "

@@ -280,11 +280,13 @@ def reward_details(reward: Mapping[str, Any]) -> list[str]:
     known = getattr(REWARD_CLASSES.get(str(reward.get("kind"))), "model_fields", {})
     found = []
     for key, value in reward.items():
-        if key in ("kind", "weight", "source", "code") or value in (None, "", False):
+        if key in ("kind", "weight", "source", "code", "file") or value in (None, "", False):
             continue
         value = tuple(value) if isinstance(value, list) else value
         if key in ("expression", "question"):
             found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
+        elif key == "function":
+            found.append(str(value).rpartition(":")[2])
         elif key == "normalise":
             found.append("on the reference's scale")
         elif key not in known or value != known[key].default:

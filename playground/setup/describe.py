@@ -76,18 +76,24 @@ class Description(NamedTuple):
 def title_of(config: RunConfig) -> str:
     """What a run is called before it is renamed: by the name or the title that was typed, else by its preset's title
     and how it differs from that; where it learns something else, by the differences alone."""
-    title, usual = config.about.title, RunConfig.model_fields["name"].default
+    title = config.about.title
     preset = catalog.preset_titled(title, config.name)
-    if config.name not in {usual, *catalog.every_preset_name()}:
+    if config.name not in given_names():
         return config.name
     if title and preset is None:
         return title
-    base = preset or catalog.preset(catalog.DEFAULT_PRESET if config.name == usual else config.name)
+    own = config.name in catalog.every_preset_name()
+    base = preset or catalog.preset(config.name if own else catalog.DEFAULT_PRESET)
     found = _that_differ(config, base)
     if not found or config.faults:
         return title or config.name
     order = sorted(found, key=lambda field: NAMED_FIRST.index(field) if field in NAMED_FIRST else len(NAMED_FIRST))
     return name_of({field: found[field][1] for field in order}, "" if OTHERS & found.keys() else title)
+
+
+def given_names() -> set[str]:
+    """The names of runs that nobody has typed."""
+    return {str(RunConfig.model_fields["name"].default), *catalog.every_preset_name()}
 
 
 def name_of(values: Mapping[str, Any], begin: str = "") -> str:

@@ -40,7 +40,7 @@ MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 MOST_IN_NAME = 80  # characters, as of a name that is typed
 MOST_IN_PART = 32  # of what differs, in it
-NAMED_FIRST = ("model.source", "rewards", "prompts.source", "kl.coef")
+NAMED_FIRST = ("model.source", "rewards", "kl.coef", "prompts.source")  # in the name of a run
 OTHERS = {"prompts.source", "prompts.typed", "rewards"}  # where one is another, the title of its preset tells nothing
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = tuple(
@@ -98,10 +98,8 @@ def given_names() -> set[str]:
 
 def name_of(values: Mapping[str, Any], begin: str = "") -> str:
     """Settings as the name of a run: "my-gpt2 \u00b7 polite-judge \u00b7 beta 0.05"."""
-    parts = [_part_of_name(field, value) for field, value in values.items()]
-    most = len(NAMED_FIRST)
-    more = [f"{len(parts) - most} more"] if len(parts) > most else []
-    return " \u00b7 ".join(filter(None, [begin, *parts[:most], *more]))[:MOST_IN_NAME]
+    parts = [_part_of_name(field, value) for field, value in values.items()][:MOST_DIFFERENCES]
+    return " \u00b7 ".join(filter(None, [begin, *parts]))[:MOST_IN_NAME]
 
 
 def _part_of_name(field: str, value: Any) -> str:

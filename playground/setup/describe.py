@@ -39,8 +39,8 @@ MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 MOST_IN_NAME = 80  # characters, as of a name that is typed
-MOST_IN_PART = 32  # of what differs, in it
-NAMED_FIRST = ("model.source", "rewards", "kl.coef", "prompts.source")  # in the name of a run
+MOST_IN_PART = 26  # of what differs, in it
+NAMED_FIRST = ("model.source", "rewards", "kl.coef", "ppo.learning_rate")  # in the name of a run, of so many parts
 OTHERS = {"prompts.source", "prompts.typed", "rewards"}  # where one is another, the title of its preset tells nothing
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = tuple(
@@ -98,7 +98,7 @@ def given_names() -> set[str]:
 
 def name_of(values: Mapping[str, Any], begin: str = "") -> str:
     """Settings as the name of a run: "my-gpt2 \u00b7 polite-judge \u00b7 beta 0.05"."""
-    parts = [_part_of_name(field, value) for field, value in values.items()][:MOST_DIFFERENCES]
+    parts = [_part_of_name(field, value) for field, value in values.items()][: len(NAMED_FIRST)]
     return " \u00b7 ".join(filter(None, [begin, *parts]))[:MOST_IN_NAME]
 
 

@@ -117,16 +117,17 @@ def matching(word: str) -> list[SettingLine]:
     return [*named, *(one for one in found if one not in named)]
 
 
-def field_of(name: str) -> str:
+def field_of(name: str, of_reward_model: bool = False) -> str:
     """The path of a setting that is named by its path, the last part of it, or as TRL names it; as it is where there is
     none. Raises: InvalidConfig, it may be several."""
-    paths = [one.path for one in every() if not one.path.startswith(TRAINING)]
+    paths = [one.path.removeprefix(TRAINING) for one in every() if one.path.startswith(TRAINING) == of_reward_model]
     group, _, last = name.rpartition(".")
     if name in paths or name.partition(".")[0] in ("rewards", "judges", "behaviours", "about"):
         return name
     found = [path for path in paths if not group and (path.rpartition(".")[2], path.replace(".", "_")).count(name)]
-    known = {path for path, theirs in _trl_names(plain=True).items() if last in theirs and path.startswith(group)}
-    found = found or [*known]
+    if not found and not of_reward_model:
+        names = _trl_names(plain=True).items()
+        found = [path for path, theirs in names if last in theirs and path.startswith(group)]
     if len(found) > 1:
         raise InvalidConfig([Problem(name, f"may be {' or '.join(sorted(found))}: name one of them.")])
     return found[0] if found else name

@@ -23,6 +23,7 @@ from playground import notebook
 from playground.api import inputs
 from playground.errors import InvalidConfig, PlaygroundError, RunFailed, RunNotFound
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.model_service import GeneratedSample
 from tests.support import PROJECT, small_config, wait_until
 
 MOST_BYTES = 400_000
@@ -181,12 +182,16 @@ def test_what_no_function_can_take_is_refused_in_a_sentence(here, name, argument
 
 
 def test_a_run_is_diagnosed_exported_and_asked(here, tmp_path, monkeypatch):
-    monkeypatch.setattr("playground.runs.model_service.SERVICE_MODULE", "tests.fake_service")
+    def answers(service, source, prompt, *, num_samples, seed):
+        sides = ((side, number) for number in range(num_samples) for side in ("reference", "policy"))
+        return (GeneratedSample(*side, f"{prompt} {side}", 0.5, {}, 1.5, 3, True) for side in sides)
+
+    monkeypatch.setattr("playground.runs.model_service.ModelService.compare", answers)
     run = playground.train("finish.yaml", run_id="one")
     assert {"label", "state", "evidence", "remedy"} <= {*run.diagnose().columns}
     assert run.export("csv").startswith("attempt,")
     assert run.export("yaml", tmp_path / "mine.yaml") == str(tmp_path / "mine.yaml")
-    assert run.generate("count", n=2)["after"].str.startswith("count ").tolist() == [True, True]
+    assert run.generate("The", n=2)["after"].tolist() == ["The ('policy', 0)", "The ('policy', 1)"]
     refused = {
         "no weights yet": run.save,
         "has finished all": run.resume,

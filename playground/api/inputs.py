@@ -42,7 +42,7 @@ def checked(function: F) -> F:
         try:
             return call(*given, **named)
         except ValidationError as error:
-            if error.title != function.__name__:
+            if error.title != function.__qualname__:
                 raise
             problems: dict[str, Problem] = {}  # the first of each argument
             for item in error.errors(include_url=False):

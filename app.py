@@ -66,14 +66,17 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     try:
         from playground.ui.server import serve  # after --help: importing gradio takes seconds
-    except ModuleNotFoundError as error:
-        sys.exit(missing(error))
-    try:
+
         lifeline.choose(arguments.on_server_death or lifeline.policy())
         serve(arguments.host, arguments.port, arguments.outputs, arguments.mode, arguments.share, arguments.mcp)
+    except ModuleNotFoundError as error:
+        sys.exit(missing(error))
     except PlaygroundError as error:
         print(error, file=sys.stderr)
         return 2
+    except OSError as error:
+        print(error.strerror or error, file=sys.stderr)
+        return 1
     return 0
 
 

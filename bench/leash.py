@@ -23,6 +23,7 @@ import torch  # noqa: E402
 from bench import frontier, leash_page, results  # noqa: E402
 from playground.analysis import against_kl, meters, regimes  # noqa: E402
 from playground.analysis.path import path_of  # noqa: E402
+from playground.lessons import boards  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.runs.folder.records import Sample  # noqa: E402
 from playground.setup import catalog  # noqa: E402
@@ -120,6 +121,7 @@ def main() -> None:
         "beta": known.config().kl.coef,
         "tight": marks and marks.tight,
         "loose": marks and marks.loose,
+        "asked": list(boards.ASKED),
         "behaviours": [
             {"name": meter.name, "words": meter.words}
             for meter in meters.at_ends(known.config(), samples)
@@ -138,6 +140,8 @@ def main() -> None:
         "possible": possible([run for _, run in first]),
     }
     leash_page.write("leash", data)
+    for beta in boards.ASKED:
+        leash_page.keep_model(dict(first)[beta], boards.asked_folder(beta))
     leash_page.LEASH_PAGE.write_text(leash_page.leash_page(lines, results.machine()))
     print(f"wrote {leash_page.LEASH_PAGE}")
 

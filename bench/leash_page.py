@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import shutil
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,8 +15,11 @@ from typing import Any
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+from safetensors.torch import load_file, save_file  # noqa: E402
+
 from bench import results  # noqa: E402
 from playground.lessons import boards  # noqa: E402
+from playground.runs.folder import checkpoints  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
 
 LEASH_PAGE = PROJECT / "docs" / "leash.md"
@@ -34,6 +38,20 @@ def write(name: boards.Name, data: Any) -> None:
     """Pack what the page is sent."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     boards.path_of(name).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+def keep_model(run: RunDirectory, folder: Path) -> None:
+    """A run's settings and last weights, in half precision: what is needed to ask it."""
+    checkpoint = run.latest_checkpoint()
+    kept = folder / "checkpoints" / checkpoint.name
+    shutil.rmtree(folder, ignore_errors=True)
+    kept.mkdir(parents=True)
+    shutil.copy(run.config_path, folder)
+    for name in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "trainer.json"):
+        shutil.copy(checkpoint / name, kept)
+    weights = {name: weight.half() for name, weight in load_file(checkpoint / "model.safetensors").items()}
+    save_file(weights, kept / "model.safetensors", {"format": "pt"})
+    (kept / checkpoints.MANIFEST).write_text(json.dumps({"format": 1, "files": checkpoints.listed(kept)}))
 
 
 def leash_page(runs: Lines, machine: str) -> str:

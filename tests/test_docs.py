@@ -6,7 +6,7 @@ import textwrap
 import pytest
 import yaml
 
-from playground import cli
+from playground import __version__, cli
 from playground.config import ExpressionReward, flatten, yaml_io
 from playground.config.expression_language import FUNCTIONS
 from playground.lessons import loading
@@ -20,9 +20,9 @@ from playground.setup import catalog, checks
 from tests.support import PROJECT, sample, small_config, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
-EXPERIMENTS, RUNS, REWARDS, RUN_FORMAT, SCALE, UPSTREAM = (
+EXPERIMENTS, RUNS, REWARDS, RUN_FORMAT, SCALE, UPSTREAM, DEFINITIONS = (
     (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("experiments", "runs", "rewards", "run-format", "scale", "upstream")
+    for name in ("experiments", "runs", "rewards", "run-format", "scale", "upstream", "definitions")
 )
 RECORDS = (Status, UpdateMetrics, RolloutRecord, Histogram, RolloutText, Sample, Evaluation, Event, Sweep)
 DEFECT = re.compile(  # of docs/upstream.md: title, what happens, script, what it prints, what should happen and is done
@@ -45,6 +45,47 @@ def test_the_figures_of_an_update_are_told_as_they_are_declared():
     section = RUN_FORMAT.partition("## metrics.jsonl")[2].partition("## rollouts.jsonl")[0]
     assert [line for line in section.splitlines() if line.startswith("| `")] == declared
     assert set(UpdateMetrics.about()) == set(UpdateMetrics.model_fields)
+
+
+def defined(part):
+    """The cells of each line of a part of the page of definitions, by the name in front."""
+    text = DEFINITIONS.partition(f"## {part}")[2].partition("\n## ")[0]
+    lines = re.findall(r"^\| `(.*?)`(.*) \|$", text, re.MULTILINE)
+    return {name: [cell.strip() for cell in rest.split("|")] for name, rest in lines}
+
+
+@pytest.mark.parametrize(
+    ("part", "records", "prefix"),
+    [
+        ("Training batches", [UpdateMetrics], ""),
+        ("Fixed prompts", [Sample], "fixed_prompts."),
+        ("Fixed", [Evaluation], ""),
+    ],
+)
+def test_every_figure_has_a_definition_with_its_unit_and_a_place_in_the_code(part, records, prefix):
+    lines, texts = defined(part), {}
+    for name, about in (item for record in records for item in record.about().items()):
+        _, _, formula, unit, estimator, code, _ = lines[f"{prefix}{name}"]
+        assert formula, name
+        assert estimator, name
+        assert unit == about.unit, name
+        path, _, function = code.strip("`").partition(":")
+        text = texts.setdefault(path, (PROJECT / "playground" / path).read_text(encoding="utf-8"))
+        assert not function or re.search(rf"(def|class) {function}\b", text), f"{name}: {code}"
+
+
+def test_the_page_of_definitions_knows_what_a_chart_of_the_page_is_called():
+    charts = (PROJECT / "playground" / "ui" / "static" / "charts" / "specs.js").read_text(encoding="utf-8")
+    lines = defined("Training batches") | defined("Fixed prompts")
+    titles = re.findall(r'title: "([^"]+)".*?column: "(\w+)"', charts, re.DOTALL)
+    assert [name for title, name in titles if lines[name][0] != f"({title})"] == []
+    assert len(titles) > 10
+
+
+def test_the_citation_names_the_version_and_the_licence():
+    citation = yaml.safe_load((PROJECT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["version"], citation["license"], citation["type"]) == (__version__, "Apache-2.0", "software")
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
 
 
 def test_every_chart_of_the_page_is_of_a_figure_that_it_gets():

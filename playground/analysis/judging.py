@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from playground.analysis import frames
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.intervals import Interval, interval
+from playground.config import RunConfig
 from playground.rewards.agreement import students_t
+from playground.rewards.mixture import term_names
 from playground.runs.folder.records import Sample
 
 if TYPE_CHECKING:
@@ -85,6 +87,19 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
         if found and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
             turns.append(JudgeTurn(name, *found, rise))
     return Judged(updates, line, lines, turns)
+
+
+def judged_of(config: RunConfig, samples: Iterable[Sample]) -> Judged | None:
+    """The same of a run; None where it has no monitors, or was not evaluated yet."""
+    signs = signs_of(config)
+    found = judged(samples, signs, in_sd=config.score_unit == "sd") if signs else None
+    return found if found and found.updates else None
+
+
+def signs_of(config: RunConfig) -> dict[str, float]:
+    """Each monitor of a run: -1 where less is better."""
+    pairs = zip(term_names(config.judges), config.judges, strict=True)
+    return {name: -1.0 if judge.weight < 0 else 1.0 for name, judge in pairs}
 
 
 def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Interval] | None:

@@ -4,8 +4,10 @@ Wilson's interval (1927); the prompts, not the samples, are the independent unit
 from __future__ import annotations
 
 import math
+import operator
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean, median
 from typing import Any, Literal, NamedTuple
 
 from playground.analysis import before_after
@@ -16,6 +18,8 @@ from playground.config.behaviour_settings import READY, Aim
 from playground.pocket.judges import form_of
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least, effective, wilson
+from playground.rewards.behaviours import EARNS, REWARD
+from playground.rewards.mixture import term_names
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.setup import describe, expected
@@ -114,10 +118,34 @@ def marks_of(sample: Sample, found: Sequence[Behaviour]) -> Mapping[str, bool | 
 
 
 def meters(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
-    """Each behaviour that was asked of any of the fixed prompts, over all evaluations."""
+    """Each behaviour that was asked of any of the fixed prompts, over all evaluations, first what the rewards pay for;
+    where that is none of them, the reward itself is counted."""
     updates = sorted({item.update for item in samples})
     moments = [{(i.prompt_id, i.seed): i for i in samples if i.update == update} for update in updates]
-    return _meters(config, updates, moments)
+    found = _meters(config, updates, moments)
+    first = counted.of_rewards(config, {meter.name for meter in found})
+    reward = _of_reward(updates, moments) if REWARD in first else []
+    return [*reward, *sorted(found, key=lambda meter: meter.name not in first)]
+
+
+def _of_reward(updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int], Sample]]) -> list[Meter]:
+    """How many answers earn more than the untrained median, or at least that where it divides those more evenly."""
+    earned = [
+        {key: (item.prompt_id, item.score) for key, item in moment.items() if item.score is not None}
+        for moment in moments
+    ]
+    heard = [(update, moment) for update, moment in zip(updates, earned, strict=True) if moment]
+    if not heard:
+        return []
+    untrained = [score for _, score in heard[0][1].values()]
+    middle = median(untrained)
+    ways = {"more than": operator.gt, "at least": operator.ge}
+    words = min(ways, key=lambda way: abs(sum(ways[way](score, middle) for score in untrained) - len(untrained) / 2))
+    marks = [
+        (update, {key: (prompt, ways[words](score, middle)) for key, (prompt, score) in moment.items()})
+        for update, moment in heard
+    ]
+    return [_meter(REWARD, EARNS.format(words), "more", marks)]
 
 
 def of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Meter]:
@@ -139,10 +167,15 @@ def _meters(
         ]
         heard = [(update, moment) for update, moment in zip(updates, asked, strict=True) if moment]
         if heard:
-            counts = [Count.of_marks(moment.values()) for _, moment in heard]
-            changes = [_change(heard[0][1], moment) for _, moment in heard]
-            made.append(Meter(one.name, one.words, one.aim, [update for update, _ in heard], counts, changes))
+            made.append(_meter(one.name, one.words, one.aim, heard))
     return made
+
+
+def _meter(name: str, words: str, aim: Aim, heard: Sequence[tuple[int, Mapping[tuple[int, int], Marked]]]) -> Meter:
+    """From the marks at each update, of which there is one at least."""
+    counts = [Count.of_marks(moment.values()) for _, moment in heard]
+    changes = [_change(heard[0][1], moment) for _, moment in heard]
+    return Meter(name, words, aim, [update for update, _ in heard], counts, changes)
 
 
 def _change(before: Mapping[tuple[int, int], Marked], after: Mapping[tuple[int, int], Marked]) -> int:
@@ -200,11 +233,12 @@ def in_words(meter: Meter) -> str:
 
 
 def sentence(found: Sequence[Meter]) -> str:
-    """What has become of the behaviour in one line, changes first; "without a clear change" stands before what has
+    """What has become of the behaviour in one line, all changes first; "without a clear change" stands before what has
     changed by no more than chance, and where the prompts are too few to tell that is said. Empty where nothing was
     counted."""
     parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
-    for meter in sorted(found, key=lambda meter: meter.change == 0)[:MOST_LISTED]:
+    listed = sorted(found, key=lambda meter: meter.change == 0)
+    for meter in listed[: max(MOST_LISTED, sum(meter.change != 0 for meter in found))]:
         before, after = meter.before, meter.after
         of = "" if before.of == after.of else f" of {before.of}"
         words = f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
@@ -220,18 +254,50 @@ def sentence(found: Sequence[Meter]) -> str:
     return " ".join(sentences)
 
 
+def reward_sentence(
+    config: RunConfig, meter: Meter, joined: Sequence[before_after.BeforeAfter], outcome: before_after.Outcome | None
+) -> str:
+    """What has become of the reward that was trained, where no behaviour says it: the share of its meter with the
+    interval, and its mean in its own unit."""
+    before, after = meter.before, meter.after
+    way = (outcome.low > 0) - (outcome.high < 0) if outcome else 0
+    few = "" if meter.can_tell or (outcome and outcome.tells_bounds) else ", on too few prompts to tell a change"
+    change = {1: "has risen", -1: "has fallen"}.get(way or meter.change, few or "shows no clear change")
+    sure = f" ({100 * after.low:.0f} to {100 * after.high:.0f} %)" if meter.can_tell else ""
+    share = f"{after.yes} of {after.of} answers{sure} {meter.words.replace('earns', 'earn', 1)} (before: {before.yes})"
+    raw = [fmean(known) for side in zip(*joined, strict=True) if (known := _raw(config, side))]
+    mean = f", on average {raw[1]:z.3g} (before: {raw[0]:z.3g})" if len(raw) > 1 else ""
+    return f"Its reward{'' if change == few else ' '}{change}: {share}{mean}."
+
+
+def _raw(config: RunConfig, answers: Sequence[Sample]) -> list[float]:
+    """The weighted sums of the rewards, in their own unit; of none where one is brought to another scale."""
+    terms = dict(zip(term_names(config.rewards), config.rewards, strict=True))
+    if any(term.normalise or term.cap for term in terms.values()):
+        return []
+    rows = (
+        [terms[name].weight * value for name, value in item.scores.items() if name in terms and value is not None]
+        for item in answers
+    )
+    return [sum(row) for row in rows if row]
+
+
 def outcome_words(
     config: RunConfig, samples: Sequence[Sample], batches: before_after.Headline | None = None, *, edited: bool = False
 ) -> str:
-    """What a run has come to: its behaviours, its score and KL (by `batches` where its fixed prompts say nothing), and
-    how they compare with what its preset came to, unless settings were `edited` while it trained."""
+    """What a run has come to: its reward, its behaviours, its score and KL (by `batches` where its fixed prompts say
+    nothing), and how they compare with what its preset came to, unless settings were `edited` while it trained."""
     found = [meter for meter in at_ends(config, samples) if len(meter.counts) > 1]
-    outcome = before_after.outcome(before_after.pairs(samples))
+    joined = before_after.pairs(samples)
+    outcome = before_after.outcome(joined)
     bands = bands_of(config, samples, edited=edited)
     judged = verdicts(found, outcome, bands)
     off = [name for name, verdict in judged.items() if verdict not in USUAL]
+    reward = [meter for meter in found if meter.name == REWARD]
+    rest = [meter for meter in found if meter.name != REWARD]
     sentences = (
-        sentence(sorted(found, key=lambda meter: meter.change == 0 and meter.name not in off)),
+        *(reward_sentence(config, meter, joined, outcome) for meter in reward),
+        sentence(sorted(rest, key=lambda meter: meter.change == 0 and meter.name not in off)),
         before_after.sentence(outcome, batches, config.score_unit),
         _expected_sentence(judged, bands, config.score_unit),
     )

@@ -4,12 +4,14 @@ are the independent units."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
-from playground.analysis import before_after, intervals, meters
+from playground.analysis import before_after, intervals, judging, meters
 from playground.analysis.before_after import read_once
 from playground.analysis.intervals import Interval, by_unit
+from playground.analysis.judging import Judged
 from playground.analysis.path import PathPoint, path_of
 from playground.errors import PlaygroundError
 from playground.runs.folder.directory import RunDirectory
@@ -17,6 +19,8 @@ from playground.runs.sweeps.sweep_record import Sweep
 
 NO_INTERVAL = "1 seed: no interval"
 CURVES = ("score_mean", "kl_to_reference")
+MonitorName = tuple[str, str]  # a monitor, and the unit of its changes: sd, or points where nothing varied before
+N = TypeVar("N", bound=Hashable)
 
 
 class Setting(NamedTuple):
@@ -28,22 +32,31 @@ class Setting(NamedTuple):
 
 class RunEnd(NamedTuple):
     """What a finished run has come to: gain on the fixed prompts, KL, of each behaviour by its words in what share of
-    the answers it was seen, and its evaluations."""
+    the answers it was seen, its evaluations, and what its monitors say of them."""
 
     gain: float | None
     kl: float | None
     shares: dict[str, float]
     path: list[PathPoint]
+    judged: Judged | None = None
+
+    @property
+    def monitors(self) -> dict[MonitorName, float]:
+        """The change of each monitor since before training."""
+        lines = self.judged.judges if self.judged else []
+        return {(line.name, line.unit): change.mean for line in lines if (change := line.changes[-1])}
 
 
 class SettingRow(NamedTuple):
-    """A setting and its outcome; None where no run of it has finished, or none has a figure."""
+    """A setting and its outcome; None where no run of it has finished, or none has a figure. `monitors`: by how much
+    each has changed since before training."""
 
     setting: Setting
     finished: int
     gain: Interval | None
     kl: Interval | None
     shares: dict[str, Interval]
+    monitors: dict[MonitorName, Interval]
 
 
 class Curve(NamedTuple):
@@ -64,9 +77,14 @@ def interval(values: Iterable[float | None]) -> Interval | None:
 
 def settings(sweep: Sweep) -> list[Setting]:
     """The settings of a sweep in the order of its runs; all of them in one where nothing but the seed varies."""
+    return alike(sweep.cells(), sweep.settings)
+
+
+def alike(cells: Mapping[str, Mapping[str, Any]], fields: Iterable[str]) -> list[Setting]:
+    """Runs, by id, with the same values of these fields are one setting."""
     found: dict[str, Setting] = {}
-    for run_id, cell in sweep.cells().items():
-        values = {field: cell[field] for field in sweep.settings}
+    for run_id, cell in cells.items():
+        values = {field: cell.get(field) for field in fields}
         found.setdefault(repr(values), Setting(values, [])).runs.append(run_id)
     return list(found.values())
 
@@ -76,11 +94,18 @@ def rows(sweep: Sweep, ends: Mapping[str, RunEnd]) -> list[SettingRow]:
     found = []
     for setting in settings(sweep):
         its = [ends[run_id] for run_id in setting.runs if run_id in ends]
-        words = dict.fromkeys(name for end in its for name in end.shares)
-        shares = {name: share for name in words if (share := interval(end.shares.get(name) for end in its))}
+        shares, monitors = by_name(end.shares for end in its), by_name(end.monitors for end in its)
         gain, kl = interval(end.gain for end in its), interval(end.kl for end in its)
-        found.append(SettingRow(setting, len(its), gain, kl, shares))
+        found.append(SettingRow(setting, len(its), gain, kl, shares, monitors))
     return found
+
+
+def by_name(seeds: Iterable[Mapping[N, float]]) -> dict[N, Interval]:
+    """What several seeds have by the same names, over those seeds."""
+    values: dict[N, list[float]] = defaultdict(list)
+    for name, value in (item for one in seeds for item in one.items()):
+        values[name].append(value)
+    return {name: found for name, known in values.items() if (found := interval(known))}
 
 
 @read_once("config_path", "metrics_path", "samples_path", "events_path", size=2048)
@@ -88,11 +113,12 @@ def end_of(run: RunDirectory) -> RunEnd | None:
     """What a finished run has come to, read once for as long as its files stay; None where it cannot be read."""
     try:
         found, counted = before_after.headline_of(run), meters.at_ends_of(run)
-        path = path_of(before_after.samples_of(run), run.events())
+        samples = before_after.samples_of(run)
+        path, judged = path_of(samples, run.events()), judging.judged_of(run.config(), samples)
     except PlaygroundError:
         return None
     shares = {meter.words: meter.after.share for meter in counted}
-    return RunEnd(found.gain if found else None, found.kl if found else None, shares, path)
+    return RunEnd(found.gain if found else None, found.kl if found else None, shares, path, judged)
 
 
 def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:

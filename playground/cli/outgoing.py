@@ -24,8 +24,10 @@ from playground.cli.arguments import (
     write_file,
 )
 from playground.cli.terminal import complain, print_json
-from playground.exports import csv_tables, html_report, saving, trackers
+from playground.errors import InvalidConfig, Problem
+from playground.exports import csv_tables, figures, html_report, saving, trackers
 from playground.exports import push as hub
+from playground.exports.figures import RunGroup
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
@@ -46,14 +48,20 @@ Precision = Annotated[
 
 
 def export(
-    run_dir: RunArgument,
+    run_dirs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder. Several: figures."
+        ),
+    ],
     as_: Annotated[
-        Form,
+        Literal[Form, "figures"],
         typer.Option(
             "--as",
             help="html: a report in one file, with charts and texts, for any browser. trl: a Python script for TRL "
             "1.12. yaml: a file for `train`. csv: a row for each update. samples: a row for each completion of a fixed "
-            "prompt. behaviours: a row for each count. tensorboard, trackio, wandb: the history for that tool.",
+            "prompt. behaviours: a row for each count. figures: a folder with a table of the runs, their curves, and "
+            "charts as SVG and PDF. tensorboard, trackio, wandb: the history for that tool.",
         ),
     ],
     output: Annotated[
@@ -61,15 +69,21 @@ def export(
         typer.Option(
             "--output",
             "-o",
-            help="Write to this file instead of printing; for tensorboard and wandb, a folder.",
+            help="Write to this file instead of printing; for figures, tensorboard and wandb, a folder.",
             metavar="FILE",
         ),
     ] = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
 ) -> None:
     """Write a run down for use elsewhere: a report, a script for TRL, settings for `train`, tables, or a tracker's
-    history."""
-    what, command = exported(find_run(run_dir, outputs), as_, output)
+    history; or one run or several as figures for a paper."""
+    run, *others = [find_run(run_dir, outputs) for run_dir in run_dirs]
+    if as_ == "figures":
+        write_figures(RunGroup.of_runs([run, *others]), output, outputs)
+        return
+    if others:
+        raise InvalidConfig([Problem("RUN_DIR", f"--as {as_} takes one run. Name one, or write --as figures.")])
+    what, command = exported(run, as_, output)
     if command:
         complain(f"Look at it with: {command}")
     print(what, end="\n" if command or output else "")
@@ -80,13 +94,23 @@ def exported(run: RunDirectory, as_: Form, output: Path | None) -> trackers.Expo
     if as_ in trackers.TRACKERS:
         folder_to_write(output)
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
-        return trackers.TRACKERS[as_](Report.of(run), folder)
+        return trackers.handed_over(as_, Report.of(run), folder)
     file_to_write(output)
     text = _text(run, as_, output)
     if output is None:
         return trackers.Exported(text, "")
     write_file(output, text)
     return trackers.Exported(str(output), "")
+
+
+def write_figures(group: RunGroup, folder: Path | None, outputs: Path) -> None:
+    """What can be taken away of some runs, as files; the last line on stdout is the folder."""
+    folder_to_write(folder)
+    target = folder or trackers.default_folder(outputs, group.name, "figures")
+    target.mkdir(parents=True, exist_ok=True)
+    for name, content in figures.files(group):
+        (target / name).write_bytes(content)
+    print(target)
 
 
 def save(

@@ -206,11 +206,9 @@ def _terms(report: Report) -> list[tuple[str, judging.RewardRow]]:
 
 def judge_verdicts(report: Report) -> list[str]:
     """What each monitor says of the run so far, as sentences."""
-    judges = report.config.judges
-    signs = {name: -1.0 if one.weight < 0 else 1.0 for name, one in zip(term_names(judges), judges, strict=True)}
-    found = judging.judged(report.samples, signs, in_sd=report.config.score.normalise == "reference")
+    signs, found = judging.signs_of(report.config), judging.judged_of(report.config, report.samples)
     labels = {name: f"Judge {name}{' (less is better)' if sign < 0 else ''}" for name, sign in signs.items()}
-    return [judging.verdict(found, name, label) for name, label in labels.items()] if found.updates else []
+    return [judging.verdict(found, name, label) for name, label in labels.items()] if found else []
 
 
 def score_against_kl(run: RunDirectory, report: Report) -> dict[str, Any]:

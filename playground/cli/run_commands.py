@@ -76,7 +76,7 @@ def set_command(
     run = find_run(run_dir, outputs)
     asked = changes.request_edits(run, [changes.Edit(*yaml_io.parse_override(text)) for text in edits])
     for field, value in asked:
-        print(f"{run.id}: {field} becomes {value:g} at the next update.")
+        print(f"{run.id}: {field} becomes {changes.in_figures(value)} at the next update.")
 
 
 def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:

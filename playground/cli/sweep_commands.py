@@ -14,9 +14,11 @@ from playground.analysis import over_seeds
 from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, interval_data, share_in_words
 from playground.cli import following
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, folder_of_runs, setting
+from playground.cli.outgoing import write_figures
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
+from playground.exports.figures import RunGroup
 from playground.runs import cluster, history
 from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import grid, sweep_making, sweep_record
@@ -129,6 +131,18 @@ def show(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: Json = F
 
 
 @app.command()
+def export(
+    name: SweepArgument,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder to write.", metavar="FOLDER")
+    ] = None,
+    outputs: Outputs = DEFAULT_OUTPUTS,
+) -> None:
+    """Write a sweep as figures for a paper: a table of its runs, their curves, and charts as SVG and PDF."""
+    write_figures(RunGroup.of_sweep(outputs, sweep_record.find(outputs, name)), output, outputs)
+
+
+@app.command()
 def stop(
     name: SweepArgument,
     outputs: Outputs = DEFAULT_OUTPUTS,
@@ -157,6 +171,21 @@ def resume(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: JsonLi
     sweep = sweep_record.find(outputs, name)
     Supervisor(outputs).look()
     _resume(sweep, outputs)
+    _follow(sweep_record.find(outputs, name), outputs, json, wait)
+
+
+@app.command("add-seeds")
+def add_seeds(
+    name: SweepArgument,
+    count: Annotated[int, typer.Argument(metavar="COUNT", help="How many seeds more; they follow the largest.")],
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: JsonLines = False,
+    wait: Wait = True,
+) -> None:
+    """Queue every setting of a sweep with further seeds, and follow it as `sweep` does. Its means take them in."""
+    Supervisor(outputs).look()
+    made = sweep_making.add_seeds(outputs, name, count)
+    complain(f"{len(made)} more runs.")
     _follow(sweep_record.find(outputs, name), outputs, json, wait)
 
 
@@ -245,6 +274,7 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
     unit = configs[0].score_unit if configs else "sd"
     shares = list(dict.fromkeys(words for row in rows for words in row.shares))[:MOST_BEHAVIOURS]
+    monitors = list(dict.fromkeys(name for row in rows for name in row.monitors))
     headings = [*(sweep.settings or ["setting"]), "Finished", f"Score, {unit}", "KL, nats"]
     cells = [
         [
@@ -252,14 +282,17 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
             f"{row.finished} of {len(row.setting.runs)}",
             in_words(row.gain, sign=True),
             in_words(row.kl),
+            *(in_words(row.monitors.get(name), sign=True) for name in monitors),
             *(share_in_words(row.shares.get(words)) for words in shares),
         ]
         for row in rows
     ]
+    headings += [f"{name} (monitor), {of}" for name, of in monitors]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
     means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
     alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
     say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
+    say("Monitor: change since before training; nothing is trained on it." if monitors else "")
     say(describe.scores_differ(configs) if configs else "")
 
 
@@ -297,6 +330,7 @@ def table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "score": interval_data(row.gain),
             "kl": interval_data(row.kl),
             **{f"share of: {words}": interval_data(one) for words, one in row.shares.items()},
+            **{f"monitor: {name}, {unit}": interval_data(one) for (name, unit), one in row.monitors.items()},
         }
         for row in _rows(outputs, sweep)
     ]

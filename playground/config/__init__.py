@@ -49,6 +49,7 @@ from playground.config.training_settings import (
     EvaluationConfig,
     KLConfig,
     SteeringConfig,
+    StopConfig,
 )
 
 __all__ = [
@@ -57,7 +58,7 @@ __all__ = [
     "LengthReward", "ModelConfig", "ModelReward", "PPOConfig", "PairsConfig", "Part", "PatternReward",
     "PromptsConfig", "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart",
     "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "SteeringConfig",
-    "SycophancyReward",
+    "StopConfig", "SycophancyReward",
     "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
@@ -116,6 +117,8 @@ class RunConfig(Part):
     """Mistakes that the run is trained with, to see what shows them."""
     behaviours: tuple[Behaviour, ...] | None = Field(None, max_length=12)
     """What is counted in the answers to the fixed prompts. Empty means those that suit the prompts."""
+    trackers: tuple[Literal["trackio", "wandb", "tensorboard"], ...] = Field((), max_length=3)
+    """Where the run is sent while it trains (docs/outputs.md); on one's own machine only."""
     score: ScoreConfig = ScoreConfig()
     sampling: SamplingConfig = SamplingConfig()
     ppo: PPOConfig = PPOConfig()
@@ -123,6 +126,7 @@ class RunConfig(Part):
     dpo: DPOConfig = DPOConfig()
     steering: SteeringConfig = SteeringConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+    stop: StopConfig = StopConfig()
     checkpoint: CheckpointConfig = CheckpointConfig()
 
     @model_validator(mode="before")
@@ -181,7 +185,7 @@ class RunConfig(Part):
 
     @property
     def loaded_model(self) -> ModelConfig:
-        """How the models are loaded: TRL's PPO and GRPO compute in fp32."""
+        """How the models are loaded: TRL's PPO computes in fp32."""
         return self.model.model_copy(update={"precision": "fp32"}) if self.engine == "trl" else self.model
 
     @property
@@ -256,14 +260,15 @@ def flatten(config: RunConfig) -> dict[str, Any]:
     """The configuration as one dictionary with dotted names; each reward stays one value."""
     flat: dict[str, Any] = {}
 
-    def add(prefix: str, part: dict[str, Any]) -> None:
-        for key, value in part.items():
-            if isinstance(value, dict):
-                add(f"{prefix}{key}.", value)
+    def add(prefix: str, part: Part, values: dict[str, Any]) -> None:
+        for key, value in values.items():
+            inner = getattr(part, key)
+            if isinstance(inner, Part):
+                add(f"{prefix}{key}.", inner, value)
             else:
                 flat[prefix + key] = value
 
-    add("", config.model_dump(mode="json"))
+    add("", config, config.model_dump(mode="json"))
     return flat
 
 

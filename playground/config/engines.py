@@ -9,14 +9,13 @@ import importlib.metadata
 import json
 from typing import Any
 
-from playground.config import RunConfig, flatten
+from playground.config import PPOConfig, RunConfig, flatten, methods
 from playground.errors import Problem
 
 TRL_VERSION = "1.12"  # the last release with a PPOTrainer, and the one this adapter is written and tested for
 NO_VALUE_CLIP = 1e9  # TRL's value clip has no off switch; a value never moves this far
 ROLLOUT_ROWS = 64  # most prompts that TRL completes at once; its own default
 OFFLINE = {"dpo": "DPOTrainer", "sft": "SFTTrainer"}
-GROUPS = {"rloo": "RLOOTrainer", "grpo": "GRPOTrainer"}
 ADAM_EPSILON = 1e-5  # as in OpenAI's and Ziegler's PPO, in every engine; PyTorch's 1e-8 makes the first steps too bold
 
 
@@ -33,6 +32,10 @@ def availability() -> str:
 
 def unsupported(config: RunConfig) -> list[Problem]:
     """Settings that TRL cannot honour; a run with one of these must not start."""
+    if config.engine == "trl" and config.method in ("rloo", "grpo"):
+        label = methods.METHODS[config.method].label
+        sentence = f"trl computes no {label} here. Set it to playground, which does, or the method to ppo."
+        return [Problem("engine", sentence)]
     asked = flatten(config)
     found = []
 
@@ -41,11 +44,13 @@ def unsupported(config: RunConfig) -> list[Problem]:
             instead = ", or engine to playground" if config.engine == "trl" else ""
             found.append(Problem(field, f"{name} {sentence} Set it to {_yaml(ordinary)}{instead}."))
 
+    name = f"TRL's {OFFLINE.get(config.method, 'PPO')}"
+    say("model.gradient_checkpointing", False, "runs here only without gradient checkpointing.")
+    if config.ppo.optimizer == "adam" and config.ppo.weight_decay:
+        say("ppo.optimizer", "adamw", "decays weights as AdamW does.")
     if config.method in OFFLINE:
-        name = f"TRL's {OFFLINE[config.method]}"
         say("model.quantization", "none", "runs here only on weights that are not quantized.")
         return found
-    name = f"TRL's {GROUPS.get(config.method, 'PPO')}"
     say("model.adapter.kind", "none", "runs here only with all weights trained.")
     say("model.quantization", "none", "runs here only with all weights trained.")
     if config.model.precision == "bf16":
@@ -96,7 +101,7 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
         "lr_scheduler_type": ppo.schedule + "_with_warmup" * (ppo.schedule == "constant" and ppo.warmup_updates > 0),
         "warmup_steps": ppo.warmup_updates,
         "adam_epsilon": ADAM_EPSILON,
-        "weight_decay": 0.0,
+        **optimizer(ppo),
         "max_grad_norm": ppo.max_grad_norm,
         "cliprange": ppo.clip_range,
         "cliprange_value": NO_VALUE_CLIP if ppo.value_clip_range is None else ppo.value_clip_range,
@@ -118,6 +123,12 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
         "report_to": "none",
         "disable_tqdm": True,
     }
+
+
+def optimizer(ppo: PPOConfig) -> dict[str, Any]:
+    """Which optimizer, in transformers' names; its own choice is AdamW."""
+    named = {} if ppo.optimizer in ("adam", "adamw") else {"optim": ppo.optimizer}
+    return {**named, "weight_decay": ppo.weight_decay}
 
 
 def _yaml(value: Any) -> str:

@@ -42,5 +42,9 @@ def refusal(kind: str) -> str | None:
 
 def shareable(message: str) -> str:
     """A message as this process may show it: redacted, and where it serves others without folders of this machine."""
-    shared = (os.environ.get(MODE) or LOCAL) != LOCAL
-    return redaction.redact(redaction.without_folders(message) if shared else message)
+    return redaction.redact(redaction.without_folders(message) if is_shared() else message)
+
+
+def is_shared() -> bool:
+    """True for a process that serves others than the person whose machine it is."""
+    return (os.environ.get(MODE) or LOCAL) != LOCAL

@@ -34,7 +34,8 @@ CRITIC = ("ppo.value_coef", "ppo.value_clip_range", "ppo.gamma", "ppo.gae_lambda
 CLIPPING = ("ppo.clip_range", "ppo.entropy_coef", "ppo.update_kl_stop", "ppo.baseline")
 KL_PENALTY = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator")
 OPTIMIZER = tuple(
-    "ppo.minibatch_size ppo.num_epochs ppo.learning_rate ppo.schedule ppo.warmup_updates ppo.max_grad_norm".split()
+    "ppo.minibatch_size ppo.num_epochs ppo.learning_rate ppo.schedule ppo.warmup_updates ppo.max_grad_norm "
+    "ppo.optimizer ppo.weight_decay model.gradient_checkpointing".split()
 )
 
 ALONE = ("dpo.", "steering.")  # each is read by one method

@@ -61,6 +61,18 @@ class PPOConfig(Part):
     - Too low: nothing moves.
     - Too high: the text falls apart before the score gets high.
     """
+    optimizer: Literal["adamw", "adam", "sgd", "adafactor", "adamw_8bit"] = knob("adamw", "Optimizer")
+    """What turns gradients into steps. `adamw` is what PPO is usually trained with; `adam` counts weight decay as a
+    part of the gradient. `adamw_8bit` (of bitsandbytes) remembers a quarter of what they do, `adafactor` (of
+    transformers, at the learning rate that is set) and `sgd` (without momentum) almost nothing; `sgd` needs a learning
+    rate hundreds of times as high."""
+    weight_decay: float = knob(0.0, "Weight decay", slider=(0, 0.1, 0.005), ge=0, le=10)
+    """How strongly every step pulls the trained matrices towards 0, in units of the learning rate; biases and norms
+    are left alone.
+
+    - 0: not at all, as is usual in PPO, where the leash holds the model.
+    - Too high: the model forgets what it knew.
+    """
     schedule: Literal["linear", "constant"] = knob("linear", "Schedule")
     """`linear` lowers the learning rate to 0 by the last update; `constant` keeps it."""
     warmup_updates: int = knob(0, "Warm-up", "updates", slider=(0, 20, 1), ge=0, le=100_000)

@@ -58,7 +58,7 @@ def chosen(code: str, file: str | None, function: str | None) -> str:
         raise ValueError(f"{field}|The code cannot be read: nested too deeply, or not all text") from None
     functions = {part.name: part for part in tree.body if isinstance(part, Function)}
     wanted = (function or "").rpartition(":")[2]
-    names = {*_bound(tree.body), *functions}
+    names = {*_bound(tree)}
     if not wanted:
         fit = [name for name, part in functions.items() if _takes(part) & COMPLETIONS]
         if USUAL in names or len(fit) != 1:
@@ -83,18 +83,15 @@ def _takes(function: Function) -> set[str]:
     return {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
 
 
-def _bound(parts: Sequence[ast.stmt]) -> Iterator[str]:
-    """Names that are assigned or imported at the top, also under a condition."""
-    for part in parts:
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Names that are assigned, imported or defined anywhere."""
+    for part in ast.walk(tree):
         if isinstance(part, (ast.Import, ast.ImportFrom)):
             yield from ((one.asname or one.name).partition(".")[0] for one in part.names)
-        elif isinstance(part, (ast.Assign, ast.AnnAssign)):
-            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
-            yield from (one.id for one in targets if isinstance(one, ast.Name))
-        elif isinstance(part, (ast.If, ast.Try)):
-            inner = [*part.body, *part.orelse, *(line for one in getattr(part, "handlers", ()) for line in one.body)]
-            yield from (one.name for one in inner if isinstance(one, Function))
-            yield from _bound(inner)
+        elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+            yield part.id
+        elif isinstance(part, Function):
+            yield part.name
 
 
 def _path_of(module: str) -> str:

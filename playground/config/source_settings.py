@@ -2,13 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import contextlib
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+import yaml
+from pydantic import Field, PlainValidator, model_validator
 
 from playground.config.parts import Part, knob
 
+MOST_CHARACTERS = 4000  # of a system prompt, and of an option of a chat template
 SMALL_MODEL = 10_000_000  # parameters; one with fewer is more overhead than arithmetic, and trained accordingly
+
+
+MOST_OPTIONS = 20
+OPTION_NAME = re.compile(r"[A-Za-z]\w{0,99}")
+OF_THE_LIBRARY = frozenset(  # what transformers' `apply_chat_template` takes itself
+    "self conversation messages tools documents chat_template add_generation_prompt continue_final_message tokenize "
+    "padding truncation max_length return_tensors return_dict return_assistant_tokens_mask tokenizer_kwargs".split()
+)
+
+
+class TemplateOptions(dict[str, Any]):
+    """Names and their simple values. Configurations are hashed, and with them these: nothing may change them."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+
+def _template_options(value: Any) -> TemplateOptions:
+    """Keywords of a chat template: a mapping, or `name: value, name: value` as a form writes it."""
+    if isinstance(value, str):
+        with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
+            value = yaml.safe_load(f"{{{value}}}")
+    options = {} if value is None else value
+    if not isinstance(options, dict) or len(options) > MOST_OPTIONS:
+        raise ValueError(f"must be at most {MOST_OPTIONS} lines of `name: value`, such as `enable_thinking: false`")
+    for name, one in options.items():
+        if not isinstance(name, str) or not OPTION_NAME.fullmatch(name) or name in OF_THE_LIBRARY:
+            raise ValueError(f"{str(name)[:60]!r} is no keyword of a chat template: leave it out")
+        if not isinstance(one, bool | int | float | str) or len(str(one)) > MOST_CHARACTERS:
+            raise ValueError(f"the value of {name} must be true, false, a number or a short text")
+    return TemplateOptions(options)
 
 
 class AdapterConfig(Part):
@@ -55,6 +90,9 @@ class ModelConfig(Part):
     """Keeps the frozen weights in 8 bits (int8) or 4 bits (nf4): less memory, a little slower and less exact. Needs
     LoRA, because weights in so few bits cannot be trained."""
     adapter: AdapterConfig = AdapterConfig()
+    gradient_checkpointing: bool = knob(False, "Gradient checkpointing")
+    """Computes the layers again in the backward pass instead of keeping what they computed: learning takes much less
+    memory and about a third more time, and comes to the same."""
     critic: Literal["shared", "separate"] = knob("shared", "Critic")
     """What estimates the return. `shared`: one linear layer on the policy's own features, which it does not change.
     `separate`: a second copy of the model, trained to see what the return depends on; it predicts better, and
@@ -104,8 +142,15 @@ class PromptsConfig(Part):
     template: Literal["auto", "plain", "chat"] = knob("auto", "Prompt format")
     """`chat` puts a prompt into the model's own chat template, as instruct models expect; `plain` lets the model
     continue the text as it is. `auto`: chat where the model has a template."""
-    system: str | None = knob(None, "System prompt", max_length=4000)
+    system: str | None = knob(None, "System prompt", max_length=MOST_CHARACTERS)
     """Put before every prompt; chat template only."""
+    template_options: Annotated[dict[str, Any], PlainValidator(_template_options)] = knob(
+        TemplateOptions(), "Template options"
+    )
+    """Keywords of the chat template, as `name: value`: `enable_thinking: false` keeps models such as Qwen 3 from
+    thinking before they answer. Those that the template does not read have no effect."""
+    template_file: str | None = knob(None, "Template file", min_length=1, max_length=1000)
+    """A file with a chat template (Jinja), to use instead of the model's own."""
     limit: int = knob(2048, "Number of prompts", "prompts", slider=(16, 4096, 16), ge=1, le=100_000)
     """How many different prompts to train on. Once all have been seen, they are reused in a new order.
 

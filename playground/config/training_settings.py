@@ -1,4 +1,5 @@
-"""The settings around PPO: the KL penalty (`kl`, the leash on the page), DPO, steering, evaluation and checkpoints."""
+"""The settings around PPO: the KL penalty (`kl`, the leash on the page), DPO, steering, evaluation, early stopping and
+checkpoints."""
 
 from __future__ import annotations
 
@@ -116,6 +117,9 @@ class EvaluationConfig(Part):
     - Too low: before and after differ by luck.
     - Too high: each evaluation takes longer.
     """
+    prompts: str | None = knob(None, "Fixed prompts from a file", min_length=1, max_length=300)
+    """A file of your own held-out prompts, read as the training prompts are (column, format, system prompt). What is in
+    both is said. Empty: the fixed prompts are kept aside from the training prompts."""
     samples_per_prompt: int = knob(1, "Samples per fixed prompt", "samples", slider=(1, 8, 1), ge=1, le=64)
     """How many completions are sampled for each fixed prompt.
 
@@ -173,6 +177,30 @@ class EvaluationConfig(Part):
     def watched(self, num_updates: int) -> int:
         """How many of these are kept token by token: at each evaluation the first of each of the first prompts."""
         return (num_updates // self.every + 2) * min(self.token_samples, self.num_prompts)
+
+
+class StopConfig(Part):
+    """When a run ends before its last update. It has then finished; resumed, it goes on to its last update."""
+
+    kl: float | None = knob(
+        None, "Stop above this KL", "nats per completion", live=True, slider=(1, 100, 1), gt=0, le=10_000
+    )
+    """Ends the run after an update whose texts are further than this from the reference. Empty means never.
+
+    - Too low: it ends before much was learned.
+    - Too high: it has no effect.
+    """
+    patience: int | None = knob(
+        None, "Stop without a gain", "evaluations", live=True, slider=(1, 20, 1), ge=1, le=10_000
+    )
+    """Ends the run once so many evaluations in a row have not been better than the best one before them (score less
+    beta times KL, on the fixed prompts). Empty means never.
+
+    - Too low: one unlucky evaluation ends it.
+    - Too high: it goes on long after it has stopped gaining.
+    """
+    on_red: bool = knob(False, "Stop at a red check")
+    """Ends the run after an evaluation at which a check of `diagnose` is red."""
 
 
 class CheckpointConfig(Part):

@@ -96,6 +96,14 @@ def _written(table: pd.DataFrame, config: RunConfig) -> str:
     return str(table.to_csv(index=False, lineterminator="\r\n"))
 
 
+def safe_csv(table: pd.DataFrame) -> str:
+    """As CSV, with what a user has written, in cells or headings, as text."""
+    import pandas as pd
+
+    told = table.map(lambda value: _cell(str(value)) if isinstance(value, (str, list, dict)) else value)
+    return str(pd.DataFrame(told).rename(columns=_head).to_csv(index=False, lineterminator="\r\n"))
+
+
 def plain(text: str) -> str:
     """Words without what a spreadsheet could take for a formula."""
     return _without(text, f" {FORMULA}")

@@ -1,18 +1,17 @@
-"""A run handed to an experiment tracker: TensorBoard (by tensorboardX), trackio or Weights & Biases (if installed).
-Only figures and the configuration; no texts, no environment, no token. Nothing is sent from here: trackio keeps its
-data on this machine, W&B is used in its offline mode."""
+"""A run handed to an experiment tracker: TensorBoard (by tensorboardX), trackio or Weights & Biases (if installed), at
+its end or while it trains (tracking.py). Only figures and the configuration; no texts, no environment, no token.
+trackio keeps its data on this machine; W&B is used in its offline mode, but for a run that names it in `trackers`."""
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
 import socket
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from playground.analysis import frames, plateau
 from playground.config import flatten
@@ -35,62 +34,110 @@ class Exported(NamedTuple):
     command: str
 
 
-def to_tensorboard(report: Report, folder: Path) -> Exported:
+class Tracker(Protocol):
+    """One run in a tracker. Made with the run, a folder for the tracker's files, and the name by which all attempts of
+    one that is sent while it trains are known (`live`)."""
+
+    def __init__(self, report: Report, folder: Path, live: str = "") -> None: ...
+
+    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+        """The figures of an update; they come in order."""
+
+    def end(self, report: Report) -> Exported:
+        """What it has come to, and that no more is to come."""
+
+
+class TensorBoard:
     """One event file in `folder`."""
-    from tensorboardX import RecordWriter, summary
-    from tensorboardX.proto.event_pb2 import Event
-    from tensorboardX.proto.summary_pb2 import Summary
 
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
-    started = report.status.started_at
-    times = {record.update: started + record.seconds for record in report.metrics}
-    # Not its SummaryWriter: that writes in a thread, which a full disk ends without a word.
-    with contextlib.closing(RecordWriter(str(path))) as file:
+    def __init__(self, report: Report, folder: Path, live: str = "") -> None:
+        from tensorboardX import RecordWriter, summary
 
-        def put(update: int, moment: float | None = None, **what: Any) -> None:
-            moment = times.get(update, started) if moment is None else moment
-            file.write(Event(wall_time=moment, step=update, **what).SerializeToString())
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
+        self._path, self._summary = folder / name, summary
+        # Not its SummaryWriter: that writes in a thread, which a full disk ends without a word.
+        self._file = RecordWriter(str(self._path))
+        self._put(0, time.time(), file_version="brain.Event:2")
+        text = summary.text("configuration", textwrap.indent(report.config.to_yaml(), MARGIN))
+        self._put(0, report.status.started_at, summary=text)
 
-        put(0, time.time(), file_version="brain.Event:2")
-        for update, figures in _steps(report).items():
-            for name, value in figures.items():
-                put(update, summary=Summary(value=[Summary.Value(tag=name, simple_value=value)]))
-        put(0, started, summary=summary.text("configuration", textwrap.indent(report.config.to_yaml(), MARGIN)))
+    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+        """See `Tracker`."""
+        from tensorboardX.proto.summary_pb2 import Summary
+
+        seconds = next((record.seconds for record in report.metrics if record.update == update), 0.0)
+        for name, value in figures.items():
+            scalar = Summary(value=[Summary.Value(tag=name, simple_value=value)])
+            self._put(update, report.status.started_at + seconds, summary=scalar)
+        self._file.flush()
+
+    def end(self, report: Report) -> Exported:
+        """See `Tracker`."""
         last = "".join(f"{MARGIN}{name}: {value}\n" for name, value in report.summary().items())
-        put(report.status.update, report.status.updated_at, summary=summary.text("summary", last))
-    return Exported(str(path), f"tensorboard --logdir {folder.parent}")
+        self._put(report.status.update, report.status.updated_at, summary=self._summary.text("summary", last))
+        self._file.close()
+        return Exported(str(self._path), f"tensorboard --logdir {self._path.parent.parent}")
+
+    def _put(self, update: int, moment: float, **what: Any) -> None:
+        from tensorboardX.proto.event_pb2 import Event
+
+        self._file.write(Event(wall_time=moment, step=update, **what).SerializeToString())
 
 
-def to_trackio(report: Report, folder: Path) -> Exported:
+class Trackio:
     """A run in trackio's local store."""
-    trackio = _package("trackio")
-    trackio.init(project=PROJECT, name=report.run_id, config=flatten(report.config))
-    for update, figures in _steps(report).items():
-        trackio.log(figures, step=update)
-    last = {f"summary/{name}": value for name, value in report.summary().items() if isinstance(value, (int, float))}
-    trackio.log(last, step=report.metrics[-1].update if report.metrics else 0)
-    trackio.finish()
-    return Exported(f"trackio's project {PROJECT}", f"trackio show --project {PROJECT}")
+
+    def __init__(self, report: Report, folder: Path, live: str = "") -> None:
+        self._trackio = _package("trackio")
+        known = {"project": PROJECT, "name": report.run_id, "config": flatten(report.config)}
+        self._trackio.init(**known, **({"resume": "allow"} if live else {}))
+
+    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+        """See `Tracker`."""
+        self._trackio.log(figures, step=update)
+
+    def end(self, report: Report) -> Exported:
+        """See `Tracker`."""
+        last = {f"summary/{name}": value for name, value in report.summary().items() if isinstance(value, (int, float))}
+        self._trackio.log(last, step=report.metrics[-1].update if report.metrics else 0)
+        self._trackio.finish()
+        return Exported(f"trackio's project {PROJECT}", f"trackio show --project {PROJECT}")
 
 
-def to_wandb(report: Report, folder: Path) -> Exported:
-    """An offline run of Weights & Biases in `folder`."""
-    wandb = _package("wandb")
-    folder.mkdir(parents=True, exist_ok=True)
-    private = dict.fromkeys(("disable_code", "disable_git", "x_disable_meta", "x_disable_stats"), True)
-    settings = wandb.Settings(mode="offline", console="off", save_code=False, **private)
-    known = {"project": PROJECT, "name": report.run_id, "config": flatten(report.config)}
-    run = wandb.init(**known, dir=str(folder), settings=settings)
-    for update, figures in _steps(report).items():
-        run.log(figures, step=update)
-    run.summary.update({name: value for name, value in report.summary().items() if value is not None})
-    run.finish()
-    return Exported(str(folder / "wandb"), f"wandb sync {folder / 'wandb' / 'offline-run-*'}")
+class WandB:
+    """A run of Weights & Biases, with its files in `folder`."""
+
+    def __init__(self, report: Report, folder: Path, live: str = "") -> None:
+        wandb, self._folder = _package("wandb"), folder
+        folder.mkdir(parents=True, exist_ok=True)
+        private = dict.fromkeys(("disable_code", "disable_git", "x_disable_meta", "x_disable_stats"), True)
+        mode = os.environ.get("WANDB_MODE", "online") if live else "offline"
+        settings = wandb.Settings(mode=mode, console="off", save_code=False, **private)
+        known = {"project": PROJECT, "name": report.run_id, "config": flatten(report.config)}
+        again = {"id": live, "resume": "allow"} if live else {}
+        self._run = wandb.init(**known, **again, dir=str(folder), settings=settings)
+
+    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+        """See `Tracker`."""
+        self._run.log(figures, step=update)
+
+    def end(self, report: Report) -> Exported:
+        """See `Tracker`."""
+        self._run.summary.update({name: value for name, value in report.summary().items() if value is not None})
+        self._run.finish()
+        return Exported(str(self._folder / "wandb"), f"wandb sync {self._folder / 'wandb' / 'offline-run-*'}")
 
 
-Tracker = Callable[[Report, Path], Exported]
-TRACKERS: dict[str, Tracker] = {"tensorboard": to_tensorboard, "trackio": to_trackio, "wandb": to_wandb}
+TRACKERS: dict[str, type[Tracker]] = {"tensorboard": TensorBoard, "trackio": Trackio, "wandb": WandB}
+
+
+def handed_over(kind: str, report: Report, folder: Path) -> Exported:
+    """All of a run at once. Raises: TrackerMissing."""
+    tracker = TRACKERS[kind](report, folder)
+    for update, figures in steps(report).items():
+        tracker.log(report, update, figures)
+    return tracker.end(report)
 
 
 def _package(name: str) -> Any:
@@ -103,7 +150,7 @@ def _package(name: str) -> Any:
         ) from None
 
 
-def _steps(report: Report) -> dict[int, dict[str, float]]:
+def steps(report: Report) -> dict[int, dict[str, float]]:
     """Every update once, in order: its figures, and of the evaluation at it the mean score of the fixed prompts, the
     share of them that shows each behaviour, and the perplexity on held-out text. What came before the first is step 0.
     """
@@ -114,11 +161,11 @@ def _steps(report: Report) -> dict[int, dict[str, float]]:
         "text/perplexity": evaluations["perplexity_text"].dropna(),
         **{f"behaviours/{name}": values for name, values in shares},
     }
-    steps = csv_tables.history(report.config, report.metrics)
+    found = csv_tables.history(report.config, report.metrics)
     for name, values in measured.items():
         for update, value in values.items():
-            steps.setdefault(update, {})[name] = value
-    return dict(sorted(steps.items()))
+            found.setdefault(update, {})[name] = value
+    return dict(sorted(found.items()))
 
 
 def default_folder(outputs: Path, run_id: str, kind: str) -> Path:

@@ -2,139 +2,116 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Callable
 from typing import Any
 
 NO_VALUE_CLIP = 1e6  # from here on a clip of the value is none
-KL_PENALTIES = {"kl": "k1", "abs": "abs", "mse": "k2", "full": "full"}
-SCHEDULES = {
-    "linear": "linear",
-    "constant": "constant",
-    "constant_with_warmup": "constant",
-}
+KL_PENALTIES = {"kl": "k1", "mse": "k2"}
+PRECISIONS = {"bfloat16": "bf16", "float32": "fp32", "auto": "auto"}
+SCHEDULES = {"linear": "linear", "constant": "constant", "constant_with_warmup": "constant"}
+BITS: dict[Any, str] = {None: "none", False: "none", 4: "nf4", 8: "int8", "load_in_4bit": "nf4", "load_in_8bit": "int8"}
 
 
-def converted(how: str, value: Any) -> Any:
-    """A value in our terms. `how`: a name of `HOW`; "" leaves it as it is. Raises: ValueError."""
-    return HOW[how](value) if how else value
+def converted(ours: str, name: str, value: Any) -> Any:
+    """The value of a setting of this name as our field's; a text that says none is none. Raises: ValueError."""
+    given = None if value in ("none", "None") else value
+    try:
+        return HOW[ours](name, given) if ours in HOW else given
+    except TypeError:
+        raise ValueError("it is a list or a mapping, where one value is meant") from None
 
 
 def number(value: Any) -> float | None:
-    """Also of text: YAML takes 1e-5 for a word."""
-    if value is None or (isinstance(value, str) and value.lower() == "none"):
-        return None
-    if isinstance(value, bool):
-        raise ValueError("it is not a number")
+    """Also of text: YAML takes 1e-5 for a word. Raises: ValueError."""
     try:
-        return float(value)
+        return None if value in (None, "none", "None") else float(value)
     except (TypeError, ValueError, OverflowError):
         raise ValueError("it is not a number") from None
 
 
+def whole(value: float) -> int:
+    """Rounded up; of what is infinite more than any run has."""
+    return math.ceil(min(value, 1e12))
+
+
 def count(value: Any) -> int | None:
+    """Raises: ValueError."""
     found = number(value)
     if found is not None and not found.is_integer():
         raise ValueError("it is not a whole number")
     return None if found is None else int(found)
 
 
-def _value_clip(value: Any) -> float | None:
-    found = number(value)
-    return None if found is None or found >= NO_VALUE_CLIP else found
+def _below(limit: float) -> Callable[[str, Any], float | None]:
+    """A number that is none from a limit on."""
+
+    def conversion(name: str, value: Any) -> float | None:
+        found = number(value)
+        return None if found is None or found >= limit else found
+
+    return conversion
 
 
-def _adaptive(value: Any) -> str:
-    return "ziegler" if value else "fixed"
+def _one_of(table: dict[Any, str], otherwise: str) -> Callable[[str, Any], str]:
+    def conversion(name: str, value: Any) -> str:
+        key = value.rpartition(".")[2].lower() if isinstance(value, str) else value
+        if key not in table:
+            raise ValueError(otherwise)
+        return table[key]
+
+    return conversion
 
 
-def _kl_penalty(value: Any) -> str:
-    if value not in KL_PENALTIES:
-        raise ValueError(f"TRL knew {', '.join(KL_PENALTIES)}")
-    return KL_PENALTIES[value]
-
-
-def _schedule(value: Any) -> str:
-    name = str(value).rpartition(".")[2].lower()
-    if name not in SCHEDULES:
-        raise ValueError("a learning rate stays (`constant`) or falls to 0 in a line (`linear`) here")
-    return SCHEDULES[name]
-
-
-def _top_k(value: Any) -> int | None:
-    return count(value) or None  # 0 means all
-
-
-def _top_p(value: Any) -> float | None:
-    found = number(value)
-    return None if found is None or found >= 1 else found
-
-
-def _penalty(value: Any) -> float:
-    return number(value) or 0.0
-
-
-def _modules(value: Any) -> list[str] | None:
+def _modules(name: str, value: Any) -> list[str] | None:
     names = value.split(",") if isinstance(value, str) else value
     if names is None or names in (["all"], ["all-linear"]):
         return None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise ValueError("it is no list of layer names")
-    return [name.strip() for name in names]
+    return [one.strip() for one in names]
 
 
-def _bits(value: Any) -> str:
-    if value in (None, 4, 8):
-        return {None: "none", 4: "nf4", 8: "int8"}[value]
-    raise ValueError("weights are kept in 8 or 4 bits here")
+def _score_clip(name: str, value: Any) -> float | None:
+    """One number, or (low, high)."""
+    if not isinstance(value, list):
+        return number(value)
+    low, high = (number(side) for side in value)
+    if low is None or high is None or low != -high:
+        raise ValueError("the score is cut off at plus and minus the same number here")
+    return high
 
 
-def _dtype(value: Any) -> str:
-    name = str(value).removeprefix("torch.")
-    kinds = {"bfloat16": "bf16", "float32": "fp32", "auto": "auto"}
-    if name not in kinds:
-        raise ValueError("models compute in fp32 or bf16 here (`model.precision`)")
-    return kinds[name]
-
-
-def _range(value: Any) -> float | None:
-    """A clip given as (low, high)."""
-    if isinstance(value, list):
-        low, high = (number(side) for side in value)
-        if low is None or high is None or low != -high:
-            raise ValueError("the score is cut off at plus and minus the same number here")
-        return high
-    return number(value)
-
-
-def _finetuning(value: Any) -> str:
-    if value not in ("lora", "full"):
+def _adapter(name: str, value: Any) -> str:
+    if name == "finetuning_type" and value not in ("lora", "full"):
         raise ValueError("all weights are trained here, or an adapter (LoRA)")
-    return "lora" if value == "lora" else "none"
+    return "none" if value in (None, False, "full") else "lora"
 
 
-def _name(value: Any) -> str:
-    return re.sub(r"[^\w .-]", " ", str(value))[:80].strip() or "imported"
+def _template_options(name: str, value: Any) -> Any:
+    if name == "enable_thinking":
+        return {name: value}
+    return json.loads(value) if isinstance(value, str) else value
 
 
-HOW: dict[str, Callable[[Any], Any]] = {
-    "number": number,
-    "count": count,
-    "value-clip": _value_clip,
-    "adaptive": _adaptive,
-    "kl-penalty": _kl_penalty,
-    "schedule": _schedule,
-    "top-k": _top_k,
-    "top-p": _top_p,
-    "penalty": _penalty,
-    "modules": _modules,
-    "bits": _bits,
-    "8bit": lambda value: "int8" if value else "none",
-    "4bit": lambda value: "nf4" if value else "none",
-    "dtype": _dtype,
-    "range": _range,
-    "finetuning": _finetuning,
-    "peft": lambda value: "lora" if value else "none",
-    "cpu": lambda value: "cpu" if value else "auto",
-    "name": _name,
+_bits = _one_of(BITS, "weights are kept in 8 or 4 bits here")
+HOW: dict[str, Callable[[str, Any], Any]] = {
+    "name": lambda name, value: re.sub(r"[^\w .-]", " ", str(value))[:80].strip() or "imported",
+    "device": lambda name, value: "cpu" if value else "auto",
+    "model.precision": _one_of(PRECISIONS, "models compute in fp32 or bf16 here (`model.precision`)"),
+    "model.quantization": lambda name, value: _bits(name, name if value is True else value),
+    "model.adapter.kind": _adapter,
+    "model.adapter.target_modules": _modules,
+    "prompts.template_options": _template_options,
+    "score.clip": _score_clip,
+    "sampling.top_k": lambda name, value: count(value) or None,  # 0 means all
+    "sampling.top_p": _below(1),
+    "sampling.missing_eos_penalty": lambda name, value: number(value) or 0.0,
+    "ppo.schedule": _one_of(SCHEDULES, "a learning rate stays (`constant`) or falls to 0 in a line (`linear`) here"),
+    "ppo.value_clip_range": _below(NO_VALUE_CLIP),
+    "kl.controller": lambda name, value: "ziegler" if value else "fixed",
+    "kl.estimator": lambda name, value: KL_PENALTIES.get(value, value),
+    "kl.horizon": lambda name, value: count(value),
 }

@@ -13,6 +13,14 @@ Name = Literal["leash", "chalkboard"]
 NAMES: tuple[Name, ...] = get_args(Name)
 
 
+ASKED = (0.0, 0.1, 0.25, 1.0)  # the leashes whose models ship, to be asked
+
+
+def asked_folder(beta: float) -> Path:
+    """The run of a leash in `ASKED`: its settings and its last weights, in half precision."""
+    return Path(__file__).with_name("leashes") / f"leash-{beta:g}"
+
+
 def path_of(name: Name) -> Path:
     """The packed file."""
     return Path(__file__).with_name(f"{name}.json.gz")

@@ -7,7 +7,8 @@ worker asks at every evaluation; `analysis` asks of runs that were written befor
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Any
 
 from playground.config import Behaviour, RewardConfig, RunConfig
 from playground.data import claim_files
@@ -17,6 +18,7 @@ from playground.rewards import claims, mixture, rules
 
 Marks = Mapping[str, Sequence[bool | None]]
 
+REWARD, EARNS = "trained_reward", "earns {} the untrained median"  # no behaviour can have this name
 LEAST_ENGLISH = 1 / 6  # of the words; plain paragraphs have about two in five, other languages a stray one
 MOST_REPEATED = 0.3  # of the word pairs
 COMMONEST = frozenset(
@@ -42,6 +44,12 @@ _OF_PROMPTS = {  # the pocket world's; each set with what can be asked of it, th
     "pocket/stories": (),
 }
 _OF_ALL = ("parses", "ends")
+_MEASURES = {  # kind of reward -> behaviours that are what it pays for
+    "sentiment": ("positive",),
+    "grammar": ("parses",),
+    "repetition": ("repeats-itself",),
+    **dict.fromkeys(("agreement", "truth", "sycophancy", "contrast"), _CLAIMS),
+}
 _ELSEWHERE = (*_CLAIMS, "english", "repeats-itself", "refuses", "empty", "ends")
 
 
@@ -66,6 +74,23 @@ def surely_counted(config: RunConfig) -> tuple[Behaviour, ...]:
     return tuple(
         one for one in found if one.measure or any(mark(one.name, prompt, "", False) is not None for prompt in prompts)
     )
+
+
+def of_rewards(config: RunConfig, asked: Container[str]) -> set[str]:
+    """Which of the behaviours that are `asked` are what its rewards pay for; where one of these has none, it is the
+    reward itself, unless nothing is to be counted."""
+    found: set[str] = set()
+    for reward in config.rewards:
+        measured = {one.name for one in of_config(config) if one.measure and _reads(one.measure) == _reads(reward)}
+        if not (named := {name for name in (*measured, *_MEASURES.get(reward.kind, ())) if name in asked}):
+            return set() if config.behaviours == () else {REWARD}
+        found |= named
+    return found
+
+
+def _reads(reward: RewardConfig) -> dict[str, Any]:
+    """What it reads in a text, whatever is made of that."""
+    return reward.model_dump(exclude={"weight", "normalise", "cap"})
 
 
 def mark(name: str, prompt: str, completion: str, ended: bool | None) -> bool | None:

@@ -6,7 +6,7 @@ start try them.
 from __future__ import annotations
 
 import ast
-import builtins
+import contextlib
 import functools
 import inspect
 import os
@@ -14,11 +14,10 @@ import re
 import symtable
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from importlib.machinery import all_suffixes
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 from playground.config import REWARD_CLASSES, Part, PromptsConfig, PythonReward
@@ -36,7 +35,7 @@ INSTEAD = 'Write it into a file and name that: reward="my_reward.py:name".'
 
 
 def entries_of(reward: Any, weights: Sequence[float] | None = None) -> list[dict[str, Any]]:
-    """Entries of `rewards`, as plain data, of a reward or a list of rewards, each a callable, a text (a file, a function
+    """Entries of `rewards`, as plain data, of one reward or a list of them, each a callable, a text (a file, a function
     of a package, a kind) or an entry. `weights`: one for each. Raises: InvalidConfig."""
     rewards = list(reward) if isinstance(reward, (list, tuple)) else [reward]
     entries = [_entry_of(one) for one in rewards]
@@ -66,126 +65,136 @@ def _entry_of(reward: Any) -> dict[str, Any]:
 def of_callable(reward: Any) -> dict[str, Any]:
     """The entry of a function: where it stands in a module, that one's file; else, in a notebook, a script or another
     function, its source with all that it uses. Raises: InvalidConfig, for what cannot be written down so."""
-    module = sys.modules.get(getattr(reward, "__module__", None) or "")
+    module: Any = sys.modules.get(getattr(reward, "__module__", None) or "")
     file, name = getattr(module, "__file__", None) or "", getattr(reward, "__qualname__", "")
     if module and module.__name__ != "__main__" and file.endswith(".py") and getattr(module, name, None) is reward:
         return {"kind": "python", "file": file, "function": f"{module.__name__}:{name}"}
-    carried = _Carried()
     plain = getattr(reward, "__name__", "")
     name = plain if plain.isidentifier() else "reward"
+    carried = Carried()
     try:
         carried.add(name, reward)
-    except _Stays as error:
+    except Stays as error:
         raise InvalidConfig([Problem(FIELD, f"The function `{name}` {error}. {INSTEAD}")]) from None
-    return {"kind": "python", "code": "\n".join(carried.lines), "function": name}
+    places = [
+        path for path in map(os.path.abspath, sys.path) if os.path.isdir(path) and not path.startswith(sys.prefix)
+    ]
+    here = [f"import sys\nsys.path[:0] = {places!r}"] if carried.imports else []  # modules beside a notebook
+    return {"kind": "python", "code": "\n".join([*here, *carried.lines]), "function": name}
 
 
-class _Stays(Exception):
+class Stays(Exception):
     """Why something cannot be written down, as the end of a sentence."""
 
 
-class _Carried:
-    """A function as text, with the modules, functions and plain values that it uses above it."""
+class Carried:
+    """A function as text, below the modules, functions and plain values that it uses. `inline`: a package whose source
+    is written down too; others are imported."""
 
-    def __init__(self) -> None:
+    def __init__(self, inline: str = "__main__") -> None:
         self.lines: list[str] = []
-        self._known: dict[str, Any] = {}
+        self.imports = False
+        self._inline, self._known = inline, dict[str, Any]()
 
     def add(self, name: str, value: Any) -> None:
-        """What a name stands for. Raises: _Stays."""
-        if name in self._known:
-            if self._known[name] is not value:
-                raise _Stays(f"uses two different things that are called `{name}`")
-            return
-        self._known[name] = value
-        self.lines.append(self._line(name, value))
+        """What a name stands for. Raises: Stays."""
+        if name not in self._known:
+            self._known[name] = value  # before what it uses, which may be itself
+            self.lines.append(self._line(name, value))
+        elif self._known[name] is not value:
+            raise Stays(f"uses two different things that are called `{name}`")
 
     def _line(self, name: str, value: Any) -> str:
-        module = sys.modules.get(getattr(value, "__module__", None) or "")
+        if self._is_inline(value):
+            return f"class {name}: pass"  # what is used of it is put there, see `_source`
         if isinstance(value, ModuleType):
-            return (
-                f"{_path_line(value)}import {value.__name__} as {name}"
-                if "." not in value.__name__
-                else (f"{_path_line(value)}{name} = __import__('importlib').import_module({value.__name__!r})")
-            )
+            self.imports = True
+            return f"{name} = __import__('importlib').import_module({value.__name__!r})"
         if isinstance(value, functools.partial):
-            self.add(f"_of_{name}", value.func)
-            for number, one in enumerate((value.args, value.keywords)):
-                self.add(f"_of_{name}_{number}", one)
-            return f"{name} = __import__('functools').partial(_of_{name}, *_of_{name}_0, **_of_{name}_1)"
+            for part, of in (("func", value.func), ("args", value.args), ("named", value.keywords)):
+                self.add(f"_{name}_{part}", of)
+            return f"{name} = __import__('functools').partial(_{name}_func, *_{name}_args, **_{name}_named)"
         if isinstance(value, re.Pattern):
             return f"{name} = __import__('re').compile({value.pattern!r}, {value.flags})"
-        if isinstance(value, (type, FunctionType, BuiltinFunctionType)):
-            if module and module.__name__ != "__main__" and getattr(module, value.__name__, None) is value:
-                return f"{_path_line(module)}from {module.__name__} import {value.__name__} as {name}"
-            return self._source(name, value)
+        if callable(value) and hasattr(value, "__name__"):
+            if hasattr(value, "__objclass__"):
+                return f"{name} = {value.__qualname__}"  # such as str.lower
+            module = value.__module__ or ""
+            inline = f"{module}.".startswith((f"{self._inline}.", "__main__."))
+            called = str(getattr(value, "__name__", ""))
+            if not inline and getattr(sys.modules.get(module), called, None) is value:
+                self.imports = True
+                return f"from {module} import {called} as {name}"
+            return self._source(name, inspect.unwrap(value))
         try:
-            if ast.literal_eval(repr(value)) == value:
+            kinds = {type(part) for part in _parts(value) if type(part).__module__ != "builtins"}
+            if eval(repr(value), {kind.__name__: kind for kind in kinds}) == value:
+                for kind in kinds:
+                    self.add(kind.__name__, kind)
                 return f"{name} = {value!r}"
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, NameError, TypeError, RecursionError, MemoryError):
             pass
-        raise _Stays(f"uses `{name}`, a {type(value).__name__}, which stays in this process")
+        raise Stays(f"uses `{name}`, a {type(value).__name__}, which stays in this process")
 
     def _source(self, name: str, value: Any) -> str:
-        """The text of a function or class of this process, and first what it uses."""
+        """The text of a function or class, and first what it uses."""
         try:
-            text = _lambda(value) if getattr(value, "__name__", "") == "<lambda>" else inspect.getsource(value)
-            text = textwrap.dedent(text)
-            tables = [symtable.symtable(text, "it", "exec")]
+            text = _lambda(value) if value.__name__ == "<lambda>" else textwrap.dedent(inspect.getsource(value))
+            tables = [symtable.symtable(f"from __future__ import annotations\n{text}", "it", "exec")]
         except (OSError, TypeError, SyntaxError):
-            raise _Stays("has no source that could be read here") from None
+            raise Stays("has no source that could be read here") from None
         own = "" if text.startswith("(") else value.__name__
-        inside: dict[str, Any] = dict(getattr(value, "__globals__", vars(sys.modules[value.__module__])))
-        if closure := getattr(value, "__closure__", None):
-            inside |= {free: _held(cell) for free, cell in zip(value.__code__.co_freevars, closure, strict=True)}
+        around: dict[str, Any] = dict(getattr(value, "__globals__", vars(sys.modules[value.__module__])))
+        if cells := getattr(value, "__closure__", None):
+            around |= {free: cell.cell_contents for free, cell in zip(value.__code__.co_freevars, cells, strict=True)}
+        used = {}
         for table in tables:
             tables += table.get_children()
             for symbol in table.get_symbols():
-                used, outside = symbol.get_name(), symbol.is_global() or table is tables[0]
-                if (
-                    outside
-                    and symbol.is_referenced()
-                    and used != own
-                    and used in inside
-                    and not hasattr(builtins, used)
-                ):
-                    self.add(used, inside[used])
-        if own in ("", name):
+                outside = symbol.is_referenced() and (symbol.is_global() or table is tables[0])
+                if outside and symbol.get_name() in around and symbol.get_name() != own:
+                    used[symbol.get_name()] = around[symbol.get_name()]
+        inside = self if all(self._known.get(one, it) is it for one, it in used.items()) else Carried(self._inline)
+        for one, it in used.items():
+            inside.add(one, it)
+            for part in ast.walk(ast.parse(text)) if self._is_inline(it) else ():
+                if isinstance(part, ast.Attribute) and ast.unparse(part.value) == one:
+                    inside.add(f"{one}_{part.attr}", getattr(it, part.attr))
+                    inside.lines.append(f"{one}.{part.attr} = {one}_{part.attr}")
+        if inside is self and own in ("", name):
             return text if own else f"{name} = {text}"
-        return f"{text}\n{name} = {own}"
+        within = textwrap.indent("\n".join([*(() if inside is self else inside.lines), *[text] * bool(own)]), "    ")
+        return f"def {name}():\n{within}\n    return {own or text}\n{name} = {name}()"
+
+    def _is_inline(self, module: Any) -> bool:
+        return isinstance(module, ModuleType) and f"{module.__name__}.".startswith(f"{self._inline}.")
 
 
-def _held(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a function that is still being made
-        return None
+def _parts(value: Any) -> Iterator[Any]:
+    """A value and all that it holds."""
+    yield value
+    for part in (*value, *value.values()) if isinstance(value, dict) else value if _holds(value) else ():
+        yield from _parts(part)
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset))
 
 
 def _lambda(function: Any) -> str:
-    """The text of a lambda, which Python keeps only as the lines around it. Raises: _Stays; OSError."""
+    """The text of a lambda, which Python keeps only as the lines around it. Raises: Stays; OSError."""
     text = "".join(inspect.findsource(function)[0])
-    line, names = function.__code__.co_firstlineno, function.__code__.co_varnames
+    code = function.__code__
     found = [
         part
         for part in ast.walk(ast.parse(text))
-        if isinstance(part, ast.Lambda) and part.lineno == line and all(one.arg in names for one in part.args.args)
+        if isinstance(part, ast.Lambda)
+        and part.lineno == code.co_firstlineno
+        and [one.arg for one in part.args.args] == [*code.co_varnames[: code.co_argcount]]
     ]
     if len(found) != 1:
-        raise _Stays("stands in one line with another lambda")
+        raise Stays("stands in one line with another lambda")
     return f"({ast.get_source_segment(text, found[0])})"
-
-
-def _path_line(module: ModuleType) -> str:
-    """What lets a process import a module that is not installed; empty for one that is."""
-    file = getattr(module, "__file__", None) or ""
-    folder = os.path.dirname(os.path.abspath(file))
-    for _ in range(module.__name__.count(".") + (os.path.basename(file).startswith("__init__."))):
-        folder = os.path.dirname(folder)
-    installed = (
-        not file.endswith(tuple(all_suffixes())) or "site-packages" in file or folder.startswith(sys.base_prefix)
-    )
-    return "" if installed else f"__import__('sys').path.insert(0, {folder!r})\n"
 
 
 def problem(spec: PythonReward, prompts: PromptsConfig, in_chat: bool | None) -> str:
@@ -208,53 +217,40 @@ def _problem(spec: PythonReward, prompts: PromptsConfig, in_chat: bool | None, w
         function.load()
         if examples is None and function.lacking():
             return ""  # the columns of a dataset of the hub are known once it is read
-        try:
-            mixture.values_of(f"reward `{spec.name}`", function, asked, completions)
-        except PlaygroundError:
-            if in_chat is not None or not function.signature.like_trl:
-                raise
-            facts.in_chat = True
-            mixture.values_of(f"reward `{spec.name}`", function, asked, completions)
+        facts.in_chat = in_chat or (in_chat is None and _works_on_messages(function, asked, completions))
+        mixture.values_of(f"reward `{spec.name}`", function, asked, completions)
     except ProcessEnded as error:
         return f"{function.what} {error}"
     except PlaygroundError as error:
-        line = f" It begins in line {function.signature.line}." if "in line" not in str(error) else ""
-        return f"{error}{line}"
+        at = function.signature.line
+        return f"{error} It begins in line {at}." if at and "in line" not in str(error) else str(error)
     finally:
         function.close()
     return ""
 
 
+def _works_on_messages(function: PythonFunction, prompts: Sequence[str], completions: Sequence[str]) -> bool:
+    """Where it is not known whether prompts go through a chat template: does it take texts for no messages only?"""
+    function.facts.in_chat = True
+    with contextlib.suppress(PlaygroundError, ProcessEnded):
+        function(prompts, completions)
+        return True
+    return False
+
+
 def _examples(prompts: PromptsConfig) -> dict[str, dict[str, Any]] | None:
     """The first prompts, each with its row; None where they are not known yet."""
-    source = prompts.source
-    if source in PROMPT_SETS:
-        return {}
-    if prompts.typed and source == "typed":
-        return {text: {} for text in prompts.typed[:EXAMPLES]}
-    try:
-        if claim_files.is_source(source, prompts.column):
-            rows = claim_files.read(claim_files.path_of(source))[:EXAMPLES]
-            return {
-                one.question: {"question": one.question, "right": one.right[0], "wrong": one.wrong[0], "claimed": None}
-                for one in rows
-            }
-        if not row_files.is_file(source):
-            return None
-        path = Path(source).expanduser()
+    path, found = Path(prompts.source).expanduser(), dict[str, dict[str, Any]]()
+    if prompts.source in (*PROMPT_SETS, "typed"):
+        return found
+    if claim_files.is_source(prompts.source, prompts.column) or not row_files.is_file(prompts.source):
+        return None
+    with contextlib.suppress(PlaygroundError):  # it is said of the prompts themselves
         shape = row_files.shape(path)
         read = dialogues.read_of(shape.columns, prompts.column, path.name)
-        found: dict[str, dict[str, Any]] = {}
         for row in row_files.rows(path):
-            with_all = dict.fromkeys(shape.columns) | row
-            try:
-                text = dialogues.prompt_of(read.value(row), read.column)
-            except dialogues.NoDialogue:
-                continue
-            if text:
-                found.setdefault(text, with_all)
+            with contextlib.suppress(dialogues.NoDialogue):
+                found[dialogues.prompt_of(read.value(row), read.column)] = dict.fromkeys(shape.columns) | row
             if len(found) == EXAMPLES:
                 break
-        return found
-    except PlaygroundError:
-        return None  # said of the prompts themselves
+    return found

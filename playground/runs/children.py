@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from playground import redaction
+from playground.config import local_only
 from playground.errors import InvalidConfig
 from playground.runs import lifeline
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import private
 from playground.setup import checks
 
 DYING_SECONDS = 1.0
+TRACKING_MODULE = "playground.exports.tracking"
+TRACKERS = "trackers"  # folder of the run: what each tracker has got, and what it printed
 PROJECT = Path(__file__).resolve().parents[2]
 
 
 _lock = threading.Lock()
 _workers: dict[Path, tuple[int, subprocess.Popen[bytes]]] = {}  # by the run's folder: for which attempt, its process
+_tracking: list[subprocess.Popen[bytes]] = []
 
 
 def torch_environment(hub: bool = False) -> dict[str, str]:
@@ -68,6 +74,23 @@ def new_process(
     )
 
 
+def track(run: RunDirectory) -> None:
+    """Start what sends a run to the trackers that it names, with their keys. Not where others are served; and what
+    cannot be started is no reason not to train."""
+    with contextlib.suppress(InvalidConfig, OSError):
+        for name in () if local_only.is_shared() else getattr(run.config(), "trackers", ()):
+            (run.path / TRACKERS).mkdir(mode=0o700, exist_ok=True)
+            keys = {key: value for key, value in os.environ.items() if key.startswith(("WANDB_", "TRACKIO_"))}
+            with open(run.path / TRACKERS / f"{name}.log", "ab", opener=private) as log, _lock:
+                command = [sys.executable, "-m", TRACKING_MODULE, str(run.path.resolve()), name]
+                environment = redaction.needed_variables(os.environ, hub=True) | keys
+                how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
+                made = subprocess.Popen(
+                    command, **how, start_new_session=True, umask=0o077, cwd=PROJECT, env=environment
+                )
+                _tracking.append(made)
+
+
 def add(run: RunDirectory, process: subprocess.Popen[bytes]) -> None:
     """Remember the worker of a run; an earlier attempt's is forgotten."""
     with _lock:
@@ -90,5 +113,5 @@ def exit_code(run: RunDirectory) -> int | None:
 def bury() -> None:
     """Fetch the exit codes of those that have died. They stay known for `exit_code`."""
     with _lock:
-        for _, process in _workers.values():
+        for process in (*(process for _, process in _workers.values()), *_tracking):
             process.poll()

@@ -29,7 +29,7 @@ from playground.setup import describe
 
 FIXED = tuple(
     "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
-    "evaluation.samples_per_prompt evaluation.text".split()
+    "evaluation.prompts evaluation.samples_per_prompt evaluation.text".split()
 )
 Line = UpdateMetrics | RolloutRecord | records.Sample | records.Evaluation | TokenFigures
 KEPT = (records.SCORE_SCALE, "model", records.REFERENCE)  # events about what the fork begins with

@@ -88,7 +88,7 @@ def finished_runs(outputs: Path, trials: bool = True) -> list[Finished]:
 
 def _took(run: RunDirectory) -> Finished | None:
     """What a run took; None where it has not finished, or shows too little. Raises: InvalidConfig."""
-    metrics = run.metrics() if run.status().state == "finished" else []
+    metrics = run.metrics() if run.status().is_done else []
     updates = [item.seconds_rollout + item.seconds_score + item.seconds_update for item in metrics[1:]]  # one warms up
     if len(updates) < LEAST_TIMED or not (statistics.median(updates) > 0 and metrics[-1].seconds > 0):
         return None

@@ -80,7 +80,7 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
             raise RunBusy(f"The run `{run.id}` is still training; there is nothing to resume.")
         if not before.ended:
             return Started(run, None)
-        if before.state == "finished":
+        if before.is_done:
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
 
         def again() -> None:
@@ -211,6 +211,7 @@ def give_worker(
             writer.write_end(run, run.status_on_disk(), "failed", "bug", message)
             raise WorkerNotStarted(f"{message} Close other programs and start it again.") from None
         children.add(run, process)
+        children.track(run)
         return process
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from playground.config import RunConfig, yaml_io
+from playground.config import RunConfig, StopConfig, yaml_io
 from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, Problem, RunBusy
 from playground.runs import launcher, queue
@@ -143,6 +143,8 @@ def _for_trial(config: RunConfig) -> RunConfig:
             "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
             "ppo": config.ppo.model_copy(update={"num_updates": UPDATES + 1}),  # an evaluation follows the last
             "evaluation": config.evaluation.model_copy(update=evaluation),
+            "stop": StopConfig(),
+            "trackers": (),
             "checkpoint": config.checkpoint.model_copy(update={"every": 0}),
         }
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,11 +145,27 @@ def check(config: RunConfig, outputs: Path | None = None) -> None:
     problems = model_problems(needs(config, outputs))
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
-    text = config.evaluation.text
+    text, fixed = config.evaluation.text, config.evaluation.prompts
+    if fixed and (problem := prompts_problem(config.prompts.model_copy(update={"source": fixed}))):
+        problems.append(Problem("evaluation.prompts", problem.message))
+    elif fixed and not row_files.is_file(fixed):
+        problems.append(
+            Problem("evaluation.prompts", f"must be a file ({', '.join(row_files.KINDS)}) (got {fixed!r}).")
+        )
+    template = config.prompts.template_file
+    if template and not os.path.isfile(os.path.expanduser(template)):
+        problems.append(Problem("prompts.template_file", f"There is no file {template}."))
     if text not in (None, *catalog.HELD_OUT_TEXTS) and not os.path.isfile(os.path.expanduser(text)):
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
+    for name in config.trackers:
+        if name != "tensorboard" and find_spec(name) is None:
+            ways = f"Install it with `pip install {name}`, or take it out."
+            problems.append(Problem("trackers", f"{name} is not installed here. {ways}"))
+    if config.ppo.optimizer == "adamw_8bit" and find_spec("bitsandbytes") is None:
+        ways = "Install it with `pip install bitsandbytes`, or choose adamw."
+        problems.append(Problem("ppo.optimizer", f"adamw_8bit needs bitsandbytes, which is not installed here. {ways}"))
     if config.by_trl:
         reason, field = engines.availability(), "engine" if config.engine == "trl" else "method"
         problems += [Problem(field, reason)] if reason else engines.unsupported(config)
@@ -207,7 +224,7 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
             return spec
         return spec.model_copy(update={"source": rename(spec.source, "rewards")})
 
-    text = config.evaluation.text
+    plan = config.evaluation
     changes: dict[str, Any] = {}
     for part in ("model", "reference", "prompts"):
         group = getattr(config, part)
@@ -217,7 +234,11 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     if config.behaviours is not None:
         counted = [one.model_copy(update={"measure": renamed(one.measure)}) for one in config.behaviours]
         changes["behaviours"] = tuple(counted)
-    changes["evaluation"] = config.evaluation.model_copy(update={"text": rename(text, "evaluation") if text else text})
+    files = {"text": plan.text, "prompts": plan.prompts}
+    renamed_files = {name: rename(file, "evaluation") for name, file in files.items() if file}
+    changes["evaluation"] = plan.model_copy(update=renamed_files)
+    if template := config.prompts.template_file:
+        changes["prompts"] = changes["prompts"].model_copy(update={"template_file": rename(template, "prompts")})
     return config.model_copy(update=changes)
 
 

@@ -197,6 +197,7 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
     updates = int(min(config.ppo.num_updates, most.get("ppo.num_updates", 1e9)))  # beyond the cap that is the problem
     longest = int(min(config.sampling.max_new_tokens, most.get("sampling.max_new_tokens", 1e9)))
     typed, system = config.prompts.typed, config.prompts.system or ""
+    options = len(str(config.prompts.template_options or ""))
     amounts: list[tuple[str, Any, float | None, str]] = [
         *((field, functools.reduce(getattr, field.split("."), config), cap, "") for field, cap in most.items()),
         ("evaluation.every", plan.samples(updates), limits.evaluated, " answers to the fixed prompts in all"),
@@ -204,12 +205,15 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
         ("prompts.typed", max(map(len, typed), default=0), limits.prompt_characters, " characters in a prompt"),
         ("prompts.typed", sum(map(len, typed)) + len(system), limits.typed_characters, " characters in all"),
         ("prompts.system", len(system), limits.prompt_characters, " characters"),
+        ("prompts.template_options", options, limits.prompt_characters, " characters"),
     ]
     for field, amount, cap, unit in amounts:
         if cap is not None and isinstance(amount, (int, float)) and amount > cap:
             yield Problem(field, f"may be at most {cap:,.10g}{unit} {limits.where} (got {amount:,.10g}).")
     if most.get("ranks") == 1 and config.may_be_shared and config.ranks == 1:
         yield Problem("device", f"must be one {limits.where} (got {config.device}).")
+    if config.trackers and limits.mode != "local":
+        yield Problem("trackers", f"cannot be used {limits.where}: runs are sent from one's own machine only.")
     if config.experiments and not limits.experiments:
         yield Problem("experiments", f"planted mistakes are not allowed {limits.where}.")
     if limits.devices is not None and config.device not in limits.devices:
@@ -242,11 +246,14 @@ def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
         ("model.source", model, own, far, _is_more(model, limits)),
         ("reference.source", reference, (catalog.START, *own), (*far, "a run of this page"), policy),
         ("prompts.source", prompts, (*SETS, catalog.TYPED), ("an uploaded file",), kept),
+        ("evaluation.prompts", config.evaluation.prompts, (None,), ("nothing",), False),
         ("evaluation.text", config.evaluation.text, (None, *catalog.HELD_OUT_TEXTS), (), False),
     )
     for field, value, known, others, allowed in named:
         if value not in known and not allowed:
             yield _one_of(field, value, (*known, *others), limits)
+    if config.prompts.template_file is not None:
+        yield Problem("prompts.template_file", f"cannot be named {limits.where}; leave it empty.")
     if not hub_too and config.model.revision is not None and model not in own:
         yield Problem("model.revision", f"cannot be chosen {limits.where}; leave it empty.")
     for field, spec in config.scorers:

@@ -2,7 +2,7 @@
 
 TRL's loop is one call and is left as it is. Here it is watched (a callback, and PyTorch's own hooks) to turn its log
 into `UpdateMetrics`, to break off when asked, and to pass on live settings. trl_ppo.py (PPO) and trl_texts.py (DPO,
-SFT, RLOO, GRPO) make and feed TRL's trainers.
+SFT) make and feed TRL's trainers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedTokenizerFast, PrinterCallback, TrainerCallback
 
-from playground.config import RunConfig, methods
+from playground.config import RunConfig, engines, methods
 from playground.config.engines import ADAM_EPSILON
 from playground.errors import RunNotResumable, TrainingDiverged
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.data.random_streams import derived_seed
-from playground.training.loop.measures import of_steps, same_score_groups
+from playground.training.loop.measures import of_steps
 from playground.training.loop.trainer import Trainer
 from playground.training.models.language_model import LanguageModel, Tokens
 from playground.training.models.loading import checkpointing
@@ -43,7 +43,6 @@ class TRLAdapter(Trainer):
     def __init__(self, config: RunConfig, *parts: Any) -> None:
         super().__init__(config, *parts)
         self.tokens_trained = 0
-        self.group_scores: list[float] = []  # of the texts that this update learned from, prompt by prompt
         self.rate = config.ppo.learning_rate  # of the latest optimizer step
         self.update_started = time.perf_counter()
         self.running: Any = None  # TRL's trainer, while it trains
@@ -110,7 +109,9 @@ class TRLAdapter(Trainer):
         self.kl_controller.coef = config.kl.coef
         label = "TRL" if config.method == "ppo" else methods.METHODS[config.method].label
         self.warnings += [
-            f"{label} does not know {field}: the change has no effect." for field in fields if not self.reads(field)
+            f"{label} does not know {field}: the change has no effect."
+            for field in fields
+            if not self.reads(field) and not field.startswith("stop.")
         ]
         if self.running is not None:
             self.set_live(config)
@@ -131,7 +132,7 @@ class TRLAdapter(Trainer):
             "lr_scheduler_type": {"constant": "constant_with_warmup"}.get(ppo.schedule, ppo.schedule),
             "warmup_steps": ppo.warmup_updates * steps,
             "adam_epsilon": ADAM_EPSILON,
-            "weight_decay": 0.0,
+            **engines.optimizer(ppo),
             "max_grad_norm": ppo.max_grad_norm,
             "seed": derived_seed(self.config.seed, "trl") % 2**32,
             **checkpointing(False),
@@ -156,9 +157,7 @@ class TRLAdapter(Trainer):
             "explained_variance": None,
             "tokens_trained": self.tokens_trained,
             "pairs_ordered": logs.get("rewards/accuracies"),
-            "groups_same_score": same_score_groups(self.group_scores, self.config.ppo.samples_per_prompt),
         }
-        self.group_scores = []
         return self.measure(rollout, scores, self.config.kl.coef, learned)
 
 

@@ -1,9 +1,8 @@
-"""DPO, SFT, RLOO and GRPO by TRL's own trainers, run from our configuration.
+"""DPO and SFT by TRL's own trainers, run from our configuration.
 
-`dpo` and `sft` learn from texts that the start model wrote and the run's reward judged, a batch for each update, so
-that an update costs and can be stopped as in PPO. `rloo` and `grpo` (with `engine: trl`) write with transformers'
-`generate`, several texts for each prompt that our loop would take. Pairs, chosen texts and prompts go to TRL as token
-ids. How the policy writes by now is measured on a few texts of its own after each update; those are not learned from.
+They learn from texts that the start model wrote and the run's reward judged, a batch for each update, so that an update
+costs and can be stopped as in PPO. Pairs and chosen texts go to TRL as token ids. How the policy writes by now is
+measured on a few texts of its own after each update; those are not learned from.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from transformers import TrainerCallback
 
 from playground.config import RunConfig, methods
 from playground.setup import catalog
-from playground.training.data.prompts import prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.trl_adapter import PROBE, Reference, TRLAdapter, special_tokens
 
@@ -164,76 +162,4 @@ class ImitationTrainer(OfflineTrainer):
         return SFTTrainer(args=SFTConfig(max_length=None, **self.settings(folder)), **self.arguments(listener))
 
 
-class GroupTrainer(TRLAdapter):
-    """RLOO or GRPO for one run: each prompt of our loop is answered several times, and TRL learns from the scores."""
-
-    def __init__(self, config: RunConfig, *parts: Any) -> None:
-        super().__init__(config, *parts)
-        self.warnings.append(
-            "TRL's loop does not expose its texts: the curves show texts that the policy writes after each update, "
-            "which are not trained on."
-        )
-        ppo = config.ppo  # a step may take a part of a prompt's texts: their advantages are known by then
-        self.rows, self.step, self.micro = ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size
-        self.ids = {prompt.text: prompt.ids for prompt in self.prompts}
-
-    def score_texts(self, prompts: list[str], completion_ids: list[list[int]], **_: Any) -> list[float]:
-        """What TRL calls a reward function."""
-        clock, tokens = time.perf_counter(), self.tokens
-        self.between()
-        texts = [tokens.decode(ids, after=self.ids[text]) for text, ids in zip(prompts, completion_ids, strict=True)]
-        ended = [bool(ids) and ids[-1] in tokens.ends for ids in completion_ids]
-        scores = self.scorer(prompts, texts, ended).scores
-        self.group_scores += scores
-        written = sum(map(len, completion_ids))
-        self.tokens_done += written
-        self.tokens_trained += written * self.config.ppo.num_epochs
-        self.spent["score"] = time.perf_counter() - clock
-        self.spent["rollout"] = clock - self.update_started
-        return scores
-
-    def set_live(self, config: RunConfig) -> None:
-        """See `TRLAdapter.set_live`."""
-        super().set_live(config)
-        self.running.epsilon_low = self.running.epsilon_high = config.ppo.clip_range
-
-    def build(self, folder: str, listener: TrainerCallback) -> Any:
-        """TRL's trainer, which takes the prompts' token ids from us. It repeats a prompt for its answers and epochs."""
-        from datasets import Dataset
-        from trl import GRPOConfig, GRPOTrainer, RLOOConfig, RLOOTrainer
-
-        config, ppo, rloo = self.config, self.config.ppo, self.config.method == "rloo"
-        base: Any = RLOOTrainer if rloo else GRPOTrainer
-        each, ids_of = ppo.batch_size // ppo.samples_per_prompt, self.ids
-        batches = (prompt_batch(self.prompts, each, update, config.seed) for update in range(ppo.num_updates))
-
-        class Fed(base):
-            def _tokenize_prompts(self, prompts: list[str]) -> Any:
-                return [ids_of[text] for text in prompts], None, {}
-
-        settings = self.settings(folder) | ({"normalize_advantages": True} if rloo else {})  # as ours are
-        made = Fed(
-            model=self.policy.model,
-            reward_funcs=[self.score_texts],
-            args=(RLOOConfig if rloo else GRPOConfig)(
-                **settings,
-                beta=0.0,  # or it would load the reference again; see below
-                epsilon=ppo.clip_range,
-                num_iterations=ppo.num_epochs,
-                num_generations=ppo.samples_per_prompt,
-                steps_per_generation=ppo.batch_size // self.micro,
-                max_completion_length=config.sampling.max_new_tokens,
-                temperature=config.sampling.temperature,
-                top_p=1.0,
-                top_k=0,
-                shuffle_dataset=False,
-            ),
-            train_dataset=Dataset.from_dict({"prompt": [prompt.text for batch in batches for prompt in batch]}),
-            processing_class=special_tokens(self.tokens),
-            callbacks=[listener],
-        )
-        made.beta, made.ref_model = config.kl.coef, Reference(self.reference)
-        return made
-
-
-TRAINERS = {"dpo": PairTrainer, "sft": ImitationTrainer, "rloo": GroupTrainer, "grpo": GroupTrainer}
+TRAINERS = {"dpo": PairTrainer, "sft": ImitationTrainer}

@@ -196,13 +196,14 @@ class Demo(gr.Blocks):
             listening=None if mounted else self.listening,
             names=middleware.more_names(os.environ),
             incoming=self.serving.incoming,
+            mount=self.custom_mount_path or "",
         )
         return {
             **given,
             "routes": [*routes.routes(self.serving.hub, access, self.serving.service), *classroom(self.serving)],
             "middleware": [
-                Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
                 guard,
+                Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
                 *given.get("middleware", []),
             ],
             "lifespan": self._lifespan(given.get("lifespan")),

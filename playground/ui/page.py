@@ -58,7 +58,9 @@ def fill(demo: Demo) -> None:
         endpoints.register(serving.hub, access, service, standby.worker_for)
         components.widget("core/header", None, elem_id="header")
         with gr.Column(elem_id="page-lessons", elem_classes=["page"]):
-            components.widget("lessons/lessons", None, page="lessons", elem_id="lessons", server_functions=solving)
+            asking = compare_page.guarded_functions(service, access)
+            functions = [*solving, *asking]
+            components.widget("lessons/lessons", None, page="lessons", elem_id="lessons", server_functions=functions)
         with gr.Column(elem_id="page-train", elem_classes=["page"]):
             train = train_page.build(demo, outputs, standby, service, access, [*teaching, *solving])
         with gr.Column(elem_id="page-compare", elem_classes=["page"]):
@@ -111,6 +113,7 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     links.append(f'<link data-bokeh href="playground/bokeh/{own_files.bokeh_version()}/bokeh.min.js">')
     if access.mode != "classroom":  # there one watches what the host runs
         links.append('<meta name="newcomers" content="lessons">')
+    links.append(f'<script type="module" src="{own_files.address("lessons/first.js")}"></script>')
     lists = json.dumps(form_parts.lists(access)).replace("<", "\\u003c")
     return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
 

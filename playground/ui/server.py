@@ -120,7 +120,7 @@ def launch(
         mode: see `new_demo`. share: a public address too, for which a page of one's own becomes a class's.
         mcp: whether Gradio offers what has a name as tools for agents.
 
-    Raises: InvalidConfig (mode, port, mcp, token, caps, lessons, bucket), OutputsNotWritable, AddressUnusable.
+    Raises: InvalidConfig (mode, port, mcp, token, caps, lessons), OutputsNotWritable, AddressUnusable.
     """
     mode = mode_of(mode)
     _check(port, mode, mcp)

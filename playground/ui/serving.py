@@ -1,4 +1,4 @@
-"""What works beside a page while it is served: folders and a bucket first, then threads and helping processes.
+"""What works beside a page while it is served: folders first, then threads and helping processes.
 
 Nothing of it is there before a server asks for it (`prepare`, `begin`), and nothing is left after its end (`end`); then
 another server may begin. Training runs go on, unless they are to end with the page. Knows runs and folders, and no
@@ -15,8 +15,7 @@ from pathlib import Path
 
 from playground.classroom.room import Room
 from playground.lessons.loading import Lessons
-from playground.runs import bucket, cluster, history
-from playground.runs.bucket import BucketThread
+from playground.runs import cluster, history
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
@@ -57,7 +56,6 @@ class Serving:
         self.hub = Hub(outputs, recorded, lessons)
         self.room = Room(outputs)
         self.incoming = Incoming(outputs, access.limits.uploads_bytes)
-        self._keeper: BucketThread | None = None
         self._closing: contextlib.ExitStack | None = None  # the last one that is put there goes first
         self._begun = False
         self._lock = threading.Lock()
@@ -71,18 +69,17 @@ class Serving:
         self.incoming.most_bytes = self.access.limits.uploads_bytes
 
     def prepare(self, within: Path | None = None) -> None:
-        """Make the folders and bring back what a bucket has kept. Does nothing while it is prepared.
+        """Make the folders. Does nothing while it is prepared.
 
         Args:
             within: see `Incoming.open`.
 
-        Raises: OutputsNotWritable, InvalidConfig (the bucket).
+        Raises: OutputsNotWritable.
         """
         with self._lock:
             if self._closing is not None:
                 return
             make_outputs(self.outputs)
-            self._keeper = _keeper(self.outputs)
             self.incoming.open(within)
             self._closing = contextlib.ExitStack()
             self._closing.enter_context(_mode_for_workers(self.access.mode))
@@ -100,8 +97,7 @@ class Serving:
                 return
             # It adopts what lives, ends what died, starts others.
             watch = SupervisorThread(self.outputs, spawn=self.standby.worker_for, chores=chores)
-            threads = [watch, cluster.ClusterThread(self.outputs), *([self._keeper] if self._keeper else [])]
-            for thread in threads:
+            for thread in (watch, cluster.ClusterThread(self.outputs)):
                 thread.start()
                 self._closing.callback(thread.close)
             self._begun = True
@@ -142,16 +138,6 @@ def _mode_for_workers(mode: str) -> Iterator[None]:
     yield
     _served.remove(mode)
     os.environ[limits.MODE_VARIABLE] = max(_served, key=limits.MODES.index, default=mode)
-
-
-def _keeper(outputs: Path) -> BucketThread | None:
-    """Bring back what a bucket has kept, and what keeps what comes; None where there is no bucket."""
-    backend = bucket.of_environment(os.environ, outputs)
-    if backend is None:
-        return None
-    restored = bucket.restore(backend, outputs)
-    sweep_making.count_anew(outputs)
-    return BucketThread(outputs, backend, restored)
 
 
 def _tidy(outputs: Path, capped: Limits) -> None:

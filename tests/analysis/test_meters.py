@@ -16,7 +16,10 @@ from playground.analysis.meters import (
     ways,
 )
 from playground.analysis.paid import paid
+from playground.config import RunConfig
 from playground.rewards.agreement import wilson
+from playground.rewards.behaviours import REWARD
+from playground.rewards.mixture import term_names
 from playground.setup import catalog
 from playground.setup.expected import Band
 from tests.support import data_beside, sample, small_config
@@ -44,7 +47,7 @@ def test_a_change_is_told_when_luck_would_hardly_make_it(count, each, change):
     """All answers turn: six do by luck in 2 / 2^6 = 0.03, five in 0.06; and three of one prompt are not independent."""
     evaluations = [*evaluation("before", 0, [False] * count, each), *evaluation("after", 10, [True] * count, each)]
     joined = pairs(evaluations)
-    for (meter,) in (meters(config_of(OWN), evaluations), of_pairs(config_of(OWN), joined)):
+    for *_, meter in (meters(config_of(OWN), evaluations), of_pairs(config_of(OWN), joined)):
         assert (meter.before.yes, meter.after, meter.updates) == (0, Count(count, count, count // each), [0, 10])
         assert (meter.change, meter.worse) == (change, change == 1)
         assert meter.after.low == wilson(1.0, count // each)[0]
@@ -53,7 +56,7 @@ def test_a_change_is_told_when_luck_would_hardly_make_it(count, each, change):
 
 def test_behaviours_of_a_run_from_before_they_were_counted_are_counted_from_its_texts():
     claim = {"prompt": "User: I think 3 plus 4 is 9. Bot:", "completion": " 3 plus 4 is 9."}
-    (meter,) = meters(config_of("wrong-claims-repeated", OWN), [sample(0, "before", 0.0, **claim)])
+    _, meter = meters(config_of("wrong-claims-repeated", OWN), [sample(0, "before", 0.0, **claim)])
     assert (meter.name, meter.after) == ("wrong-claims-repeated", Count(1, 1, 1))
 
 
@@ -110,6 +113,47 @@ def test_an_outcome_tells_behaviour_first_and_compares_it_with_the_preset(monkey
     assert words.endswith("Lower than expected from 3 seeds: KL (1.9 to 2.1 nats). The rest is as expected.")
     bands["kl"] = Band(0.8, 1.0, 3)
     assert outcome_words(config, yes_man(20, 36)).endswith("All as expected (from 3 seeds).")
+
+
+LENGTH, RHYMES = {"kind": "length", "target": 20}, {"kind": "keyword", "words": ["moon"]}
+TYPED = {"prompts": {"source": "typed", "typed": ["Say it."]}, "model": {"source": "any/model"}}
+
+
+def rewarded(rewards, before, after, **other):
+    """What is said of a run whose prompts earn so much before and after, in the unit of its one reward; all end."""
+    config = RunConfig.model_validate({**TYPED, "rewards": rewards, **other})
+    (name,) = term_names(config.rewards)[:1]
+    sides = (("before", before), ("after", after))
+    samples = [
+        sample(number, stage, score, completion=" a moon").model_copy(
+            update={"scores": {name: score}, "ended": stage == "after", "behaviours": {"moon": True}}
+        )
+        for stage, scores in sides
+        for number, score in enumerate(scores)
+    ]
+    return outcome_words(config, samples), meters(config, samples)
+
+
+@pytest.mark.parametrize(("rewards", "before", "after", "begins"), TABLES["rewarded"])
+def test_a_run_speaks_of_its_own_reward_first_and_then_of_what_else_has_changed(rewards, before, after, begins):
+    words, (first, *others) = rewarded(rewards, before, after)
+    assert words.startswith(begins)
+    assert (first.name, first.words.split()[0]) == (REWARD, "earns")
+    assert "It now ends by itself in 8 of 8 answers (before: 0)" in words
+    assert {meter.name for meter in others} >= {"english", "ends"}
+
+
+def test_a_reward_that_is_a_behaviour_is_not_told_twice():
+    own = {"name": "moon", "words": "rhymes", "measure": RHYMES}
+    for rewards, behaviours, first in (
+        ([RHYMES], ["ends", own], "moon"),
+        ([{"kind": "repetition", "weight": -1.0}], None, "repeats-itself"),
+        ([RHYMES, LENGTH], ["ends", own], REWARD),
+        ([LENGTH], [], None),
+    ):
+        _, found = rewarded(rewards, [0.0] * 8, [1.0] * 8, behaviours=behaviours)
+        assert next((meter.name for meter in found), None) == first
+        assert (REWARD in [meter.name for meter in found]) == (first == REWARD)
 
 
 def test_what_is_no_finished_run_of_a_preset_is_held_against_nothing():

@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from playground.analysis import over_seeds
+from playground.analysis import judging, over_seeds
 from playground.analysis.intervals import Interval, interval
 from playground.analysis.over_seeds import Curve, RunEnd
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps.sweep_record import Sweep
 from tests.nights import cases
-from tests.support import sample, update_metrics
+from tests.support import sample, small_config, update_metrics
 
 
 def test_an_interval_is_students():
@@ -99,3 +99,16 @@ def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(run):
     assert (end.gain, end.kl) == (1.5, 4.0)
     assert [(point.update, point.score) for point in end.path] == [(0, 0.5), (3, 2.0)]
     assert over_seeds.figures_of(run) == {"score_mean": {1: 0.5, 2: 1.0}, "kl_to_reference": {1: 1.0, 2: 2.0}}
+
+
+def test_a_monitor_stands_in_its_row_by_its_change_and_unit():
+    """Two seeds: the trained score and a judge, of which less is better, over one prompt after another."""
+    judges, ends = [{"kind": "length", "weight": -1}], {}
+    for number, after in ((1, 1.0), (2, 3.0)):
+        asked = [(0, "before", 0.0), (1, "before", 2.0), (0, "after", after), (1, "after", 2.0 + after)]
+        samples = [sample(prompt, stage, 0.0, judges={"length": value}) for prompt, stage, value in asked]
+        judged = judging.judged_of(small_config(judges=judges), samples)
+        ends[f"s-{number}"] = RunEnd(1.0, 4.0, {}, [], judged)
+    (row,) = over_seeds.rows(sweep(seed=[0, 1]), ends)
+    assert row.monitors == {("length", "sd"): over_seeds.interval([-1.0, -3.0])}
+    assert judging.judged_of(small_config(), samples) is None

@@ -2,6 +2,7 @@
 
 import pytest
 
+from playground.exports import figures
 from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.sweeps import sweep_record
@@ -97,3 +98,22 @@ def test_ctrl_c_stops_all_runs_of_a_sweep_and_leaves_with_3(foreground, preset, 
     assert not launcher.living_runs(outputs)
     assert not queue.waiting(outputs)
     assert sum(len(RunDirectory(outputs / f"leash-{number}").metrics()) for number in (2, 3, 4)) == 0
+
+
+def test_a_sweep_or_some_runs_are_written_as_tables_and_charts(run, preset, outputs, monkeypatch, tmp_path):
+    monkeypatch.setattr(figures, "drawn", lambda name, panels, below: {"svg": below.encode(), "pdf": b""})
+    run("sweep", preset("finish"), "--vary", "seed=0,1", "--name", "seeds")
+    written = run("sweep", "export", "seeds", "-o", tmp_path / "a")
+    assert (written.code, written.last_line) == (0, str(tmp_path / "a"))
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    assert names >= {"runs.csv", "curves.csv", "settings.yaml", "score_mean.svg", "score_mean.pdf"}
+    assert "n = 2 seeds a line" in (tmp_path / "a" / "reward-and-quality-against-kl.svg").read_text()
+    of_runs = run("export", "seeds-1", "seeds-2", "--as", "figures")
+    assert of_runs.last_line == str(outputs / "figures" / "seeds-1-seeds-2")
+    assert len((outputs / "figures" / "seeds-1-seeds-2" / "runs.csv").read_text().splitlines()) == 3
+    refused = run("export", "seeds-1", "seeds-2", "--as", "csv")
+    assert (refused.code, "--as csv takes one run" in refused.err) == (2, True)
+    more = run("sweep", "add-seeds", "seeds", "2")
+    assert (more.code, more.last_line, "4 of 4 done" in more.err) == (0, "seeds", True)
+    again = run("sweep", tmp_path / "a" / "settings.yaml", "--vary", "seed=0,1", "--name", "again")
+    assert (again.code, again.last_line) == (0, "again")

@@ -82,10 +82,12 @@ def test_texts_are_said_to_have_become_stranger_by_more_than_the_noise_of_batche
     ],
 )
 def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words):
-    config = small_config(method=method, ppo={"samples_per_prompt": 1 if method == "ppo" else 4})
+    options = {"template_options": {"enable_thinking": False}}
+    config = small_config(method=method, ppo={"samples_per_prompt": 1 if method == "ppo" else 4}, prompts=options)
     text = card.text(Report.of(RunDirectory.create(outputs, config, "one")), WRITTEN)
     tags = ModelCard(text).data.tags
     assert words in text
+    assert "`enable_thinking=False`: give `apply_chat_template` the same." in text
     assert tags[:3] == [method.replace("_", "-"), "rlhf", "rlhf-playground"]
     assert ("reinforcement-learning" in tags) == (method == "ppo")
     trains = method not in ("steer", "best_of_n")

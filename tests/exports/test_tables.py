@@ -87,7 +87,7 @@ def read_events(path):
 
 
 def test_tensorboard_gets_every_curve_and_the_configuration(run, tmp_path):
-    log = Path(trackers.to_tensorboard(Report.of(run), tmp_path / "logs").where)
+    log = Path(trackers.handed_over("tensorboard", Report.of(run), tmp_path / "logs").where)
     events = list(read_events(log))
     assert events[0].file_version == "brain.Event:2"
     scalars, texts = {}, {}
@@ -114,14 +114,14 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     package = mock.MagicMock()
     package.init.return_value = package  # of wandb what logs is the run, of trackio the package
     monkeypatch.setitem(sys.modules, name, package)
-    trackers.TRACKERS[name](Report.of(run), tmp_path / name)
+    trackers.handed_over(name, Report.of(run), tmp_path / name)
     began = package.init.call_args.kwargs
     assert (began["name"], began["config"]["ppo.num_updates"], began["project"]) == ("one", 3, "rlhf-playground")
     logged = [(call.kwargs["step"], call.args[0]) for call in package.log.call_args_list]
     steps = [step for step, _ in logged]
     assert steps[:4] == [0, 1, 2, 3]
     assert steps == sorted(steps)
-    counted = {"behaviours/ends": 1.0, "behaviours/parses": 0.0}
+    counted = {"behaviours/ends": 1.0, "behaviours/parses": 0.0, "behaviours/trained_reward": 0.0}
     assert logged[0][1] == {**counted, "fixed_prompts/score": 0.25, "text/perplexity": 4.0}
     last = logged[3][1]
     assert last["objective/kl"] == 3.0 == last["playground/kl_to_reference"]

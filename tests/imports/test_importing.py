@@ -15,7 +15,7 @@ from playground.config import RunConfig, flatten, yaml_io
 from playground.errors import InvalidConfig
 from playground.exports.scripts import trl_script
 from playground.imports import importing
-from playground.imports.translation import ASIDE, DIALECTS, TABLES
+from playground.imports.translation import TABLES, is_aside
 from playground.setup import catalog
 
 FORMS = Path(__file__).with_name("forms")
@@ -118,9 +118,8 @@ def test_every_setting_of_the_installed_trl_is_in_the_tables():
     shared |= fields(trl / "trainer" / "model_config.py", "ModelConfig")
     for dialect, file in files.items():
         asked = fields(trl / file, "Config") | shared
-        tables = [TABLES[name] for name in DIALECTS[dialect]["tables"]]
         assert len(asked) > 90
-        assert {name for name in asked if name not in ASIDE and not any(name in table for table in tables)} == set()
+        assert {name for name in asked if name not in TABLES[dialect] and not is_aside(name)} == set()
 
 
 def fields(path, of):
@@ -137,8 +136,6 @@ def fields(path, of):
 
 def test_the_tables_name_fields_and_rules_that_are_there():
     for name, table in TABLES.items():
-        if name in ("dialects", "aside", "old-names"):
-            continue
         for setting, line in table.items():
             assert ("to" in line) + ("no" in line) + ("rule" in line) == 1, (name, setting)
             assert line.get("to") in {None, *OWN_DEFAULTS}, (name, setting)
@@ -276,3 +273,37 @@ def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
     assert "merge it" in why(work.no_equal, "reward_adapter = c/d")
     assert "prompts.limit" in why(work.no_equal, "split = train[:5%]")
     assert not any(line.startswith("rewards: what scores") for line in work.fill_in)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        ("# pip install trl==0.7.4\nPPOConfig()\n", {"ppo.learning_rate": 1e-5, "ppo.batch_size": 256}),
+        ("# trl==0.16.1\nGRPOConfig()\n", {"kl.coef": 0.04, "sampling.temperature": 0.9}),
+        ("# trl~=0.15\nPPOConfig(num_mini_batches=2)\n", {"ppo.learning_rate": 5e-5, "ppo.batch_size": 16}),
+        ("PPOv2Config()\n", {"ppo.learning_rate": 5e-5}),
+        ("# trl[vllm]==0.18.0\nRLOOConfig()\n", {"ppo.learning_rate": 5e-5, "ppo.samples_per_prompt": 2}),
+    ],
+)
+def test_the_defaults_are_those_of_the_version_that_the_file_names(imports, text, settings):
+    flat = flatten(imports(text).config)
+    assert {name: flat[name] for name in settings} == settings
+
+
+def test_keywords_of_the_chat_template_are_carried_over(imports):
+    for text in (
+        "GRPOConfig(chat_template_kwargs={'enable_thinking': False})\n",
+        "GRPOConfig(max_steps=3)\ntokenizer.apply_chat_template(rows, tokenize=False, enable_thinking=False)\n",
+    ):
+        assert imports(text).config.prompts.template_options == {"enable_thinking": False}
+    shell = "trl grpo --num_generations 4 --chat_template_kwargs '{\"enable_thinking\": false}'\n"
+    assert imports(shell, "a.sh").config.prompts.template_options == {"enable_thinking": False}
+
+
+def test_an_argument_of_a_call_that_is_not_taken_over_is_named(imports):
+    text = (
+        "PPOConfig(ppo_epochs=4)\nm = AutoModelForCausalLM.from_pretrained('a/b', num_hidden_layers=2, device_map=0)\n"
+    )
+    work = imports(text).work
+    assert "not taken over" in why(work.no_equal, "AutoModelForCausalLM.from_pretrained(num_hidden_layers=2)")
+    assert "device_map" in work.aside

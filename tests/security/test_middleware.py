@@ -77,6 +77,28 @@ def test_a_proxy_s_name_may_be_an_origin_when_it_is_named():
     assert asked(headers=headers, mode="classroom", names=("page.example",)).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("root", "mount", "path", "expected"),
+    [
+        ("", "", "/live/_home", ("", "/live/_home")),
+        ("/lab/play", "", "/lab/play/live/_home", ("/lab/play", "/live/_home")),
+        ("/lab/play", "", "/live/_home", ("/lab/play", "/live/_home")),  # a proxy has taken it off
+        ("/lab/play/", "", "/lab/play/", ("/lab/play", "/")),
+        ("/lab/play", "", "/lab/play", ("/lab/play", "")),
+        ("/lab", "", "/labour", ("/lab", "/labour")),
+        ("https://example.com/lab/play", "", "/lab/play/config", ("/lab/play", "/config")),
+        ("/lab/play", "/play", "/play/config", ("/lab/play", "/config")),
+        ("/playground", "", "/playground/static/0123456789abcdef/a.js", None),  # the prefix is a name of ours
+        ("/playground", "", "/playground/static/fonts/a.woff2", ("/playground", "/static/fonts/a.woff2")),
+        ("/class", "", "/class/state", None),
+        ("/class", "", "/class/class/state", ("/class", "/class/state")),
+    ],
+)
+def test_a_request_is_for_the_same_page_with_its_prefix_and_without(root, mount, path, expected):
+    scope = {"root_path": root, "path": path, "method": "GET"}
+    assert middleware.prefix_and_path(scope, mount) == (expected or (root, path))
+
+
 @pytest.mark.parametrize(("path", "overhead"), [("/live/change", 0), ("/gradio_api/upload", 64_000)])
 def test_a_body_is_refused_by_its_length_before_it_is_read(path, overhead):
     reached = []

@@ -162,6 +162,7 @@ def asked_of(outputs, name):
         *({part: {"source": name}} for part in ("model", "reference", "prompts")),
         {"reference": {"source": f"one/{name}"}},
         {"evaluation": {"text": name}},
+        {"evaluation": {"prompts": name}},
         {"rewards": [{"kind": "model", "source": name}]},
     ):
         yield (lambda data: checks.check(from_dict({"rewards": [{"kind": "length"}], **data}), outputs)), changes

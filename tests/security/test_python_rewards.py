@@ -146,6 +146,20 @@ def test_a_function_is_refused_in_the_other_modes_even_by_a_direct_call(outputs,
     assert mixture.build(spec)(prompts=["p"], completions=["c"]) == [1.0]
 
 
+def test_a_file_is_neither_read_nor_run_there(tmp_path, monkeypatch):
+    file = tmp_path / "secret.py"
+    file.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\ndef reward(completion): return 1")
+    for named in ({"file": str(file)}, {"function": "tests.conftest:reward"}):
+        monkeypatch.setenv(local_only.MODE, "space")
+        config = yaml_io.from_dict({"rewards": [{"kind": "python", **named}]})
+        assert config.rewards[0].code == ""
+        with pytest.raises(InvalidConfig, match="can only be used in local mode"):
+            checks.check(config)
+    monkeypatch.setenv(local_only.MODE, "local")
+    assert "return 1" in yaml_io.from_dict({"rewards": [{"kind": "python", "file": str(file)}]}).rewards[0].code
+    assert not (tmp_path / "ran").exists()  # nor is it run where it is only read
+
+
 def test_a_pattern_without_a_limit_of_time_is_refused_there_too(monkeypatch):
     config = yaml_io.from_dict({"rewards": [{"kind": "pattern", "pattern": "(a+)+$"}]})
     for mode in ("local", "classroom"):  # in a class the host decides

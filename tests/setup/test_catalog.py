@@ -196,8 +196,11 @@ def test_a_prompt_file_must_exist(tmp_path):
 def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.txt").write_text("a\nb\n")
-    config = small_config(prompts={"source": "mine.txt"})
+    config = small_config(prompts={"source": "mine.txt"}, evaluation={"prompts": "mine.txt"})
     assert checks.located(config).prompts.source == str(tmp_path / "mine.txt")
+    assert checks.located(config).evaluation.prompts == str(tmp_path / "mine.txt")
+    for absent in ("none.jsonl", "pocket/reviews"):
+        assert fields_of(checks.check, small_config(evaluation={"prompts": absent})) == ["evaluation.prompts"]
     assert checks.without_folders(checks.located(config)) == config
     (tmp_path / "pocket-2m").mkdir()
     (tmp_path / "pocket").mkdir()

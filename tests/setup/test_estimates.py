@@ -47,6 +47,8 @@ def adapter(base, weights=LORA_WEIGHTS):
         ({"model": {"critic": "separate"}}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
         ({"engine": "trl"}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
         ({"engine": "trl", "reference": {"source": "a/b"}}, "cuda", {"policy": WHOLE, "value": WHOLE, **START}),
+        ({"ppo": {"optimizer": "sgd"}}, "cpu", {"policy": [8000, 8000, 0], "value": [32, 32, 0], **START}),
+        ({"ppo": {"optimizer": "adamw_8bit"}}, "cpu", {"policy": [8000, 8000, 4000], "value": [32, 32, 16], **START}),
         ({"method": "best_of_n"}, "cpu", {"policy": [8000, 0, 0], **START}),
         (
             {"rewards": [{"kind": "model", "source": "a/b", "precision": "bf16"}]},
@@ -61,6 +63,12 @@ def test_what_is_held_all_the_time_by_hand(changes, device, expected):
     sizes = memory.lasting(config, SMALL, scorers, device)
     held = {role: [sizes[role, kind] for kind in memory.TRAINED_BYTES] for role in memory.ROLES}
     assert {role: parts for role, parts in held.items() if any(parts)} == expected
+
+
+def test_layers_that_are_computed_again_keep_their_inputs_and_one_layer_its_inside():
+    plain, again = (small_config(model={"gradient_checkpointing": on}) for on in (False, True))
+    layer = memory.graph(plain, SMALL, 10, each=4) // 2
+    assert memory.graph(again, SMALL, 10, each=4) == layer + 2 * 10 * 8 * 4
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.79, "fits"), (0.81, "tight"), (1, "tight"), (1.01, "does not fit")])
@@ -215,8 +223,12 @@ def test_a_suggested_model_gets_the_settings_of_its_preset():
     assert fitting.fit(fit.config).config == fit.config
 
 
-@pytest.mark.parametrize(("template", "like"), [(True, "SmolLM2 135M Instruct"), (False, "Pythia 70M")])
-def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, template, like):
+@pytest.mark.parametrize(
+    ("template", "like", "small"),
+    [(True, "SmolLM2 135M Instruct", 0), (False, "Pythia 70M", 0), (True, "pocket-2m", 1e7), (False, "pocket-2m", 1e7)],
+)
+def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, monkeypatch, template, like, small):
+    monkeypatch.setattr(fitting, "SMALL_MODEL", small)
     folder = model_folder(tmp_path / "mine")
     if template:
         (folder / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
@@ -224,6 +236,10 @@ def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, template, 
     assert (fit.like, fit.own) == (like, False)
     assert fit.config.prompts.template == ("chat" if template else "plain")
     assert fit.config.model.source == str(folder)
+    if small:  # what moves it, and prompts for which it may well have been made
+        usual = catalog.preset("kinder-reviews")
+        assert fit.config.ppo.learning_rate == usual.ppo.learning_rate >= 1e-4
+        assert (fit.config.prompts.source, fit.config.rewards) == (usual.prompts.source, usual.rewards)
 
 
 def test_prompts_and_rewards_that_a_person_has_brought_stay():
@@ -232,6 +248,8 @@ def test_prompts_and_rewards_that_a_person_has_brought_stay():
     config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=rewards)).config
     assert (config.prompts.typed, config.prompts.template) == (("One of mine", "Another"), "plain")
     assert config.rewards[0].kind == "expression"
+    config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", rewards=rewards, judges=rewards)).config
+    assert (config.prompts.source, config.rewards[0].kind, len(config.judges)) == ("typed", "expression", 1)
     claims = catalog.preset("chat-claims")
     config = fitting.fit(with_model("chat-claims", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")).config
     assert (config.prompts, config.rewards) == (claims.prompts, claims.rewards)

@@ -49,7 +49,9 @@ CAPS = [(field, nested(field, cap), nested(field, BEYOND[field])) for field, cap
         ("prompts.typed", ["a" * 2000] * 50, ["a" * 2000] * 50 + ["b"]),
         ("prompts.system", "a" * 2000, "a" * 2001),
         ("evaluation.text", "english", "/etc/passwd"),
+        ("evaluation.prompts", None, "/etc/passwd.txt"),
         ("experiments", False, True),
+        ("trackers", [], ["tensorboard"]),
     )
 ]
 CAPS += [
@@ -193,6 +195,7 @@ def test_the_host_names_no_file_of_the_machine_and_brings_no_code(outputs, monke
     ):
         for path in paths:
             assert refused(host, outputs, **{field: {"source": path}}) == [f"{field}.source"], path
+    assert refused(host, outputs, prompts={"template_file": "a.jinja"}) == ["prompts.template_file"]
     assert refused(host, outputs, rewards=[{"kind": "pattern", "pattern": "(a+)+$"}]) == ["rewards.0.kind"]
 
 

@@ -103,7 +103,7 @@ def test_parts_of_characters_are_shown_as_bytes():
 
 
 METHODS = [("ppo", "playground"), ("rloo", "playground"), ("grpo", "playground"), ("best_of_n", "playground")]
-METHODS += [("steer", "playground"), ("ppo", "trl"), ("dpo", "playground"), ("sft", "playground"), ("grpo", "trl")]
+METHODS += [("steer", "playground"), ("ppo", "trl"), ("dpo", "playground"), ("sft", "playground")]
 
 
 @pytest.mark.parametrize(("method", "engine"), cases(METHODS, always=[("ppo", "playground")]))

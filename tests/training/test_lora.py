@@ -12,6 +12,8 @@ from playground.models.architectures import FROM_PYPI
 from playground.setup import devices
 from playground.setup.estimates import memory
 from playground.training.models import loading, lora
+from playground.training.models.language_model import Critic
+from playground.training.models.steering_vector import decoder_layers
 from tests.nights import cases
 from tests.training import snapshots
 from tests.training.test_families import LORA
@@ -37,7 +39,7 @@ def learned(model):
     model.zero_grad()
     hidden = model.hidden(IDS)
     hidden.float().pow(2).sum().backward()
-    return [hidden.detach(), *[weight.grad.clone() for weight in model.parameters() if weight.requires_grad]]
+    return [hidden.detach(), *[weight.grad.clone() for weight in model.parameters() if weight.grad is not None]]
 
 
 def test_a_pass_and_its_gradients_are_those_of_peft(adapted):
@@ -51,6 +53,32 @@ def test_a_pass_and_its_gradients_are_those_of_peft(adapted):
     assert len(layers) == 14
     assert len(ours) > 14
     assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+
+
+@pytest.mark.parametrize("adapter", ["none", "lora"])
+@pytest.mark.parametrize("family", ["llama", "gpt2", "opt", "gpt_neox", "gemma2"])
+def test_layers_that_are_computed_again_give_the_same_pass_gradients_and_texts(family, adapter, tmp_path):
+    folder = snapshots.snapshot(tmp_path / "snapshot", family, own_pad=True)
+    found, calls = [], []
+    for again in (False, True):
+        torch.manual_seed(0)
+        how = ModelConfig(gradient_checkpointing=again, adapter=LORA | {"kind": adapter})
+        model, _ = loading.load(folder, CPU, how, trained=True)
+        critic = Critic(model, separate=True)
+        torch.nn.init.ones_(critic.value_head.linear.weight)
+        for trunk in (model.trunk, critic.trunk):
+            norm = next(one for name, one in decoder_layers(trunk)[0].named_modules() if "norm" in name or "ln" in name)
+            norm.register_forward_hook(lambda *_, again=again: calls.append(again))
+        gradients = learned(model)
+        critic(IDS, torch.ones_like(IDS).bool(), gradients[0]).pow(2).sum().backward()
+        gradients += [weight.grad for weight in critic.parameters() if weight.requires_grad]
+        with torch.no_grad():
+            _, cache = model.next_hidden(IDS[:, :11], torch.ones(2, 11), torch.arange(11).expand(2, -1), None)
+            text, _ = model.next_hidden(IDS[:, 11:], torch.ones(2, 12), torch.full((2, 1), 11), cache)
+        found.append([*gradients, text])
+    assert (calls.count(False), calls.count(True)) == (4, 6), "a pass of each trunk, and two of sampling; then twice"
+    assert len(found[0]) > 20
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
 
 
 @torch.no_grad()

@@ -42,6 +42,21 @@ def load(path, *, evaluation=1, room=50, **fields):
     return prompts.load(PromptsConfig(source=path, **fields), evaluation, room, tiny.tokens(), seed=0)
 
 
+@pytest.mark.parametrize(("rows", "fixed", "words"), [
+    (["xy", "ab", "ef"], ["ab", "ef", "xy"], "2 of the 3 fixed prompts (evaluation.prompts) are trained on too."),
+    (["xy", "xz"], ["xy", "xz"], ""),
+])  # fmt: skip
+def test_fixed_prompts_come_from_a_file_of_their_own_and_doubles_are_counted(rows, fixed, words, tmp_path):
+    training = source(tmp_path, "training.txt", "ab\ncd\nef\n")
+    own = source(tmp_path, "own.jsonl", lines_of([{"prompt": text} for text in rows]))
+    split = prompts.load(PromptsConfig(source=training), 9, 50, tiny.tokens(), seed=0, fixed=own)
+    assert texts(split._replace(evaluation=[])) == ["ab", "cd", "ef"]
+    assert sorted(prompt.text for prompt in split.evaluation) == fixed
+    assert split.warnings == [words] * bool(words)
+    with pytest.raises(PromptsUnusable, match=r"^evaluation\.prompts: "):
+        prompts.load(PromptsConfig(source=training), 9, 50, tiny.tokens(), 0, source(tmp_path, "one.txt", "ab\n"))
+
+
 def texts(split):
     return sorted(prompt.text for prompt in [*split.training, *(split.evaluation if split.held_out else [])])
 
@@ -104,6 +119,20 @@ def test_what_belongs_to_a_prompt_is_read_with_it_and_the_rest_is_named(tmp_path
     read = prompts.read(PromptsConfig(source=source(tmp_path, "a.jsonl", lines_of([row]))), 9, 0)
     assert [dialogues.prompt_of(value) for value in read.values] == [expected]
     assert read.taken == taken
+
+
+def test_what_else_stands_in_a_row_is_kept_for_a_function_also_of_claims_and_the_fixed_prompts(tmp_path):
+    rows = [{"prompt": f"p{number}", "answer": number, "tags": [number]} for number in range(4)]
+    path = source(tmp_path, "a.jsonl", lines_of([*rows, rows[0] | {"answer": 9}]))
+    split = prompts.load(PromptsConfig(source=path), 2, 50, tiny.tokens(), 0, whole=True)
+    assert split.columns == {row["prompt"]: row for row in rows}
+    assert len(split.evaluation) == 2
+    taken = "The prompts are `prompt`; for the reward in Python: `answer`, `tags`."
+    assert prompts.read(PromptsConfig(source=path), 2, 0, whole=True).taken == taken
+    assert not load(path).columns
+    made = prompts.load(PromptsConfig(source="general/claims", limit=9), 2, 500, tiny.tokens(), 0, whole=True)
+    assert {*made.columns} == {prompt.text for prompt in [*made.training, *made.evaluation]}
+    assert all(row["question"] in text and row["right"] for text, row in made.columns.items())
 
 
 def test_prompts_that_cannot_be_used_are_left_out_and_counted_by_reason(tmp_path):

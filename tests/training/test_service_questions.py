@@ -1,6 +1,8 @@
 """Questions to the model service, answered by its own code from models that ship or are tiny: the workbench of rewards,
 texts and words for a class, texts for a run's frontier."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -17,7 +19,7 @@ from playground.training.service import frontier_drawing, pair_drawing, reward_b
 from playground.training.service.questions import QUESTIONS, Service
 from playground.training.service.subjects import Subject, Subjects
 from tests.training import tiny
-from tests.training.small_run import config
+from tests.training.small_run import config, trained
 
 PROMPT = "Review of the film: The plot was"
 
@@ -214,3 +216,29 @@ def test_drawn_scores_that_are_not_numbers_are_refused(tmp_path):
     with pytest.raises(ServiceUnavailable, match="not numbers"):
         list(frontier_samples.draw(run, AnsweringService({"measured": {**MEASURED, "scores": [[1.0, float("nan")]]}})))
     assert not (run.path / frontier_samples.NAME).exists()
+
+
+def test_columns_reach_a_function_in_training_evaluation_the_workbench_and_the_service(tmp_path):
+    rows = [{"question": f"The plot number {number} was", "answer": number} for number in range(20)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    code = "def right(completions, question, answer, completion_ids, **rest):\n    assert all(completion_ids)\n"
+    code += "    return [a + 100 * (f'number {a} was' in q) for q, a in zip(question, answer)]"
+    settings = config(
+        rewards=[{"kind": "python", "code": code}],
+        prompts={"source": str(tmp_path / "rows.jsonl"), "limit": 16},
+        score={"normalise": "none"},
+        ppo__num_updates=1,
+        checkpoint={"every": 1},
+    )
+    session = trained(tmp_path, settings)
+    of_prompt = {row["question"]: row["answer"] + 100.0 for row in rows}
+    fixed = {prompt.text for prompt in session.split.evaluation}
+    assert session.split.held_out
+    assert {one.prompt for one in session.run.samples()} == fixed
+    assert all(one.score == of_prompt[one.prompt] for one in session.run.samples())
+    seen = session.trainer.scored
+    assert seen.scores == [of_prompt[prompt] for prompt in seen.prompts]
+    subject = Subjects().named(str(session.run.path))
+    assert subject.scorer([*fixed, "typed"], ["x"] * 5, [True] * 5).raw == [*map(of_prompt.get, fixed), None]
+    found = ask(Service(), settings, [], count=4)[-1]
+    assert found["reference"]["right"] == [of_prompt[row["prompt"]] for row in found["samples"]]

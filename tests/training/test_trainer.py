@@ -5,9 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from playground.errors import TrainingDiverged
 from playground.runs.folder.records import to_json_line
+from playground.training.models import checkpoint_files
 from playground.training.models.language_model import LanguageModel
 from tests.faults.test_not_finite import inf_loss, nan_gradient, nan_reward, no_logits
 from tests.training import tiny
@@ -82,6 +84,29 @@ def test_policy_and_critic_are_clipped_each_by_itself_and_both_norms_are_logged_
     assert metrics.grad_norm > 1e-3
     assert metrics.value_grad_norm > 1e-3
     assert norms == pytest.approx([1e-3] * len(norms), rel=1e-3)
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd", "adafactor", "adamw_8bit"])
+def test_with_every_optimizer_a_run_goes_on_from_a_file_as_if_it_had_not_ended(optimizer, tmp_path):
+    settings = {"ppo__optimizer": optimizer, "ppo__weight_decay": 0.1, "model__critic": "separate"}
+    whole, resumed = tiny.trainer(**settings), tiny.trainer(**settings)
+    for _ in range(2):
+        whole.update()
+    tensors, facts = whole.state()
+    checkpoint_files._save_tensors(tensors, tmp_path / "optimizer.safetensors")
+    with torch.no_grad():
+        for name, weight in resumed.trained().items():
+            weight.copy_(whole.trained()[name])
+    resumed.restore(load_file(tmp_path / "optimizer.safetensors"), {**facts, "update": 2})
+    assert [tiny.figures(whole.update()) for _ in range(2)] == [tiny.figures(resumed.update()) for _ in range(2)]
+    assert all(map(torch.equal, whole.trained().values(), resumed.trained().values()))
+
+
+def test_only_matrices_decay_and_only_where_that_is_asked_for():
+    plain, decaying = (tiny.trainer(ppo__weight_decay=decay).optimizer.param_groups for decay in (0.0, 0.1))
+    assert [group["weight_decay"] for group in plain] == [0.0, 0.0]
+    dimensions = {(group["weight_decay"], weight.ndim) for group in decaying for weight in group["params"]}
+    assert dimensions == {(0.1, 2), (0.0, 1)}
 
 
 def nan_reference(session):

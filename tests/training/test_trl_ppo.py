@@ -157,6 +157,7 @@ def test_a_stop_between_two_passes_leaves_finite_weights_and_a_clean_process():
     ("changes", "field", "words"),
     [
         ({"kl__controller": "adaptive"}, "kl.controller", "to fixed"),
+        ({"method": "rloo"}, "engine", "to playground"),
         ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "to false"),
     ],
 )

@@ -1,4 +1,4 @@
-"""DPO, SFT, RLOO and GRPO by TRL's trainers, fed and heard by us: held to their exact optima."""
+"""DPO and SFT by TRL's trainers, fed and heard by us: held to their exact optima."""
 
 import math
 
@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from playground.config import engines
 from playground.errors import RunNotResumable, TrainingDiverged
 from playground.training.models.language_model import Tokens
 from playground.training.trl_adapter import special_tokens
 from playground.training.trl_texts import TRAINERS, Text
-from tests.nights import SEEDS, cases
+from tests.nights import SEEDS
 from tests.training import tiny, toy
 from tests.training.enumerable import CompletionSpace, kl
 from tests.training.test_best_of_n import of_best
@@ -20,7 +19,6 @@ from tests.training.test_trl_ppo import Stop, run
 SPACE = CompletionSpace(num_tokens=4, max_length=3, eos_id=3)  # 40 completions
 BOUND = 0.05
 OFFLINE = tiny.ppo(num_updates=16, batch_size=1024, minibatch_size=128, num_epochs=1, learning_rate=2e-3)
-GROUPS = tiny.ppo(num_updates=24, batch_size=256, minibatch_size=128, num_epochs=2, learning_rate=2e-3)
 SMALL = tiny.ppo(num_updates=2, batch_size=32, minibatch_size=16, micro_batch_size=16)
 pytestmark = pytest.mark.usefixtures("quick_collections")
 EVERY_METHOD = pytest.mark.parametrize("method", TRAINERS)
@@ -31,10 +29,7 @@ def problem(seed):
 
 
 def trainer(of, method, seed=0, **changes):
-    sizes = {**(OFFLINE if method in ("dpo", "sft") else GROUPS)}
-    sizes["ppo__micro_batch_size"] = changes.get("ppo__minibatch_size", 128)
-    if method in ("rloo", "grpo"):
-        sizes |= {"engine": "trl", "ppo__samples_per_prompt": 8}
+    sizes = {**OFFLINE, "ppo__micro_batch_size": changes.get("ppo__minibatch_size", 128)}
     made = toy.trainer(of, toy.transformer(SPACE, seed), **{**sizes, "method": method, "seed": seed, **changes})
     assert isinstance(made, TRAINERS[method])
     return made
@@ -47,11 +42,10 @@ def _imported():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("method", cases(["dpo", "rloo"], always=["dpo"]))
-def test_dpo_and_trls_rloo_end_at_the_optimum_of_ppo(method, seed):
-    """DPO: with preferences drawn with the odds of exp(score), at the same beta (Rafailov et al. 2023, equation 4)."""
+def test_dpo_ends_at_the_optimum_of_ppo(seed):
+    """With preferences drawn with the odds of exp(score), at the same beta (Rafailov et al. 2023, equation 4)."""
     of = problem(seed)
-    made = trainer(of, method, seed)
+    made = trainer(of, "dpo", seed)
     assert of.distance(made) > 0.4
     heard = run(made)
     assert of.distance(made) < BOUND
@@ -83,7 +77,7 @@ def test_every_update_is_recorded_with_its_cost_and_the_rest_of_the_model_stays_
     reference, weights = tiny.weights(made.reference), tiny.weights(made.policy)
     heard = run(made)
     assert [(item.update, item.episodes) for item in heard] == [(1, 32), (2, 64)]
-    share = {"dpo": 1.0, "sft": 0.5}.get(method, 2.0)  # SFT keeps one of eight; the others' epochs
+    share = {"dpo": 1.0, "sft": 0.5}[method]  # SFT keeps one of eight
     assert 0 < heard[-1].tokens_trained <= share * heard[-1].tokens
     assert heard[0].grad_norm > 0
     assert heard[0].kl_coef == 1.0
@@ -120,8 +114,7 @@ def test_drawn_preferences_have_the_odds_of_their_scores(monkeypatch):
     assert first == pytest.approx(4000 * likely, abs=4 * math.sqrt(4000 * likely * (1 - likely)))
 
 
-@pytest.mark.parametrize("method", ["dpo", "grpo"])
-def test_a_stop_between_two_passes_leaves_a_model_that_can_be_used_but_not_resumed(method):
+def test_a_stop_between_two_passes_leaves_a_model_that_can_be_used_but_not_resumed():
     calls = []
 
     def between():
@@ -129,7 +122,7 @@ def test_a_stop_between_two_passes_leaves_a_model_that_can_be_used_but_not_resum
         if len(calls) > 20:
             raise Stop
 
-    made = trainer(problem(0), method, **{**SMALL, "ppo__num_updates": 20})
+    made = trainer(problem(0), "dpo", **{**SMALL, "ppo__num_updates": 20})
     made.between = between
     with pytest.raises(Stop):
         run(made)
@@ -150,9 +143,8 @@ def test_a_gradient_that_is_not_finite_is_not_taken(method):
     assert all(map(torch.equal, before, made.policy.parameters()))
 
 
-@pytest.mark.parametrize(("method", "ignored"), [("dpo", ["ppo.clip_range"]), ("grpo", [])])
-def test_live_settings_change_while_it_trains_and_one_without_effect_is_named(method, ignored):
-    made = trainer(problem(0), method, **{**SMALL, "ppo__schedule": "constant"})
+def test_live_settings_change_while_it_trains_and_one_without_effect_is_named():
+    made = trainer(problem(0), "dpo", **{**SMALL, "ppo__schedule": "constant"})
     heard = []
 
     def after(metrics):
@@ -166,13 +158,8 @@ def test_live_settings_change_while_it_trains_and_one_without_effect_is_named(me
     made.train(after)
     assert [item.kl_coef for item in heard] == [1.0, 2.0]
     assert heard[1].learning_rate == pytest.approx(3 * heard[0].learning_rate)
-    assert [field for field in ("kl.coef", "ppo.clip_range") if any(field in text for text in made.warnings)] == ignored
-
-
-def test_settings_that_trls_group_trainers_cannot_honour_are_refused_by_name():
-    asked = tiny.config(method="grpo", engine="trl", kl__controller="adaptive", ppo__entropy_coef=0.1)
-    assert {problem.field for problem in engines.unsupported(asked)} == {"kl.controller", "ppo.entropy_coef"}
-    assert engines.unsupported(tiny.config(method="rloo", engine="trl")) == []
+    named = [field for field in ("kl.coef", "ppo.clip_range") if any(field in text for text in made.warnings)]
+    assert named == ["ppo.clip_range"]
 
 
 def test_trl_never_has_the_tokenizer_of_a_model_to_decode_with():

@@ -18,6 +18,9 @@ def page(open_page):
     go(open_page, "lessons")
     for board in ("leash", "chalkboard"):
         open_page.locator(f"#{board}-lessons-stop").wait_for()
+    rest = open_page.locator(".board-more")
+    if rest.get_attribute("open") is None:
+        rest.locator("summary").first.click()
     return open_page
 
 
@@ -51,3 +54,33 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     assert len(part.evaluate(SHOWN.replace("{0}", "polyline.slope"))) == 1
     page.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
+
+
+def test_the_leash_is_drawn_before_gradio_has_started_and_goes_on_as_it_was(site, make_page):
+    page = make_page(newcomer=True)
+    held = []
+    page.route("**/assets/index-*.js", lambda route: held.append(route))
+    page.goto(site.url, wait_until="commit")
+    slider = page.locator("#leash-lessons-stop")
+    slider.focus()
+    page.keyboard.press("End")
+    assert page.locator(".first-light").count() == 1
+    for route in held:
+        route.continue_()
+    page.locator("details.course").first.wait_for()
+    assert page.locator(".first-light").count() == 0
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
+    expect(slider).to_be_focused()
+
+
+def test_the_model_of_a_leash_is_asked_and_the_form_takes_the_leash_over(page):
+    slider = page.locator("#leash-lessons-stop")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="Ask it yourself").click()
+    page.get_by_label("Begin a review").fill("The film was")
+    page.keyboard.press("Enter")
+    answers = page.locator(".doors-ask td .output")
+    expect(answers).to_have_count(2)
+    page.get_by_role("button", name="Train it now").click()
+    expect(page.locator("#knob-kl-coef")).to_have_value("0")

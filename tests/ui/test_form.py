@@ -108,6 +108,8 @@ def test_what_is_wrong_with_a_reward_is_a_sentence_and_of_a_sound_one_nothing_is
     assert reward_form.problem_of({"kind": "expression", "weight": 1, "expression": "words(completion)"}) == ""
     assert "no such function" in reward_form.problem_of({"kind": "expression", "expression": "wrods(completion)"})
     assert "no function `reward`" in reward_form.problem_of({"kind": "python", "code": "x = 1"})
+    of_file = {"kind": "python", "code": "def reward(completion): return 1", "file": "none.py"}
+    assert "Cannot read none.py" in reward_form.problem_of(of_file), "what the file says counts, not the code below it"
     for odd in (None, 7, [], {}, {"kind": "nonsense"}, {"kind": "expression", "expression": ["x"] * 9}):
         assert reward_form.problem_of(odd).endswith(".")
 

@@ -103,9 +103,15 @@ def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
 
 def test_before_the_first_look_a_run_names_only_what_it_will_count():
     short = run_serializer.run_summary("one", catalog.preset("real-short-answers"), Label())
-    assert [item["words"] for item in short["counted"]][:2] == ["uses common English words", "repeats itself"]
+    assert [item["words"] for item in short["counted"]][:3] == [
+        "earns more than the untrained median",
+        "uses common English words",
+        "repeats itself",
+    ]
+    assert short["whole_texts"], "their length is the point"
     honest = run_serializer.run_summary("one", catalog.preset("real-honest"), Label())
     assert honest["counted"][0]["words"] == "repeats wrong claims"
+    assert not honest["whole_texts"]
 
 
 def test_a_comparison_pairs_before_with_the_chosen_moment():

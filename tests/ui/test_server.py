@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from types import SimpleNamespace
 import gradio as gr
 import httpx
 import pytest
-from gradio import networking
+from gradio import networking, routes
 from gradio.state_holder import SessionState
 
 from playground.errors import InvalidConfig
@@ -63,6 +64,15 @@ def test_a_page_listens_where_its_mode_its_host_and_the_environment_say(host, mo
     assert sharing.listening_address(host, mode) == expected
 
 
+def test_a_page_is_made_where_gradio_s_temporary_folder_is_another_user_s(tmp_path, monkeypatch):
+    (tmp_path / "theirs").touch()  # no folder can be made in it, by root neither
+    monkeypatch.setattr(routes, "DEFAULT_TEMP_DIR", str(tmp_path / "theirs"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    server.new_demo(tmp_path / "outputs", "local")
+    assert [path.name for path in tmp_path.iterdir()] == ["theirs"]
+    assert str(tmp_path / "theirs") == routes.DEFAULT_TEMP_DIR
+
+
 def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served(tmp_path):
     """`from app import demo`: no torch, no telemetry, no thread, no child, no folder."""
     code = (
@@ -102,7 +112,7 @@ def main(arguments):
 
 
 def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, monkeypatch):
-    """As a cell of a notebook that is run twice. What the page looks like is not to be chosen."""
+    """As a cell of a notebook that is run twice, then behind a proxy. What the page looks like is not to be chosen."""
     monkeypatch.setattr(server, "StandbyWorker", pages.CountingStandby)
     monkeypatch.setenv(limits.MODE_VARIABLE, "")
     monkeypatch.setattr(networking, "url_ok", lambda url: False)  # as where an answer takes longer than 3 seconds
@@ -115,10 +125,10 @@ def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, mon
         seen.append("ended")
 
     demo = server.new_demo(tmp_path / "outputs", "local", tmp_path)
-    for _ in range(2):
+    for root in ("", "/lab/play"):
         chosen = {"theme": "soft", "show_error": True, "footer_links": ["api"], "ssr_mode": True, "run_history": True}
         kept = {"server_port": port, "app_kwargs": {"lifespan": theirs}, "quiet": True}
-        _, url, shared = demo.launch(prevent_thread_lock=True, **chosen, **kept)
+        _, url, shared = demo.launch(prevent_thread_lock=True, root_path=root, **chosen, **kept)
         with httpx.Client(base_url=url, timeout=60) as client:
             config, home = client.get("config").json(), client.get("live/_home")
             assert (config["theme"], config["footer_links"], config["run_history"]) == ("base", [], False)
@@ -126,6 +136,9 @@ def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, mon
             assert not config["show_error"]
             assert not demo.ssr_mode
             assert own_files.SHEET in client.get("").text
+            for prefix in {"", root}:  # taken off, and kept
+                assert client.get(f"{prefix}/{own_files.address('core/dom.js')}").status_code == 200
+            assert client.get("lab/play").headers.get("location") == ("play/" if root else None)
             assert shared is None
             assert client.get("live/_access").json()["role"] == "host"
     demo.close()

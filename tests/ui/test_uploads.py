@@ -95,22 +95,35 @@ def opened(tmp_path, monkeypatch):
         folder.close()
 
 
-@pytest.mark.parametrize("before", [None, "mine"])
-def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(opened, monkeypatch, before):
+@pytest.mark.parametrize(("before", "names"), [(None, incoming.OPENED), ("mine", "/no/proc/as/on/macOS")])
+def test_gradio_puts_files_into_a_private_folder_that_goes_with_the_server(opened, monkeypatch, before, names):
+    monkeypatch.setattr(incoming, "OPENED", names)
     if before:
         monkeypatch.setenv(incoming.GRADIO_VARIABLE, before)
     else:
         monkeypatch.delenv(incoming.GRADIO_VARIABLE, raising=False)
     coming = opened()
     assert os.path.samefile(get_upload_folder(), coming.folder)
-    assert str(coming.folder) not in get_upload_folder()  # browsers are told it
+    assert str(coming.folder) not in (told := get_upload_folder())  # browsers are told it
+    assert os.path.isdir(told)
     coming.folder.rmdir()
     coming.sweep()  # somebody has tidied up
     assert os.path.samefile(get_upload_folder(), coming.folder)
     assert [stat.S_IMODE(path.stat().st_mode) for path in (coming.folder, coming.folder.parent)] == [0o700, 0o700]
     coming.close()
     assert not coming.folder.exists()
+    assert not os.path.lexists(told)
     assert os.environ.get(incoming.GRADIO_VARIABLE) == before
+
+
+def test_within_another_app_whose_folder_is_another_user_s_files_go_to_the_outputs(tmp_path, monkeypatch):
+    monkeypatch.setenv(incoming.GRADIO_VARIABLE, str(tmp_path / "theirs"))
+    (tmp_path / "theirs").touch()  # no folder can be made in it, by root neither
+    coming = Incoming(tmp_path / "outputs")
+    coming.open(tmp_path / "theirs")
+    assert coming.folder.is_relative_to(tmp_path / "outputs")
+    assert os.path.samefile(get_upload_folder(), coming.folder)
+    coming.close()
 
 
 def test_what_a_killed_server_left_goes_and_what_a_living_one_has_stays(opened, tmp_path, monkeypatch):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import abc
 import importlib.util
-import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Annotated, NamedTuple
@@ -18,7 +17,6 @@ from playground import to_install
 from playground.config import yaml_io
 from playground.config.parts import Part
 from playground.errors import BackendUnavailable, InvalidConfig, Problem
-from playground.runs import bucket
 from playground.runs.children import PROJECT
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
@@ -26,7 +24,6 @@ from playground.runs.folder.directory import RunDirectory
 BACKENDS = {  # and the module that has to be installed for it, of which extra
     "ray": ("ray", "ray"),
     "slurm": ("playground", ""),
-    "jobs": ("huggingface_hub", ""),
 }
 PATIENCE_SECONDS = 60.0  # for a controller that is busy
 
@@ -37,11 +34,8 @@ class Options(Part):
     address: str = ""  # ray: of the cluster; empty: RAY_ADDRESS, or the one on this machine
     cpus: Annotated[float, Field(gt=0, le=1024)] = 1
     gpus: Annotated[float | None, Field(ge=0, le=64)] = None  # None: as many as `device` of the run means there
-    minutes: Annotated[float, Field(gt=0, le=40_320)] = 240  # slurm, jobs: after which a job ends
+    minutes: Annotated[float, Field(gt=0, le=40_320)] = 240  # slurm: after which a job ends
     partition: str = ""  # slurm
-    image: str = ""  # jobs: with the playground in it, for example hf.co/spaces/NAME/SPACE
-    flavor: str = "cpu-upgrade"  # jobs: the hardware
-    bucket: str = ""  # jobs: NAME/BUCKET of the hub, the one that is mounted here
 
 
 class RemoteJob(NamedTuple):
@@ -70,9 +64,6 @@ class Backend(abc.ABC):
     @abc.abstractmethod
     def cancel(self, name: str) -> None:
         """End a job, or take it from the queue."""
-
-    def exchange(self, run: RunDirectory, name: str) -> None:  # noqa: B027 - nothing, on a shared disk
-        """Bring in what a job has written, and send what is asked of it."""
 
 
 def name_of(run: RunDirectory, attempt: int) -> str:
@@ -112,15 +103,10 @@ def called(who: str, *words: str) -> str:
 def check(name: str, texts: Sequence[str]) -> None:
     """Whether a backend of this name can be used from here at all, with these options. Raises: InvalidConfig."""
     if name not in BACKENDS:
-        raise InvalidConfig([Problem("on", f"must be one of {', '.join(BACKENDS)} (got {name[:40]!r}).")])
-    (module, extra), options = BACKENDS[name], options_of(texts)
-    problems = []
+        sentence = f"must be one of {', '.join(BACKENDS)} (got {name[:40]!r}): see docs/scale.md."
+        raise InvalidConfig([Problem("on", sentence)])
+    module, extra = BACKENDS[name]
+    options_of(texts)
     if importlib.util.find_spec(module) is None:
-        problems.append(Problem("on", f"needs the package `{module}`, which is not here: {to_install(extra)}"))
-    if name == "jobs":
-        needed = [field for field in ("image", "bucket") if not getattr(options, field)]
-        problems += [Problem(f"option.{field}", "is needed by jobs: see docs/scale.md.") for field in needed]
-        if bucket.of_environment(os.environ) is None:
-            problems.append(Problem(bucket.VARIABLE, "has to name the folder in which that bucket is mounted here."))
-    if problems:
-        raise InvalidConfig(problems)
+        sentence = f"needs the package `{module}`, which is not here: {to_install(extra)}"
+        raise InvalidConfig([Problem("on", sentence)])

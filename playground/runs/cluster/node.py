@@ -1,8 +1,7 @@
-"""What a backend starts on a node: `python -m playground.runs.cluster.node FOLDER ATTEMPT SECONDS [bucket]`.
+"""What a backend starts on a node: `python -m playground.runs.cluster.node FOLDER ATTEMPT SECONDS`.
 
 The ordinary worker, tied to this process (`runs.lifeline`, policy `die`): however this ends, the worker saves a
-checkpoint and leaves, also when the node is wanted back (SIGTERM), and before the job's time is up. A job of the hub
-(`bucket`) computes on its own disk: FOLDER is in a mounted bucket, where the run is kept about once a minute.
+checkpoint and leaves, also when the node is wanted back (SIGTERM), and before the job's time is up.
 """
 
 from __future__ import annotations
@@ -12,28 +11,20 @@ import math
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
-from playground.runs import bucket, launcher, lifeline
+from playground.runs import launcher, lifeline
 from playground.runs.folder import exit_reasons, writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import write_atomically
-from playground.runs.supervisor import every
 
 LOOK_SECONDS = 1.0
 MARGIN_SECONDS = 120.0  # of a job's time, in which the worker saves and leaves
 STALE_SECONDS = 60.0  # for which a client of NFS may show what a file was
-KEEP_SECONDS = 60.0
-TRIES, TRY_SECONDS = 30, 10.0  # of a bucket that is mounted late, or away
 
 
-def compute(
-    folder: Path, attempt: int, seconds: float = math.inf, meanwhile: Callable[[], None] = lambda: None
-) -> None:
+def compute(folder: Path, attempt: int, seconds: float = math.inf) -> None:
     """Compute an attempt of a run to its end; at once where that is not asked for any more. The job ends after
     `seconds`. Raises: RunNotFound, if this machine does not see the folder; RunBusy, OSError, WorkerNotStarted."""
     until = time.monotonic() + seconds - min(MARGIN_SECONDS, seconds / 2)
@@ -48,42 +39,12 @@ def compute(
     while process.poll() is None:
         if time.monotonic() > until:
             process.terminate()
-        meanwhile()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(LOOK_SECONDS)
     status = run.status_on_disk()
     if status.attempt == attempt and not status.ended:
         reason, message = exit_reasons.of_death(process.returncode, status, run.path)
         writer.write_end(run, status, exit_reasons.state_after(reason), reason, message)
-
-
-def compute_from_bucket(kept_in: Path, attempt: int, seconds: float) -> None:
-    """The same for a run that lies in a mounted bucket. Raises: OSError, once that could not be used for about five
-    minutes; see `compute`."""
-    run, kept = RunDirectory(Path(tempfile.mkdtemp()) / kept_in.name), kept_in.parents[1]
-    for _ in range(TRIES):
-        bucket.restore(kept, run.path.parent)
-        if run.config_path.exists():
-            break
-        time.sleep(TRY_SECONDS)
-    keep = every(KEEP_SECONDS, lambda: bucket.keep(run, kept_in))
-
-    def exchange() -> None:
-        with contextlib.suppress(OSError):  # then a second later, or a minute
-            for path in (kept / "control").glob("*"):
-                write_atomically(run.control_path / path.name, path.read_text(encoding="utf-8"))
-                if path.name != "stop":
-                    path.unlink()
-            keep()
-
-    compute(run.path, attempt, seconds, exchange)
-    for left in reversed(range(TRIES)):
-        try:
-            return bucket.keep(run, kept_in)
-        except OSError:
-            if not left:
-                raise
-            time.sleep(TRY_SECONDS)
 
 
 def _is_wanted(run: RunDirectory, attempt: int) -> bool:
@@ -93,9 +54,9 @@ def _is_wanted(run: RunDirectory, attempt: int) -> bool:
     return (status.attempt, status.state) == (attempt, "queued")
 
 
-def main(folder: str, attempt: str, seconds: str, where: str = "here") -> None:
+def main(folder: str, attempt: str, seconds: str) -> None:
     """See the module."""
-    (compute_from_bucket if where == "bucket" else compute)(Path(folder), int(attempt), float(seconds))
+    compute(Path(folder), int(attempt), float(seconds))
 
 
 if __name__ == "__main__":

@@ -79,10 +79,6 @@ def connected(backend_name: str, options: tuple[str, ...]) -> Backend:
         from playground.runs.cluster.ray_backend import RayBackend
 
         return RayBackend(options_of(options))
-    if backend_name == "jobs":
-        from playground.runs.cluster.jobs_backend import JobsBackend
-
-        return JobsBackend()
     from playground.runs.cluster.slurm_backend import SlurmBackend
 
     return SlurmBackend()
@@ -107,7 +103,6 @@ def _look_at_all(outputs: Path) -> None:
 
 def _look_at(run: RunDirectory, where: Placed, backend: Backend, states: Mapping[str, str]) -> None:
     alive = states.get(where.job) == ""
-    backend.exchange(run, where.job)
     status, now = run.status_on_disk(), time.time()
     if not where.holds(run.path, status):  # it has ended
         return

@@ -12,6 +12,7 @@ import json
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, knobs, methods, yaml_io
@@ -42,6 +43,7 @@ def live_in(config: RunConfig) -> list[str]:
         field
         for field in LIVE_FIELDS
         if (field != "kl.target" or config.kl.moves) and not methods.unused(config.method, field)
+        if value_of(config, field) is not None  # no rule by which it ends early
     ]
 
 
@@ -74,6 +76,13 @@ def request_trace(run: RunDirectory) -> None:
     if len(traces.updates(run)) >= MOST_TRACES:
         raise RunNotSteerable(f"{MOST_TRACES} updates of {run.id} are recorded already, which is the maximum.")
     (run.control_path / TRACE).touch(0o600)
+
+
+def request_warning(run: RunDirectory, sentence: str) -> Path:
+    """Have a sentence among the messages of a run; the file is gone once it is."""
+    path = run.control_path / f"say-{time.time_ns():020d}.json"
+    write_atomically(path, json.dumps(sentence))
+    return path
 
 
 def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
@@ -162,6 +171,7 @@ class Requests(NamedTuple):
     commands: list[str]
     edits: list[Edit]
     trace: bool
+    warnings: list[str]
 
 
 def take(run: RunDirectory) -> Requests:
@@ -172,13 +182,18 @@ def take(run: RunDirectory) -> Requests:
             data = json.loads(read_bytes(path, MAX_EDIT_BYTES))
             edits.extend(Edit(str(field), value) for field, value in data.items())
         path.unlink(missing_ok=True)
+    warnings = []
+    for path in sorted(run.control_path.glob("say-*.json")):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            warnings.append(str(json.loads(read_bytes(path, MAX_EDIT_BYTES))))
+        path.unlink(missing_ok=True)
     asked: dict[str, int] = {}
     for name in (*COMMANDS, TRACE):
         with contextlib.suppress(OSError):
             asked[name] = (run.control_path / name).stat().st_mtime_ns
             (run.control_path / name).unlink(missing_ok=True)
     trace = asked.pop(TRACE, None) is not None
-    return Requests(sorted(asked, key=asked.__getitem__), edits, trace)
+    return Requests(sorted(asked, key=asked.__getitem__), edits, trace, warnings)
 
 
 class Steering:
@@ -216,6 +231,8 @@ class Steering:
 
     def _take(self) -> None:
         found = take(self._writer.run)
+        for sentence in found.warnings:
+            self._writer.event("warning", sentence)
         for command in found.commands:
             self._paused = command != "resume"
             self._steps = self._steps + 1 if command == "step" else 0
@@ -238,8 +255,13 @@ class Steering:
         self._change(config, asked.keys())
         for field in asked:
             old, new = value_of(before, field), value_of(config, field)
-            message = f"{knobs()[field]['label']} {old:g} \u2192 {new:g}"
+            message = f"{knobs()[field]['label']} {in_figures(old)} \u2192 {in_figures(new)}"
             self._writer.event(EDIT, message, field=field, old=old, value=new, **facts)
+
+
+def in_figures(value: float | None) -> str:
+    """The value of a live setting for a person."""
+    return "none" if value is None else f"{value:g}"
 
 
 def value_of(config: RunConfig, field: str) -> Any:

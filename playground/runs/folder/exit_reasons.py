@@ -25,6 +25,7 @@ DISK_WORDS = (
     *("No space left on device", "Disk quota exceeded", "File too large"),
     *("[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)"),
 )
+EARLY = "early_stop"  # the reason of a run that has finished before its last update, as its settings ask
 ACCIDENTS = ("killed", "server_lost", "helper_lost", "stalled", "damaged", placed.LOST)
 LOG = "worker.log"
 LOG_BYTES = 64_000
@@ -43,6 +44,7 @@ class ExitReason(NamedTuple):
 
 TITLES_AND_REMEDIES = {
     "": ("Finished", ""),
+    EARLY: ("Finished early, as its settings ask", "Resume it to make the updates that are left."),
     "stopped": ("Stopped", "Resume it to make the updates that are left."),
     "time_limit": ("Time is up", "Resume it, or give it more minutes (max_minutes)."),
     "invalid": ("Invalid settings", "Correct the settings that the message names, and start again."),
@@ -79,6 +81,8 @@ def remedy_afresh(reason: str) -> str:
 
 def state_after(reason: str) -> State:
     """The terminal state that goes with an exit reason."""
+    if reason == EARLY:
+        return "finished"
     if reason in ("stopped", "time_limit"):
         return "stopped"
     return "interrupted" if reason in ACCIDENTS else "failed"

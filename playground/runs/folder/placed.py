@@ -16,10 +16,11 @@ from playground.runs.folder.records import Count, Record, Seconds, Status
 
 FILE = "placed.json"
 LOST = "place_lost"  # the reason of an attempt whose node was taken away, or lost
+GONE = ("jobs", "local")  # backends of earlier versions: nothing looks after a job there
 
 
 class Placed(Record):
-    """Which attempt, by which backend (ray, slurm, jobs) with which options, and the name of its job.
+    """Which attempt, by which backend (ray, slurm) with which options, and the name of its job.
 
     `folder` is the run's own: a copy of it has no job. `missing_since`: when the job was found to be gone; 0 if it is
     there.
@@ -35,7 +36,7 @@ class Placed(Record):
     def holds(self, folder: Path, status: Status) -> bool:
         """Whether a job has what this status is of."""
         going = self.attempt == status.attempt and not status.ended
-        return bool(self.job) and going and self.folder == os.path.realpath(folder)
+        return bool(self.job) and self.place not in GONE and going and self.folder == os.path.realpath(folder)
 
 
 def read(folder: Path) -> Placed | None:

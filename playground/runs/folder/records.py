@@ -51,6 +51,16 @@ class Record(BaseModel):
         except ValidationError:
             return validate(finite_or_null(data))
 
+    @classmethod
+    def about(cls) -> dict[str, FigureDoc]:
+        """What each of its figures is, by name."""
+        return {
+            name: about
+            for name, field in cls.model_fields.items()
+            for about in field.metadata
+            if isinstance(about, FigureDoc)
+        }
+
 
 class Status(Record):
     """Where a run is. `phase`: what it is doing now, in words; `reason`: one word for why it ended (`exit_reasons`);
@@ -86,10 +96,15 @@ class Status(Record):
         return self.state in TERMINAL
 
     @property
+    def is_done(self) -> bool:
+        """True once all updates are made; one that has finished early has a reason."""
+        return self.state == "finished" and not self.reason
+
+    @property
     def resumable(self) -> bool:
         """True for an end after which going on as it is makes sense: any, with settings that it has run with before."""
         ran_before = self.attempt > 1 and self.update > 0
-        return self.ended and self.state != "finished" and (ran_before or self.reason not in NOT_RESUMABLE)
+        return self.ended and not self.is_done and (ran_before or self.reason not in NOT_RESUMABLE)
 
 
 class Label(Record):
@@ -100,8 +115,8 @@ class Label(Record):
 
 
 class FigureDoc(NamedTuple):
-    """What a figure of an update is (CONTRIBUTING.md says who reads it). `live`: the page's charts get it; `steps`: how
-    those of the optimizer steps become one."""
+    """What a figure of an update or an evaluation is (CONTRIBUTING.md says who reads it). `live`: the page's charts get
+    it; `steps`: how those of the optimizer steps become one."""
 
     unit: str
     words: str
@@ -167,16 +182,6 @@ class UpdateMetrics(Record):
     perplexity_reference: Annotated[Perplexity, FigureDoc("", "of the completions under the reference", live=True)]
     memory_gb: Annotated[Maybe, FigureDoc("10^9 bytes", "resident set, or peak of the GPU's allocator")]
 
-    @classmethod
-    def about(cls) -> dict[str, FigureDoc]:
-        """What each figure is, by name."""
-        return {
-            name: about
-            for name, field in cls.model_fields.items()
-            for about in field.metadata
-            if isinstance(about, FigureDoc)
-        }
-
 
 class OfAnUpdate(Record):
     """A line that an attempt wrote of an update."""
@@ -195,23 +200,23 @@ class Sample(OfAnUpdate):
     prompt: str
     completion: str
     seed: int
-    score: Figure | None
-    scores: Figures = {}
-    judges: Figures = {}
-    behaviours: Marks = {}
-    kl: Figure | None
-    tokens: Count | None = None
-    ended: bool | None = None
+    score: Annotated[Maybe, FigureDoc("sd", "mean over the answers to the fixed prompts, as those below")]
+    scores: Annotated[Figures, FigureDoc("reward", "for each reward")] = {}
+    judges: Annotated[Figures, FigureDoc("reward", "for each monitor")] = {}
+    behaviours: Annotated[Marks, FigureDoc("0 to 1", "for each behaviour, share of the answers that show it")] = {}
+    kl: Annotated[Maybe, FigureDoc("nats per completion", "exact KL to the reference")]
+    tokens: Annotated[Count | None, FigureDoc("tokens", "length, the end token counts")] = None
+    ended: Annotated[bool | None, FigureDoc("0 to 1", "share that ended by itself")] = None
 
 
 class Evaluation(OfAnUpdate):
     """What each evaluation measures beside its samples. `perplexity_text`: the policy's own, on held-out text."""
 
     stage: Stage
-    perplexity_text: Perplexity = None
-    text_documents: Count = 0
-    text_tokens: Count = 0
-    seconds: Seconds = 0.0
+    perplexity_text: Annotated[Perplexity, FigureDoc("", "of held-out text under the policy")] = None
+    text_documents: Annotated[Count, FigureDoc("", "documents read for it")] = 0
+    text_tokens: Annotated[Count, FigureDoc("tokens", "tokens read for it")] = 0
+    seconds: Annotated[Seconds, FigureDoc("s", "that it took")] = 0.0
 
 
 class Event(Record):

@@ -133,15 +133,14 @@ def write_end(run: RunDirectory, status: Status, state: State, reason: str, mess
     ended = status.model_copy(update={"state": state, "phase": "", "reason": reason, "message": message})
     run.reserve_path.unlink(missing_ok=True)  # the disk may be full, and a killed worker has left it
     write_atomically(run.status_path, ended.model_dump_json())
-    record_end(run, ended)
+    record(run, ended, "state", message, state=state, reason=reason)
 
 
-def record_end(run: RunDirectory, ended: Status) -> None:
-    """Add the end of an attempt to the events. For what may call `write_end`."""
-    before = [event.seq for event in run.all_events() if event.attempt == ended.attempt]
+def record(run: RunDirectory, status: Status, kind: str, message: str, **data: Any) -> None:
+    """Add an event to an attempt that has ended. For what may call `write_end`."""
+    before = [event.seq for event in run.all_events() if event.attempt == status.attempt]
     cut_torn_line(run.events_path)  # or the two would be one line that cannot be read
-    data = {"state": ended.state, "reason": ended.reason}
-    _append(run.events_path, _event(ended, max(before, default=-1) + 1, "state", ended.message, data))
+    _append(run.events_path, _event(status, max(before, default=-1) + 1, kind, message, data))
 
 
 def _event(status: Status, seq: int, kind: str, message: str, data: dict[str, Any]) -> Event:

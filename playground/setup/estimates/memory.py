@@ -19,6 +19,7 @@ LIBRARY_BYTES = {"cpu": 385_000_000, "cuda": 600_000_000, "mps": 400_000_000}  #
 PEFT_BYTES, BITSANDBYTES_BYTES, TRL_BYTES = 50_000_000, 30_000_000, 160_000_000  # imported where they are needed
 QUANTIZED_BYTES = {"int8": 1.0, "nf4": 0.516}  # a weight, with its share of the scales (nf4: doubly quantized)
 TRAINED_BYTES = {"weights": 4, "gradients": 4, "optimizer": 8}  # of each weight: fp32, and Adam's two moments
+REMEMBERED_BYTES = {"adamw_8bit": 2, "adafactor": 0, "sgd": 0}  # in the place of these moments
 FP32 = 4
 UNSURE = 1.25  # the estimate may be off by this factor
 GB = 1e9
@@ -72,7 +73,7 @@ def needs(
     moment = max(found, key=lambda name: found[name].total())
     roles = {role: {kind: size for (whose, kind), size in found[moment].items() if whose == role} for role in ROLES}
     extra = PEFT_BYTES * (config.model.adapter.kind == "lora") + TRL_BYTES * config.by_trl
-    extra += BITSANDBYTES_BYTES * (config.model.quantization != "none")
+    extra += BITSANDBYTES_BYTES * (config.model.quantization != "none" or config.ppo.optimizer == "adamw_8bit")
     libraries = LIBRARY_BYTES[device_kind] + (extra if device_kind == "cpu" else 0)
     return Needs({role: kinds for role, kinds in roles.items() if kinds or role == "reference"}, moment, libraries)
 
@@ -85,7 +86,8 @@ def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardSha
     trunk = policy.parameters - (0 if policy.tied else policy.embedding_parameters)
     critic = (trained if lora else trunk) if separate else policy.hidden_size * config.has_critic
     found: Sizes = Counter()
-    for kind, size in TRAINED_BYTES.items() if METHODS[config.method].trains else [("weights", FP32)]:
+    sizes = TRAINED_BYTES | {"optimizer": REMEMBERED_BYTES.get(config.ppo.optimizer, TRAINED_BYTES["optimizer"])}
+    for kind, size in sizes.items() if METHODS[config.method].trains else [("weights", FP32)]:
         found["policy", kind], found["value", kind] = trained * size, critic * size
     if lora:
         found["policy", "weights"] += weight_bytes(policy, each, model.quantization)
@@ -184,7 +186,9 @@ def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> in
     wide = max(policy.hidden_size, policy.heads * policy.head_size)
     inside = policy.family.mlp_kept * policy.intermediate_size
     keys = 2 * policy.kv_heads * policy.head_size if policy.gated else 0
-    kept = tokens * policy.layers * (HIDDEN_KEPT * wide * FP32 + (inside + keys) * each)
+    layer = tokens * (HIDDEN_KEPT * wide * FP32 + (inside + keys) * each)
+    inputs = tokens * policy.layers * policy.hidden_size * FP32
+    kept = inputs + layer if config.model.gradient_checkpointing else policy.layers * layer
     copies = 2 * (policy.linear_parameters + policy.embedding_parameters)
     return kept + (copies if each < FP32 and config.model.adapter.kind == "none" else 0)
 
@@ -248,6 +252,8 @@ def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
     for size in range(ppo.micro_batch_size // 2, 0, -1):
         if ppo.minibatch_size % size == 0:
             yield f"Set ppo.micro_batch_size to {size}", _with(config, "ppo", micro_batch_size=size)
+    if not model.gradient_checkpointing:
+        yield "Set model.gradient_checkpointing to true", _with(config, "model", gradient_checkpointing=True)
     if small := [one for one in config.rewards if isinstance(one, ModelReward) and one.quantization == "none"]:
         int8 = tuple(one.model_copy(update={"quantization": "int8"} if one in small else {}) for one in config.rewards)
         yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": int8})

@@ -60,4 +60,4 @@ def holds(config: RunConfig) -> tuple[Any, ...]:
     ppo = config.ppo
     sizes = (ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size, ppo.samples_per_prompt, ppo.baseline)
     texts = (config.reference, config.prompts, config.sampling.max_new_tokens, config.scorers)
-    return *kind(config), *texts, *sizes, bool(ppo.entropy_coef), config.kl.estimator == "full"
+    return *kind(config), ppo.optimizer, *texts, *sizes, bool(ppo.entropy_coef), config.kl.estimator == "full"

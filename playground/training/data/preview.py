@@ -32,11 +32,13 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
     """Everything that is shown of the prompts of a configuration. Raises: ModelNotFound, PromptsUnusable."""
     tokens, context = tokens_of(catalog.model_folder(config.model.source, config.model.revision))
     room = context - config.sampling.max_new_tokens
-    wanted = config.evaluation.num_prompts
-    form = PromptForm(tokens, config.prompts)
-    source = prompts.read(config.prompts, wanted, config.seed, config.reads_columns)
-    selection = prompts.select(source, config.prompts, wanted, room, form.ids, config.seed)
-    split = prompts.split(selection, wanted)
+    wanted, file = config.evaluation.num_prompts, config.evaluation.prompts
+    form, aside = PromptForm(tokens, config.prompts), 0 if file else wanted
+    whole = config.reads_columns
+    source = prompts.read(config.prompts, aside, config.seed, whole)
+    selection = prompts.select(source, config.prompts, aside, room, form.ids, config.seed)
+    own = prompts.of_file(file, config.prompts, wanted, room, form.ids, config.seed, whole) if file else None
+    split = prompts.split(selection, wanted, own)
     held_out = split.evaluation if split.held_out else []
     shown = [*split.evaluation, *(split.training if split.held_out else [])] if wanted else split.training
     return {
@@ -56,7 +58,16 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
         "held_out": split.held_out,
         "left_out": [dataclasses.asdict(item) for item in selection.left_out],
         "sentence": " ".join(
-            filter(None, [source.taken, prompts.without_effect(config.prompts), selection.in_words()])
+            filter(
+                None,
+                [
+                    source.taken,
+                    prompts.without_effect(config.prompts),
+                    form.no_effect,
+                    split.left_out,
+                    split.in_both,
+                ],
+            )
         ),
         "lengths": lengths([len(prompt.ids) for prompt in selection.prompts]),
         "rows": [

@@ -86,22 +86,50 @@ class PromptSplit(NamedTuple):
     left_out: str = ""
     no_effect: str = ""
     columns: Mapping[str, dict[str, Any]] = {}  # by the text of a prompt, see `Selection`
+    in_both: str = ""
 
     @property
     def warnings(self) -> list[str]:
         """What a person should know about these prompts, as sentences."""
         few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
-        return [*filter(None, [self.no_effect, self.left_out, "" if self.held_out else few])]
+        return [*filter(None, [self.no_effect, self.left_out, self.in_both, "" if self.held_out else few])]
 
 
 def load(
-    config: PromptsConfig, num_evaluation: int, room: int, tokens: Tokens, seed: int, whole: bool = False
+    config: PromptsConfig,
+    num_evaluation: int,
+    room: int,
+    tokens: Tokens,
+    seed: int,
+    whole: bool = False,
+    fixed: str | None = None,
 ) -> PromptSplit:
-    """Read, tokenize and split the prompts of a run. `num_evaluation`: how many fixed ones to keep aside. `room`: most
-    tokens that a prompt may have. `whole`: with all columns of their rows. Raises: PromptsUnusable."""
+    """Read, tokenize and split the prompts of a run. `num_evaluation`: how many fixed ones there are, kept aside or
+    of the file `fixed`. `room`: most tokens that a prompt may have. `whole`: with all columns of their rows. Raises:
+    PromptsUnusable."""
     form = PromptForm(tokens, config)
-    selection = select(read(config, num_evaluation, seed, whole), config, num_evaluation, room, form.ids, seed)
-    return split(selection, num_evaluation)._replace(no_effect=without_effect(config))
+    aside = 0 if fixed else num_evaluation
+    selection = select(read(config, aside, seed, whole), config, aside, room, form.ids, seed)
+    own = of_file(fixed, config, num_evaluation, room, form.ids, seed, whole) if fixed else None
+    no_effect = " ".join(filter(None, [without_effect(config), form.no_effect]))
+    return split(selection, num_evaluation, own)._replace(no_effect=no_effect)
+
+
+def of_file(
+    file: str,
+    config: PromptsConfig,
+    count: int,
+    room: int,
+    encode: Callable[[str], list[int]],
+    seed: int,
+    whole: bool = False,
+) -> Selection:
+    """The fixed prompts of a file of their own. Raises: PromptsUnusable."""
+    config = config.model_copy(update={"source": file, "limit": count})
+    try:
+        return select(read(config, 0, seed, whole), config, 0, room, encode, seed)
+    except PromptsUnusable as error:
+        raise PromptsUnusable(str(error).replace("prompts.source", "evaluation.prompts", 1)) from None
 
 
 def without_effect(config: PromptsConfig) -> str:
@@ -114,8 +142,17 @@ def without_effect(config: PromptsConfig) -> str:
     return f"{name} has no use for {' and '.join(found)}: without effect." if found else ""
 
 
-def split(selection: Selection, num_evaluation: int) -> PromptSplit:
-    """The first prompts are kept aside, if that leaves at least as many to train on."""
+def split(selection: Selection, num_evaluation: int, own: Selection | None = None) -> PromptSplit:
+    """The first prompts are kept aside, if that leaves at least as many to train on; or there are fixed ones of their
+    `own`, whose doubles are counted."""
+    if own is not None:
+        left_out = " ".join(filter(None, [selection.in_words(), own.in_words()]))
+        trained = {prompt.text for prompt in selection.prompts}
+        same = sum(prompt.text in trained for prompt in own.prompts)
+        words = f"{same} of the {len(own.prompts)} fixed prompts (evaluation.prompts) are trained on too."
+        columns = {**selection.columns, **own.columns}
+        in_both = words if same else ""
+        return PromptSplit(selection.prompts, own.prompts, True, left_out, columns=columns, in_both=in_both)
     prompts, held_out = selection.prompts, len(selection.prompts) >= 2 * num_evaluation
     training = prompts[num_evaluation:] if held_out else prompts
     evaluation, columns = prompts[:num_evaluation], selection.columns

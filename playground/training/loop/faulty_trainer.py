@@ -45,7 +45,8 @@ class FaultyTrainer(PPOTrainer):
     def __init__(self, config: RunConfig, *parts: Any) -> None:
         super().__init__(unclipped(config) if "no-clip" in config.planted else config, *parts)
         if self.has("headless-critic"):
-            self.optimizer.param_groups[1]["factor"] = 0.0
+            for group in self.optimizer.param_groups:
+                group["factor"] *= group["norm"] == "grad_norm"
         if self.has("chapter-controller"):
             self.kl_controller = ChapterKL(config.kl.coef, config.kl.target, config.kl.horizon)
 

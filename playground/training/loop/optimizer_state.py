@@ -1,17 +1,48 @@
-"""The state of an optimizer by the names of what it trains: for a checkpoint, or to undo a part of an update."""
+"""The optimizer of a run, and its state by the names of what it trains: for a checkpoint, or to undo an update."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import filterfalse
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from playground.config import PPOConfig
+from playground.config.engines import ADAM_EPSILON
+
 MOST_WEIGHTS_TO_UNDO = 2**22  # with more, the copies for an update that is broken off would cost memory that counts
+TABLES = ("qmap1", "qmap2")  # of bitsandbytes: the same tensor for all weights, which no file of tensors may hold
 Weights = Mapping[str, nn.Parameter]
+
+
+def made(ppo: PPOConfig, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
+    """The optimizer that the settings name, of groups of weights; of each, the matrices decay where anything does."""
+    if ppo.weight_decay:
+        parts = [(group, [*kept(_is_matrix, group["params"])]) for group in groups for kept in (filter, filterfalse)]
+        groups = [{**group, "params": weights} for group, weights in parts if weights]
+    for group in groups:
+        group["weight_decay"] = ppo.weight_decay * _is_matrix(group["params"][0])
+    rate, own = ppo.learning_rate, torch.optim
+    match ppo.optimizer:
+        case "sgd":
+            return own.SGD(groups, lr=rate)
+        case "adafactor":
+            from transformers import Adafactor
+
+            return Adafactor(groups, lr=rate, scale_parameter=False, relative_step=False)
+        case "adamw_8bit":
+            from bitsandbytes.optim import AdamW8bit  # a second of imports
+
+            return AdamW8bit(groups, lr=rate, eps=ADAM_EPSILON)
+    return (own.Adam if ppo.optimizer == "adam" else own.AdamW)(groups, lr=rate, eps=ADAM_EPSILON, fused=True)
+
+
+def _is_matrix(weight: nn.Parameter) -> bool:
+    return weight.ndim > 1
 
 
 def trained(models: Mapping[str, nn.Module]) -> dict[str, nn.Parameter]:
@@ -25,9 +56,10 @@ def trained(models: Mapping[str, nn.Module]) -> dict[str, nn.Parameter]:
 
 
 def state_dict(optimizer: torch.optim.Optimizer, weights: Weights) -> dict[str, Tensor]:
-    """What the optimizer remembers of each weight, as `role.name/exp_avg` and so on; the tensors themselves."""
+    """What the optimizer remembers of each weight, as `role.name/exp_avg` and so on; the tensors themselves. A count
+    that is no tensor is one of whole numbers, which no other is."""
     return {
-        f"{name}/{key}": value
+        f"{name}/{key}": value.clone() if key in TABLES else torch.as_tensor(value)
         for name, weight in weights.items()
         if weight in optimizer.state
         for key, value in optimizer.state[weight].items()
@@ -39,7 +71,8 @@ def load_state_dict(optimizer: torch.optim.Optimizer, weights: Weights, tensors:
     state: defaultdict[Tensor, Any] = defaultdict(dict)
     for name, value in tensors.items():
         weight, _, key = name.rpartition("/")
-        state[weights[weight]][key] = value.to(weights[weight].device)
+        counts = value.dtype == torch.int64
+        state[weights[weight]][key] = value.item() if counts else value.to(weights[weight].device)
     optimizer.state = state
 
 

@@ -9,7 +9,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from playground.config import RunConfig
-from playground.config.engines import ADAM_EPSILON
 from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
 from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
@@ -31,7 +29,7 @@ from playground.setup import catalog
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps, same_score_groups
-from playground.training.loop.optimizer_state import load_state_dict, state_dict, trained, whole_or_nothing
+from playground.training.loop.optimizer_state import load_state_dict, made, state_dict, trained, whole_or_nothing
 from playground.training.loop.passes import compared, micro_batches, put
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.loop.rollout_texts import ScoredTexts
@@ -319,16 +317,15 @@ class PPOTrainer(Trainer):
         super().__init__(config, policy, *parts, **more)
         self.critic = Critic(policy, separate=config.separate_critic)
         faster = VALUE_LEARNING_RATE_FACTOR if policy.is_small else OF_LARGER_MODELS
-        groups = [
-            {"params": [parameter for parameter in policy.parameters() if parameter.requires_grad], "factor": 1.0},
-            {"params": list(self.critic.value_head.parameters()), "factor": faster},
+        policy_weights = [parameter for parameter in policy.parameters() if parameter.requires_grad]
+        groups: list[dict[str, Any]] = [
+            {"norm": "grad_norm", "params": policy_weights, "factor": 1.0},
+            {"norm": "value_grad_norm", "params": list(self.critic.value_head.parameters()), "factor": faster},
         ]
         if self.critic.trunk is not None:
             trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
-            groups.append({"params": trained, "factor": 1.0})
-        self.optimizer = torch.optim.AdamW(
-            groups, lr=config.ppo.learning_rate, eps=ADAM_EPSILON, weight_decay=0.0, fused=True
-        )
+            groups.append({"norm": "value_grad_norm", "params": trained, "factor": 1.0})
+        self.optimizer = made(config.ppo, groups)
         self.trace_hook = TraceHook()  # another one here sees the next update
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._paid: float | None = None  # in the latest update, to a completion on average
@@ -522,10 +519,12 @@ class PPOTrainer(Trainer):
     def apply_gradient(self, loss: Tensor) -> dict[str, float]:
         """Clip the gradients of policy and critic, each by itself (neither's size may shorten the other's steps), and
         step, unless loss or gradient is not finite. Returns the norms before clipping."""
-        policy, *critic = [group["params"] for group in self.optimizer.param_groups]
+        weights: dict[str, list[nn.Parameter]] = defaultdict(list)
+        for group in self.optimizer.param_groups:
+            weights[group["norm"]] += group["params"]
         norms = {
             name: torch.nn.utils.clip_grad_norm_(parameters, self.config.ppo.max_grad_norm)
-            for name, parameters in (("grad_norm", policy), ("value_grad_norm", [*chain.from_iterable(critic)]))
+            for name, parameters in weights.items()
         }
         if all(bool(torch.isfinite(number)) for number in (loss, *norms.values())):
             self.optimizer.step()

@@ -7,8 +7,10 @@ ends it. The text that a person sees stays the plain prompt.
 from __future__ import annotations
 
 import contextlib
+import os
 from typing import Any
 
+from playground import plain_files
 from playground.config import PromptsConfig
 from playground.data import dialogues
 from playground.data.dialogues import Turn
@@ -16,14 +18,17 @@ from playground.errors import PromptsUnusable
 from playground.training.models import time_limit
 from playground.training.models.language_model import Tokens
 
+MOST_TEMPLATE_BYTES = 1_000_000
 MAX_EXPANSION = 20_000  # most characters that a template may add to a conversation
 PROBE = "a question"
 UNUSABLE = "prompts.template: choose `plain`, because the chat template of this model cannot be used"
+FILE_UNUSABLE = "prompts.template_file: the chat template in {} cannot be used"
 
 
 def is_used(tokens: Tokens, config: PromptsConfig) -> bool:
     """Do prompts go through the chat template of the model?"""
-    return config.template != "plain" and bool(getattr(tokens.tokenizer, "chat_template", None))
+    has_template = bool(config.template_file or getattr(tokens.tokenizer, "chat_template", None))
+    return config.template != "plain" and has_template
 
 
 class PromptForm:
@@ -35,6 +40,10 @@ class PromptForm:
 
     def __init__(self, tokens: Tokens, config: PromptsConfig) -> None:
         self._tokens, self.system = tokens, config.system
+        self._options, self._unusable = dict(config.template_options), UNUSABLE
+        if config.template_file:
+            self._unusable = FILE_UNUSABLE.format(config.template_file)
+            self._options["chat_template"] = self._text_of(config.template_file)
         self.name = "chat" if is_used(tokens, config) else "plain"
         if config.template == "chat" and self.name == "plain":
             raise PromptsUnusable(
@@ -46,6 +55,12 @@ class PromptForm:
             )
         if self.name == "chat":
             self._check()
+        plain = self.name == "plain"
+        template = self._options.get("chat_template") or getattr(tokens.tokenizer, "chat_template", None)
+        unread = [name for name in config.template_options if plain or name not in str(template)]
+        unread += ["prompts.template_file"] if plain and config.template_file else []
+        where = "The prompts are plain" if plain else "The chat template has no such keyword"
+        self.no_effect = f"{where}: {', '.join(unread)}: without effect." if unread else ""
 
     def ids(self, text: str) -> list[int]:
         """Token ids of a prompt, up to where the answer begins. Raises: PromptsUnusable."""
@@ -59,19 +74,30 @@ class PromptForm:
         if system:
             messages.insert(0, {"role": "system", "content": system})
         begun = turns[-1].role == "assistant"  # an answer that has begun is continued
-        options |= {"add_generation_prompt": not begun, "continue_final_message": begun}
+        options |= self._options | {"add_generation_prompt": not begun, "continue_final_message": begun}
         tokenizer = self._tokens.tokenizer
-        with time_limit.limited(UNUSABLE, getattr(tokenizer, "name_or_path", None), PromptsUnusable):
+        with time_limit.limited(self._unusable, getattr(tokenizer, "name_or_path", None), PromptsUnusable):
             made = tokenizer.apply_chat_template(messages, **options)
         if len(made) > sum(len(message["content"]) for message in messages) + MAX_EXPANSION:
-            raise PromptsUnusable(f"{UNUSABLE}: it adds more than {MAX_EXPANSION:,} characters to a prompt")
+            raise PromptsUnusable(f"{self._unusable}: it adds more than {MAX_EXPANSION:,} characters to a prompt")
         return made
+
+    def _text_of(self, path: str) -> str:
+        """Raises: PromptsUnusable."""
+        try:
+            text = plain_files.read_bytes(os.path.expanduser(path), MOST_TEMPLATE_BYTES, links=True).decode()
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise PromptsUnusable(f"{self._unusable}: {reason}. Name a file with a template in Jinja.") from None
+        if not text.strip():
+            raise PromptsUnusable(f"{self._unusable}: it is empty. Name a file with a template in Jinja.")
+        return text
 
     def _check(self) -> None:
         """Does the template run, and does it say what it is given?"""
         probe = [Turn("user", PROBE)]
         if PROBE not in str(self._apply(probe, None, tokenize=False)):
-            raise PromptsUnusable(f"{UNUSABLE}: it leaves the prompt out")
+            raise PromptsUnusable(f"{self._unusable}: it leaves the prompt out")
         with contextlib.suppress(PromptsUnusable):  # some templates raise over a system prompt
             if not self.system or self.system.strip() in str(self._apply(probe, self.system, tokenize=False)):
                 return

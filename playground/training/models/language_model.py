@@ -97,6 +97,7 @@ class LanguageModel(nn.Module):
         self.trunk = causal.base_model
         self.lm_head = causal.get_output_embeddings()
         self._transform_logits = logit_transform(causal.config)
+        self._recomputed = recomputed_layers(self.trunk)
 
     @property
     def has_adapter(self) -> bool:
@@ -195,7 +196,7 @@ class LanguageModel(nn.Module):
     def hidden(self, ids: Tensor, writes: Tensor | None = None) -> Tensor:
         """Last hidden states [B, T, H] of right-padded token ids [B, T]; a causal model needs no mask for these.
         `writes` [B, T]: where the next token is the model's own, which is where it is steered; None for everywhere."""
-        with self.mode(), self.steered(writes):
+        with self.mode(), self.steered(writes), checkpointing(self._recomputed):
             return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
 
     def next_hidden(self, ids: Tensor, mask: Tensor, position_ids: Tensor, cache: Any) -> tuple[Tensor, Any]:
@@ -252,6 +253,7 @@ class Critic(nn.Module):
         if self.trunk is not None and not policy.has_adapter:  # with one, it trains an adapter of its own
             self.trunk.requires_grad_(True)
         self._mode = policy.mode
+        self._recomputed = recomputed_layers(self.trunk) if self.trunk is not None else []
         self.value_head = ValueHead(policy.hidden_size)
         self.to(policy.device)
 
@@ -265,7 +267,7 @@ class Critic(nn.Module):
         `sampling.Packed`, and the policy's features there [N, H]."""
         if self.trunk is None:
             return self.value_head(policy_hidden.detach())
-        with self._mode():
+        with self._mode(), checkpointing(self._recomputed):
             hidden = self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
         return self.value_head(hidden[predicts])
 
@@ -293,6 +295,22 @@ def logit_transform(config: Any) -> Callable[[Tensor], Tensor]:
     if divisor or factor:
         return lambda logits: logits * ((factor or 1.0) / (divisor or 1.0))
     return lambda logits: logits
+
+
+def recomputed_layers(trunk: nn.Module) -> list[nn.Module]:
+    """The layers whose inside is computed again in a backward pass instead of being kept; none unless that is on."""
+    return [module for module in trunk.modules() if getattr(module, "gradient_checkpointing", False)]
+
+
+@contextlib.contextmanager
+def checkpointing(layers: list[nn.Module]) -> Iterator[None]:
+    """Around a pass: layers are recomputed where there are gradients. transformers asks each whether it is training;
+    one that is gets no KV cache, so it is not while texts are written."""
+    for layer in layers:
+        layer.training = torch.is_grad_enabled()
+    yield
+    for layer in layers:
+        layer.training = False
 
 
 def positions(mask: Tensor) -> Tensor:

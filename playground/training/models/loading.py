@@ -84,6 +84,9 @@ def load(
         attend_in_fp32(model)
     if adapts:
         model = _with_new_adapter(model, folder, config)
+    if trained and config.gradient_checkpointing:  # behind peft, which would let the embeddings have gradients
+        causal = model.get_base_model() if adapts else model
+        causal.activation_checkpointing_enable({"use_reentrant": False, "preserve_rng_state": False})
     exact = computing == torch.float32 and config.quantization == "none"
     language_model = LanguageModel(model, exact=exact, autocast=None if computing == torch.float32 else computing)
     _check_head(language_model, folder)

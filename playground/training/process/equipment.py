@@ -63,7 +63,8 @@ class RunModels:
         """Those of the run; its rewards know their columns from then on. Raises: PromptsUnusable."""
         config = self._config
         room = self.policy.context_length - config.sampling.max_new_tokens
-        asked = config.evaluation.num_prompts, room, self.tokens, config.seed, config.reads_columns
+        plan = config.evaluation
+        asked = plan.num_prompts, room, self.tokens, config.seed, config.reads_columns, plan.prompts
         split = prompts.load(config.prompts, *asked)
         self.facts.columns.update(split.columns)
         return split
@@ -229,7 +230,7 @@ def trainer_of(config: RunConfig) -> Callable[..., Trainer]:
     if config.by_trl:
         from playground.training import trl_ppo, trl_texts
 
-        return {"ppo": trl_ppo.TRLTrainer, **trl_texts.TRAINERS}[config.method]
+        return trl_texts.TRAINERS.get(config.method, trl_ppo.TRLTrainer)
     if config.planted:
         return FaultyTrainer
     return {"best_of_n": BestOfN, "steer": Steered}.get(config.method, PPOTrainer)

@@ -18,6 +18,7 @@ from playground.runs.folder import changes, requests, traces
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.changes import Steering
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.exit_reasons import EARLY
 from playground.runs.folder.records import (
     BEST_OF,
     REFERENCE,
@@ -35,7 +36,8 @@ from playground.training.loop import held_out_text, measures, rollout_texts, slo
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.loop.untrained import Steered
 from playground.training.models import checkpoint_files
-from playground.training.process import resuming
+from playground.training.process import early_stopping, resuming
+from playground.training.process.ending import StopRequested
 from playground.training.process.equipment import Equipment
 from playground.training.process.progress import ANSWERING, LOADING, MEASURING, READING, SAVING, UPDATING, WorkProgress
 
@@ -76,6 +78,7 @@ class Session(Equipment):
         self._evaluated: tuple[int, float | None] = (-1, None)  # of the latest: its update, and its worth
         self._looked = 0.0  # seconds of the evaluations since the latest update
         self._latest: UpdateMetrics | None = None
+        self._may_stop = True  # by a rule of `stop`
         self._changes: list[Change] = []  # that the other ranks have not heard of
 
     def _once(self, kind: str, message: str = "", **data: Any) -> None:
@@ -97,6 +100,7 @@ class Session(Equipment):
         if self.writer.status.attempt > 1:
             taken_up = resuming.take_up(self.run, self.config, self.writer, self.policy, self.trainer, self.scorer)
             self._live, self._ahead, scaled = taken_up
+            self._may_stop = early_stopping.holds(self.run.all_events())
             answered = {sample.prompt for sample in self.run.samples()}
             if answered and any(prompt.text not in answered for prompt in self.split.evaluation):
                 self._once("warning", OTHER_PROMPTS)
@@ -195,10 +199,17 @@ class Session(Equipment):
             if self.write_trace():
                 steering.trace_asked = False
             last = metrics.update == config.ppo.num_updates
-            if last or metrics.update % config.evaluation.every == 0:
+            rules = None if last or not self._may_stop else self.trainer.config
+            why = early_stopping.after_update(rules, metrics) if rules else ""
+            if last or why or metrics.update % config.evaluation.every == 0:
                 self.evaluate_and_record("after" if last else "during")
-            if last or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
+                if rules and not why:
+                    why = early_stopping.after_evaluation(rules, self.run, metrics.update)
+            if last or why or (config.checkpoint.every and metrics.update % config.checkpoint.every == 0):
                 self.save()
+            if why:
+                self.fingerprint()
+                raise StopRequested(EARLY, why)
 
         steering = Steering(self.writer, self._live, self.change, self.between, self._ahead)
 
@@ -219,6 +230,7 @@ class Session(Equipment):
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
         """Go on with other live settings from the next update, on all ranks."""
         self.trainer.change(config, fields)
+        self._may_stop |= any(field.startswith("stop.") for field in fields)
         self._changes.append((config.model_dump(mode="json"), sorted(fields)))
 
     def record(self, metrics: UpdateMetrics) -> None:

@@ -39,7 +39,9 @@ def frontier_samples(subjects: Subjects, question: dict[str, Any]) -> Iterator[d
     models = [subject.anchor, *([policy] if trained else [])]
     sampling = config.sampling
     room = subject.reference.context_length - sampling.max_new_tokens
-    asked = prompts.load(config.prompts, config.evaluation.num_prompts, room, subject.tokens, config.seed).evaluation
+    plan = config.evaluation
+    fixed = prompts.load(config.prompts, plan.num_prompts, room, subject.tokens, config.seed, fixed=plan.prompts)
+    asked = fixed.evaluation
     small = subject.anchor.is_small
     each = int(question.get("each") or 0) or max(EACH if small else 1, -(-LEAST // len(asked)))
     at_once = max(1, (EPISODES_AT_ONCE if small else config.ppo.micro_batch_size) // each)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import json
+import tempfile
 from collections.abc import Iterable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import gradio as gr
-from gradio import processing_utils, route_utils
+from gradio import processing_utils, route_utils, routes
 from gradio.context import LocalContext
 from gradio.mcp import GradioMCPServer
 from gradio.route_utils import GradioMultiPartParser
@@ -129,9 +130,15 @@ _create_app = App.create_app
 def _create_whole_app(blocks: gr.Blocks, app: Any = None, app_kwargs: Any = None, **options: Any) -> App:
     """Gradio makes the web app around a page here, for `launch` and for `gr.mount_gradio_app`. A page that brings
     routes and middleware of its own is asked for them; the call need not name them."""
-    if hasattr(blocks, "app_kwargs"):
-        app_kwargs = blocks.app_kwargs(app_kwargs, options.get("auth_dependency"))
-    return _create_app(blocks, app, app_kwargs, **options)
+    if not hasattr(blocks, "app_kwargs"):
+        return _create_app(blocks, app, app_kwargs, **options)
+    app_kwargs = blocks.app_kwargs(app_kwargs, options.get("auth_dependency"))
+    theirs = routes.DEFAULT_TEMP_DIR
+    with tempfile.TemporaryDirectory() as routes.DEFAULT_TEMP_DIR:  # theirs may be another user's; ours needs none
+        try:
+            return _create_app(blocks, app, app_kwargs, **options)
+        finally:
+            routes.DEFAULT_TEMP_DIR = theirs
 
 
 class Replacement(NamedTuple):

@@ -20,6 +20,7 @@ from playground.runs.folder.files import make_outputs
 
 GRADIO_VARIABLE = "GRADIO_TEMP_DIR"
 FOLDER = ".incoming"  # in the outputs folder
+OPENED = "/proc/self/fd"  # where Linux has names for what a process has open
 KEEP_SECONDS = 3600.0
 HANDLED_SECONDS = 60.0  # after which a file that came may go for another: handlers take theirs at once
 FILE_BYTES = 64_000  # what each counts at least, so that there are never too many to look at
@@ -47,6 +48,7 @@ class Incoming:
         self._parent = self.folder = self._outputs / FOLDER
         self.told = str(self.folder)  # what Gradio calls it, to browsers too
         self._opened = -1
+        self._link: Path | None = None  # where a system has no /proc
         self._replaced: str | None = None  # what GRADIO_TEMP_DIR was; "" where it was not set
         self._expected = 0  # bytes of requests that are let in and still come
 
@@ -57,16 +59,33 @@ class Incoming:
             within: where Gradio puts files already, if other apps of this process do too. Else Gradio is told to put
                 them here: it takes no file from a browser that lies elsewhere.
         """
-        self._parent = (within or make_outputs(self._outputs)) / FOLDER
-        self._parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self.folder = Path(tempfile.mkdtemp(dir=self._parent)).resolve()
+        try:
+            self._make(within or make_outputs(self._outputs))
+        except OSError:  # such as another user's /tmp/gradio, where no app of this process can put any
+            within = None
+            self._make(make_outputs(self._outputs))
         self.told = str(self.folder)
         if within is None:
             self._opened = os.open(self.folder, os.O_RDONLY)
-            if os.path.isdir(name := f"/proc/self/fd/{self._opened}"):  # by which no one learns where the outputs are
+            if os.path.isdir(name := f"{OPENED}/{self._opened}"):  # by which no one learns where the outputs are
                 self.told = name
+            else:
+                self._link = Path(tempfile.mkdtemp()) / "incoming"
+                self._lead()
+                self.told = str(self._link)
             self._replaced = os.environ.get(GRADIO_VARIABLE, "")
             os.environ[GRADIO_VARIABLE] = self.told
+
+    def _make(self, within: Path) -> None:
+        self._parent = within / FOLDER
+        self._parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder = Path(tempfile.mkdtemp(dir=self._parent)).resolve()
+
+    def _lead(self) -> None:
+        """Let the link lead to the folder; systems tidy their temporary folders."""
+        if self._link and not self._link.is_symlink():
+            self._link.parent.mkdir(mode=0o700, exist_ok=True)
+            self._link.symlink_to(self.folder)
 
     def expect(self, num_bytes: int) -> bool:
         """Whether there is room for an upload of so many bytes; if so, `arrived` has to follow. Where there is none,
@@ -96,6 +115,7 @@ class Incoming:
             anew = os.open(self.folder, os.O_RDONLY)
             os.dup2(anew, self._opened, inheritable=False)
             os.close(anew)
+        self._lead()
         old = time.time() - KEEP_SECONDS
         for file in self._files():
             if file.changed_at < old:
@@ -112,6 +132,9 @@ class Incoming:
         if self._opened >= 0:
             os.close(self._opened)
             self._opened = -1
+        if self._link:
+            shutil.rmtree(self._link.parent, ignore_errors=True)
+            self._link = None
         if self._replaced is not None:
             os.environ.pop(GRADIO_VARIABLE, None)
             os.environ.update({GRADIO_VARIABLE: self._replaced} if self._replaced else {})

@@ -46,7 +46,8 @@ OURS = re.compile(r"/(live|playground|class)/.*|/(host|class)/?", re.DOTALL)
 # this Gradio or another has is not there.
 NEEDED = {
     "GET": re.compile(
-        r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?|/(assets|static|svelte)/.*"
+        r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?|/(assets|svelte)/.*"
+        r"|/static/(?![0-9a-f]{16}/).*"  # in such a folder, below /playground, lie ours
         r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*|call/(v2/)?[^/]+/[^/]+)",
         re.DOTALL,
     ),
@@ -99,6 +100,7 @@ class RequestMiddleware:
         listening: the address that the server listens on; None where the page is part of another app, which does not
             tell. names: others that it is reached by.
         incoming: where uploads go, which is asked for room before one is read.
+        mount: the path at which the page lies in another app.
     """
 
     def __init__(
@@ -108,8 +110,9 @@ class RequestMiddleware:
         listening: str | None = "127.0.0.1",
         names: Iterable[str] = (),
         incoming: Incoming | None = None,
+        mount: str = "",
     ) -> None:
-        self.app, self.access, self.incoming = app, access, incoming
+        self.app, self.access, self.incoming, self.mount = app, access, incoming, mount
         self.names = {name.strip().lower() for name in names if name.strip()}
         self.only_here = listening is None and access.mode == "local"  # the other app may be there for everyone
         self.own_names = own_names(listening or "")
@@ -134,8 +137,13 @@ class RequestMiddleware:
             await self.app(scope, receive, send)
             return
         gradio_parts.asked_of_us.set(True)
+        root, path = prefix_and_path(scope, self.mount)
+        if not path:  # what the page names lies below the prefix, in the browser's eyes only with the slash
+            to_page = {"Location": f"{root.rpartition('/')[2]}/"}
+            await _answer(307, "The address of the page ends in a slash.", to_page)(scope, receive, send)
+            return
+        scope = {**scope, "root_path": root, "path": root + path}
         connection = HTTPConnection(scope)
-        path = scope["path"].removeprefix(scope.get("root_path", ""))
         opens = path == "/" and scope["method"] == "GET"
         cookie = self.access.new_visitor_cookie(connection) if opens else None
         answering = _Answering(send, self.headers, cookie)
@@ -262,6 +270,15 @@ class RequestMiddleware:
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
         may_fill = self.access.may(connection, Action.FORM) and not OF_CLASS.fullmatch(path)
         return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+
+
+def prefix_and_path(scope: Scope, mount: str = "") -> tuple[str, str]:
+    """What stands before the page in its address, and what was asked for below that. Gradio's `root_path` may be a
+    whole address; a proxy may have taken the prefix off, or the part of it before `mount`."""
+    root, whole = urlsplit(scope.get("root_path", "")).path.rstrip("/"), scope["path"]
+    path = next((whole.removeprefix(one) for one in (root, mount) if f"{whole}/".startswith(f"{one}/")), whole)
+    taken_off = is_needed(whole, scope["method"]) and not is_needed(path, scope["method"])  # of /playground/static/...
+    return root, whole if taken_off else path
 
 
 def is_upload(path: str) -> bool:

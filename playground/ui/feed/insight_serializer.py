@@ -68,10 +68,8 @@ def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
 
 def judged(samples: Iterable[Sample], config: RunConfig) -> JudgedData | None:
     """The trained score and the monitors at every evaluation, and what that says."""
-    labels = reward_form.term_labels(config.judges)
-    signs = {name: -1.0 if judge.weight < 0 else 1.0 for name, judge in zip(labels, config.judges, strict=True)}
-    found = judging.judged(samples, signs, in_sd=config.score.normalise == "reference") if labels else None
-    if found is None or not found.updates:
+    labels, found = reward_form.term_labels(config.judges), judging.judged_of(config, samples)
+    if found is None:
         return None
     titles, turned = {judging.TRAINED: "Trained score", **labels}, {turn.judge for turn in found.turns}
     return {
@@ -181,6 +179,7 @@ def checks(records: Records) -> list[AlertData] | None:
             "cause": alert.cause,
             "remedies": [_offered(one.words, one.changes, one.live, alert.updates) for one in alert.remedies],
             "series": alert.series,
+            "plain": alert.plain,
         }
         for alert in diagnose(records)
     ]

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from playground.analysis import before_after
 from playground.analysis.pace import seconds_left
 from playground.config import RunConfig, methods
+from playground.config.reward_settings import RewardPart
 from playground.lessons import mysteries
 from playground.rewards import behaviours as counted
 from playground.runs.folder import changes, exit_reasons, traces
@@ -26,6 +27,7 @@ from playground.ui.payloads import Columns
 from playground.ui.payloads.inside import RolloutUpdateData
 from playground.ui.payloads.live import (
     AnswerData,
+    BehaviourNameData,
     EndData,
     EventData,
     MomentData,
@@ -85,6 +87,7 @@ def run_summary(
     keeps_rollouts: bool = False,
 ) -> RunData:
     """What stays the same during a run, unless it is renamed."""
+    measures = [one.measure for one in config.behaviours or ()]
     return {
         "id": run_id,
         **names(config, label),
@@ -105,9 +108,25 @@ def run_summary(
         "system": config.prompts.system or "",
         "terms": _named(reward_form.term_labels(config.rewards)),
         "judges": _named(reward_form.term_labels(config.judges)),
-        "counted": [{"name": one.name, "words": one.words} for one in counted.surely_counted(config)],
+        "counted": _surely_counted(config),
+        "whole_texts": any(_reads_length(part) for part in (*config.rewards, *config.judges, *filter(None, measures))),
         "settings": _main_settings(config),
     }
+
+
+def _surely_counted(config: RunConfig) -> list[BehaviourNameData]:
+    """What is counted of any run of these settings, in the order in which it is shown."""
+    names = {one.name: one.words for one in counted.surely_counted(config)}
+    first = counted.of_rewards(config, names)
+    reward = {counted.REWARD: counted.EARNS.format("more than")} if counted.REWARD in first else {}
+    listed = {**reward, **dict(sorted(names.items(), key=lambda one: one[0] not in first))}
+    return [{"name": name, "words": words} for name, words in listed.items()]
+
+
+def _reads_length(reward: RewardPart) -> bool:
+    """Whether it is about how long a text is."""
+    found = str(getattr(reward, "expression", ""))
+    return reward.kind == "length" or any(f"{name}(" in found for name in ("words", "characters", "sentences"))
 
 
 def _named(labels: Mapping[str, str]) -> list[TermData]:
@@ -175,7 +194,7 @@ def ending(status: Status) -> EndData | None:
     """How a run ended, from the one table: title and remedy."""
     if not status.ended:
         return None
-    end = exit_reasons.reason_of("" if status.state == "finished" else status.reason or status.state)
+    end = exit_reasons.reason_of(status.reason or ("" if status.is_done else status.state))
     remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
     return {"title": end.title, "remedy": form.with_labels(remedy)}
 

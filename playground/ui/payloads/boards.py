@@ -52,12 +52,14 @@ class BetaWordsData(TypedDict):
 
 
 class BetasData(TypedDict):
-    """One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves."""
+    """One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves.
+    `asked`: the leashes whose model can be asked."""
 
     preset: str
     beta: float
     tight: float | None
     loose: float | None
+    asked: list[float]
     behaviours: list[BetaWordsData]
     prompts: list[str]
     before: list[str]

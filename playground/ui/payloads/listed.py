@@ -159,6 +159,7 @@ class SettingRowData(TypedDict):
     gain: IntervalData | None
     kl: IntervalData | None
     shares: dict[str, ShareData]
+    monitors: dict[str, IntervalData]
     metrics: NotRequired[Columns]
     looks: NotRequired[Table]
 
@@ -174,6 +175,7 @@ class SweepData(SweepProgressData):
     num_updates: int
     scores_differ: str
     behaviours: list[str]
+    monitors: list[str]
     settings: list[SettingRowData]
     ends: Table
 

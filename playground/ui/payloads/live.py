@@ -42,7 +42,8 @@ class SettingData(TypedDict):
 
 
 class RunData(NamesData):
-    """What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found."""
+    """What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found.
+    `whole_texts`: their length is the point, so none is cut."""
 
     id: str
     wrong_on_purpose: str
@@ -63,6 +64,7 @@ class RunData(NamesData):
     terms: list[TermData]
     judges: list[TermData]
     counted: list[BehaviourNameData]
+    whole_texts: bool
     settings: list[SettingData]
 
 

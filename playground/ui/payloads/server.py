@@ -42,6 +42,13 @@ class StartedData(DoneData):
     run: NotRequired[str]
 
 
+class LeashAnswerData(DoneData):
+    """What a model wrote to a prompt before training, and one that was trained at some leash."""
+
+    before: NotRequired[str]
+    now: NotRequired[str]
+
+
 class ForkPointData(TypedDict):
     """A checkpoint, with the settings in force there."""
 
@@ -97,11 +104,13 @@ class ServerAnswersData(TypedDict):
     stop_trial: DoneData
     start_lesson: StartedData
     start_mystery: StartedData
+    ask_leash: LeashAnswerData
     plan_sweep: SweepAnswerData
     start_sweep: SweepAnswerData
     stop_sweep: SweepAnswerData
     delete_sweep: SweepAnswerData
     resume_sweep: SweepAnswerData
+    add_seeds: SweepAnswerData
     reward_models: list[str]
     reward_problem: str
     weigh_rewards: WeighedData

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from playground.lessons import boards
 from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.setup import limits
@@ -15,6 +16,8 @@ from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.compare import AnswersData
+from playground.ui.payloads.server import LeashAnswerData
+from playground.ui.train.form import entry
 
 MAX_PROMPT_CHARACTERS = 2000
 MAX_SAMPLES = 8
@@ -90,6 +93,27 @@ def answered(
         samples.append(sample._asdict())
         yield {"state": "asking", "count": count, "samples": list(samples)}
     yield {"state": "done", "count": count, "samples": samples}
+
+
+def guarded_functions(service: ModelService, access: Access) -> list[Callable[..., Any]]:
+    """The server function of the first page."""
+
+    def ask_leash(asked: Any, caller: Caller) -> LeashAnswerData:
+        """One answer each of the model before training and of the one of a leash that ships: {beta, prompt, seed}."""
+        beta, prompt, seed = (entry(asked, name) for name in ("beta", "prompt", "seed"))
+        if beta not in boards.ASKED:
+            return {"error": "The model of this leash is not kept. Choose another leash."}
+        text = str(prompt or "").strip()
+        if not text:
+            return {"error": "Type the beginning of a review first."}
+        if problem := limits.text_problem("The prompt", text, access.limits_of(caller)):
+            return {"error": problem}
+        number = seed if isinstance(seed, int) and 0 <= seed <= MAX_SEED else 0
+        samples = service.compare(boards.asked_folder(beta), text, num_samples=1, seed=number)
+        texts = {sample.side: sample.completion for sample in samples}
+        return {"error": "", "before": texts["reference"], "now": texts["policy"]}
+
+    return access.guard_all(Action.ASK, [ask_leash])
 
 
 def _problem(run_id: Any, text: str, seed: float) -> str:

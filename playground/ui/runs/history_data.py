@@ -126,7 +126,8 @@ def _sweep(
         "model": describe.in_words("model.source", first.model),
         "reward": first.reward,
         **progress,
-        "resumable": progress["unmade"] > 0 or any(run_state.can_resume(run.status, run.by_trl) for run in runs),
+        "resumable": progress["unmade"] > 0
+        or any(run_state.can_resume(run.status, run.by_trl) and run.status.state != "finished" for run in runs),
         "started_at": sweep.created_at,
         "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,
@@ -158,6 +159,7 @@ def detail(outputs: Path, name: str) -> SweepData:
         "num_updates": max((status.num_updates for status in statuses.values()), default=0),
         "scores_differ": describe.scores_differ(configs) if configs else "",
         "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
+        "monitors": list(dict.fromkeys(f"{name}, {unit}" for row in rows for name, unit in row.monitors)),
         "settings": [
             _setting(sweep, row, folders, statuses, ends, index < MOST_SHOWN) for index, row in enumerate(rows)
         ],
@@ -211,6 +213,7 @@ def _setting(
         "gain": plain(interval_data(row.gain)),
         "kl": plain(interval_data(row.kl)),
         "shares": {words: share_data(found) for words, found in row.shares.items()},
+        "monitors": {f"{name}, {unit}": plain(interval_data(one)) for (name, unit), one in row.monitors.items()},
     }
     if drawn:
         found |= _drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours)

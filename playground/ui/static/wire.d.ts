@@ -41,12 +41,13 @@ declare namespace Wire {
     words: string;
   }
 
-  /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. */
+  /** One experiment at many leashes. `beta`: its own. Below `loose` it runs away, above `tight` it barely moves. `asked`: the leashes whose model can be asked. */
   interface Betas {
     preset: string;
     beta: number;
     tight: number | null;
     loose: number | null;
+    asked: number[];
     behaviours: BetaWords[];
     prompts: string[];
     before: string[];
@@ -525,7 +526,7 @@ declare namespace Wire {
     note: string;
   }
 
-  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. */
+  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. `whole_texts`: their length is the point, so none is cut. */
   interface Run {
     title: string;
     told: string;
@@ -550,6 +551,7 @@ declare namespace Wire {
     terms: Term[];
     judges: Term[];
     counted: BehaviourName[];
+    whole_texts: boolean;
     settings: Setting[];
   }
 
@@ -1178,7 +1180,7 @@ declare namespace Wire {
     fork: number | null;
   }
 
-  /** One check of a run ("lamp" on the page). */
+  /** One check of a run ("lamp" on the page); `plain`: what has happened, where it is lit. */
   interface Alert {
     name: string;
     label: string;
@@ -1189,6 +1191,7 @@ declare namespace Wire {
     cause: string;
     remedies: Remedy[];
     series: string;
+    plain: string;
   }
 
   /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */
@@ -1488,6 +1491,7 @@ declare namespace Wire {
     gain: Interval | null;
     kl: Interval | null;
     shares: Record<string, Share>;
+    monitors: Record<string, Interval>;
     metrics?: Columns;
     looks?: Record<string, (number | null)[]>;
   }
@@ -1510,6 +1514,7 @@ declare namespace Wire {
     num_updates: number;
     scores_differ: string;
     behaviours: string[];
+    monitors: string[];
     settings: SettingRow[];
     ends: Record<string, (number | null)[]>;
   }
@@ -2111,6 +2116,15 @@ declare namespace Wire {
     run?: string;
   }
 
+  /** What a model wrote to a prompt before training, and one that was trained at some leash. */
+  interface LeashAnswer {
+    error: string;
+    problems?: Problem[];
+    sentence?: string;
+    before?: string;
+    now?: string;
+  }
+
   /** A checkpoint, with the settings in force there. */
   interface ForkPoint {
     update: number;
@@ -2166,11 +2180,13 @@ declare namespace Wire {
     stop_trial: Done;
     start_lesson: Started;
     start_mystery: Started;
+    ask_leash: LeashAnswer;
     plan_sweep: SweepAnswer;
     start_sweep: SweepAnswer;
     stop_sweep: SweepAnswer;
     delete_sweep: SweepAnswer;
     resume_sweep: SweepAnswer;
+    add_seeds: SweepAnswer;
     reward_models: string[];
     reward_problem: string;
     weigh_rewards: Weighed;

@@ -29,7 +29,7 @@ GROUP_PREFIXES = {
     "More training settings": ("engine", "ppo.", "dpo.", "steering."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),
-    "Prompts, evaluation, checkpoints": ("prompts.", "evaluation.", "checkpoint.", "max_minutes"),
+    "Prompts, evaluation, checkpoints, end": ("prompts.", "evaluation.", "checkpoint.", "stop.", "max_minutes"),
 }
 OTHER = "Other settings"
 TEXT_GROUP = "Name, seed and text (YAML)"

@@ -268,6 +268,8 @@ def _to_form(field: str, value: Any) -> Any:
         return "\n".join(text.replace("\\", "\\\\").replace("\n", "\\n") for text in value or ())
     if kind_of(field) == "list":
         return "\n".join(value or ())
+    if isinstance(value, dict):
+        return describe.in_words(field, value) if value else ""
     return "" if value is None else value
 
 

@@ -131,7 +131,7 @@ def _own_fields(kind: str) -> list[RewardFieldData]:
 def _own_field(name: str, field: Any) -> RewardFieldData:
     label, hint = OWN_FIELDS.get(name, (name, ""))
     types = (field.annotation, *get_args(field.annotation))
-    default = FIRST_TEXTS.get(name, "") if field.is_required() or field.default is None else field.default
+    default = FIRST_TEXTS.get(name, "" if field.is_required() or field.default is None else field.default)
     return {
         "name": name,
         "label": label,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { bandInWords, countsInWords, headline, intervalInWords, meterInWords, shareInWords, upTo, verdictOf,
+import { bandInWords, countsInWords, firstOf, headline, intervalInWords, meterInWords, shareInWords, upTo, verdictOf,
 } from "../../../playground/ui/static/core/counts.js";
 
 const count = (yes, of, low = 0.1, high = 0.95) => ({ yes, of, low, high });
@@ -53,6 +53,13 @@ test("shares are told in tenths, and nearly all is not all", () => {
     ["none", "hardly any", "one of ten", "four of ten", "five of ten", "nine of ten", "nearly all", "all"]);
 });
 
+test("what leads is shown first, then what has changed", () => {
+  const named = (name, change) => ({ name, changes: [0, change] });
+  const shown = firstOf([named("reward", 0), named("english", 0), named("ends", 1), named("no", -1)]);
+  assert.deepEqual(shown.map(({ name }) => name), ["reward", "ends", "no", "english"]);
+  assert.deepEqual(firstOf([]), []);
+});
+
 test("one line says what has clearly changed, at what cost, and whether the score rose all the same", () => {
   const of = (name, words, aim, yes, change) => ({ name, words, aim, updates: [0, 5], changes: [0, change],
     counts: yes.map((one) => count(one, 20)), band: null });
@@ -74,6 +81,19 @@ test("one line says what has clearly changed, at what cost, and whether the scor
     "what is worse itself stands alone");
   assert.equal(said([kind([2, 3], 1)]), "Now it is kind in two of ten answers (before: one).");
   assert.equal(said([kind([5, 6], 1)]), "Now it is kind in 6 of 20 answers (before: 5 of 20).", "the same in tenths");
+  const reward = (yes, change) => of("trained_reward", "earns more than the untrained median", "more", yes, change);
+  assert.equal(said([reward([10, 18], 1), kind([20, 20], 0), grammar([10, 18], 1)]),
+    "Now it earns more than the untrained median in nine of ten answers (before: five). "
+    + "It keeps to the grammar in nine of ten (before: five).");
+  assert.equal(said([reward([10, 18], 1), kind([10, 18], 1), grammar([20, 4], -1)]),
+    "Now it earns more than the untrained median in nine of ten answers (before: five). "
+    + "But it keeps to the grammar in two of ten (before: all).");
+  assert.equal(said([reward([10, 11], 0), grammar([10, 18], 1)]),
+    "No clear change of its reward yet. Now it keeps to the grammar in nine of ten answers (before: five).");
+  assert.equal(said([reward([10, 11], 0), grammar([18, 18], 0)]),
+    "No clear change yet: it earns more than the untrained median in six of ten answers.");
+  assert.equal(headline({ meters: [kind([10, 18], 1)], paid: [], ways: [] }, { first: "It cheats." }),
+    "It cheats. Now it is kind in nine of ten answers (before: five).");
   const long = of("long", "says again in the very same words what the user has said before", "less", [20, 2], -1);
   const line = said([long, grammar([20, 4], -1)], ["long"]);
   assert.ok(line.length <= 140 && line.startsWith("Now it says again"), line);

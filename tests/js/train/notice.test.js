@@ -31,3 +31,11 @@ test("an end says what happened once, what to do, and where the run would go on"
   assert.equal(notice.remedy, "What to do: take a smaller batch.");
   assert.deepEqual(notice.actions, ["resume", "again"]);
 });
+
+test("a run that has finished early says why, and that it can go on", () => {
+  const status = { ended: true, state: "finished", attempt: 1, reason: "early_stop", message: "Its KL was high.",
+    end: { title: "Finished early", remedy: "Resume it." } };
+  const notice = noticeOf(facts({ status, offer: { from: 2, skipped: [] } }));
+  assert.deepEqual([notice.tone, notice.icon, notice.lines], ["quiet", "\u2713", ["Its KL was high."]]);
+  assert.deepEqual(notice.actions, ["resume", "again"]);
+});

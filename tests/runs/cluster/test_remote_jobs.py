@@ -125,11 +125,21 @@ def test_neither_a_backend_that_is_away_nor_one_bad_run_costs_another_run(output
     assert "The controller does not answer." in capsys.readouterr().err
     assert end(bad) == end(good) == ("queued", "")
     slurm.is_away, slurm.trouble = False, "bad"
-    launcher.stop(good)
+    for run in (bad, good):
+        launcher.stop(run)
     look_after(outputs)
     assert "bad could not be looked at: Stale file handle" in capsys.readouterr().err
-    assert end(bad) == ("queued", "")
+    assert bad.status_on_disk().state == "queued"
     assert end(good) == ("stopped", "stopped")
+
+
+def test_a_run_of_a_backend_that_is_gone_is_one_without_a_worker(outputs):
+    run = handed_over(outputs)
+    placed.write(run.path, placed.read(run.path).model_copy(update={"place": "jobs", "options": ["bucket=me/runs"]}))
+    begun(run)
+    look_after(outputs)
+    assert [ended.id for ended in supervisor.Supervisor(outputs).end_the_dead()] == ["one"]
+    assert run.status().resumable
 
 
 def test_a_copy_of_a_run_has_no_job(outputs):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from playground import worker
-from playground.runs import bucket, history, launcher
+from playground.runs import history, launcher
 from playground.runs.folder import checkpoints, heartbeat, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.spawning import Elsewhere
@@ -51,18 +51,13 @@ def test_old_runs_the_bin_and_what_came_go_on_a_public_page_and_runs_nowhere_els
         figure("old runs of a public page, cleared away while others stay", 3, 3)
 
 
-def test_a_run_that_a_restart_tore_off_is_offered_to_its_visitor_again_and_to_no_other(
-    outputs, tmp_path, recorded, monkeypatch
-):
-    place, cookies = tmp_path / "bucket", {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}
-    place.mkdir()
+def test_a_run_that_a_restart_tore_off_is_offered_to_its_visitor_again_and_to_no_other(outputs, recorded):
+    cookies = {visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)}
     asking = pages.connection("127.0.0.1", cookies)
     run = fake_run.write_ended(outputs, "cut", "killed", "interrupted", at=27)
     owner = str(access.Access("space", outputs).caller(asking).visitor)
     run.request_path.write_text(requests.Asked(visitor=owner, mode="space").model_dump_json())
-    bucket.Keeper(outputs, place).look()
-    monkeypatch.setenv(bucket.VARIABLE, str(place))
-    with pages.served("space", tmp_path / "restarted", recorded) as page:
+    with pages.served("space", outputs, recorded) as page:
         resume = page.server_function("resume_run"), "resume_run", "cut"
         with page.visitor() as other, page.client(cookies=cookies) as mine:
             assert "started by another visitor" in pages.ask(other, *resume).json()["error"]

@@ -41,30 +41,44 @@ export function shareInWords(share) {
   return TENTHS[tenths] + TENTH;
 }
 
+const REWARD = "trained_reward"; // a count of its own, where no behaviour is what the reward pays for
+
+/** What leads stays first; then what has clearly changed. @param {Wire.Meter[]} meters */
+export function firstOf([lead, ...others]) {
+  const changed = (/** @type {Wire.Meter} */ { changes }) => Number(!changes.at(-1));
+  return [lead, ...others.toSorted((a, b) => changed(a) - changed(b))].filter(Boolean);
+}
+
 const LINE = 140; // characters for which a line of the first screen has room
 
 /**
- * What the model does now, in a line: the first behaviour that has clearly changed, and, unless that is worse already,
- * one that has become worse beside it. Without a clear change that is said; "" where nothing was counted.
- * `ended`: nothing more will change; `rose`: the score has, so that one sees it.
+ * What the model does now, in a line: the reward where it is counted, else the first behaviour that has clearly
+ * changed, and, unless that is worse already, one that has become worse beside it (beside the reward any that has
+ * changed). Without a clear change that is said; "" where nothing was counted.
+ * `first`: what comes before that; `ended`: nothing more will change; `rose`: the score has, so that one sees it.
  * @param {Wire.Behaviours | null} behaviours
  */
-export function headline(behaviours, { ended = false, rose = true } = {}) {
+export function headline(behaviours, { first: begin = "", ended = false, rose = true } = {}) {
   const meters = behaviours?.meters.filter(({ counts }) => counts.length > 1) ?? [];
-  if (!meters.length) return "";
+  if (!meters.length) return begin;
+  const before = begin && `${begin} `;
   const clear = meters.filter(({ changes }) => changes.at(-1));
   const most = Math.max(...meters.map(({ counts }) => counts.at(-1).of));
   const [{ words, counts }] = meters;
   const yet = ended ? "" : " yet";
-  if (!clear.length) return `No clear change${yet}: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
-  const [first] = clear;
+  if (!clear.length) return `${before}No clear change${yet}: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
+  const [first, second] = clear;
+  const rewarded = meters[0].name === REWARD;
   const worse = verdictOf(first).tone === "worse" ? null
     : clear.find((meter) => verdictOf(meter).tone === "worse");
+  const also = rewarded && !worse && first === meters[0] ? second : null;
   const paid = behaviours.paid.some(({ name }) => [first, worse].some((meter) => meter?.name === name));
   const more = [worse ? `But it ${changeInWords(worse, most).replace(" answers", "")}.` : "",
+    also ? `It ${changeInWords(also, most).replace(" answers", "")}.` : "",
     paid && rose ? "And the score rose." : ""].filter(Boolean);
   return more.reduce((said, sentence) => (`${said} ${sentence}`.length > LINE ? said : `${said} ${sentence}`),
-    `Now it ${changeInWords(first, most)}.`);
+    `${before}${rewarded && first !== meters[0] ? `No clear change of its reward${yet}. ` : ""}Now it ${
+      changeInWords(first, most)}.`);
 }
 
 /**

@@ -10,12 +10,13 @@ import { recall, remember } from "./kept.js";
 import { open } from "./store.js";
 
 const PAGES = ["lessons", "train", "compare", "rewards", "runs"];
-const VISITED = "playground-visited"; // kept once another page than the lessons was in view
+const VISITED = "playground-visited"; // where one was last, once another page than the lessons was in view
 const PRESENTATION = "presentation";
 const PARTS = ["try", "train", "test"]; // of the Rewards page
 /** @type {Record<string, string>} */
 const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train",
   lesson: "train", mystery: "train", part: "rewards" };
+const LASTING = ["tab", "lesson", "mystery", "part"]; // what one comes back to
 /** Where the host of a class leads it. */
 const LED = ["tab", "run", "with", "behaviour", "overlay", "sweep", "part"];
 /** All that an address may ask for. */
@@ -138,9 +139,25 @@ function show() {
   if (learning) document.body.dataset.lesson = learning;
   else delete document.body.dataset.lesson;
   document.body.classList.toggle("mystery", Boolean(mystery));
-  if (here.page !== "lessons" && !learning) remember(VISITED, "yes");
+  if (recall(VISITED) || (here.page !== "lessons" && !learning)) remember(VISITED, lastPlace());
   for (const callback of listeners) callback(here);
   if (left && left.id !== `page-${here.page}`) enter(here.page);
+}
+
+/** Which page, or lesson, as a query. */
+function lastPlace() {
+  const query = new URLSearchParams(location.search);
+  return new URLSearchParams(LASTING.flatMap((name) => (query.has(name) ? [[name, query.get(name)]] : []))).toString()
+    || "tab=train";
+}
+
+/** Whoever comes back without a word of where to is where they were. */
+function comeBack() {
+  const query = new URLSearchParams(location.search);
+  const last = new URLSearchParams(recall(VISITED) ?? "");
+  if (PLACES.some((name) => query.has(name)) || last.get("tab") === "train") return;
+  for (const [name, value] of last) if (LASTING.includes(name)) query.set(name, value);
+  history.replaceState(null, "", `${location.pathname}?${query}`);
 }
 
 /** Whether nothing was opened before, and the address asks for nothing: what a Space adds to it does not count. */
@@ -160,4 +177,7 @@ function enter(page) {
 
 addEventListener("popstate", show);
 if (isNewcomer()) go({ page: "lessons", replace: true });
-else show();
+else {
+  comeBack();
+  show();
+}

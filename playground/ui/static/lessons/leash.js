@@ -12,55 +12,79 @@ import { countOf, endsOf, leashName, meanOf, sentenceOf, zoneOf } from "./leash_
 import { stopsOf } from "./stops.js";
 
 const AT_ONCE = 3; // texts
+const UNKIND = [2, 3, 5]; // the prompts whose reviews were unkind before: they show best what the leash does
+const ENDS = ["loose", "tight"];
+const ABOUT = "A small model was trained by RLHF to write kind reviews. The leash holds it to its old self.";
 
 const leashData = /** @type {() => Promise<Wire.Betas>} */ (askedOnce("live/_leash"));
 
-/** The part, which fills itself. `place`: where it stands, for its ids. @param {string} place */
-export function leashPart(place) {
+/**
+ * The part, which fills itself. `place`: where it stands, for its ids. As the `first` thing of a page it shows slider,
+ * texts and curves, and has the rest folded away.
+ * @param {string} place
+ * @param {{ first?: boolean, moved?: (leash: { beta: number, asked: number }) => void }} options
+ */
+export function leashPart(place, { first = false, moved = () => {} } = {}) {
   const id = `leash-${place}`;
   const body = el("div.board-body", el("p.muted", "Loading\u2026"));
   const root = el("section.board.leash-board", { "data-key": "leash", "aria-labelledby": id },
-    el("h2", { id }, "Turn the leash"), body);
-  leashData().then((data) => body.replaceChildren(...new LeashExplorer(data, id).parts),
-    (error) => body.replaceChildren(el("p", { role: "alert" }, error.message)));
+    el(first ? "h1" : "h2", { id }, "Turn the leash"), body);
+  leashData().then((data) => {
+    const explorer = new LeashExplorer(data, id, moved);
+    body.replaceChildren(...explorer.parts(first));
+  }, (error) => body.replaceChildren(el("p", { role: "alert" }, error.message)));
   return root;
 }
 
 class LeashExplorer {
-  /** @param {Wire.Betas} data @param {string} id */
-  constructor(data, id) {
+  /** @param {Wire.Betas} data @param {string} id @param {(leash: { beta: number, asked: number }) => void} moved */
+  constructor(data, id, moved) {
     this.data = data;
-    this.first = 0; // of the texts that are shown
+    this.moved = moved;
+    this.order = [...UNKIND, ...data.prompts.keys()].filter((row, at, all) => all.indexOf(row) === at);
+    this.firstText = 0; // of those that are shown
     this.tables = /** @type {Map<string, HTMLElement>} */ (new Map()); // of texts that were shown before
     this.plots = new LeashPlots(data);
     this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: data.leashes.map(({ beta }) => String(beta)),
-      zones: data.leashes.map((stop) => zoneOf(data, stop.beta)), names: ZONES,
+      zones: data.leashes.map((stop) => zoneOf(data, stop.beta)), names: ZONES, ends: ENDS,
+      shown: [data.leashes[0].beta, data.beta, data.leashes.at(-1).beta].map(String),
       marked: data.leashes.findIndex(({ beta }) => beta === data.beta),
       nameOf: (index) => this.spoken(index), moved: () => this.show(), rested: () => this.say() });
     this.sentence = el("p.board-sentence");
     this.speaker = el("p.visually-hidden", { role: "status" });
     this.counts = data.behaviours.map(({ words }) => countRow(words));
     this.texts = el("div.board-texts");
-    this.build();
+    this.score = el("dd.score");
+    this.distance = el("dd.kl");
     this.show();
   }
 
-  build() {
+  /** All of it, the slider, the texts and the curves first. @param {boolean} first the rest is folded away */
+  parts(first) {
+    const rest = el("div.board-rest", this.rest());
+    const others = buttonOf("quiet-button", { onclick: () => this.turnTexts() }, "Another three");
+    return [
+      el("p.board-about", ABOUT),
+      el("div.board-top", this.input.root, el("dl.board-figures",
+        el("div", el("dt", "Score"), this.score), el("div", el("dt", "Distance"), this.distance))),
+      this.speaker,
+      el("div.board-first", el("div.board-texts-side", this.texts, others),
+        el("div.board-curves", this.plots.curves)),
+      first ? el("details.folded.board-more", el("summary", "More about these runs"), rest) : rest,
+    ];
+  }
+
+  /** @returns {HTMLElement[]} */
+  rest() {
     const { data } = this;
     const seeds = Math.max(...data.leashes.map(({ runs }) => runs.length));
-    this.parts = [
-      el("p.board-about", "A model was paid for kind reviews, again and again, each time with another leash: the price "
-        + "of each step away from its old self. Move the slider. Nothing is trained now; these runs are recorded."),
-      this.input.root, this.sentence, this.speaker,
-      el("div.board-grid", el("div.board-curves", this.plots.curves),
-        el("figure.board-figure", this.plots.planes,
-          el("figcaption.muted", "Each dot is a run. The teal line is the best that any model could do, estimated from "
-            + "texts; grey where too few texts count. The dashed line rises by the leash for each nat: it "
-            + "touches the teal line where the best model would stop."))),
+    return [
+      this.sentence,
+      el("figure.board-figure", this.plots.planes,
+        el("figcaption.muted", "Each dot is a run. The teal line is the best that any model could do, estimated from "
+          + "texts; grey where too few texts count. The dashed line rises by the leash for each nat: it "
+          + "touches the teal line where the best model would stop.")),
       el("ul.board-counts", this.counts.map(({ root }) => root)),
-      el("div.board-texts-head", el("h3", "The same beginnings, before and now"),
-        buttonOf("button", { onclick: () => this.turnTexts() }, "Another three")),
-      this.texts,
       numbers("All of it as a table",
         ["leash", "gain in score, sd", "distance, nats", "is kind", "keeps to the grammar"],
         data.leashes.map((stop) => this.rowOf(stop))),
@@ -84,10 +108,22 @@ class LeashExplorer {
 
   show() {
     const { stop } = this;
+    const { kl, score } = meanOf(endsOf(stop));
+    setText(this.score, `${signed(score)} sd`);
+    setText(this.distance, `${number(kl)} nats`);
+    this.moved({ beta: stop.beta, asked: this.nearestAsked() });
     setText(this.sentence, sentenceOf(this.data, stop));
     this.plots.show(this.input.index);
     this.data.behaviours.forEach(({ name }, index) => this.counts[index].show(countOf(stop, name), stop.runs.length));
     this.showTexts();
+  }
+
+  /** The leash next to this one whose model can be asked. */
+  nearestAsked() {
+    const { leashes, asked } = this.data;
+    const away = (/** @type {number} */ beta) =>
+      Math.abs(leashes.findIndex((stop) => stop.beta === beta) - this.input.index);
+    return asked.reduce((one, other) => (away(other) < away(one) ? other : one));
   }
 
   /** At the end of a drag. */
@@ -96,19 +132,19 @@ class LeashExplorer {
   }
 
   turnTexts() {
-    this.first = (this.first + AT_ONCE) % this.data.prompts.length;
+    this.firstText = (this.firstText + AT_ONCE) % this.data.prompts.length;
     this.showTexts();
   }
 
   showTexts() {
-    const key = `${this.input.index} ${this.first}`;
+    const key = `${this.input.index} ${this.firstText}`;
     if (!this.tables.has(key)) this.tables.set(key, this.textTable());
     this.texts.replaceChildren(this.tables.get(key));
   }
 
   textTable() {
-    const { data, stop, first } = this;
-    const rows = Array.from({ length: AT_ONCE }, (_, row) => (first + row) % data.prompts.length);
+    const { data, stop, firstText } = this;
+    const rows = Array.from({ length: AT_ONCE }, (_, row) => this.order[(firstText + row) % data.prompts.length]);
     return tableOf("pairs board-pairs",
       [headOf("Beginning", "prompt"), headOf("Before", "before"), headOf("Now", "now")], rows.map((row) => {
         const [left, right] = textPair(data.before[row], stop.texts[row]);

@@ -68,9 +68,9 @@ export function starterOf(server) {
 export function mysteryCards(all, starter) {
   const found = all.runs.filter((run) => markOf(run) === "found").length;
   const own = Object.keys(mysteries.value).filter((run) => !all.runs.includes(run));
-  return el("section.course.mysteries", { "data-key": "mysteries", "aria-labelledby": "mysteries-title" },
-    el("div.course-head", el("h2", { id: "mysteries-title" }, "Mystery runs"),
-      el("span.muted", `${all.runs.length} runs${found ? `, ${found} found` : ""}`)),
+  return el("details.course.mysteries", { "data-key": "mysteries" },
+    el("summary", el("span.course-head", el("strong", "Mystery runs: find the mistake in a training"),
+      el("span.muted", `${all.runs.length} runs${found ? `, ${found} found` : ""}`))),
     el("p.course-about", "Each of these trainings has one mistake in it, as programs for RLHF have had. Read its "
       + "curves, its texts and one update in slow motion, and say which mistake it is."),
     el("ol.mystery-cards", [...all.runs, ...own].map((run) => cardOf(all, run))),

@@ -11,7 +11,7 @@ import { CHARTS, COLOURS, LETTERS } from "../charts/specs.js";
 import { buttonOf, el, figureOf, headOf, showParts, tableOf } from "../core/dom.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
-import { progressBar, stateMark } from "../core/texts.js";
+import { figuresMenu, progressBar, stateMark } from "../core/texts.js";
 import { CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
@@ -86,7 +86,8 @@ export class SweepPanel {
       el("p", { role: "status" }, progressOf(data))] : [];
     showParts(this.root, [
       el("div.chart-bar", el("h2", name ?? ""), el("span.grow"),
-        el("div.sweep-actions", data ? this.actionsOf(name) : []),
+        el("div.sweep-actions", data ? [figuresMenu("sweep-figures", `sweep=${encodeURIComponent(name)}`),
+          this.actionsOf(name)] : []),
         buttonOf("quiet-button", { "data-key": "close", onclick: () => this.close() }, "Close")),
       ...told, this.problem, el("p.panel-warning", { role: "status", "data-key": "warning" },
         differ ? `${differ} Compare the shapes of their curves, not the heights.` : ""),
@@ -107,7 +108,7 @@ export class SweepPanel {
     if (this.data?.ended && sweep?.words !== this.data.words) this.refresh();
   }
 
-  tableFor(/** @type {Wire.Sweep} */ { fields, settings, behaviours, unit }) {
+  tableFor(/** @type {Wire.Sweep} */ { fields, settings, behaviours, monitors, unit }) {
     const several = settings.length > 1;
     const heads = fields.map(({ label, unit: of }) =>
       (of && of.toLowerCase() !== label.toLowerCase() ? `${label}, ${of}` : label));
@@ -118,10 +119,12 @@ export class SweepPanel {
         several ? el("td", letter) : null,
         fields.length ? setting.values.map((value) => el("td", value)) : el("td", "all runs"),
         figureOf(intervalOf(setting.gain, true), aloneOf(setting.gain)), figureOf(intervalOf(setting.kl)),
+        monitors.map((name) => figureOf(intervalOf(setting.monitors[name] ?? null, true))),
         behaviours.map((words) => figureOf(shareOf(setting.shares[words]))),
         el("td.sweep-runs", setting.runs.map(runLink)));
     });
-    const figures = [`Gain, ${unit}`, "Distance (KL), nats", ...behaviours.map((words) => `${words}, %`)];
+    const figures = [`Gain, ${unit}`, "Distance (KL), nats", ...monitors.map((name) => `Monitor ${name}`),
+      ...behaviours.map((words) => `${words}, %`)];
     return tableOf("", [several ? "Curve" : null, ...(fields.length ? heads : ["Setting"]),
       ...figures.map((name) => headOf(name, "figure")), "Runs"], rows);
   }
@@ -154,12 +157,13 @@ function drawnOf({ title, metrics, looks }, unit) {
   return { title, unit, metrics, looks, possible: null };
 }
 
-function aboutOf(/** @type {Wire.Sweep} */ { settings, seeds, scores_differ: differ }) {
+function aboutOf(/** @type {Wire.Sweep} */ { settings, monitors, seeds, scores_differ: differ }) {
   const first = seeds < 2 ? "1 seed: no interval. Add seeds to see what is chance."
     : "Means over the finished seeds, \u00b1 half the 95 % interval (Student's t); after a share stands its interval.";
   const most = settings.length > LETTERS.length ? ` Curves of the first ${LETTERS.length} settings.` : "";
   const chosen = settings.length > 1 && !differ ? ` ${CHOSEN}` : "";
-  return `${first} Gain: score on the fixed prompts, less the score before training.${chosen}${most}`;
+  const watched = monitors.length ? " Monitor: its change since before training; nothing is trained on it." : "";
+  return `${first} Gain: score on the fixed prompts, less the score before training.${watched}${chosen}${most}`;
 }
 
 function aloneOf(/** @type {Wire.Interval | null} */ found) {

@@ -3,6 +3,7 @@
 
 import { claimsParts, hasClaims } from "../charts/claims.js";
 import { keyOf, meterLine, meterRow, metersTable } from "../charts/meters.js";
+import { firstOf } from "../core/counts.js";
 import { buttonOf, el, helpOf, runTitle, setHidden, showParts, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { go } from "../core/nav.js";
@@ -25,7 +26,7 @@ export function showCounts(element) {
     const { run, behaviours } = live;
     const counted = (run?.counted ?? []).slice(0, FIRST);
     if (!counted.length || (hasEnded.value && !behaviours)) return null;
-    const meters = behaviours?.meters.slice(0, FIRST) ?? [];
+    const meters = firstOf(behaviours?.meters ?? []).slice(0, FIRST);
     return [el("ul", meters.length ? meters.map((meter) => meterLine(meter, isFinal.value))
       : counted.map(({ name, words }) => el("li.meter-line", { "data-key": name },
         el("strong", words), el("span.muted.uncounted", "not counted yet"))))];

@@ -28,7 +28,7 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
       actions: ["retry"], log: false };
   }
   if (!run || !status || run.recorded) return null;
-  if (status.ended) return status.state === "finished" ? null : endNotice(status, offer);
+  if (status.ended) return status.state === "finished" && !status.reason ? null : endNotice(status, offer);
   if (status.before !== null && status.before !== undefined) {
     const ahead = status.before;
     return { key: `queued ${ahead}`, tone: "quiet", icon: "\u25CB",
@@ -56,12 +56,13 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
 /** @param {Page.Status} status @param {Wire.ResumeOffer | null} offer @returns {Told} */
 function endNotice(status, offer) {
   const again = offer?.instead || status.end?.remedy || "";
-  const quiet = status.state === "stopped";
+  const early = status.state === "finished";
+  const quiet = early || status.state === "stopped";
   const title = status.end?.title ?? "It ended";
   const told = status.message || (quiet ? "It was asked to stop." : "It ended without saying why.");
   const what = told.startsWith(`${title}. `) ? told.slice(title.length + 2) : told; // said already, in larger letters
   return { key: `end ${status.attempt} ${status.reason}`, tone: quiet ? "quiet" : "bad",
-    icon: quiet ? "\u25A0" : "\u2715",
+    icon: early ? "\u2713" : quiet ? "\u25A0" : "\u2715",
     title, lines: [what, ...(offer?.skipped ?? [])], remedy: again ? `What to do: ${lowered(again)}` : "",
     actions: [...(offer && offer.from !== null ? ["resume"] : []), "again"], log: true };
 }

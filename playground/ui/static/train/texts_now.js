@@ -14,6 +14,10 @@ export function showTextsNow(element) {
   const table = el("div.texts-now-table", { title: "Click to see whole texts", onclick: () => {
     if (!String(getSelection())) table.classList.toggle("whole");
   } });
+  effect(() => { // where length is the point none is cut, until that is asked for
+    const { run } = live;
+    table.classList.toggle("whole", Boolean(run?.whole_texts));
+  });
   const turned = signal({ run: "", by: 0 }); // how often other texts were asked for
   const head = el("span.texts-now-name");
   const others = buttonOf("quiet-button", { onclick: () => {

@@ -1,0 +1,254 @@
+"""Runs as they go into a paper: a table of them, their curves in long form, and charts as SVG and PDF.
+
+A sweep, or some runs; those that differ in nothing but the seed are one line, a mean with its 95 % interval. Names and
+units are those of docs/definitions.md, and each chart says with which command it is made again.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import re
+import shlex
+import textwrap
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from playground import exports
+from playground.analysis import before_after, frames, judging, over_seeds
+from playground.analysis.over_seeds import Curve, Setting
+from playground.analysis.path import path_of
+from playground.config import RunConfig, differences, flatten
+from playground.exports import csv_tables
+from playground.exports.curves import DASHES, DRAWING, SINGLE
+from playground.exports.rendering import FOLDER, UNSEEN, short
+from playground.exports.report import Report
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
+from playground.runs.sweeps import sweep_record
+from playground.runs.sweeps.sweep_record import SEED, Sweep
+from playground.setup import checks, describe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito 2008
+MARKERS = "os^DvPX"
+FEW_POINTS = 12  # get a mark each
+MEANS = "Thick: their mean; band: its 95 % interval (Student's t, the seeds are the units); thin: each of them."
+FIXED = "fixed_prompts."  # before a field of samples.jsonl: its mean over the answers
+KL, GAIN, MONITOR, SHOWN = f"{FIXED}kl", "gain", "monitor.", f"{FIXED}behaviours."
+DRAWN = ("score_mean", "kl_to_reference", *(name for name, *_ in SINGLE), GAIN, KL, "perplexity_text")
+INCHES, CAPTION_CHARACTERS = (4.2, 3.4), 84  # of a panel; of a line below it
+UNDATED: dict[str, Any] = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+PAPER: dict[Any, Any] = {"axes.spines.left": True, "axes.spines.bottom": True, "pdf.fonttype": 42}
+
+
+class RunGroup(NamedTuple):
+    """Runs that are shown together, by id. `commands` make the files again, and the runs; `configs`: what these need,
+    by the name of the file."""
+
+    name: str
+    settings: list[Setting]
+    runs: dict[str, RunDirectory]
+    commands: list[str]
+    configs: dict[str, RunConfig]
+
+    @classmethod
+    def of_sweep(cls, outputs: Path, sweep: Sweep) -> RunGroup:
+        """All runs of a sweep that are there. Raises: InvalidConfig."""
+        texts = [f"{field}={','.join(map(json.dumps, values))}" for field, values in sweep.vary.items()]
+        vary = " ".join(f"--vary {shlex.quote(text)}" for text in texts)
+        again = f"python -m playground sweep settings.yaml {vary} --name {sweep.name}"
+        runs = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
+        commands = [f"python -m playground sweep export {sweep.name}", again]
+        return cls(
+            sweep.name, over_seeds.settings(sweep), runs, commands, {"settings.yaml": sweep.config(sweep.runs[0])}
+        )
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[RunDirectory]) -> RunGroup:
+        """Some runs, at least one, which may have nothing in common. Raises: InvalidConfig."""
+        by_id = {run.id: run for run in runs}
+        configs = {name: checks.without_folders(run.config()) for name, run in by_id.items()}
+        first = next(iter(configs.values()))
+        fields = dict.fromkeys(field for config in configs.values() for field in differences(config, first))
+        cells = {name: flatten(config) for name, config in configs.items()}
+        settings = over_seeds.alike(cells, [field for field in fields if field != SEED])
+        command = f"python -m playground export {shlex.join(by_id)} --as figures"
+        return cls(
+            "-".join(by_id)[:60], settings, by_id, [command], {f"{name}.yaml": configs[name] for name in configs}
+        )
+
+    def title(self, setting: Setting) -> str:
+        """What a line is called: what differs, in the names of the settings."""
+        told = (f"{field} = {describe.in_words(field, value)}" for field, value in setting.values.items())
+        return short(UNSEEN.sub(" ", ", ".join(told)) or "all runs", 60)
+
+
+class PaperPanel(NamedTuple):
+    """One pair of axes with their names. Each line has a label, its places along the foot, the mean over the seeds
+    there, and what each of these runs has by itself."""
+
+    title: str
+    x: str
+    y: str
+    lines: list[tuple[str, list[float], Curve, list[pd.DataFrame]]]
+
+
+def files(group: RunGroup) -> Iterator[tuple[str, bytes]]:
+    """Every file by its name. Raises: InvalidConfig."""
+    curves = curves_of(group)
+    yield "runs.csv", csv_tables.safe_csv(runs_of(group)).encode()
+    yield "curves.csv", csv_tables.safe_csv(curves).encode()
+    for name, panels in charts(group, curves):
+        for kind, drawing in drawn(name, panels, caption(group)).items():
+            yield f"{name}.{kind}", drawing
+    for name, config in group.configs.items():
+        yield name, exports.yaml_text(checks.without_folders(config), name).encode()
+
+
+def runs_of(group: RunGroup) -> pd.DataFrame:
+    """A row for each run: the settings that vary, the seed, and what came of it, with 95 % intervals over prompts."""
+    import pandas as pd
+
+    rows = [
+        {"run": name} | setting.values | _outcome(Report.of(group.runs[name]))
+        for setting in group.settings
+        for name in setting.runs
+        if name in group.runs
+    ]
+    return pd.DataFrame(rows)
+
+
+def _outcome(report: Report) -> dict[str, Any]:
+    head, found = before_after.headline(report.samples, report.metrics), report.outcome
+    row: dict[str, Any] = {"seed": report.config.seed, "state": report.status.state, "update": report.status.update}
+    row |= {"score_unit": report.unit, "fixed_prompts": found and found.num_prompts}
+    if head:
+        row |= {GAIN: head.gain, "gain_low": head.low, "gain_high": head.high, "gain_of": head.source, "kl": head.kl}
+        row |= {name: found and getattr(found, name) for name in ("kl_low", "kl_high")}
+    judged = judging.judged_of(report.config, report.samples)
+    for line in judged.judges if judged else ():
+        name, change = f"{MONITOR}{line.name}", line.changes[-1]
+        bounds = change and {name: change.mean, f"{name}_low": change.low, f"{name}_high": change.high}
+        row |= (bounds or {}) | {f"{name}_unit": line.unit}
+    for meter in report.behaviours:
+        name, before, after = f"behaviours.{meter.name}", meter.before, meter.after
+        row |= {f"{name}_before": before.share, name: after.share, f"{name}_low": after.low, f"{name}_high": after.high}
+    return row | ({"wrong_on_purpose": report.wrong_on_purpose} if report.wrong_on_purpose else {})
+
+
+def curves_of(group: RunGroup) -> pd.DataFrame:
+    """A row for each run, update and figure: its value and unit. Of the fixed prompts, the mean over the answers."""
+    import pandas as pd
+
+    rows: list[tuple[str, int, str, float, str]] = []
+    for name, run in group.runs.items():
+        config, samples = run.config(), run.samples()
+        measured = [
+            ("", UpdateMetrics.about(), frames.metrics(run)),
+            ("", Evaluation.about(), frames.evaluations(run)[["update", "perplexity_text"]]),
+            (FIXED, Sample.about(), frames.latest(samples)),
+        ]
+        for prefix, declared, table in measured:
+            about = {field: doc for field, doc in declared.items() if field not in ("attempt", "update")}
+            for column in (one for one in table if one.partition(".")[0] in about):
+                means = table[column].astype(float).groupby(table["update"]).mean().dropna()
+                unit = about[column.partition(".")[0]].unit.replace("sd", config.score_unit)
+                rows += [(name, update, f"{prefix}{column}", value, unit) for update, value in means.items()]
+        gains = [(point.update, point.gain) for point in path_of(samples) if point.gain is not None]
+        rows += [(name, update, GAIN, gain, config.score_unit) for update, gain in gains]
+        if judged := judging.judged_of(config, samples):
+            looks = [(line, look) for line in judged.judges for look in zip(judged.updates, line.changes, strict=True)]
+            rows += [(name, at, f"{MONITOR}{line.name}", one.mean, line.unit) for line, (at, one) in looks if one]
+    return pd.DataFrame(rows, columns=["run", "update", "figure", "value", "unit"])
+
+
+def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[PaperPanel]]]:
+    """By name: trained reward and true quality against KL, then each figure by update. `curves`: of `curves_of`."""
+    wide = curves.pivot(index=["run", "update"], columns="figure", values="value").reset_index("update")
+    units = dict(zip(curves["figure"], curves["unit"], strict=True))
+    tables = dict(iter(wide.groupby("run")))
+
+    def panel(name: str, at: str = "update", title: str = "") -> PaperPanel:
+        x, y = (", ".join(filter(None, [one, units.get(one)])) for one in (at, name))
+        return PaperPanel(title, x, y, _lines(group, tables, name, at))
+
+    monitors, shown = ([name for name in units if name.startswith(kind)] for kind in (MONITOR, SHOWN))
+    if {GAIN, KL} <= units.keys():
+        quality = [panel(name, KL, f"True quality: {name}") for name in monitors or shown]
+        yield "reward-and-quality-against-kl", [panel(GAIN, KL, "Trained reward"), *quality]
+    for name in [*(one for one in DRAWN if one in units), *monitors, *shown]:
+        yield re.sub(r"[^\w.-]+", "-", name), [panel(name)]
+
+
+def _lines(group: RunGroup, tables: Mapping[str, pd.DataFrame], name: str, at: str) -> list[Any]:
+    """A figure against another, each evaluation or update at the mean over the seeds of both."""
+    lines = []
+    for setting in group.settings:
+        known = [
+            tables[run].set_index("update", drop=False)[[at, name]].dropna() for run in setting.runs if run in tables
+        ]
+        place, curve = (over_seeds.curve([one[column].to_dict() for one in known]) for column in (at, name))
+        lines.append((group.title(setting), place.mean, curve, known if len(known) > 1 else []))
+    return [line for line in lines if line[1]]
+
+
+def caption(group: RunGroup) -> str:
+    """What a reader has to know, and the commands."""
+    configs = [run.config() for run in group.runs.values()]
+    seeds, n = sorted({config.seed for config in configs}), max(len(setting.runs) for setting in group.settings)
+    sizes = {
+        f"{one.evaluation.num_prompts} fixed prompts, {one.ppo.batch_size} completions an update" for one in configs
+    }
+    words = [*dict.fromkeys(map(describe.wrong_on_purpose, configs)), describe.scores_differ(configs)]
+    words.append(f"n = {n} {'seeds' if n > 1 else 'run'} a line (seed {', '.join(map(str, seeds))}).")
+    words += [MEANS] if n > 1 else []
+    words += [f"{', or '.join(sorted(sizes))}.", f"Made by: {'; the runs: '.join(group.commands)}"]
+    return " ".join(filter(None, words))
+
+
+def drawn(name: str, panels: Sequence[PaperPanel], below: str) -> dict[str, bytes]:
+    """Panels side by side as SVG and as PDF, with the words below them and in the file's own description."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    found, (width, height) = {}, INCHES
+    with DRAWING, warnings.catch_warnings(), matplotlib.rc_context(PAPER, FOLDER / "curves.mplstyle"):
+        warnings.simplefilter("ignore")  # of letters that the font does not have
+        picture = Figure((width * len(panels), height))
+        for panel, axes in zip(panels, picture.subplots(1, len(panels), squeeze=False)[0], strict=True):
+            _draw(panel, axes)
+        picture.legend(*picture.axes[0].get_legend_handles_labels(), loc="outside upper left", ncols=2 * len(panels))
+        words = "\n".join(textwrap.wrap(below, CAPTION_CHARACTERS * len(panels)))
+        picture.supxlabel(words, x=0.01, ha="left", fontsize=6.5, color="#444444")
+        for kind, about in (("svg", "Description"), ("pdf", "Subject")):
+            buffer = io.BytesIO()
+            picture.savefig(buffer, format=kind, metadata=UNDATED[kind] | {"Title": name, about: below})
+            found[kind] = buffer.getvalue()
+    return found
+
+
+def _draw(panel: PaperPanel, axes: Any) -> None:
+    from matplotlib import colormaps
+
+    count = len(panel.lines)
+    many = [colormaps["cividis"](0.92 * place / count) for place in range(count)]
+    looks = zip(
+        panel.lines, COLOURS if count <= len(COLOURS) else many, itertools.cycle(DASHES), itertools.cycle(MARKERS)
+    )
+    for (label, x, curve, each), colour, dashes, marker in looks:
+        low, high = np.array([curve.low, curve.high], float)  # not a number where there is none
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+        for one in each:
+            axes.plot(*one.to_numpy().T, color=colour, linewidth=0.5, alpha=0.6)
+        look = {"color": colour, "linestyle": dashes, "marker": marker if len(x) <= FEW_POINTS else ""}
+        axes.plot(x, curve.mean, label=label, **look)
+    axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.5)

@@ -1,0 +1,89 @@
+// Three ways on from the leash that was turned: ask the model that was trained at it, train one, or take a lesson.
+
+import { isWatching, rights } from "../core/access.js";
+import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
+import { answerOf } from "../core/server.js";
+import { effect } from "../core/signals.js";
+import { pairRow, textPair } from "../core/texts.js";
+import { lessonLink } from "./courses.js";
+import { markOf, nextLesson, progress } from "./progress.js";
+import { turned } from "./turned.js";
+
+const PRESET = "kinder-reviews";
+const FIRST_PROMPT = "The film was";
+const ELSEWHERE = "To ask the model or to train one, run the playground on a computer of your own: `make run`.";
+
+/** @param {{ value: Wire.Course[] }} list of courses, once they are there @param {Page.Server} server */
+export function doorsPart(list, server) {
+  const box = el("div.doors-row");
+  const asking = el("form.doors-ask", { id: "doors-ask", hidden: true });
+  const ask = buttonOf("button", { "aria-expanded": "false", "aria-controls": "doors-ask", "data-key": "ask",
+    onclick: () => {
+      asking.hidden = !asking.hidden;
+      ask.setAttribute("aria-expanded", String(!asking.hidden));
+      asking.querySelector("input")?.focus();
+    } }, "Ask it yourself");
+  const train = buttonOf("button", { "data-key": "train", onclick: trainNow }, "Train it now");
+  const canAsk = Boolean(server.ask_leash);
+  if (canAsk) fillQuestion(asking, server);
+  effect(() => {
+    const trains = canAsk && !isWatching() && rights.value.start !== false;
+    showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
+  });
+  return el("section.doors", { "aria-label": "What next" }, box, asking, canAsk ? null : el("p.muted", ELSEWHERE));
+}
+
+/** The form with this leash, and the button that starts it. */
+function trainNow() {
+  document.dispatchEvent(new CustomEvent("playground-use-settings",
+    { detail: { preset: PRESET, changes: { "kl.coef": turned.value.beta } } }));
+  scrollTo({ top: 0 });
+  document.getElementById("start")?.focus({ preventScroll: true });
+}
+
+/** @param {Wire.Course[]} all */
+function lessonDoor(all) {
+  if (!all.length) return null;
+  const next = nextLesson(all, progress.value);
+  if (!next) return el("p", { "data-key": "lesson" }, el("strong", "All lessons are done."));
+  const begun = Object.values(progress.value).some(markOf);
+  return lessonLink(next.name, begun ? `Go on with: ${next.title}` : `Lesson ${next.number}: ${next.title}`,
+    { class: "button", "data-key": "lesson" });
+}
+
+/** @param {HTMLFormElement} form @param {Page.Server} server */
+function fillQuestion(form, server) {
+  const input = el("input", { type: "text", id: "doors-prompt", value: FIRST_PROMPT, maxlength: "200",
+    autocomplete: "off" });
+  const button = buttonOf("button strong", { type: "submit" }, "Write");
+  const line = el("p.muted", { role: "status" });
+  const answers = el("div");
+  const about = el("p.muted.small-text");
+  effect(() => turned.value && setText(about, aboutOf(turned.value)));
+  form.append(el("label", { for: "doors-prompt" }, "Begin a review"), el("div.doors-question", input, button), about,
+    line, answers);
+  let number = 0;
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const mine = number += 1;
+    setText(line, number > 1 ? "Writing\u2026" : "Loading the model: the first answer takes some seconds.");
+    const answer = await answerOf(() => server.ask_leash({ beta: turned.value.asked, prompt: input.value,
+      seed: mine }));
+    if (mine !== number) return;
+    setText(line, answer.error ?? "");
+    showParts(answers, answer.error ? [] : [answerTable(answer)]);
+  });
+}
+
+/** @param {Wire.LeashAnswer} answer */
+function answerTable({ before, now }) {
+  const [left, right] = textPair(before, now);
+  return tableOf("pairs", [headOf("Before", "before"), headOf("Now", "now")],
+    [pairRow({ sides: [{ label: "Before", parts: left }, { label: "Now", parts: right }] })]);
+}
+
+/** Which model answers. @param {{ beta: number, asked: number }} leash */
+function aboutOf({ beta, asked }) {
+  const who = `The model before training answers, and the one that was trained with a leash of ${asked}.`;
+  return beta === asked ? who : `${who} It is the nearest to ${beta} that is kept.`;
+}

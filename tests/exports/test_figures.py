@@ -1,0 +1,165 @@
+"""Runs as figures for a paper: tables against the records, charts that are whole, and names that are all defined."""
+
+import io
+import itertools
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from playground.analysis import meters
+from playground.exports import csv_tables, figures, trackers
+from playground.exports.figures import PaperPanel, RunGroup
+from playground.exports.report import Report
+from playground.runs.sweeps import sweep_record
+from tests.exports import saved_runs
+from tests.support import PROJECT, small_config
+from tests.ui import fake_run
+
+RED, GREEN = "=red", "<b>&$"  # names that somebody chose
+SEEN = np.array(  # what who lacks one kind of cone sees, linear RGB (Machado et al. 2009, severity 1)
+    [
+        np.eye(3),
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+        [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
+    ]
+)
+
+
+@pytest.fixture(scope="module")
+def group(tmp_path_factory):
+    """Two settings on two seeds, with a monitor; the last run was stopped."""
+    outputs = tmp_path_factory.mktemp("swept") / "outputs"
+    vary = {"kl.coef": [0.1, 0.5], "judges": [[{"kind": "grammar"}]], "seed": [0, 1]}
+    fake_run.write_sweep(outputs, "leash", vary, finished=3)
+    return RunGroup.of_sweep(outputs, sweep_record.find(outputs, "leash"))
+
+
+@pytest.fixture(scope="module")
+def tables(group):
+    """Runs and curves as who has the files reads them."""
+    found = itertools.islice(figures.files(group), 2)
+    return [pd.read_csv(io.BytesIO(content)) for _, content in found]
+
+
+def means_of(run, update, name):
+    return np.mean([getattr(item, name) for item in run.samples() if item.update == update])
+
+
+def test_a_run_is_a_row_with_its_settings_and_what_came_of_it(group, tables):
+    runs, _ = tables
+    assert runs[["run", "kl.coef", "seed", "state"]].to_numpy().tolist() == [
+        ["leash-1", 0.1, 0, "finished"],
+        ["leash-2", 0.1, 1, "finished"],
+        ["leash-3", 0.5, 0, "finished"],
+        ["leash-4", 0.5, 1, "stopped"],
+    ]
+    for row, run in zip(runs.itertuples(), group.runs.values(), strict=True):
+        last = run.samples()[-1].update
+        assert row.gain == pytest.approx(means_of(run, last, "score") - means_of(run, 0, "score"))
+        assert row.gain_low < row.gain < row.gain_high
+        assert row.kl == pytest.approx(means_of(run, last, "kl"))
+    assert (runs["monitor.grammar_low"] < runs["monitor.grammar"]).tolist() == [True] * 3 + [False]
+    assert (runs["behaviours.ends_low"] <= runs["behaviours.ends"]).all()
+
+
+def test_curves_are_long_and_have_each_figure_with_its_unit(group, tables):
+    _, curves = tables
+    assert list(curves) == ["run", "update", "figure", "value", "unit"]
+    assert not curves.duplicated(["run", "update", "figure"]).any()
+    known = curves.set_index(["run", "update", "figure"])
+    third = group.runs["leash-3"]
+    assert known.loc[("leash-3", 7, "score_mean"), "value"] == third.metrics()[6].score_mean
+    assert known.loc[("leash-3", 10, "fixed_prompts.kl"), "value"] == pytest.approx(means_of(third, 10, "kl"))
+    gain = means_of(third, 10, "score") - means_of(third, 0, "score")
+    assert known.loc[("leash-3", 10, "gain")].tolist() == [pytest.approx(gain), "sd"]
+    assert known.loc[("leash-3", 10, "monitor.grammar"), "unit"] == "sd"
+    assert known.loc[("leash-3", 10, "kl_coef"), "unit"] == "sd per nat"
+
+
+def test_reward_and_quality_stand_against_kl_as_means_over_the_seeds(group, tables):
+    _, curves = tables
+    drawn = dict(figures.charts(group, curves))
+    reward, quality = drawn["reward-and-quality-against-kl"]
+    assert (reward.x, reward.y) == ("fixed_prompts.kl, nats per completion", "gain, sd")
+    assert (quality.title, quality.y) == ("True quality: monitor.grammar", "monitor.grammar, sd")
+    (label, places, curve, each), (_, _, other, _) = reward.lines
+    assert label.startswith("kl.coef = 0.1")
+    at = curves[(curves["figure"] == "fixed_prompts.kl") & curves["run"].isin(["leash-1", "leash-2"])]
+    assert places == pytest.approx(at.groupby("update")["value"].mean().tolist())
+    assert (curve.seeds[-1], other.seeds[-1], len(each)) == (2, 1, 2)
+    assert {"score_mean", "kl_to_reference", "explained_variance", "monitor.grammar"} <= drawn.keys()
+
+
+def test_a_chart_says_what_it_is_how_many_seeds_it_has_and_how_it_is_made_again(group):
+    panel = PaperPanel(
+        "", f"{GREEN} update", "score_mean, sd", [(GREEN, [1.0], figures.over_seeds.curve([{1: 2.0}]), [])]
+    )
+    below = figures.caption(group)
+    files = figures.drawn("score_mean", [panel], below)
+    assert files == figures.drawn("score_mean", [panel], below)
+    texts = " ".join(ElementTree.fromstring(files["svg"]).itertext())
+    assert all(words in texts for words in (f"{GREEN} update", "score_mean, sd", "n = 2 seeds a line (seed 0, 1)"))
+    assert "python -m playground sweep export leash" in below
+    assert "sweep settings.yaml --vary kl.coef=0.1,0.5" in below
+    assert below in texts.replace("\n", " ")
+    assert files["pdf"].startswith(b"%PDF")
+    assert b"/Subject" in files["pdf"]
+    assert b"/FontType3" not in files["pdf"].replace(b" ", b"")
+
+
+def test_some_runs_are_shown_by_what_differs_and_seeds_of_one_setting_together(group):
+    some = RunGroup.of_runs([group.runs[name] for name in ("leash-1", "leash-2", "leash-3")])
+    assert [(one.values, one.runs) for one in some.settings] == [
+        ({"kl.coef": 0.1}, ["leash-1", "leash-2"]),
+        ({"kl.coef": 0.5}, ["leash-3"]),
+    ]
+    assert some.commands == ["python -m playground export leash-1 leash-2 leash-3 --as figures"]
+    assert "coef: 0.5" in figures.exports.yaml_text(some.configs["leash-3.yaml"])
+    alone = RunGroup.of_runs([group.runs["leash-1"]])
+    assert [alone.title(one) for one in alone.settings] == ["all runs"]
+
+
+def test_colours_differ_for_who_lacks_a_kind_of_cone():
+    values = np.array([[int(one[at : at + 2], 16) / 255 for at in (1, 3, 5)] for one in figures.COLOURS])
+    seen = np.clip(
+        np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4) @ SEEN.swapaxes(1, 2), 0, 1
+    )
+    xyz = seen @ np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]).T
+    x, y, z = np.moveaxis(np.cbrt(xyz / [0.9505, 1, 1.089]), -1, 0)
+    lab = np.stack([116 * y - 16, 500 * (x - y), 200 * (y - z)], -1)
+    pairs = itertools.combinations(range(len(values)), 2)
+    assert min(np.linalg.norm(lab[:, a] - lab[:, b], axis=-1).min() for a, b in pairs) > 10
+
+
+def test_every_name_in_a_table_or_a_tracker_is_defined(group, tables, tmp_path):
+    text = (PROJECT / "docs" / "definitions.md").read_text(encoding="utf-8")
+    names = {name.replace("NAME", ".+") for name in re.findall(r"`([^`\n]+)`", text)}
+    run = saved_runs.write_records(tmp_path, "one", small_config(), terms={"length": 3.0})
+    report, runs, curves = Report.of(run), *tables
+    shares = meters.meters(report.config, report.samples)
+    texts = [
+        csv_tables.metrics_csv(report.config, report.metrics, report.events, report.evaluations),
+        csv_tables.samples_csv(group.runs["leash-1"].samples(), report.config),
+        csv_tables.behaviours_csv(shares, report.config),
+    ]
+    found = {name for one in texts for name in one.partition("\r\n")[0].split(",")} | {
+        *runs,
+        *curves,
+        *curves["figure"],
+    }
+    tracked = {name for step in trackers._steps(report).values() for name in step} | {*report.summary()}
+    found |= {re.sub("^playground.", "", name.replace("/", ".")) if "playground/" in name else name for name in tracked}
+    settings = {"kl.coef", "judges"}
+    ends = {*runs} - settings
+    assert len(found) > 100
+    assert ends <= found
+    known = [re.compile(name + ("(_low|_high)?" if name[0] not in "f" else "")) for name in names]
+    assert sorted(name for name in found - settings if not any(one.fullmatch(name) for one in known)) == []
+
+
+def test_what_a_user_has_written_is_no_formula():
+    table = pd.DataFrame({f"terms.{RED}": [1.0], "prompts.typed": [["=x"]], "model.source": [RED]})
+    assert csv_tables.safe_csv(table) == "terms.red,prompts.typed,model.source\r\n1.0,['=x'],'=red\r\n"

@@ -178,7 +178,7 @@ def _range(field: FieldInfo) -> str:
     if get_origin(kind) is Literal:
         return empty + ", ".join(map(str, get_args(kind)))
     if kind not in (int, float):
-        others = {bool: "true, false", str: "text", dict: "names and values"}
+        others: dict[Any, str] = {bool: "true, false", str: "text", dict: "names and values"}
         return empty + others.get(get_origin(kind) or kind, "a list")
     bounds = {name: getattr(item, name) for item in field.metadata for name in BOUNDS if hasattr(item, name)}
     low = f"{bounds['ge']:,}" if "ge" in bounds else f"above {bounds['gt']:,}" if "gt" in bounds else "any number"

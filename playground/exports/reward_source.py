@@ -43,7 +43,7 @@ def maker(number: int, spec: RewardConfig) -> str:
     return f"def reward_{number}():\n{textwrap.indent(source_of(spec), '    ')}\n    return {names}\n"
 
 
-class _Plain(ast.NodeTransformer):
+class _RewardLines(ast.NodeTransformer):
     """An expression as Python computes it: its conditions are numbers."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
@@ -66,5 +66,5 @@ def _of_expression(source: str, carried: Carried) -> list[str]:
         carried.add(f"of_{name}", MATCHES.get(name) or expressions.FUNCTIONS[name])
     for part in calls:
         part.id = f"of_{part.id}"
-    body = ast.unparse(ast.fix_missing_locations(_Plain().visit(tree)))
+    body = ast.unparse(ast.fix_missing_locations(_RewardLines().visit(tree)))
     return [*carried.lines, f"score = lambda prompt, completion: float({body})"]

@@ -44,7 +44,7 @@ def paragraph(words: str) -> str:
 
 def shown(run: RunDirectory, words: str, height: int) -> Shown:
     """The page with a run in view, or its curves. `words`: the run in words."""
-    report = Report.of(run)
+    report, view = Report.of(run), f"run={run.id}&view=presentation"  # the run alone; its cross shows the whole page
     panels = curves.panels(report)[:PANELS] if report.metrics else []
     picture = curves.png(panels, report.wrong_on_purpose) if panels else b""
     try:
@@ -53,9 +53,9 @@ def shown(run: RunDirectory, words: str, height: int) -> Shown:
         print(f"The page could not be served, so this is a picture: {error}", file=sys.stderr)
         return Shown(words, "", picture, height)
     if "google.colab" in sys.modules:
-        _show_on_colab(address, f"/?run={run.id}", height)
+        _show_on_colab(address, f"/?{view}", height)
         return Shown(words, "", b"", height)
-    return Shown(words, f"{address}?run={run.id}", picture, height)
+    return Shown(words, f"{address}?{view}", picture, height)
 
 
 class Shown(NamedTuple):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import types
+from html import escape
 from pathlib import Path
 
 import httpx
@@ -233,17 +234,17 @@ def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page):
     run = playground.train("finish.yaml", run_id="one")
     shown, again = run.show(height=700), run.show()
     assert shown.address == again.address
-    assert shown.address.endswith("/?run=one")
+    assert shown.address.endswith("/?run=one&view=presentation")
     answer = httpx.get(shown.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
     policy = answer.headers["content-security-policy"]
     assert answer.status_code == 200
     assert policy.endswith("frame-ancestors 'self' http://localhost:* http://127.0.0.1:*")
     assert "x-frame-options" not in answer.headers
     going = playground.train("wait.yaml", run_id="two", wait=False)
-    assert f'data="{shown.address.replace("one", "two")}" width="100%"' in going._repr_html_()
+    assert escape(shown.address.replace("one", "two")) in going._repr_html_()
     going.stop()
     drawn = shown._repr_html_()
-    assert drawn.startswith(f'<object type="text/html" data="{shown.address}" width="100%" height="700"')
+    assert drawn.startswith(f'<object type="text/html" data="{escape(shown.address)}" width="100%" height="700"')
     assert all(words in drawn for words in ('<img style="max-width: 100%" alt="', "data:image/png;base64,iVBOR"))
     assert str(shown).endswith(shown.address)
 
@@ -280,7 +281,7 @@ def test_on_colab_the_page_comes_through_its_proxy(page, monkeypatch):
     shown = playground.train("finish.yaml", run_id="one").show()
     address = notebook._address_of_page(page.resolve())
     port = httpx.URL(address).port
-    assert asked == [f"google.colab.kernel.proxyPort({port})", (port, "/?run=one", "900")]
+    assert asked == [f"google.colab.kernel.proxyPort({port})", (port, "/?run=one&view=presentation", "900")]
     answer = httpx.get(address, headers={"host": "abc-7913-colab.googleusercontent.com"})
     assert answer.status_code == 200
     assert "https://colab.research.google.com" in answer.headers["content-security-policy"]

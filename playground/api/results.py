@@ -176,8 +176,8 @@ class Run:
 
     @checked
     def show(self, height: Annotated[int, Field(ge=100)] = notebook.HEIGHT_PIXELS) -> notebook.Shown:
-        """The page with this run in view, live, in a frame of `height` pixels. Where no page can be served, or none can
-        be reached from the browser, its curves as a picture."""
+        """This run live, in a frame of `height` pixels; its cross leads to the whole page. Where no page can be served,
+        or none can be reached from the browser, its curves as a picture."""
         return notebook.shown(self._folder, repr(self), height)
 
     def __repr__(self) -> str:

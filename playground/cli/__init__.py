@@ -169,11 +169,6 @@ def train(
     _follow(following.start(config, outputs, run_id), json, wait)
 
 
-def start(preset: str, changes: list[str], outputs: Path, run_id: str | None) -> launcher.Started:
-    """Check a preset with `path=value` changes and start it. Raises: PlaygroundError, with every problem at once."""
-    return following.start(chosen(preset, changes), outputs, run_id)
-
-
 @app.command()
 def estimate(
     preset: ConfigArgument,

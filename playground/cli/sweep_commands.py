@@ -89,14 +89,19 @@ def start(
     1 some failed, 2 invalid (every error is listed, and nothing is made), 3 stopped.
     """
     base = yaml_io.read_yaml(catalog.preset_path(preset))
+    sweep = begin(outputs, SweepRequest(preset, base, set_ or [], vary or [], name, on, option or []))
+    _follow(sweep, outputs, json, wait)
+
+
+def begin(outputs: Path, wanted: SweepRequest) -> Sweep:
+    """Make a sweep, or go on with the one that is there. Raises: InvalidConfig, with every problem."""
 
     def check(config: RunConfig) -> None:
         checks.check(config, outputs)
-        if on == "here":
+        if wanted.on == "here":
             checks.require_in_reach(config, outputs)
             checks.require_functions(config)
 
-    wanted = SweepRequest(preset, base, set_ or [], vary or [], name, on, option or [])
     planned = sweep_making.plan(outputs, wanted, check)
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
@@ -106,7 +111,7 @@ def start(
     sweep = sweep_making.create(outputs, planned.sweep)
     if there:
         _resume(sweep, outputs)
-    _follow(sweep, outputs, json, wait)
+    return sweep
 
 
 @app.command("list")
@@ -235,7 +240,7 @@ def _print_list(outputs: Path, sweeps: Sequence[Sweep], *, as_json: bool) -> Non
 def _print_sweep(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How far it is, and the table: setting x outcome."""
     if as_json:
-        print_json({**_facts(outputs, sweep), "table": _table_data(outputs, sweep)})
+        print_json({**_facts(outputs, sweep), "table": table_data(outputs, sweep)})
         return
     say(f"{sweep.name}: {sweep.preset}, {_varies(sweep)}. {_how_far(outputs, sweep).words}.")
     _print_outcomes(outputs, sweep)
@@ -257,7 +262,7 @@ def _print_started(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
 def _print_end(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How a sweep ended. The last line on stdout is its name, or with JSON an object that names it."""
     if as_json:
-        print_json({"type": "end", **_facts(outputs, sweep), "table": _table_data(outputs, sweep)})
+        print_json({"type": "end", **_facts(outputs, sweep), "table": table_data(outputs, sweep)})
         return
     _print_sweep(outputs, sweep, as_json=False)
     print(sweep.name)
@@ -315,7 +320,8 @@ def _rows(outputs: Path, sweep: Sweep) -> list[SettingRow]:
     return over_seeds.rows(sweep, {run.id: end for run in finished if (end := over_seeds.end_of(run))})
 
 
-def _table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
+def table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
+    """A row for each setting, as plain data."""
     return [
         {
             "setting": row.setting.values,

@@ -11,6 +11,10 @@ NO_VALUE_CLIP = 1e6  # from here on a clip of the value is none
 KL_PENALTIES = {"kl": "k1", "mse": "k2"}
 PRECISIONS = {"bfloat16": "bf16", "float32": "fp32", "auto": "auto"}
 SCHEDULES = {"linear": "linear", "constant": "constant", "constant_with_warmup": "constant"}
+OPTIMIZERS = {  # of transformers; beside these those of the same name
+    **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "paged_adamw", "paged_adamw_32bit"), "adamw"),
+    **dict.fromkeys(("adamw_bnb_8bit", "paged_adamw_8bit"), "adamw_8bit"),
+}
 BITS: dict[str, dict[Any, str]] = {
     "load_in_8bit": {True: "int8"},
     "load_in_4bit": {True: "nf4"},
@@ -52,6 +56,20 @@ def _schedule(name: str, value: Any) -> str:
     if kind not in SCHEDULES:
         raise ValueError("a learning rate stays (`constant`) or falls to 0 in a line (`linear`) here")
     return SCHEDULES[kind]
+
+
+def _optimizer(name: str, value: Any) -> str:
+    kind = str(value).rpartition(".")[2].lower()
+    if kind not in (*OPTIMIZERS, "sgd", "adafactor", "adamw_8bit"):
+        raise ValueError("the optimizers here are AdamW, Adam, SGD, Adafactor and AdamW in 8 bits")
+    return OPTIMIZERS.get(kind, kind)
+
+
+def _trackers(name: str, value: Any) -> list[str]:
+    names = [value] if isinstance(value, str) else value or []
+    if not isinstance(names, list) or not {*names} <= {"trackio", "wandb", "tensorboard"}:
+        raise ValueError("runs are sent to trackio, wandb and tensorboard here")
+    return names
 
 
 def _top_p(name: str, value: Any) -> float | None:
@@ -106,6 +124,7 @@ def _template_options(name: str, value: Any) -> Any:
 HOW: dict[str, Callable[[str, Any], Any]] = {
     "name": lambda name, value: re.sub(r"[^\w .-]", " ", str(value))[:80].strip() or "imported",
     "device": lambda name, value: "cpu" if value else "auto",
+    "trackers": _trackers,
     "model.precision": _precision,
     "model.quantization": _bits,
     "model.adapter.kind": _adapter,
@@ -115,6 +134,7 @@ HOW: dict[str, Callable[[str, Any], Any]] = {
     "sampling.top_k": lambda name, value: count(value) or None,  # 0 means all
     "sampling.top_p": _top_p,
     "sampling.missing_eos_penalty": lambda name, value: number(value) or 0.0,
+    "ppo.optimizer": _optimizer,
     "ppo.schedule": _schedule,
     "ppo.value_clip_range": _value_clip,
     "kl.controller": lambda name, value: "ziegler" if value else "fixed",

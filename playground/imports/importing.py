@@ -32,7 +32,7 @@ OF_ITS_COMMAND = "The settings are those of the command that the script's own te
 MOST_SETTINGS = 500  # and calls; TRL's largest class has some 200
 KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
-ORDER = "name seed method device model reference prompts rewards score sampling ppo kl".split()
+ORDER = "name seed method device model reference prompts rewards score sampling ppo kl trackers".split()
 
 
 class Imported(NamedTuple):

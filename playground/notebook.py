@@ -216,7 +216,7 @@ class ProgressBar(following.Display):
     def _advance(self, records: list[UpdateMetrics], status: Status) -> str:
         last = records[-1]
         kl = f"{number(last.kl_to_reference)} nats"
-        self._bar.set_postfix({"score": number(last.score_mean, sign=True), "KL": kl}, refresh=False)
+        self._bar.set_postfix({"batch's score": number(last.score_mean, sign=True), "KL": kl}, refresh=False)
         self._bar.update(last.update - self._bar.n)
         return ""
 

@@ -212,7 +212,8 @@ def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, 
     digits = 3 if 0 < found.kl_high < 0.05 else 1
     other = "" if other_kl is None else f", the other {other_kl:z.{digits}f}"
     known = not across and not math.isnan(found.kl_high) and found.tells_bounds
-    spread = f" ({found.kl_low:.{digits}f} to {found.kl_high:.{digits}f})" if known else ""
+    low, high = (f"{bound:.{digits}f}" for bound in (found.kl_low, found.kl_high))
+    spread = f" ({low} to {high})" if known and low != high else ""
     gain = _gain(found, f"{unit} against the other run" if across else unit)
     return f"Score {gain}; {found.kl:z.{digits}f} nats{spread} from the reference{other}."
 

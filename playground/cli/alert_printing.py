@@ -55,7 +55,8 @@ def print_judged_log(
 
 
 def _print(alert: Alert) -> None:
-    say(f"{SIGNS[alert.state]} {alert.label} ({alert.name}, {alert.state})")
+    words = f"{alert.plain} {alert.label}".strip()
+    say(f"{SIGNS[alert.state]} {words} ({alert.name}, {alert.state})")
     facts = {
         "rule": alert.rule,
         "seen": alert.evidence,

@@ -3,10 +3,6 @@ Python rewards, and on one's own machine only; the page has no part in it."""
 
 from __future__ import annotations
 
-import ast
-import json as json_format
-import re
-import stat
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,15 +13,16 @@ from playground.cli.arguments import FAILED, Json
 from playground.cli.terminal import complain, plain, print_json
 from playground.config import local_only
 from playground.errors import ExerciseUnusable, NotAllowed
+from playground.imports.python_source import without_magics
+from playground.plain_files import parse_json, read_bytes
 from playground.rewards.limited_process import LimitedProcess, ProcessEnded
 
 FUNCTIONS = ("generate_with_logprobs", "compute_kl", "compute_advantages", "ppo_step", "train")
-PACKAGE = Path(playground.__file__).resolve().parent
-RUNNER = PACKAGE / "training" / "exercise" / "runner.py"
+PARTS = ("case", "expected", "got", "hint")
+RUNNER = Path(playground.__file__).resolve().parent / "training" / "exercise" / "runner.py"
 MEMORY_BYTES = 8 << 30  # of address space, of which PyTorch's libraries reserve a good part
-MOST_BYTES = 1 << 20  # of a file
+MOST_BYTES = 1_000_000  # of a file
 START_SECONDS, LOAD_SECONDS, CHECK_SECONDS = 300.0, 30.0, 60.0  # of packages; of the file; of one function
-NOT_PYTHON = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)  # a notebook's commands
 
 
 def check(
@@ -62,30 +59,16 @@ def read(file: Path) -> list[str]:
             f"{file} is neither a .py nor an .ipynb file. Give examples/exercise.py, as you filled it."
         )
     try:
-        about = file.stat()
-        if not stat.S_ISREG(about.st_mode):
-            raise ExerciseUnusable(f"{file} is no file. Give examples/exercise.py, as you filled it.")
-        if about.st_size > MOST_BYTES:
-            raise ExerciseUnusable(f"{file} is larger than 1 MB. Is it the exercise? Clear a notebook's outputs.")
-        text = file.read_text(encoding="utf-8")
+        text = read_bytes(file, MOST_BYTES, links=True).decode("utf-8")
         if file.suffix == ".py":
             return [text]
-        cells = [cell for cell in json_format.loads(text)["cells"] if cell["cell_type"] == "code"]
+        cells = [cell for cell in parse_json(text)["cells"] if cell["cell_type"] == "code"]
         sources = ["".join(cell["source"]) for cell in cells]
     except OSError as error:
         raise ExerciseUnusable(f"{file} cannot be read: {error.strerror or error}.") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         raise ExerciseUnusable(f"{file} is not {'a notebook' if file.suffix == '.ipynb' else 'text'}.") from None
-    return [_python_of(source) for source in sources if not source.startswith("%%")]
-
-
-def _python_of(source: str) -> str:
-    """A cell without its commands; a line of an expression may begin like one."""
-    try:
-        ast.parse(source)
-    except (SyntaxError, ValueError):  # what is wrong beyond commands is found where it is run
-        return NOT_PYTHON.sub(r"\1pass", source)
-    return source
+    return [without_magics(source) or source for source in sources if not source.startswith("%%")]
 
 
 def checked(pieces: list[str], file: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
@@ -107,7 +90,7 @@ def checked(pieces: list[str], file: Path) -> tuple[dict[str, dict[str, Any]], l
 
 def _begin(process: LimitedProcess, pieces: list[str], file: Path) -> list[str]:
     """A process that has run the file. Raises: ExerciseUnusable, if it cannot be run."""
-    process.start(RUNNER, MEMORY_BYTES, str(PACKAGE.parent))
+    process.start(RUNNER, MEMORY_BYTES)
     try:
         process.ask({"start": True}, START_SECONDS)
     except ProcessEnded as error:
@@ -125,10 +108,6 @@ def _lines(function: str, found: dict[str, Any]) -> list[str]:
     """What the terminal says of one function."""
     if found["verdict"] != "wrong":
         return [f"{function}: {'right' if found['verdict'] == 'right' else 'not written yet'}"]
-    lines = [f"{function}: wrong"]
     if "error" in found:
-        return [*lines, f"    {found['error']}"]
-    lines.append(f"    Case: {found['case']}.")
-    for heading in ("given", "expected", "got"):
-        lines += [f"    {heading:>8}  {name} = {text}" for name, text in found[heading].items()]
-    return [*lines, f"    Hint: {found['hint']}"] if found["hint"] else lines
+        return [f"{function}: wrong", f"    {found['error']}"]
+    return [f"{function}: wrong", *(f"    {name.capitalize():>8}: {found[name]}" for name in PARTS)]

@@ -169,6 +169,21 @@ def resume(name: SweepArgument, outputs: Outputs = DEFAULT_OUTPUTS, json: JsonLi
     _follow(sweep_record.find(outputs, name), outputs, json, wait)
 
 
+@app.command("add-seeds")
+def add_seeds(
+    name: SweepArgument,
+    count: Annotated[int, typer.Argument(metavar="COUNT", help="How many seeds more; they follow the largest.")],
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    json: JsonLines = False,
+    wait: Wait = True,
+) -> None:
+    """Queue every setting of a sweep with further seeds, and follow it as `sweep` does. Its means take them in."""
+    Supervisor(outputs).look()
+    made = sweep_making.add_seeds(outputs, name, count)
+    complain(f"{len(made)} more runs.")
+    _follow(sweep_record.find(outputs, name), outputs, json, wait)
+
+
 def _resume(sweep: Sweep, outputs: Path) -> None:
     """Take up what has ended early, and say what goes on."""
     found = sweep_making.resume_all(outputs, sweep)

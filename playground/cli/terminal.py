@@ -81,18 +81,13 @@ def print_table(
     console().print(table)
 
 
+UNITS = ((100, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h"), (math.inf, 86_400, "days"))  # below what, of how long
+
+
 def time_range(low: float, high: float) -> str:
-    """An estimate, as the page tells it: about 20 to 35 s, about 50 s to 2 min. Two digits are more than it knows."""
+    """An estimate, as the page tells it: about 20 to 35 s, about 1 to 2 min. Two digits are more than it knows."""
     if high < 1:
         return "less than a second"
-    (less, unit), (more, last) = _coarse(low), _coarse(high)
-    if (less, unit) == (more, last):
-        return f"about {more} {last}"
-    return f"about {less} to {more} {last}" if unit == last else f"about {less} {unit} to {more} {last}"
-
-
-def _coarse(seconds: float) -> tuple[int, str]:
-    for most, size, unit in ((100, 1, "s"), (5400, 60, "min"), (172_800, 3600, "h")):
-        if seconds < most:
-            return max(1, round(seconds / size)), unit
-    return round(seconds / 86_400), "days"
+    seconds, unit = next((length, name) for most, length, name in UNITS if high < most)
+    least, most = (max(int(value / seconds + 0.5), 1) for value in (low, high))
+    return f"about {most} {unit}" if least == most else f"about {least} to {most} {unit}"

@@ -23,14 +23,14 @@ OF_THE_LIBRARY = frozenset(  # what transformers' `apply_chat_template` takes it
 )
 
 
-class Options(dict[str, Any]):
+class TemplateOptions(dict[str, Any]):
     """Names and their simple values. Configurations are hashed, and with them these: nothing may change them."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self.items()))
 
 
-def _template_options(value: Any) -> Options:
+def _template_options(value: Any) -> TemplateOptions:
     """Keywords of a chat template: a mapping, or `name: value, name: value` as a form writes it."""
     if isinstance(value, str):
         with contextlib.suppress(yaml.YAMLError, ValueError, RecursionError):
@@ -43,7 +43,7 @@ def _template_options(value: Any) -> Options:
             raise ValueError(f"{str(name)[:60]!r} is no keyword of a chat template: leave it out")
         if not isinstance(one, bool | int | float | str) or len(str(one)) > MOST_CHARACTERS:
             raise ValueError(f"the value of {name} must be true, false, a number or a short text")
-    return Options(options)
+    return TemplateOptions(options)
 
 
 class AdapterConfig(Part):
@@ -144,7 +144,9 @@ class PromptsConfig(Part):
     continue the text as it is. `auto`: chat where the model has a template."""
     system: str | None = knob(None, "System prompt", max_length=MOST_CHARACTERS)
     """Put before every prompt; chat template only."""
-    template_options: Annotated[dict[str, Any], PlainValidator(_template_options)] = knob(Options(), "Template options")
+    template_options: Annotated[dict[str, Any], PlainValidator(_template_options)] = knob(
+        TemplateOptions(), "Template options"
+    )
     """Keywords of the chat template, as `name: value`: `enable_thinking: false` keeps models such as Qwen 3 from
     thinking before they answer. Those that the template does not read have no effect."""
     template_file: str | None = knob(None, "Template file", min_length=1, max_length=1000)

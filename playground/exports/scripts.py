@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import shlex
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from playground.config import RunConfig, engines, methods
+from markupsafe import Markup
+
+from playground.config import PromptsConfig, RunConfig, engines, methods
+from playground.data import claim_files, dialogues, row_files
+from playground.exports import reward_source
 from playground.exports.rendering import render
+from playground.models import real_model
+from playground.pocket import prompt_sets
+from playground.pocket.prompt_sets import PROMPT_SETS
+from playground.rewards.functions import Stays
+from playground.rewards.mixture import term_names
 from playground.runs.folder.records import EDIT, Event, ScoreScale
-from playground.setup import describe
+from playground.setup import catalog, describe
+
+PROJECT = Path(__file__).parents[2]
+MOST_ROWS = 512  # prompts of a pocket set that stand in a script
 
 OWN_REWARDS = {
     "expression": "The playground's own evaluator computes the expression in REWARDS; it is never run as Python.",
@@ -28,30 +43,147 @@ def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     return f"# Run it in the playground's folder:  {command(config, path)}\n{marked}{config.to_yaml()}"
 
 
+class TRLPlan(NamedTuple):
+    """What is known of a script for TRL before it is written: what TRL does otherwise than the run, and why it needs
+    the playground, if it does."""
+
+    differences: list[str]
+    needs: list[str]
+
+    def in_words(self) -> list[str]:
+        """As sentences for who is about to take it."""
+        return [*(f"It needs the playground: {sentence}" for sentence in self.needs), *self.differences]
+
+
+def trl_plan(config: RunConfig, events: Iterable[Event] = ()) -> TRLPlan:
+    """What a script for TRL leaves out of this run. `events`: of the run."""
+    needs = []
+    for name, spec in zip(term_names(config.rewards), config.rewards, strict=True):
+        try:
+            reward_source.source_of(spec)
+        except Stays as error:
+            needs.append(f"The reward `{name}` {error}.")
+    if claim_files.is_source(config.prompts.source, config.prompts.column):
+        needs.append("The prompts are claims, which it makes of the rows.")
+    if config.model.source == real_model.NAME:
+        needs.append(f"The model {real_model.NAME} is kept by it.")
+    return TRLPlan([*_differences(config, not needs), *_edits(events)], needs)
+
+
 def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Iterable[Event] = ()) -> str:
-    """A complete script that does this run with TRL 1.12's `PPOTrainer`, and rewards, prompts and models of this
-    project. Without a recorded `scale` it measures one. Text from the configuration appears as Python literals only.
-    `events`: of the run; what was changed while it trained is said."""
+    """A complete script that does this run with TRL 1.12's `PPOTrainer`; with rewards that can be written down, without
+    this project, else with its rewards, prompts and models. Without a recorded `scale` it measures one. Text from the
+    configuration appears as Python literals only. `events`: of the run; what was changed while it trained is said."""
     per_term = any(reward.normalise for reward in config.rewards)
     kinds = {reward.kind for reward in config.rewards}
+    plan, names, adapter = trl_plan(config, events), term_names(config.rewards), config.model.adapter
+    recorded = scale is not None and (bool(scale.terms) or not per_term)
+    alone = not plan.needs
+    terms = scale.terms if scale is not None and recorded else {}
+    known = [(terms[name]["mean"], terms[name]["sd"]) if name in terms else (0.0, 1.0) for name in names]
+    controller = {"adaptive": "AdaptiveKL", "ziegler": "ZieglerKL"}.get(config.kl.controller, "")
+    horizon = f", horizon={config.kl.horizon}" if config.kl.controller == "ziegler" else ""
     return render(
         "trl_script.py.j2",
         config=config,
         version=engines.TRL_VERSION,
-        differences=[*_differences(config), *_edits(events)],
+        differences=plan.differences,
+        needs=plan.needs,
+        alone=alone,
+        packages=_packages(config),
+        folder=_folder(config.model.source),
+        targets=list(adapter.target_modules) if adapter.target_modules else "all-linear",
+        rows=_rows(config.prompts) if alone else None,
+        dataset=_dataset(config.prompts),
+        names=list(dialogues.COLUMNS),
+        makers=Markup(
+            "\n\n".join(map(reward_source.maker, *zip(*enumerate(config.rewards), strict=True)) if alone else ())
+        ),
+        made=[f"reward_{number}" for number in range(len(names))],
+        term_scales=known,
+        controller=Markup(_controller_source()) if controller else "",
+        beta=Markup(f"{controller}(coef={config.kl.coef!r}, target={config.kl.target!r}{horizon})"),
         rewards=[reward.model_dump(mode="json") for reward in config.rewards],
-        own_rewards=[sentence for kind, sentence in OWN_REWARDS.items() if kind in kinds],
+        own_rewards=[
+            sentence for kind, sentence in OWN_REWARDS.items() if kind in kinds and not (alone and kind != "python")
+        ],
         settings=engines.trl_settings(config),
         remarks=_remarks(config),
         scale=scale,
         per_term=per_term,
-        recorded=scale is not None and (bool(scale.terms) or not per_term),
+        recorded=recorded,
     )
 
 
-def _differences(config: RunConfig) -> list[str]:
+def _packages(config: RunConfig) -> list[str]:
+    text = str([reward.model_dump() for reward in config.rewards])
+    return [f"trl=={engines.TRL_VERSION}.0", "peft", *["vaderSentiment"] * ("vader" in text)]
+
+
+def _folder(source: str) -> str:
+    """Where a script finds a model: an included one below this project's folder; any other by its name."""
+    if source not in catalog.MODEL_NAMES:
+        return source
+    return str(catalog.model_folder(source).relative_to(PROJECT))
+
+
+def _rows(prompts: PromptsConfig) -> list[dict[str, Any]] | None:
+    """Prompts that stand in the script itself; None for those that it reads."""
+    if prompts.source == catalog.TYPED:
+        return [{"prompt": text} for text in prompts.typed]
+    if prompts.source in PROMPT_SETS:
+        return [{"prompt": text} for text in dict.fromkeys(prompt_sets.prompts(prompts.source, MOST_ROWS, 0))]
+    return None
+
+
+def _dataset(prompts: PromptsConfig) -> tuple[str, str | None, str, str | None]:
+    """What `datasets.load_dataset` takes: a name or a form, a subset, a split, a file."""
+    kind = row_files.kind_of(prompts.source)
+    if kind is None:
+        return prompts.source, prompts.subset, prompts.split, None
+    form = {".txt": "text", ".tsv": "csv", ".jsonl": "json"}.get(kind, kind[1:])
+    return form, None, "train", prompts.source
+
+
+def _controller_source() -> str:
+    """The controllers of beta as they stand in `ppo.kl`, with their constants."""
+    text = (PROJECT / "playground" / "ppo" / "kl.py").read_text(encoding="utf-8")
+    plain = (ast.Constant, ast.Tuple, ast.BinOp)
+    parts = [
+        part
+        for part in ast.parse(text).body
+        if isinstance(part, ast.ClassDef) or (isinstance(part, ast.Assign) and isinstance(part.value, plain))
+    ]
+    lines = text.splitlines()
+    found = [
+        "\n".join(
+            lines[
+                min([part.lineno, *(one.lineno for one in getattr(part, "decorator_list", ()))]) - 1 : part.end_lineno
+            ]
+        )
+        for part in parts
+    ]
+    return "\n\n".join(found)
+
+
+def _differences(config: RunConfig, alone: bool) -> list[str]:
     """What TRL does otherwise, the gravest first."""
-    found = [*map(str, engines.unsupported(config)), *engines.notes(config)]
+    carried = ("model.adapter.kind", "kl.controller")  # by the script, though not by our engine
+    found = [str(one) for one in engines.unsupported(config) if one.field not in carried]
+    found += engines.notes(config)
+    if config.kl.controller == "adaptive":
+        found.append("Beta moves by the KL of the sampled tokens; in the run by the exact one, which has less noise.")
+    if config.reference.source != catalog.START:
+        found.insert(0, f"The KL was measured from {config.reference.source}; here it is from the model as it begins.")
+    if alone and config.prompts.source in PROMPT_SETS:
+        found.append(
+            f"{MOST_ROWS} prompts of {config.prompts.source} stand in it; they are not those that the run drew."
+        )
+    elif alone and config.prompts.source != catalog.TYPED:
+        found.append(
+            "Prompts are taken from their column as it stands: texts that are dialogues stay texts, and other "
+            "columns are not put together with it. Their order is another."
+        )
     if wrong := describe.wrong_on_purpose(config):
         found.insert(0, f"{wrong} That was in the run: TRL has its own trainer, which makes no such mistake.")
     if config.method != "ppo":
@@ -79,5 +211,5 @@ def _remarks(config: RunConfig) -> dict[str, str]:
     if config.ppo.value_clip_range is None:
         remarks["cliprange_value"] = "off; TRL has no other way to say so"
     if config.kl.moves:
-        remarks["kl_coef"] = f"the run adapted it towards a KL of {config.kl.target:g}; TRL keeps it"
+        remarks["kl_coef"] = f"moves towards a KL of {config.kl.target:g}, see below"
     return remarks

@@ -16,18 +16,19 @@ MOST_NUMBER = 1e30  # on the way
 MOST_EXPONENT = 64
 MOST_STEPS = 200_000  # of all values of a file together
 CHARACTERS_A_STEP = 10
-ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-    ast.Pow: operator.pow,
+ARITHMETIC = {
+    "Add": "add",
+    "Sub": "sub",
+    "Mult": "mul",
+    "Div": "truediv",
+    "FloorDiv": "floordiv",
+    "Mod": "mod",
+    "Pow": "pow",
 }
 CASTS: dict[str, Callable[[Any], Any]] = {"int": int, "float": float, "str": str, "bool": bool}
 LIBRARIES = ("torch", "np", "jnp")
 COMPUTED = "it is computed when the script runs"
+TOO_LARGE = "it is too large a number"
 
 
 class Constants:
@@ -56,8 +57,8 @@ class Constants:
             for name, value in _defaults_of_options(node):
                 self._options[name].append(value)
         elif isinstance(node, ast.arguments):
-            for parameter, default in defaults_of(node):
-                self._parameters[parameter.arg].append(default)
+            for name, value in defaults_of(node):
+                self._parameters[name].append(value)
 
     def value(self, node: ast.expr) -> Any:
         """Raises: NotConstant."""
@@ -147,14 +148,14 @@ class Constants:
 
 
 def _computed(how: ast.operator, left: Any, right: Any) -> Any:
-    sides = (left, right)
-    if type(how) not in ARITHMETIC or not all(isinstance(side, int | float) for side in sides):
+    name = type(how).__name__
+    if name not in ARITHMETIC or not all(isinstance(side, int | float) for side in (left, right)):
         raise NotConstant(COMPUTED)
-    if abs(left) > MOST_NUMBER or abs(right) > (MOST_EXPONENT if isinstance(how, ast.Pow) else MOST_NUMBER):
-        raise NotConstant("it is too large a number")
-    value = ARITHMETIC[type(how)](left, right)
+    if abs(left) > MOST_NUMBER or abs(right) > (MOST_EXPONENT if name == "Pow" else MOST_NUMBER):
+        raise NotConstant(TOO_LARGE)
+    value = getattr(operator, ARITHMETIC[name])(left, right)
     if isinstance(value, complex) or not abs(value) <= MOST_NUMBER:
-        raise NotConstant("it is too large a number")
+        raise NotConstant(TOO_LARGE)
     return value
 
 
@@ -183,10 +184,13 @@ def assigned(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         yield node.targets[0].id, node.value
 
 
-def defaults_of(node: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr]]:
+def defaults_of(node: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
     """The parameters of a function that have a default."""
     positional = [*node.posonlyargs, *node.args]
-    yield from zip(positional[len(positional) - len(node.defaults) :], node.defaults, strict=True)
-    for parameter, default in zip(node.kwonlyargs, node.kw_defaults, strict=True):
+    with_default = positional[len(positional) - len(node.defaults) :]
+    for parameter, default in [
+        *zip(with_default, node.defaults, strict=True),
+        *zip(node.kwonlyargs, node.kw_defaults, strict=True),
+    ]:
         if default is not None:
-            yield parameter, default
+            yield parameter.arg, default

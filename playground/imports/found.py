@@ -42,10 +42,10 @@ class Call(NamedTuple):
     keywords: dict[str, Any]
     line: int
 
-    def first(self, *names: str) -> Any:
-        """Its first argument, or the one of these names."""
+    def text(self, position: int, *names: str) -> str:
+        """Its argument at a position, or of these names, if that is a text whose value is known; else ""."""
         named = [self.keywords[name] for name in names if name in self.keywords]
-        return [*self.arguments, *named, None][0]
+        return known_text([*self.arguments[position : position + 1], *named, None][0])
 
 
 @dataclass
@@ -64,7 +64,7 @@ class ForeignSource:
 
     def named(self, name: str) -> list[Call]:
         """The calls of one name, or of names that end with it after a dot."""
-        return [call for call in self.calls if call.name == name or call.name.endswith(f".{name}")]
+        return [call for call in self.calls if f".{call.name}".endswith(f".{name}")]
 
 
 def known_text(value: Any) -> str:

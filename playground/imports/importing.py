@@ -15,24 +15,17 @@ from playground.config.yaml_io import from_dict
 from playground.errors import InvalidConfig, Problem
 from playground.imports import python_source, roles, rules, sizes, text_source
 from playground.imports.found import ForeignSource
-from playground.imports.translation import (
-    DIALECTS,
-    TABLES,
-    ReportLine,
-    Translation,
-    check_is_theirs,
-    dialect_of,
-    version_of,
-)
+from playground.imports.translation import DIALECTS, ReportLine, Translation, dialect_of, version_of
 
 MOST_BYTES = 2_000_000
-MOST_TEXTS = 100
-VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
-OF_ITS_COMMAND = "The settings are those of the command that the script's own text gives as its example."
+MOST_TEXTS = 100  # of a script, in which its command is looked for
 MOST_SETTINGS = 500  # and calls; TRL's largest class has some 200
 KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
+VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
 ORDER = "name seed method device model reference prompts rewards score sampling ppo kl trackers".split()
+OF_ITS_COMMAND = "The settings are those of the command that the script's own text gives as its example."
+OUR_SIZES = "ppo.batch_size and its parts: those of the file do not divide each other; ours stand there now."
 
 
 class Imported(NamedTuple):
@@ -52,7 +45,7 @@ class Imported(NamedTuple):
     def report(self) -> list[tuple[str, list[ReportLine]]]:
         """The headings and their lines; empty ones left out."""
         work = self.work
-        aside = [ReportLine(", ".join(sorted(work.aside)))] if work.aside else []
+        aside = [ReportLine(", ".join(sorted({*work.aside})))] if work.aside else []
         found = [
             ("What each setting became", work.became),
             (f"Not named in the file, so what {work.label.partition(',')[0]} takes", work.assumed),
@@ -72,17 +65,21 @@ def read(path: Path) -> Imported:
         InvalidConfig: it cannot be read, or is nothing that is known here.
     """
     source = _source(path)
-    _check_size(source)
+    if max(len(source.settings), len(source.calls)) > MOST_SETTINGS:  # for each a name that is like it is looked for
+        raise InvalidConfig([Problem("", f"This file has more than {MOST_SETTINGS} settings or calls.")])
+    for item in source.settings:
+        try:
+            str(item)
+        except ValueError:
+            raise InvalidConfig([Problem(item.name[:60], "has a number of thousands of digits.")]) from None
     work = Translation(source, dialect_of(source))
-    check_is_theirs(source, TABLES[work.dialect])
-    work.data["name"] = _name(path)
-    method = DIALECTS[work.dialect]["method"]
-    if method != "ppo":
+    words = "".join(char if char.isalnum() else " " for char in path.stem.lower()).split()
+    work.data["name"] = "-".join(words)[:60] or "imported"
+    if (method := DIALECTS[work.dialect]["method"]) != "ppo":
         work.data["method"] = method
     work.translate_each()
-    sizes.translate(work)
-    roles.translate(work)
-    rules.translate(work)
+    for part in (sizes, roles, rules):
+        part.translate(work)
     config, data = _loadable(work)
     work.say_the_rest()
     return Imported(config, data, work)
@@ -91,44 +88,29 @@ def read(path: Path) -> Imported:
 def _source(path: Path) -> ForeignSource:
     try:
         data = plain_files.read_bytes(path, MOST_BYTES, links=True)
-        text = "" if path.suffix == ".ipynb" else data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
-    if path.suffix == ".py":
-        found = python_source.read(text)
-        if found.kind not in (*python_source.CONFIGS, "loop"):
-            found = _of_its_command(text, found)
-    elif path.suffix == ".ipynb":
-        found = python_source.read_notebook(data)
-    elif path.suffix in (".yaml", ".yml", ".json"):
-        found = text_source.read_mapping(text)
-    elif path.suffix in (".sh", ".bash", ".txt"):
-        found = text_source.read_shell(text)
-    else:
+    readers = {".py": _of_python, ".ipynb": python_source.read_notebook}
+    readers |= dict.fromkeys((".yaml", ".yml", ".json"), text_source.read_mapping)
+    readers |= dict.fromkeys((".sh", ".bash", ".txt"), text_source.read_shell)
+    if path.suffix not in readers:
         raise InvalidConfig([Problem("", f"Cannot read {path}: it must be {KINDS}.")])
+    found = readers[path.suffix](text)
     if found.kind == "PPOv2Config":
         found.version = (0, 11)  # which had the last class of that name
-    if version := VERSION.search(data[:MOST_BYTES].decode(errors="replace")):
+    if version := VERSION.search(text):
         found.version = version_of(version.group(1))
         found.remarks.append(f"The file is for TRL {version.group(1)}, so its defaults are those of that version.")
     return found
 
 
-def _check_size(source: ForeignSource) -> None:
-    """Raises: InvalidConfig: more than anyone writes. For each that is not known, a similar one is looked for."""
-    if max(len(source.settings), len(source.calls)) > MOST_SETTINGS:
-        raise InvalidConfig([Problem("", f"This file has more than {MOST_SETTINGS} settings or calls.")])
-    for item in source.settings:
-        try:
-            str(item)
-        except ValueError:
-            raise InvalidConfig([Problem(item.name[:60], "has a number of thousands of digits.")]) from None
-
-
-def _of_its_command(text: str, script: ForeignSource) -> ForeignSource:
+def _of_python(text: str) -> ForeignSource:
     """A script that takes all its settings from the command line often says in its own text how it is started."""
-    for said in python_source.texts(text)[:MOST_TEXTS]:
+    script = python_source.read(text)
+    known = script.kind in (*python_source.CONFIGS, "loop")
+    for said in [] if known else python_source.texts(text)[:MOST_TEXTS]:
         with contextlib.suppress(InvalidConfig):
             found = text_source.read_shell(said)
             if found.kind:
@@ -138,11 +120,6 @@ def _of_its_command(text: str, script: ForeignSource) -> ForeignSource:
     return script
 
 
-def _name(path: Path) -> str:
-    words = "".join(char if char.isalnum() else "-" for char in path.stem.lower())
-    return "-".join(filter(None, words.split("-")))[:60] or "imported"
-
-
 def _loadable(work: Translation) -> tuple[RunConfig, dict[str, Any]]:
     """The settings without those that our own rules refuse, each of which is reported. Raises: InvalidConfig."""
     while True:
@@ -150,35 +127,27 @@ def _loadable(work: Translation) -> tuple[RunConfig, dict[str, Any]]:
         try:
             return from_dict(data), data
         except InvalidConfig as error:
-            refused = [(problem, _field_of(problem.field, work.data)) for problem in error.problems]
+            refused = [(problem.message, _field_of(problem.field, work.data)) for problem in error.problems]
             if not any(name for _, name in refused):
                 raise
-            for problem, name in refused:
-                if name and name in work.data:
-                    _refuse(work, name, problem.message)
-                if name in SIZES:
-                    _refuse_sizes(work)
+            for why, name in refused:
+                if name in work.data:
+                    _refuse(work, name, why)
+                if name in SIZES:  # they go together: ours alone would not divide theirs
+                    for other in SIZES:
+                        if other in work.data:
+                            _refuse(work, other, "the sizes of a batch go together.")
+                    work.fill_in.append(OUR_SIZES)
 
 
 def _refuse(work: Translation, name: str, why: str) -> None:
     """Leave a field of ours out, and say so of the setting that it came from."""
     value = work.data.pop(name)
     said = [line for line in (*work.became, *work.assumed) if line.ours.startswith(f"{name}:")]
-    theirs = said[0].theirs if said else "the file"
-    work.leave(theirs, f"our own rules refuse {name} {value}: {why}")
+    if said or name not in SIZES:
+        work.leave(said[0].theirs if said else "the file", f"our own rules refuse {name} {value}: {why}")
     work.became = [line for line in work.became if line not in said]
     work.assumed = [line for line in work.assumed if line not in said]
-
-
-def _refuse_sizes(work: Translation) -> None:
-    """Sizes that go together are left out together: ours alone would not divide theirs."""
-    for name in SIZES:
-        if name in work.data and any(line.ours.startswith(f"{name}:") for line in work.became):
-            _refuse(work, name, "the sizes of a batch go together.")
-        work.data.pop(name, None)
-    work.fill_in.append(
-        "ppo.batch_size and its parts: those of the file do not divide each other; ours stand there now."
-    )
 
 
 def _field_of(field: str, data: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from typing import Any
 
@@ -64,47 +65,42 @@ def texts(text: str) -> list[str]:
     return [node.value for node in parts if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
-def read_notebook(data: bytes) -> ForeignSource:
+def read_notebook(text: str) -> ForeignSource:
     """A notebook's code as one script. What is the notebook's own (shell lines, magics, help) is skipped; a cell that
     is no Python is left out, and told of. Raises: InvalidConfig: it is no notebook."""
     try:
-        cells = [cell for cell in plain_files.parse_json(data.removeprefix(b"\xef\xbb\xbf"))["cells"] if cell]
-        sources = [(at, cell["source"]) for at, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"]
+        cells = [cell for cell in plain_files.parse_json(text)["cells"] if cell]
+        sources = {at: cell["source"] for at, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise _not_python("it is no Jupyter notebook") from None
     kept: list[str] = []
     left_out: list[str] = []
-    for number, source in sources:
-        text = "".join(map(str, source)) if isinstance(source, list) else str(source)
-        code = _without_magics(text)
+    for number, source in sources.items():
+        lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
+        code = without_magics(lines)
         if code is None:
-            left_out.append(f"Cell {number} of the notebook is no Python and was left out: {text.strip()[:60]!r}.")
-        kept.append("\n" * text.count("\n") if code is None else code)  # lines keep their numbers
+            left_out.append(f"Cell {number} of the notebook is no Python and was left out: {lines.strip()[:60]!r}.")
+        kept.append("\n" * lines.count("\n") if code is None else code)  # lines keep their numbers
     found = read("\n".join(kept))
     found.remarks += left_out
     return found
 
 
-def _without_magics(text: str) -> str | None:
-    """A cell as Python; None where it is none."""
+def without_magics(text: str) -> str | None:
+    """A cell of a notebook as Python; None where it is none."""
     magic = CELL_MAGIC.match(text)
     if magic and magic.group(1) not in MAGICS_OF_PYTHON:
         return None
     plain: list[str] = []
     goes_on = False
     for line in text.split("\n"):
-        if goes_on or NOT_PYTHON.match(line):
-            indent = line[: len(line) - len(line.lstrip())]
-            plain.append("" if goes_on else f"{indent}pass")
-            goes_on = line.rstrip().endswith("\\")
-        else:
-            plain.append(line)
+        skipped = goes_on or NOT_PYTHON.match(line)
+        plain.append(f"{line[: len(line) - len(line.lstrip())]}{'' if goes_on else 'pass'}" if skipped else line)
+        goes_on = bool(skipped) and line.rstrip().endswith("\\")
     for code in (text, "\n".join(plain)):
-        try:
+        with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             ast.parse(code)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        return code
+            return code
     return None
 
 
@@ -112,11 +108,14 @@ def _not_python(why: str) -> InvalidConfig:
     return InvalidConfig([Problem("", f"This cannot be read as a script: {why}.")])
 
 
+def _asks_for_main(node: ast.If) -> bool:
+    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
+
+
 class _Reader:
     def __init__(self, tree: ast.Module) -> None:
         self.constants, self.found = Constants(tree), ForeignSource()
-        self.nodes = list(ast.walk(tree))
-        self.body = tree.body
+        self.nodes, self.body = list(ast.walk(tree)), tree.body
         calls = [node for node in self.nodes if isinstance(node, ast.Call)]
         self.calls = sorted(calls, key=lambda node: (node.lineno, node.col_offset))
         self.targets: dict[int, str] = {}  # id of a call -> the name that its value is assigned to
@@ -124,11 +123,10 @@ class _Reader:
         self.seen: set[tuple[int, Owner]] = set()  # ids of the values that are settings, and whose
         self.config_target = ""
         for node in self.nodes:
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
                 target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                for inner in ast.walk(node.value):
-                    self.targets.setdefault(id(inner), name_of(target))
-            elif isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test):
+                self.targets |= {id(inner): name_of(target) for inner in ast.walk(node.value)}
+            elif isinstance(node, ast.If) and id(node) not in self.conditional and not _asks_for_main(node):
                 self.conditional |= {id(inner) for part in (*node.body, *node.orelse) for inner in ast.walk(part)}
 
     def source(self) -> ForeignSource:
@@ -141,9 +139,8 @@ class _Reader:
         self._controllers()
         modules = self._imports()
         if "playground" in modules:
-            self.found.own = {
-                name: self._value(node) for item in self.body for name, node in assigned(item) if name in OWN
-            }
+            pairs = [pair for item in self.body for pair in assigned(item)]
+            self.found.own = {name: self._value(value) for name, value in pairs if name in OWN}
         if "trl" not in modules and (other := modules.keys() & OTHER_LIBRARIES):
             raise refused(OTHER_LIBRARIES[min(other)])
         if not self.found.kind:
@@ -158,20 +155,20 @@ class _Reader:
                 for item in node.names:
                     found.setdefault(item.name.partition(".")[0], set())
             elif isinstance(node, ast.ImportFrom) and node.module:
-                names = found.setdefault(node.module.partition(".")[0], set())
-                names |= {node.module, *(item.name for item in node.names)}
+                found.setdefault(node.module.partition(".")[0], set()).update(item.name for item in node.names)
         return found
 
     def _without_config(self, modules: dict[str, set[str]]) -> None:
         """A script without a class of settings: one that takes them from elsewhere, another trainer, or a loop."""
-        made = [name_of(call.func).rpartition(".")[2] for call in self.calls] if "trl" in modules else []
-        names = {name for name in (*modules.get("trl", ()), *made) if name.endswith("Trainer")}
-        if known := [name for name in TRAINERS if name in names]:
-            self.found.kind = known[0]
-        elif names:
-            raise refused(f"{min(names)} of TRL")
-        elif "trl" not in modules:
+        if "trl" not in modules:
             self._loop()
+            return
+        names = {name_of(call.func).rpartition(".")[2] for call in self.calls} | modules["trl"]
+        trainers = [name for name in TRAINERS if name in names]
+        others = sorted(name for name in names if name.endswith("Trainer"))
+        if others and not trainers:
+            raise refused(f"{others[0]} of TRL")
+        self.found.kind = [*trainers, ""][0]
 
     def _first_config(self) -> None:
         """The first call of a class of settings; what a later one says is left out."""
@@ -204,12 +201,12 @@ class _Reader:
                 for name, value in self.constants.mapping(item.value):
                     self._setting(name, value, owner)
 
-    def _setting(self, name: str, node: ast.expr, owner: Owner) -> None:
-        problem = ""
+    def _setting(self, name: str, node: ast.expr, owner: Owner, problem: str = "") -> None:
+        value: Any = ast.unparse(node)[:200]
         try:
-            value = self.constants.value(node)
+            value = value if problem else self.constants.value(node)
         except NotConstant as why:
-            value, problem = ast.unparse(node)[:200], str(why)
+            problem = str(why)
         if (id(node), owner) not in self.seen:  # two calls may be given one dictionary
             self.seen.add((id(node), owner))
             self.found.settings.append(ForeignSetting(name, value, node.lineno, owner, problem))
@@ -221,16 +218,12 @@ class _Reader:
             oldest = len(OLD_DICTIONARY & {key for key, _ in items}) >= 3 and not self.found.kind
             if oldest:
                 self.found.kind = "PPOConfig"
-            if oldest or GENERATION.fullmatch(name.lower()):
-                for key, item in items:
-                    self._setting(key, item, "config" if oldest else "generate")
+            for key, item in items if oldest or GENERATION.fullmatch(name.lower()) else ():
+                self._setting(key, item, "config" if oldest else "generate")
         target = node.targets[0]
         if isinstance(target, ast.Attribute) and self.config_target and name_of(target.value) == self.config_target:
-            if id(node) in self.conditional:
-                text, why = ast.unparse(node.value)[:200], "it is set under a condition"
-                self.found.settings.append(ForeignSetting(target.attr, text, node.lineno, "config", why))
-            else:
-                self._setting(target.attr, node.value, "config")
+            condition = "it is set under a condition" if id(node) in self.conditional else ""
+            self._setting(target.attr, node.value, "config", condition)
 
     def _controllers(self) -> None:
         """What is written by hand to move beta: a class, or a function of none, and the call that makes or uses it."""
@@ -238,22 +231,22 @@ class _Reader:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and CONTROLLER.search(node.name):
                 call = next((one for one in self.calls if name_of(one.func) == node.name), None)
                 parts = [one.args for one in ast.walk(node) if isinstance(one, ast.FunctionDef)]
-                defaults = [f"{name.arg}={ast.unparse(value)}" for part in parts for name, value in defaults_of(part)]
+                defaults = [f"{name}={ast.unparse(value)}" for part in parts for name, value in defaults_of(part)]
                 said = ast.unparse(call) if call else f"{node.name}({', '.join(defaults)})"
                 self.found.controllers.append(f"{said[:200]} (line {node.lineno})")
 
     def _loop(self) -> None:
         """The settings of a loop that is written by hand: of a class, a dictionary or the parameters of a function
         those with the most names that are known."""
-        groups: list[list[tuple[str, ast.expr]]] = []
+        groups: list[list[tuple[str, ast.expr]]] = [[]]
         for node in self.nodes:
             if isinstance(node, ast.ClassDef):
                 groups.append([pair for item in node.body for pair in assigned(item)])
-            elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                groups.append([(parameter.arg, default) for parameter, default in defaults_of(node.args)])
+            elif isinstance(node, ast.arguments):
+                groups.append(list(defaults_of(node)))
             elif isinstance(node, ast.Assign):
                 groups.append(list(self.constants.mapping(node.value)))
-        best = max(groups, key=lambda group: len({name for name, _ in group} & LOOP), default=[])
+        best = max(groups, key=lambda group: len({name for name, _ in group} & LOOP))
         if len({name for name, _ in best} & LOOP) >= LEAST_OF_A_LOOP:
             self.found.kind = "loop"
             for name, value in best:

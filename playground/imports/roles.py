@@ -7,7 +7,7 @@ from typing import Any
 
 from playground.imports.conversions import converted, number
 from playground.imports.found import Call, Unknown, known_text
-from playground.imports.translation import OLD_NAMES, ReportLine, Translation
+from playground.imports.translation import OLD_NAMES, Translation
 
 REWARD_NAME = re.compile(r"reward|(^|_)rm($|_)|scorer|judge|sentiment")
 POLICY_CLASS = re.compile("CausalLM|LanguageModel|LMHead|HeadWithValue")
@@ -15,6 +15,8 @@ CRITIC_NAME = re.compile(r"value|critic")
 REFERENCE_NAME = re.compile(r"(^|_)ref(erence)?($|_)")
 PLACEHOLDER = {"kind": "sentiment", "judge": "vader"}
 SENTIMENT = ("sentiment-analysis", "text-classification")
+SOURCE = "pretrained_model_name_or_path"
+BITS = {"load_in_8bit": "int8", "load_in_4bit": "nf4"}
 OWN = {"MODEL": "model.source", "PROMPTS": "prompts", "REWARDS": "rewards", "SCORE_CLIP": "score.clip"}
 NOT_A_CLASSIFIER = (
     "rewards.0.source: LLaMA-Factory keeps a reward model as a language model with a value head beside it (or as an "
@@ -26,11 +28,15 @@ NO_MODEL = "model.source: which model is trained is not in this file; the includ
 NO_PROMPTS = "prompts.source: which prompts are used is not in this file; the included ones stand there now."
 NO_COLUMN = "prompts.column: check which column holds the prompt, and that the script does not cut it first."
 LABEL = "rewards.0.label: check that POSITIVE is what this classifier calls what you want."
+IN_PYTHON = "rewards: the file brings a reward in Python, which training runs. Read its `code` first."
 PAIRS = (
     "DPO's pairs are written by the start model and judged by the run's reward here. To learn from pairs that people "
     "chose, train a reward model on them first: python -m playground reward-train --pairs FILE."
 )
 CODE = "code is not taken over: write it as a reward of kind `python` or `expression`, or choose a rule"
+NO_NAME = "which reward model is loaded is not written in the file, so how it is held is left out too"
+NO_CLASSIFIER = "a language model gives no reward; it must be a sequence classifier, as which it is loaded here"
+A_NAME = "a name in LLaMA-Factory's dataset_info.json; name the file or the dataset of the hub as `prompts.source`"
 
 
 def translate(work: Translation) -> None:
@@ -39,7 +45,10 @@ def translate(work: Translation) -> None:
         _own(work)
         return
     model = _model(work)
-    _reference(work, model)
+    for call in work.source.named("from_pretrained"):
+        source = _hub_name(call.text(0, SOURCE))
+        if _part(call) == "reference" and source not in ("", model) and "reference.source" not in work.data:
+            work.set(f"{call.target} of {source!r} (line {call.line})", "reference.source", source)
     rewards = _rewards(work)
     if not rewards and not any("reward_adapter" in call.keywords for call in work.source.calls):
         work.fill_in.append(NO_REWARD)
@@ -59,10 +68,9 @@ def _own(work: Translation) -> None:
             shown = f" ({value})" if isinstance(value, str) else ""
             work.data[OWN[name]] = value
             work.say(f"{name} of a script of this project", f"{OWN[name]}{shown}")
-    if "'kind': 'python'" in repr(work.source.own.get("REWARDS")):
-        work.fill_in.append("rewards: the file brings a reward in Python, which training runs. Read its `code` first.")
+    work.fill_in += [IN_PYTHON] if "'kind': 'python'" in repr(work.source.own.get("REWARDS")) else []
     for call in work.source.named("Scale"):
-        if call.keywords.get("mean") == 0.0 and call.keywords.get("sd") == 1.0:
+        if (call.keywords.get("mean"), call.keywords.get("sd")) == (0.0, 1.0):
             work.data["score.normalise"] = "none"
 
 
@@ -77,23 +85,21 @@ def _model(work: Translation) -> str:
     names = ("sft_model_path", "model_name_or_path", "model_name")
     found = [(work.theirs(name), text) for name in names if (text := _text_of(work, name))]
     for call in work.source.calls:
-        source = known_text(call.first("model", "model_name", "pretrained_model_name_or_path"))
         if call.name.endswith("Trainer"):
             source = known_text(call.keywords.get("model"))
-        elif not POLICY_CLASS.search(call.name) or _part(call) != "policy":
-            continue
-        else:
+        elif POLICY_CLASS.search(call.name) and _part(call) == "policy":
+            source = call.text(0, "model", "model_name", SOURCE)
             _loading(work, call)
-        if source:
-            found.append((f"{call.name.split('.')[0]}(... {source!r}) (line {call.line})", source))
+        else:
+            continue
+        found += [(f"{call.name.split('.')[0]}(... {source!r}) (line {call.line})", source)] if source else []
     if not found:
         work.fill_in.append(NO_MODEL)
         return ""
     theirs, name = found[0]
-    work.set(
-        theirs, "model.source", _hub_name(name), "" if _hub_name(name) == name else "its name on the hub since 2024"
-    )
-    return _hub_name(name)
+    source = _hub_name(name)
+    work.set(theirs, "model.source", source, "" if source == name else "its name on the hub since 2024")
+    return source
 
 
 def _held(work: Translation, call: Call) -> dict[str, Any]:
@@ -110,18 +116,16 @@ def _held(work: Translation, call: Call) -> dict[str, Any]:
             if fitting and (not inline or fitting[-1].line >= call.line):
                 found |= fitting[-1].keywords
             else:
-                said = f"{name} = {given} (line {call.line})"
-                work.not_understood.append(ReportLine(said, why="how the model is held is not said in one place"))
-    bits = [kind for name, kind in (("load_in_8bit", "int8"), ("load_in_4bit", "nf4")) if found.get(name) is True]
-    return found | {"bits": bits[0] if bits else None}
+                work.ask(f"{name} = {given} (line {call.line})", "how the model is held is not said in one place")
+    return found
 
 
 def _loading(work: Translation, call: Call) -> None:
     """How a model is loaded."""
     given = _held(work, call)
-    if bits := given["bits"]:
-        name = "load_in_8bit" if bits == "int8" else "load_in_4bit"
-        work.set(f"{name} = True (line {call.line})", "model.quantization", bits)
+    for name, bits in BITS.items():
+        if given.get(name) is True:
+            work.set(f"{name} = True (line {call.line})", "model.quantization", bits)
     if dtype := known_text(call.keywords.get("dtype", call.keywords.get("torch_dtype"))):
         said = f"dtype = {dtype} (line {call.line})"
         try:
@@ -132,16 +136,7 @@ def _loading(work: Translation, call: Call) -> None:
         why_not = "merge it into its model, and name that as a reward of kind `model`"
         work.leave(f"reward_adapter = {adapter} (line {call.line})", why_not)
     if "peft_config" in call.keywords:
-        work.data["model.adapter.kind"] = "lora"
-
-
-def _reference(work: Translation, model: str) -> None:
-    for call in work.source.named("from_pretrained"):
-        source = known_text(call.first("pretrained_model_name_or_path"))
-        if _part(call) == "reference" and source:
-            if _hub_name(source) != model:
-                work.set(f"{call.target} of {source!r} (line {call.line})", "reference.source", _hub_name(source))
-            return
+        work.set(f"peft_config (line {call.line})", "model.adapter.kind", "lora")
 
 
 def _rewards(work: Translation) -> list[dict[str, Any]]:
@@ -152,48 +147,40 @@ def _rewards(work: Translation) -> list[dict[str, Any]]:
             reward["weight"] = number(weight)
         work.say(str(weights), "the weight of each reward")
     elif weights and not weights.problem and weights.value is not None:
-        work.leave(str(weights), "the rewards it weighs were not all recognised: write each `weight` yourself")
+        work.leave(weights, "the rewards it weighs were not all recognised: write each `weight` yourself")
     return found
 
 
 def _by_settings(work: Translation) -> list[dict[str, Any]]:
-    items = [work.named.get(name) for name in ("reward_model_path", "reward_model", "reward_model_name_or_path")]
-    for item in filter(None, items):
-        text = _text_of(work, item.name)
-        if not text:
-            work.not_understood.append(ReportLine(str(item), why=item.problem or "it is no name of a model"))
-        elif _text_of(work, "reward_model_type") == "api" or "://" in text:
-            work.leave(str(item), "no reward is asked over the network here: name a model or a folder")
-        else:
-            if work.dialect == "llamafactory":
-                work.fill_in.append(NOT_A_CLASSIFIER)
+    for name in ("reward_model_path", "reward_model", "reward_model_name_or_path"):
+        item, text = work.named.get(name), _text_of(work, name)
+        if item and not text:
+            work.ask(item, item.problem or "it is no name of a model")
+        elif item and (_text_of(work, "reward_model_type") == "api" or "://" in text):
+            work.leave(item, "no reward is asked over the network here: name a model or a folder")
+        elif item:
+            work.fill_in += [NOT_A_CLASSIFIER] if work.dialect == "llamafactory" else []
             task, _, source = text.rpartition(":")
             loads = [call for call in work.source.named("from_pretrained") if _part(call) == "reward"]
-            return [_learned(work, str(item), source, loads[0] if loads else None, labelled=task in SENTIMENT)]
+            return [_learned(work, str(item), source, [*loads, None][0], labelled=task in SENTIMENT)]
     return []
 
 
 def _by_calls(work: Translation) -> list[dict[str, Any]]:
     """Rewards that a script loads itself."""
     for call in work.source.calls:
-        if call.name.endswith("pipeline") and (task := call.first("task")) in SENTIMENT:
-            source = known_text(call.keywords.get("model") or [*call.arguments, None, None][1])
-            if source:
-                said = f"pipeline({task!r}, {source!r}) (line {call.line})"
-                return [_learned(work, said, source, call, labelled=True)]
-        if call.name.endswith("from_pretrained") and _part(call) == "reward":
-            given = call.first("pretrained_model_name_or_path")
-            if not known_text(given):
-                why = "which reward model is loaded is not written in the file, so how it is held is left out too"
-                work.not_understood.append(ReportLine(f"{call.target} of {given} (line {call.line})", why=why))
-                continue
-            said = f"{call.name.split('.')[0]}(... {given!r}) (line {call.line})"
+        task, of_task, source = call.text(0, "task"), call.text(1, "model"), call.text(0, SOURCE)
+        said = f"{call.name.split('.')[0]}(... {source!r}) (line {call.line})"
+        if call.name.endswith("pipeline") and task in SENTIMENT and of_task:
+            said = f"pipeline({task!r}, {of_task!r}) (line {call.line})"
+            return [_learned(work, said, of_task, call, labelled=True)]
+        if not call.name.endswith("from_pretrained") or _part(call) != "reward":
+            continue
+        if source:
             if "CausalLM" in call.name:
-                why = (
-                    "a language model gives no reward; it must be a sequence classifier, which this project loads it as"
-                )
-                work.leave(said, why)
-            return [_learned(work, said, given, call)]
+                work.leave(said, NO_CLASSIFIER)
+            return [_learned(work, said, source, call)]
+        work.ask(f"{call.target} of {[*call.arguments, ''][0]} (line {call.line})", NO_NAME)
     return []
 
 
@@ -217,26 +204,24 @@ def _by_functions(work: Translation) -> list[dict[str, Any]]:
 def _learned(
     work: Translation, said: str, source: str, call: Call | None = None, *, labelled: bool = False
 ) -> dict[str, Any]:
-    """A reward model; `call`: that loads it and says how it is held; `labelled`: the second of a classifier's labels is
+    """A reward model. `call`: that loads it and says how it is held. `labelled`: of a classifier the second label is
     wanted, which TRL's examples take."""
-    reward: dict[str, Any] = {"kind": "model", "source": _hub_name(source)}
     work.say(said, f"rewards.0: kind model, source {source}")
-    if labelled:
-        work.fill_in.append(LABEL)
-        reward["label"] = "POSITIVE"
-    given = _held(work, call) if call else {"bits": None}
-    threshold = given.get("llm_int8_threshold")
-    held = {"quantization": given["bits"], "int8_threshold": threshold if isinstance(threshold, int | float) else None}
+    work.fill_in += [LABEL] if labelled else []
+    given = _held(work, call) if call else {}
+    held: dict[str, Any] = {}
+    for name, bits in BITS.items():
+        held |= {"quantization": bits} if given.get(name) is True else {}
+    if isinstance(threshold := given.get("llm_int8_threshold"), int | float):
+        held["int8_threshold"] = threshold
     for name, value in held.items():
-        if call and value is not None:
-            reward[name] = value
-            work.say(f"{name} of {source} (line {call.line})", f"rewards.0.{name}: {value}")
-    return reward
+        work.say(f"{name} of {source}", f"rewards.0.{name}: {value}")
+    return {"kind": "model", "source": _hub_name(source)} | ({"label": "POSITIVE"} if labelled else {}) | held
 
 
 def _prompts(work: Translation) -> None:
     named = [name for name in ("dataset_name", "query_dataset", "dataset_train_name") if _text_of(work, name)]
-    loads = [call for call in work.source.named("load_dataset") if _dataset(call)]
+    loads = [call for call in work.source.named("load_dataset") if call.text(0, "path")]
     if named:
         work.set(work.theirs(named[0]), "prompts.source", _hub_name(_text_of(work, named[0])))
     elif loads:
@@ -244,33 +229,26 @@ def _prompts(work: Translation) -> None:
     else:
         work.fill_in.append(NO_PROMPTS)
     if "dataset" in work.named and work.dialect.startswith("llamafactory"):
-        why = "a name in LLaMA-Factory's dataset_info.json; name the file or the dataset of the hub as `prompts.source`"
-        work.leave(work.theirs("dataset"), why)
-    if work.dialect.endswith("dpo"):
-        work.fill_in.append(PAIRS)
+        work.leave(work.named["dataset"], A_NAME)
+    work.fill_in += [PAIRS] if work.dialect.endswith("dpo") else []
     for call in work.source.named("apply_chat_template"):
         if isinstance(thinks := call.keywords.get("enable_thinking"), bool):
             options = {"enable_thinking": thinks}
             work.set(f"apply_chat_template({options}) (line {call.line})", "prompts.template_options", options)
 
 
-def _dataset(call: Call) -> str:
-    """The dataset or the file that a call loads; "" where it is not known."""
-    source = known_text(call.first("path"))
-    files = known_text(call.keywords.get("data_files"))
-    return files if source in ("json", "csv", "text") and files else source
-
-
 def _loaded_dataset(work: Translation, call: Call) -> None:
-    work.set(f"load_dataset({_dataset(call)!r}) (line {call.line})", "prompts.source", _hub_name(_dataset(call)))
-    split = call.keywords.get("split")
+    source, split = call.text(0, "path"), call.keywords.get("split")
+    if source in ("json", "csv", "text"):
+        source = known_text(call.keywords.get("data_files")) or source
+    work.set(f"load_dataset({source!r}) (line {call.line})", "prompts.source", _hub_name(source))
     if known_text(split).isidentifier():
-        work.data["prompts.split"] = split
+        work.set(f"split = {split!r} (line {call.line})", "prompts.split", split)
     elif split is not None:
         why = "a slice of a split is not taken: name the split, and `prompts.limit`"
         work.leave(f"split = {split} (line {call.line})", why)
-    if subset := known_text([*call.arguments, None, None][1] or call.keywords.get("name")):
-        work.data["prompts.subset"] = subset
+    if subset := call.text(1, "name"):
+        work.set(f"name = {subset!r} (line {call.line})", "prompts.subset", subset)
     work.fill_in.append(NO_COLUMN)
 
 

@@ -3,7 +3,6 @@ expanded but variables and arrays that the same file sets once, or adds to."""
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 from collections.abc import Iterator
@@ -31,16 +30,21 @@ LLAMABOARD = (
     "These are settings that LlamaBoard has saved. Press its Preview button, save the command that it shows as a file "
     "that ends in .sh, and import that."
 )
+OURS = "This is a file of the playground's own: python -m playground train FILE."
+IN_A_FILE = "The settings of this command are in {}: import that file."
+NO_LINES = "This file has no `name: value` lines."
 NO_COMMAND = "This script has no command with options such as `--kl_coef 0.05`."
+NO_VALUE = "a variable in it has no one value in this file"
+TOO_LONG = "This script, or what its variables stand for, is longer than {:,} characters."
+SEVERAL = "The file has more than one command that trains; the others were left out."
 PROCESSES = re.compile(r"--(?:num_processes|nproc_per_node)[= ](?!1\b)(\d{1,5})\b")
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\]|:?[-=]([^}]*))?\}|\$(\w+)")
-BEFORE_A_COMMAND = ("export", "local", "readonly", "declare", "-a", "-r", "-x", "then", "else", "do")
-OPENS, CLOSES = ("if", "for", "while", "until", "case"), ("fi", "done", "esac")
 OPEN_QUOTATION = re.compile(r"(?:^|[\s=(])[\"'][^\"']*$")
+BEFORE_A_COMMAND = ("export", "local", "readonly", "declare", "-a", "-r", "-x", "then", "else", "do")
+DEPTH = dict.fromkeys(("if", "for", "while", "until", "case"), 1) | dict.fromkeys(("fi", "done", "esac"), -1)
 NUMBER = re.compile(r"[-+]?(\d{1,400}(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
-NO_VALUE = "a variable in it has no one value in this file"
-MOST_CHARACTERS = 100_000  # of a shell script, and of all that its variables stand for
+MOST_CHARACTERS = 100_000
 MOST_OF_A_WORD = 1_000  # that names a script
 
 
@@ -54,27 +58,24 @@ class Word(NamedTuple):
 def read_mapping(text: str) -> ForeignSource:
     """A YAML or JSON file with a setting on each line. Raises: InvalidConfig."""
     data = parse_yaml(text)
-    if not isinstance(data, dict):
-        raise InvalidConfig([Problem("", "This file has no `name: value` lines.")])
-    names = data.keys()
-    if {"rewards", "format"} <= names:
-        raise InvalidConfig([Problem("", "This is a file of the playground's own: python -m playground train FILE.")])
-    if any(str(name).startswith("train.") for name in names):
-        raise InvalidConfig([Problem("", LLAMABOARD)])
-    if "base_model" in names and names & {"sequence_len", "datasets", "rl", "micro_batch_size", "adapter"}:
+    names = data.keys() if isinstance(data, dict) else ()
+    axolotl = {"sequence_len", "datasets", "rl", "micro_batch_size", "adapter"}
+    for is_so, why in (
+        (not isinstance(data, dict), NO_LINES),
+        ({"rewards", "format"}.issubset(names), OURS),
+        (any(str(name).startswith("train.") for name in names), LLAMABOARD),
+        (not {"actor_rollout_ref", "algorithm"}.isdisjoint(names), NOT_THESE),
+    ):
+        if is_so:
+            raise InvalidConfig([Problem("", why)])
+    if "base_model" in names and not axolotl.isdisjoint(names):
         raise refused("Axolotl")
-    if {"train", "method"} <= names:
+    if {"train", "method"}.issubset(names):
         raise refused("trlX")
-    if {"actor_rollout_ref", "algorithm"} & names:
-        raise InvalidConfig([Problem("", NOT_THESE)])
-    lines = _lines(text)
-    return ForeignSource([ForeignSetting(str(name), value, lines.get(str(name), 0)) for name, value in data.items()])
-
-
-def _lines(text: str) -> dict[str, int]:
     node = yaml.compose(text, yaml.SafeLoader)
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    return {key.value: key.start_mark.line + 1 for key, _ in pairs if isinstance(key, yaml.ScalarNode)}
+    lines = {key.value: key.start_mark.line + 1 for key, _ in pairs if isinstance(key, yaml.ScalarNode)}
+    return ForeignSource([ForeignSetting(str(name), data[name], lines.get(str(name), 0)) for name in names])
 
 
 def read_shell(text: str) -> ForeignSource:
@@ -84,7 +85,7 @@ def read_shell(text: str) -> ForeignSource:
         InvalidConfig: it has no command with options, is too long, or starts what is not imported.
     """
     if len(text) > MOST_CHARACTERS:
-        raise InvalidConfig([Problem("", f"This script is longer than {MOST_CHARACTERS:,} characters.")])
+        raise InvalidConfig([Problem("", TOO_LONG.format(MOST_CHARACTERS))])
     commands = list(_Shell().commands(text))
     if any(OPENRLHF_OR_VERL.search(word.text) for words in commands for word in words if word.text[:2] != "--"):
         raise InvalidConfig([Problem("", NOT_THESE)])
@@ -94,32 +95,19 @@ def read_shell(text: str) -> ForeignSource:
         raise InvalidConfig([Problem("", NO_COMMAND)])
     words = [*started, *with_options][0]
     program = _program(words)
-    if other := _library(program) or (
-        "another trainer of TRL" if OTHERS_OF_TRL.search(program) and not started else ""
-    ):
-        raise refused(other, program)
+    others = [label for pattern, label in LIBRARIES.items() if re.search(pattern, program)]
+    if not started and OTHERS_OF_TRL.search(program):
+        others.append("another trainer of TRL")
+    if others:
+        raise refused(others[0], program)
     source = ForeignSource(_options(words), kind=_kind(words), is_command=True)
-    if any(item.name == "stage" for item in source.settings):
-        source.kind = ""
     if processes := PROCESSES.search(" ".join(word.text for word in words)):
         many = processes.group(1)
         source.remarks.append(f"The command starts {many} processes: their batch was {many} times the one here.")
-    if len(started) > 1:
-        source.remarks.append("The file has more than one command that trains; the others were left out.")
+    if source.settings and all(item.name == "config" for item in source.settings):
+        raise InvalidConfig([Problem("", IN_A_FILE.format(source.settings[0].value))])
+    source.remarks += [SEVERAL] if len(started) > 1 else []
     return source
-
-
-def _program(words: list[Word]) -> str:
-    """What a command runs: its script or module, or what follows `trl`."""
-    names = [word.text for word in words]
-    scripts = [name for name in names if name.endswith(".py") and not name.startswith("-")]
-    after = [names[at + 1] for at, name in enumerate(names[:-1]) if name in ("-m", "trl")]
-    return [*scripts, *after, *names][0][:MOST_OF_A_WORD]
-
-
-def _library(program: str) -> str:
-    """Whose program it is, if that is not imported; else ""."""
-    return next((label for pattern, label in LIBRARIES.items() if re.search(pattern, program)), "")
 
 
 class _Shell:
@@ -128,7 +116,8 @@ class _Shell:
     def __init__(self) -> None:
         self.variables: dict[str, list[str] | None] = {}  # the words of each; None: it has no one value
         self.depth = 0  # of `if` and loops
-        self.filled_in = 0  # characters
+        self.depends = False  # on the command before, as after `&&`
+        self.room = 10 * MOST_CHARACTERS  # for what variables stand for
 
     def commands(self, text: str) -> Iterator[list[Word]]:
         """Each command with its variables filled in, but for those that set a variable."""
@@ -142,48 +131,44 @@ class _Shell:
                 found = _split(unread.removesuffix("\\"))
             except ValueError:
                 if OPEN_QUOTATION.search(unread):  # it goes on; not the apostrophe of a sentence
-                    unread += "\n"
+                    unread = unread.removesuffix("\\") + "\n"
                     continue
                 found = unread.removesuffix("\\").split()
             unread = ""
-            words += [Word(start, word) for word in found]
-            opened = [word.text for word in words if word.text in ("(", ")")]
-            if goes_on or opened.count("(") > opened.count(")"):
-                continue
-            yield from self._one_by_one(words)
-            words = []
+            for word in found:
+                if word.strip(";&|<>"):
+                    words.append(Word(start, word))
+                else:
+                    yield from self._command(words)
+                    words, self.depends = [], word in ("&&", "||")
+            texts = [word.text for word in words]
+            if not goes_on and texts.count("(") <= texts.count(")"):
+                yield from self._command(words)
+                words, self.depends = [], False
 
-    def _one_by_one(self, words: list[Word]) -> Iterator[list[Word]]:
-        """The commands of a line."""
-        command: list[Word] = []
-        for word in [*words, Word(0, ";")]:
-            if word.text.strip(";&|"):
-                command.append(word)
-            elif command:
-                filled = self._command(command)
-                command = []
-                if filled:
-                    yield filled
+    def _command(self, words: list[Word]) -> Iterator[list[Word]]:
+        """A command with its variables filled in; nothing of one that sets variables."""
+        names = [word.text for word in words]
+        self.depth += DEPTH.get(names[0], 0) if names else 0
+        if names[:1] == ["for"]:
+            self.variables[" ".join(names[1:2])] = None
+        start = next((at for at, name in enumerate(names) if name not in BEFORE_A_COMMAND), 0)
+        while start < len(words) and (match := ASSIGNED.fullmatch(names[start])):
+            value = [Word(words[start].line, match.group(3))]
+            start += 1
+            if names[start : start + 1] == ["("] and ")" in names[start:] and not match.group(3):
+                end = names.index(")", start)
+                value, start = words[start + 1 : end], end + 1
+            self._set(match.group(1), [word.text for word in self._filled(value)], adds=bool(match.group(2)))
+        if filled := self._filled(words[start:]):
+            yield filled
 
-    def _command(self, words: list[Word]) -> list[Word]:
-        """A command with its variables filled in; of one that sets variables nothing is left."""
-        first = words[0].text
-        self.depth += (first in OPENS) - (first in CLOSES)
-        if first == "for" and len(words) > 1:
-            self.variables[words[1].text] = None
-        rest = [*itertools.dropwhile(lambda word: word.text in BEFORE_A_COMMAND, words)]
-        while rest and (match := ASSIGNED.fullmatch(rest[0].text)):
-            value, rest = [Word(rest[0].line, match.group(3))], rest[1:]
-            if not match.group(3) and rest and rest[0].text == "(":
-                end = next(at for at, word in enumerate(rest) if word.text == ")")
-                value, rest = rest[1:end], rest[end + 1 :]
-            self._set(match.group(1), bool(match.group(2)), [word.text for word in self._filled(value)])
-        return self._filled(rest)
-
-    def _set(self, name: str, adds: bool, words: list[str]) -> None:
+    def _set(self, name: str, words: list[str], *, adds: bool) -> None:
         before = self.variables.get(name, [])
-        adds_itself = " ".join([*words, ""]).startswith(" ".join([*(before or []), ""]))  # or is set to the same
-        if self.depth > 0 or before is None or (name in self.variables and not adds and not adds_itself):
+        goes_on = " ".join([*words, ""]).startswith(" ".join([*(before or []), ""]))  # ARGS="$ARGS --more"
+        if (self.depth > 0 or self.depends) and adds and before:
+            self.variables[name] = [*before, f"${{{name}+=({' '.join(words)})}}"]  # which nothing fills in
+        elif self.depth > 0 or self.depends or before is None or (before and not adds and not goes_on):
             self.variables[name] = None
         else:
             self.variables[name] = [*before, *words] if adds else words
@@ -194,13 +179,12 @@ class _Shell:
         for line, text in words:
             whole = VARIABLE.fullmatch(text)
             known = self.variables.get(whole.group(1) or whole.group(3)) if whole else None
+            texts = [self._text(text)]
             if known is not None and (len(known) != 1 or known[0].startswith("-")):
-                texts = [part for word in known for part in (_split(word) if word.startswith("-") else [word])]
-            else:
-                texts = [self._text(text)]
-            self.filled_in += sum(map(len, texts))
-            if self.filled_in > 10 * MOST_CHARACTERS:
-                raise InvalidConfig([Problem("", "The variables of this script stand for too long texts.")])
+                texts = [part for word in known for part in (word.split() if word.startswith("-") else [word])]
+            self.room -= sum(map(len, texts))
+            if self.room < 0:
+                raise InvalidConfig([Problem("", TOO_LONG.format(MOST_CHARACTERS))])
             filled += [Word(line, part) for part in texts]
         return filled
 
@@ -216,9 +200,17 @@ class _Shell:
 
 def _split(line: str) -> list[str]:
     """The words of a line; `;`, `&&` and parentheses are words too. Raises: ValueError, a quotation is open."""
-    words = shlex.shlex(line, posix=True, punctuation_chars=";&|()")
+    words = shlex.shlex(re.sub(r"(?<=\s)\d(?=>)", "", line), posix=True, punctuation_chars=";&|()<>")
     words.whitespace_split = True
-    return list(words)
+    return [part for word in words for part in ([word] if word.strip("()") else word)]
+
+
+def _program(words: list[Word]) -> str:
+    """What a command runs: its script or module, or what follows `trl`."""
+    names = [word.text for word in words]
+    scripts = [name for name in names if name.endswith(".py") and not name.startswith("-")]
+    after = [names[at + 1] for at, name in enumerate(names[:-1]) if name in ("-m", "trl")]
+    return [*scripts, *after, *names][0][:MOST_OF_A_WORD]
 
 
 def _kind(words: list[Word]) -> str:
@@ -227,9 +219,8 @@ def _kind(words: list[Word]) -> str:
     if "llamafactory" in program or program.endswith("train_bash.py"):
         return "llamafactory"
     found = COMMANDS.search(program)
-    if found is None or not (program.endswith(".py") or "trl" in [word.text for word in words]):
-        return ""
-    return KINDS[found.group(1)]
+    is_one = program.endswith(".py") or "trl" in [word.text for word in words]
+    return KINDS[found.group(1)] if found and is_one else ""
 
 
 def _options(words: list[Word]) -> list[ForeignSetting]:
@@ -240,25 +231,26 @@ def _options(words: list[Word]) -> list[ForeignSetting]:
     for word in [*words[scripts[0] + 1 if scripts else 0 :], Word(0, "--")]:
         alone = VARIABLE.fullmatch(word.text) or word.text.startswith(("$@", "$*", "${"))
         if word.text.startswith("--"):
-            if name:
-                found.append(_setting(name, values, line))
+            found += [_setting(name, values, line)] if name else []
             name, equals, value = word.text[2:].partition("=")
             name, line, values = name.replace("-", "_"), word.line, [value] if equals else []
         elif alone and (values or not name):
             found.append(ForeignSetting(word.text, word.text, word.line, problem=NO_VALUE))
+        elif not name and word.text.endswith((".yaml", ".yml", ".json")):
+            found.append(ForeignSetting("config", word.text, word.line))
         else:
             values.append(word.text)
     return found
 
 
 def _setting(name: str, values: list[str], line: int) -> ForeignSetting:
-    unknown = next((value for value in values if "$" in value), None)
-    if unknown is not None:
-        return ForeignSetting(name, unknown, line, problem=NO_VALUE)
+    for value in values:
+        if "$" in value:
+            return ForeignSetting(name, value, line, problem=NO_VALUE)
     if not values and name.startswith("no_") and name != "no_cuda":  # as transformers switches a default off
         return ForeignSetting(name.removeprefix("no_"), False, line)
-    read = [_value(value) for value in values]
-    return ForeignSetting(name, True if not read else read[0] if len(read) == 1 else read, line)
+    read = [_value(value) for value in values or ["true"]]
+    return ForeignSetting(name, read[0] if len(read) == 1 else read, line)
 
 
 def _value(word: str) -> Any:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +17,12 @@ from playground.imports import conversions
 from playground.imports.found import ForeignSetting, ForeignSource
 
 FILE = tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
-DIALECTS = {name: {**dialect, "tables": [name]} for name, dialect in FILE["dialects"].items()}
+DIALECTS = FILE["dialects"]
 OLD_NAMES = FILE["old-names"]
-ASIDE = {name: kind for kind, names in FILE["aside"].items() for name in names.split()}
+ARGUMENTS = FILE["aside"]["arguments"].split()
+OWNERS = {"lora": "lora", "generate": "generate", "model": "model script", "script": "script"}
 KINDS = {"loop": "loop", "PPOv2Config": "trl-ppo", "GRPOConfig": "trl-grpo", "DPOConfig": "trl-dpo"}
+STAGES = {"None": "llamafactory", "ppo": "llamafactory", "dpo": "llamafactory-dpo"}
 AGES = {"PPOConfig": ("trl-old", "trl-ppo", (0, 12)), "RLOOConfig": ("trl-rloo-old", "trl-rloo", (0, 22))}
 SIGNS = {  # what the calls of a script have that is for the older or the newer of two versions
     "trl-old": {"WithValueHead", "config", "dataset"},
@@ -33,20 +36,22 @@ NOTHING = (
     "from the command line, import the shell script that starts it."
 )
 ANOTHER = (
-    "Most of its settings are none of TRL's, so the {kind} of this file is another library's: only TRL's and "
+    "Most of its settings are none of TRL's, so the {} of this file is another library's: only TRL's and "
     "LLaMA-Factory's are imported."
 )
 BOTH = (
-    "Which version of TRL it is for is not in this file, and that decides what is not named: {older}, or {newer}. "
-    "Write one more setting that only one of them has ({old}, {new}), or a comment such as `# trl==0.11`."
+    "Which version of TRL it is for is not in this file, and that decides what is not named: {}, or {}. Write one more "
+    "setting that only one of them has ({}, {}), or a comment such as `# trl==0.11`."
+)
+REFUSED = (
+    "{} of {}: its settings are not imported. Only those of PPO, RLOO, GRPO and DPO of TRL, and of LLaMA-Factory, are."
 )
 
 
 def refused(other: str, program: str = "") -> InvalidConfig:
     """What is said of a file for another library or trainer; `program`: what a command of it starts."""
     start = f"Nothing in this file is recognised: {program[:60]} is" if program else "This is"
-    only = "Only PPO, RLOO, GRPO and DPO of TRL, and LLaMA-Factory's, are."
-    return InvalidConfig([Problem("", f"{start} of {other}, not of TRL: its settings are not imported. {only}")])
+    return InvalidConfig([Problem("", REFUSED.format(start, other))])
 
 
 def version_of(text: str) -> tuple[int, ...]:
@@ -54,29 +59,40 @@ def version_of(text: str) -> tuple[int, ...]:
     return tuple(map(int, text.split(".")))
 
 
-def _words(*lists: str) -> list[str]:
-    return [word for words in lists for word in words.split()]
+def is_aside(name: str) -> bool:
+    """Whether a setting is about the machine, the log or the hub."""
+    aside = FILE["aside"]
+    return name in aside["names"].split() or name.startswith(tuple(aside["beginning"].split()))
+
+
+def _by_name(table: dict[str, str], key: str) -> dict[str, dict[str, Any]]:
+    """A table of lists of names as a line for each name: what it stands under, as `key`."""
+    return {name: {key: value} for value, names in table.items() for name in names.split()}
 
 
 def _table(spec: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The line of each setting that a dialect, or a group of settings, has: `to`, `rule` or `no`, `note`, `default`."""
-    meaning = {name: {"to": ours} for ours, names in FILE["to"].items() for name in _words(names)}
-    meaning |= {name: {"rule": rule} for rule, names in FILE["rule"].items() for name in _words(names)}
-    own = _words(*(FILE["groups"][group] for group in _words(spec.get("groups", ""))), spec.get("names", ""))
-    lines = {name: {"no": why} for why, names in FILE["no"].items() for name in _words(names)}
-    lines |= {name: dict(meaning[name]) for name in own}
+    """Of each setting that a dialect has: `to`, `rule` or `no`, and with them `note` and `default`."""
+    meaning = _by_name(FILE["to"], "to") | _by_name(FILE["rule"], "rule")
+    groups = spec.get("groups", "").split()
+    own = [
+        name
+        for names in (*(FILE["groups"][group] for group in groups), spec.get("names", ""))
+        for name in names.split()
+    ]
+    lines = _by_name(FILE["no"], "no") | {name: dict(meaning[name]) for name in own}
     lines |= {name: {"rule": rule} for name, rule in spec.get("rule", {}).items()}
-    lines |= {name: {"no": why} for why, names in spec.get("no", {}).items() for name in _words(names)}
-    for name, note in (FILE["note"] | spec.get("note", {})).items():
+    lines |= _by_name(spec.get("no", {}), "no")
+    for name, note in (_by_name(FILE["note"], "note") | _by_name(spec.get("note", {}), "note")).items():
         if "to" in lines.get(name, {}):
-            lines[name]["note"] = note
-    for name, default in spec.get("default", {}).items():
-        lines[name]["default"] = default
+            lines[name] |= note
+    for defaults in (*(FILE["defaults"].get(group, {}) for group in groups), spec.get("default", {})):
+        for name, default in defaults.items():
+            lines[name]["default"] = default
     return lines
 
 
 TABLES = {name: _table(dialect) for name, dialect in DIALECTS.items()}
-TABLES |= {owner: _table({"groups": groups}) for owner, groups in FILE["owners"].items()}
+TABLES |= {owner: _table({"groups": groups}) for owner, groups in OWNERS.items()}
 
 
 class ReportLine(NamedTuple):
@@ -108,38 +124,35 @@ class Translation:
     @cached_property
     def named(self) -> dict[str, ForeignSetting]:
         """The settings by name; what is said last counts. A command starts TRL's own script, which has a model."""
-        found: dict[str, ForeignSetting] = {}
+        of_command = DIALECTS[self.dialect].get("of-command", {}) if self.source.is_command else {}
+        found = {name: ForeignSetting(name, value, 0) for name, value in of_command.items()}
         for item in self.source.settings:
             if item.owner == "generate" and self.dialect != "trl-old":
                 continue  # a text written after training
             name = f"generate.{item.name}" if item.owner == "generate" else item.name
             other = found.get(name)
-            if other and other.value != item.value:
+            if other and other.line and other.value != item.value:
                 self.source.remarks.append(f"{other} and {item} differ; the second was taken.")
             found[name] = item
-        of_command = DIALECTS[self.dialect].get("of-command", {}) if self.source.is_command else {}
-        return {name: ForeignSetting(name, value, 0) for name, value in of_command.items()} | found
+        return found
 
     def known(self, item: ForeignSetting) -> dict[str, Any] | None:
         """The line of the tables on a setting."""
-        return TABLES[item.owner if item.owner in TABLES else self.dialect].get(item.name)
+        return TABLES[item.owner if item.owner in OWNERS else self.dialect].get(item.name)
 
     def value(self, name: str) -> Any:
         """What a setting is, else the other trainer's default, else None. Raises: ValueError, it is not known."""
         item = self.named.get(name)
-        if item is None:
-            return self._default(name)[0]
-        if item.problem:
+        if item and item.problem:
             raise ValueError(item.problem)
-        return item.value
+        return item.value if item else self._default(name)[0]
 
     def _default(self, name: str) -> tuple[Any, str]:
         """What the other trainer takes where nothing is named, and what another version of it took."""
         default = TABLES[self.dialect].get(name, {}).get("default")
-        until, older = DIALECTS[self.dialect].get("before", {}).get(name, ("", None))
+        until, older = DIALECTS[self.dialect].get("before", {}).get(name, ("", default))
         if until and self.source.version:
-            before = self.source.version < version_of(until)
-            return (older if before else default), ""
+            return (older if self.source.version < version_of(until) else default), ""
         return default, f"before TRL {until}: {older}" if until else ""
 
     def theirs(self, *names: str) -> str:
@@ -153,65 +166,72 @@ class Translation:
     def set(self, theirs: str, ours: str, value: Any, why: str = "") -> None:
         """One of our fields from theirs."""
         self.data[ours] = value
-        shown = value if not isinstance(value, float) else f"{value:g}"
-        self.say(theirs, f"{ours}: {'empty' if value is None else shown}", why)
+        self.say(theirs, f"{ours}: {_shown(value)}", why)
 
     def say(self, theirs: str, ours: str, why: str = "") -> None:
         """What has become of a setting."""
         of_command = [str(item) for item in self.named.values() if not item.line and self.source.is_command]
         (self.assumed if theirs in of_command else self.became).append(ReportLine(theirs, ours, why))
 
-    def leave(self, theirs: str, why: str) -> None:
-        """A setting has no equal."""
-        self.no_equal.append(ReportLine(theirs, why=why))
+    def assume(self, theirs: str, ours: str, value: Any, why: str = "") -> None:
+        """One of our fields from a default of the other trainer's."""
+        self.data[ours] = value
+        self.assumed.append(ReportLine(theirs, f"{ours}: {_shown(value)}", why))
+
+    def leave(self, theirs: object, why: str) -> None:
+        """What has no equal."""
+        self.no_equal.append(ReportLine(str(theirs), why=why))
+
+    def ask(self, theirs: object, why: str) -> None:
+        """What is not understood."""
+        self.not_understood.append(ReportLine(str(theirs), why=why))
 
     def translate_each(self) -> None:
         """Every setting that stands for itself; those with a `rule` are left to that."""
         for item in self.named.values():
             line = self.known(item)
-            if line is None and item.name in ASIDE:
+            if line is None and is_aside(item.name):
                 self.aside.append(item.name)
             elif line is None and item.owner != "generate":
-                why = item.problem or self._unknown(item.name)
-                self.not_understood.append(ReportLine(str(item), why=why))
+                self.ask(item, item.problem or self._unknown(item.name))
             elif line and "no" in line:
-                self.leave(str(item), line["no"])
-            elif line and item.problem:
-                self.not_understood.append(ReportLine(str(item), why=item.problem))
+                self.leave(item, line["no"])
             elif line and "to" in line:
-                try:
-                    value = conversions.converted(line["to"], item.name, item.value)
-                    self.set(str(item), line["to"], value, line.get("note", ""))
-                except ValueError as why_not:
-                    self.leave(str(item), str(why_not))
-        self._defaults()
-
-    def _defaults(self) -> None:
+                self._one(item, line)
         for name, line in TABLES[self.dialect].items():
             if "default" in line and "to" in line and name not in self.named and line["to"] not in self.data:
                 default, older = self._default(name)
                 why = "; ".join(filter(None, [line.get("note", ""), older]))
                 self.assume(f"{name} = {default!r}", line["to"], conversions.converted(line["to"], name, default), why)
 
-    def assume(self, theirs: str, ours: str, value: Any, why: str = "") -> None:
-        """One of our fields from a default of the other trainer's."""
-        self.data[ours] = value
-        self.assumed.append(ReportLine(theirs, f"{ours}: {'empty' if value is None else value}", why))
+    def _one(self, item: ForeignSetting, line: dict[str, Any]) -> None:
+        if item.problem:
+            self.ask(item, item.problem)
+            return
+        try:
+            self.set(
+                str(item), line["to"], conversions.converted(line["to"], item.name, item.value), line.get("note", "")
+            )
+        except ValueError as why:
+            self.leave(item, str(why))
 
     def say_the_rest(self) -> None:
         """Every setting, and every argument of a call that was read, is in the report."""
         lines = (*self.became, *self.assumed, *self.no_equal, *self.not_understood)
         for item in self.named.values():
-            if item.name not in self.aside and not any(str(item) in line.theirs for line in lines):
+            if item.name in self.aside or any(str(item) in line.theirs for line in lines):
+                continue
+            if item.problem:
+                self.ask(item, item.problem)
+            else:
                 known = self.known(item) is not None
-                why = "it adds nothing to what other settings of the file say" if known else "no setting that is known"
-                self.leave(str(item), why)
+                self.leave(item, "other settings of the file say it already" if known else "no setting that is known")
         for call in self.source.calls:
             of_settings = call.name.rpartition(".")[2] in ("generate", "Scale")  # which are read as settings
             for name, value in () if of_settings else call.keywords.items():
-                if name in ASIDE:
+                if is_aside(name):
                     self.aside.append(name)
-                elif name not in FILE["arguments"]["read"].split():
+                elif name not in ARGUMENTS:
                     self.leave(f"{call.name}({name}={str(value)[:60]}) (line {call.line})", "it is not taken over")
 
     def _unknown(self, name: str) -> str:
@@ -219,47 +239,52 @@ class Translation:
         return f"no setting of this name is known{f'; is it `{close[0]}`?' if close else ''}"
 
 
-def check_is_theirs(source: ForeignSource, known: dict[str, dict[str, Any]]) -> None:
-    """Raises: InvalidConfig, most of what a class of this name is given is not known."""
-    own = [item for item in source.settings if item.owner == "config"]
-    unknown = [item for item in own if item.name not in known and item.name not in ASIDE]
-    if 2 * len(unknown) > len(own):
-        raise InvalidConfig([Problem("", ANOTHER.format(kind=source.kind))])
+def _shown(value: Any) -> str:
+    return "empty" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def dialect_of(source: ForeignSource) -> str:
     """In whose terms a file is written. Raises: InvalidConfig."""
     names = {item.name for item in source.settings if item.owner in ("", "config")}
-    stage = next((item.value for item in source.settings if item.name == "stage" and not item.owner), None)
-    if stage is not None or source.kind == "llamafactory":
-        return _of_stage(stage)
-    if source.kind in KINDS:
-        return KINDS[source.kind]
+    stages = [item.value for item in source.settings if item.name == "stage" and not item.owner]
+    if stages or source.kind == "llamafactory":
+        return _of_stage([*stages, None][0])
     if source.kind in AGES:
         return _of_age(source, names)
-    if source.kind:  # a trainer without a class of settings
+    if source.kind:
+        found = KINDS.get(source.kind, "")  # "": a trainer without a class of settings
+    else:
+        hits = {name: len(names.intersection(_own(name))) for name in DIALECTS if name.startswith("trl")}
+        best = max(("trl-ppo", "trl-grpo", *hits), key=lambda name: hits[name])
+        found = best if hits[best] >= 2 else ""
+    if not found:
         raise InvalidConfig([Problem("", NOTHING)])
-    hits = {name: len(names.intersection(_own(name))) for name in DIALECTS if name.startswith("trl")}
-    best = max(("trl-ppo", "trl-grpo", *hits), key=lambda name: hits[name])
-    if hits[best] < 2:
-        raise InvalidConfig([Problem("", NOTHING)])
-    return best
+    check_is_theirs(source, TABLES[found])
+    return found
+
+
+def check_is_theirs(source: ForeignSource, known: Iterable[str]) -> None:
+    """Raises: InvalidConfig, most of what a class of this name is given is not known."""
+    own = [item.name for item in source.settings if item.owner == "config"]
+    if 2 * len([name for name in own if name not in known and not is_aside(name)]) > len(own):
+        raise InvalidConfig([Problem("", ANOTHER.format(source.kind))])
 
 
 def _own(dialect: str) -> list[str]:
     """The names of a dialect that not every trainer has."""
-    spec, groups = DIALECTS[dialect], FILE["groups"]
-    shared = groups["sampling-groups"] if "sampling-groups" in spec["groups"] else ""
-    own = _words(spec.get("names", ""), spec.get("tells", ""), shared)
-    return [name for name in own if name not in _words(groups["training"])]
+    spec, shared = DIALECTS[dialect], FILE["groups"]["training"].split()
+    groups = [FILE["groups"][group] for group in spec["groups"].split() if group in ("texts", "policy")]
+    names = " ".join([spec.get("names", ""), *groups, spec.get("tells", "")]).split()
+    return [name for name in names if name not in shared]
 
 
 def _of_age(source: ForeignSource, names: set[str]) -> str:
     """Which of two classes of one name it is: by names that only one of them has, the version, or how it is used."""
     older, newer, turn = AGES[source.kind]
-    old, new = ([*_own(name), *_words(DIALECTS[name].get("age", ""))] for name in (older, newer))
+    check_is_theirs(source, TABLES[older] | TABLES[newer])
+    old, new = ([*_own(name), *DIALECTS[name].get("age", "").split()] for name in (older, newer))
     old, new = [name for name in old if name not in new], [name for name in new if name not in old]
-    hits = len(names & {*new}) - len(names & {*old})
+    hits = len(names.intersection(new)) - len(names.intersection(old))
     if not hits and source.version:
         hits = 1 if source.version >= turn else -1
     if not hits:
@@ -267,18 +292,14 @@ def _of_age(source: ForeignSource, names: set[str]) -> str:
         used |= {"WithValueHead" for call in source.calls if "WithValueHead" in call.name}
         hits = len(used & SIGNS[newer]) - len(used & SIGNS[older])
     if not hits:
-        check_is_theirs(source, TABLES[older] | TABLES[newer])
-        labels = {"older": DIALECTS[older]["label"], "newer": DIALECTS[newer]["label"]}
-        raise InvalidConfig([Problem("", BOTH.format(**labels, old=old[0], new=new[0]))])
+        labels = DIALECTS[older]["label"], DIALECTS[newer]["label"]
+        raise InvalidConfig([Problem("", BOTH.format(*labels, old[0], new[0]))])
     return newer if hits > 0 else older
 
 
 def _of_stage(stage: Any) -> str:
-    if stage in (None, "ppo"):
-        return "llamafactory"
-    if stage == "dpo":
-        return "llamafactory-dpo"
+    if str(stage) in STAGES:
+        return STAGES[str(stage)]
     instead = "; `python -m playground reward-train` trains a reward model" if stage == "rm" else ""
-    raise InvalidConfig(
-        [Problem("stage", f"Only the stages ppo and dpo are runs here (got {str(stage)[:40]!r}){instead}.")]
-    )
+    why = f"Only the stages ppo and dpo are runs here (got {str(stage)[:40]!r}){instead}."
+    raise InvalidConfig([Problem("stage", why)])

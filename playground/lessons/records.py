@@ -95,6 +95,7 @@ class Task(Part):
     when: When = Field(min_length=1, max_length=6)
     hint: str = Field("", max_length=300)
     solution: dict[str, float] = Field({}, max_length=4)  # values of knobs that reach it
+    set: dict[str, Any] = Field({}, max_length=4)  # settings in which it differs from the first run
 
 
 class TransferOption(Part):
@@ -163,14 +164,17 @@ class Lesson(Part):
         return range(len(self.runs) + (self.break_it is not None))
 
     def config(self, index: int) -> RunConfig:
-        """The settings of a run; those of the first for the task to break it, which comes after the last."""
-        return self.runs[index if index < len(self.runs) else 0].config()
+        """The settings of a run; of the task to break it, which comes after the last: those of the first, and its own."""
+        return self.runs[index].config() if index < len(self.runs) else self._task({})
 
     def solved(self) -> RunConfig | None:
         """The settings of a run that reaches the task, if it names one. Raises: InvalidConfig."""
         values = self.break_it.solution if self.break_it else {}
-        first = self.runs[0]
-        return first.model_copy(update={"set": {**first.set, **values}}).config() if values else None
+        return self._task(values) if values else None
+
+    def _task(self, values: dict[str, float]) -> RunConfig:
+        first, own = self.runs[0], self.break_it.set if self.break_it else {}
+        return first.model_copy(update={"set": {**first.set, **own, **values}}).config()
 
 
 class CourseAbout(Part):

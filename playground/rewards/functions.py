@@ -14,7 +14,7 @@ import re
 import symtable
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from types import ModuleType
@@ -65,7 +65,7 @@ def _entry_of(reward: Any) -> dict[str, Any]:
 def of_callable(reward: Any) -> dict[str, Any]:
     """The entry of a function: where it stands in a module, that one's file; else, in a notebook, a script or another
     function, its source with all that it uses. Raises: InvalidConfig, for what cannot be written down so."""
-    module = sys.modules.get(getattr(reward, "__module__", None) or "")
+    module: Any = sys.modules.get(getattr(reward, "__module__", None) or "")
     file, name = getattr(module, "__file__", None) or "", getattr(reward, "__qualname__", "")
     if module and module.__name__ != "__main__" and file.endswith(".py") and getattr(module, name, None) is reward:
         return {"kind": "python", "file": file, "function": f"{module.__name__}:{name}"}
@@ -105,6 +105,8 @@ class Carried:
             raise Stays(f"uses two different things that are called `{name}`")
 
     def _line(self, name: str, value: Any) -> str:
+        if self._is_inline(value):
+            return f"class {name}: pass"  # what is used of it is put there, see `_source`
         if isinstance(value, ModuleType):
             self.imports = True
             return f"{name} = __import__('importlib').import_module({value.__name__!r})"
@@ -115,6 +117,8 @@ class Carried:
         if isinstance(value, re.Pattern):
             return f"{name} = __import__('re').compile({value.pattern!r}, {value.flags})"
         if callable(value) and hasattr(value, "__name__"):
+            if hasattr(value, "__objclass__"):
+                return f"{name} = {value.__qualname__}"  # such as str.lower
             module = value.__module__ or ""
             inline = f"{module}.".startswith((f"{self._inline}.", "__main__."))
             called = str(getattr(value, "__name__", ""))
@@ -123,9 +127,12 @@ class Carried:
                 return f"from {module} import {called} as {name}"
             return self._source(name, inspect.unwrap(value))
         try:
-            if ast.literal_eval(repr(value)) == value:
+            kinds = {type(part) for part in _parts(value) if type(part).__module__ != "builtins"}
+            if eval(repr(value), {kind.__name__: kind for kind in kinds}) == value:
+                for kind in kinds:
+                    self.add(kind.__name__, kind)
                 return f"{name} = {value!r}"
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
+        except (ValueError, SyntaxError, NameError, TypeError, RecursionError, MemoryError):
             pass
         raise Stays(f"uses `{name}`, a {type(value).__name__}, which stays in this process")
 
@@ -133,27 +140,58 @@ class Carried:
         """The text of a function or class, and first what it uses."""
         try:
             text = _lambda(value) if value.__name__ == "<lambda>" else textwrap.dedent(inspect.getsource(value))
-            tables = [symtable.symtable(text, "it", "exec")]
+            tables = [symtable.symtable(f"from __future__ import annotations\n{text}", "it", "exec")]
         except (OSError, TypeError, SyntaxError):
             raise Stays("has no source that could be read here") from None
         own = "" if text.startswith("(") else value.__name__
         around: dict[str, Any] = dict(getattr(value, "__globals__", vars(sys.modules[value.__module__])))
         if cells := getattr(value, "__closure__", None):
             around |= {free: cell.cell_contents for free, cell in zip(value.__code__.co_freevars, cells, strict=True)}
+        used = {}
         for table in tables:
             tables += table.get_children()
             for symbol in table.get_symbols():
                 outside = symbol.is_referenced() and (symbol.is_global() or table is tables[0])
-                if outside and (used := symbol.get_name()) in around and used != own:
-                    self.add(used, around[used])
-        return f"{name} = {text}" if not own else text if own == name else f"{text}\n{name} = {own}"
+                if outside and symbol.get_name() in around and symbol.get_name() != own:
+                    used[symbol.get_name()] = around[symbol.get_name()]
+        inside = self if all(self._known.get(one, it) is it for one, it in used.items()) else Carried(self._inline)
+        for one, it in used.items():
+            inside.add(one, it)
+            for part in ast.walk(ast.parse(text)) if self._is_inline(it) else ():
+                if isinstance(part, ast.Attribute) and ast.unparse(part.value) == one:
+                    inside.add(f"{one}_{part.attr}", getattr(it, part.attr))
+                    inside.lines.append(f"{one}.{part.attr} = {one}_{part.attr}")
+        if inside is self and own in ("", name):
+            return text if own else f"{name} = {text}"
+        within = textwrap.indent("\n".join([*(() if inside is self else inside.lines), *[text] * bool(own)]), "    ")
+        return f"def {name}():\n{within}\n    return {own or text}\n{name} = {name}()"
+
+    def _is_inline(self, module: Any) -> bool:
+        return isinstance(module, ModuleType) and f"{module.__name__}.".startswith(f"{self._inline}.")
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    """A value and all that it holds."""
+    yield value
+    for part in (*value, *value.values()) if isinstance(value, dict) else value if _holds(value) else ():
+        yield from _parts(part)
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset))
 
 
 def _lambda(function: Any) -> str:
     """The text of a lambda, which Python keeps only as the lines around it. Raises: Stays; OSError."""
     text = "".join(inspect.findsource(function)[0])
-    line = function.__code__.co_firstlineno
-    found = [part for part in ast.walk(ast.parse(text)) if isinstance(part, ast.Lambda) and part.lineno == line]
+    code = function.__code__
+    found = [
+        part
+        for part in ast.walk(ast.parse(text))
+        if isinstance(part, ast.Lambda)
+        and part.lineno == code.co_firstlineno
+        and [one.arg for one in part.args.args] == [*code.co_varnames[: code.co_argcount]]
+    ]
     if len(found) != 1:
         raise Stays("stands in one line with another lambda")
     return f"({ast.get_source_segment(text, found[0])})"

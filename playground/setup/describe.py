@@ -39,6 +39,10 @@ LEAST_SHARE = 0.02  # below, nobody knows how long the rest takes
 MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
+MOST_IN_NAME = 80  # characters, as of a name that is typed
+MOST_IN_PART = 32  # of what differs, in it
+NAMED_FIRST = ("model.source", "rewards", "prompts.source", "kl.coef")
+OTHERS = {"prompts.source", "prompts.typed", "rewards"}  # where one is another, the title of its preset tells nothing
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = tuple(
     "seed device ranks max_minutes judges trackers behaviours ppo.micro_batch_size evaluation. checkpoint.".split()
@@ -71,9 +75,42 @@ class Description(NamedTuple):
 
 
 def title_of(config: RunConfig) -> str:
-    """What a run is called before it is renamed: by the name in its settings, or by its preset's title."""
-    given = {RunConfig.model_fields["name"].default, *catalog.every_preset_name()}
-    return config.about.title if config.about.title and config.name in given else config.name
+    """What a run is called before it is renamed: by the name or the title that was typed, else by its preset's title
+    and how it differs from that; where it learns something else, by the differences alone."""
+    title, usual = config.about.title, RunConfig.model_fields["name"].default
+    preset = catalog.preset_titled(title, config.name)
+    if config.name not in {usual, *catalog.every_preset_name()}:
+        return config.name
+    if title and preset is None:
+        return title
+    base = preset or catalog.preset(catalog.DEFAULT_PRESET if config.name == usual else config.name)
+    found = _that_differ(config, base)
+    if not found or config.faults:
+        return title or config.name
+    order = sorted(found, key=lambda field: NAMED_FIRST.index(field) if field in NAMED_FIRST else len(NAMED_FIRST))
+    return name_of({field: found[field][1] for field in order}, "" if OTHERS & found.keys() else title)
+
+
+def name_of(values: Mapping[str, Any], begin: str = "") -> str:
+    """Settings as the name of a run: "my-gpt2 \u00b7 polite-judge \u00b7 beta 0.05"."""
+    parts = [_part_of_name(field, value) for field, value in values.items()]
+    most = len(NAMED_FIRST)
+    more = [f"{len(parts) - most} more"] if len(parts) > most else []
+    return " \u00b7 ".join(filter(None, [begin, *parts[:most], *more]))[:MOST_IN_NAME]
+
+
+def _part_of_name(field: str, value: Any) -> str:
+    if field == "rewards":
+        words = " + ".join(
+            PurePosixPath(one.get("source") or "").name or one.get("expression") or _lowered(reward_in_words(one))
+            for one in value
+        )
+    elif field in SOURCES:
+        shown = in_words(field, value)
+        words = shown if " " in shown else PurePosixPath(shown).name
+    else:
+        words = _phrase(field, None, value)
+    return words if len(words) <= MOST_IN_PART else f"{words[: MOST_IN_PART - 3].rstrip()}..."
 
 
 def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, str, Any]]) -> str:
@@ -111,11 +148,16 @@ def wrong_on_purpose(config: RunConfig) -> str:
 
 def differences_in_words(config: RunConfig, preset: RunConfig) -> list[str]:
     """What differs and has an effect, each in a few words, what matters most first."""
+    return [_phrase(field, *pair) for field, pair in _that_differ(config, preset).items()]
+
+
+def _that_differ(config: RunConfig, preset: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """The same as fields, with their values there and here."""
     found = {field: pair for field, pair in differences(config, preset).items() if _has_effect(field, config, preset)}
     if "prompts.typed" in found:
         found.pop("prompts.source", None)  # it says no more than that
     order = [*(field for field in FIRST if field in found), *(field for field in found if field not in FIRST)]
-    return [_phrase(field, *found[field]) for field in order]
+    return {field: found[field] for field in order}
 
 
 def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import re
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,7 @@ from playground.lessons.reveal import reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, describe
-from playground.ui import own_files
+from playground.ui import own_files, run_files
 from playground.ui.auth.access import Access, Action, Role
 from playground.ui.feed import compare_serializer, home, insight_serializer, run_serializer, run_state
 from playground.ui.feed.feed import Hub
@@ -42,7 +43,7 @@ from playground.ui.train import lesson_part, mystery_part
 
 HOME_SECONDS = 0.5
 READERS = 2  # threads
-MANY_REPLAYS = "Replays are being made for your network already. Wait for one of them, then ask again."
+MANY_REPLAYS = "Replays or charts are being made for your network already. Wait for one of them, then ask again."
 Handler = Callable[[Request], Awaitable[Response]]
 STATUS = {TooManyCalls: 429, NotAllowed: 403, RunNotFound: 404, LessonNotFound: 404}  # of other errors: 409
 T = TypeVar("T")
@@ -130,7 +131,8 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
     table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.MEASURE))
-    table.append(("/live/{run_id}/export/replay", views.replay, Action.EXPORT))
+    table.append(("/live/{run_id}/export/replay", views.recorded(lambda asked: _replay(asked.run)), Action.EXPORT))
+    table.append(("/live/_figures/{kind}", views.recorded(run_files.charts), Action.EXPORT))
     table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in FILES.items()]
     found: list[BaseRoute] = [Route(path, polite(access.route(action, handler))) for path, handler, action in table]
     return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
@@ -165,7 +167,7 @@ class Views:
 
         return handler
 
-    def file(self, read: Callable[[RouteCall], str], threads: ThreadPoolExecutor | None = None) -> Handler:
+    def file(self, read: Callable[[RouteCall], str | bytes], threads: ThreadPoolExecutor | None = None) -> Handler:
         """A handler that sends what `read` writes: the log to be shown, all else as a file to save."""
 
         async def handler(request: Request) -> Response:
@@ -174,20 +176,26 @@ class Views:
             ending = EXPORTS.get(name, f"-{name}")
             headers = {"X-Content-Type-Options": "nosniff"}
             if name != "log":
-                saved = request.path_params["run_id"].strip("_") + ending
+                run = request.path_params.get("run_id") or request.query_params.get("sweep") or "runs"
+                saved = re.sub("[^a-z0-9-]", "", run) + ending
                 headers["Content-Disposition"] = f'attachment; filename="{saved}"'
-            media_type = "text/csv" if name.endswith(".csv") else "text/plain"
+            media_type = {"csv": "text/csv", "zip": "application/zip"}.get(name[-3:], "text/plain")
             return Response(text, media_type=media_type, headers=headers)
 
         return handler
 
-    async def replay(self, request: Request) -> Response:
-        """A run as one file, to save. Others that read whole runs do not wait for it."""
-        caller = self.access.caller(request)
-        with self.access.limiter.holding(caller.visitor.address, "replays") as fits:
-            if not fits and caller.role is Role.VISITOR:
-                raise TooManyCalls(MANY_REPLAYS)
-            return await self.file(lambda asked: _replay(asked.run), self._recorder)(request)
+    def recorded(self, read: Callable[[RouteCall], str | bytes]) -> Handler:
+        """The same for what takes seconds to make. Others that read whole runs do not wait for it."""
+        write = self.file(read, self._recorder)
+
+        async def handler(request: Request) -> Response:
+            caller = self.access.caller(request)
+            with self.access.limiter.holding(caller.visitor.address, "replays") as fits:
+                if not fits and caller.role is Role.VISITOR:
+                    raise TooManyCalls(MANY_REPLAYS)
+                return await write(request)
+
+        return handler
 
     async def access_data(self, request: Request) -> Response:
         """Who is asking, what they may do here, and the caps."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import itertools
+import zipfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -10,12 +13,15 @@ from starlette.requests import Request
 
 from playground import exports
 from playground.errors import RunNotFound
-from playground.exports import csv_tables, html_report
+from playground.exports import csv_tables, figures, html_report
+from playground.exports.figures import RunGroup
 from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
+from playground.runs.sweeps import sweep_record
 from playground.setup import checks
 from playground.ui.auth.access import Access, Action, Role
+from playground.ui.feed.compare_serializer import MAX_RUNS
 from playground.ui.feed.feed import Hub
 
 EXPORTS = {"html": ".html", "yaml": ".yaml", "trl": ".py", "replay": "-replay.html"}  # kind -> how its file's name ends
@@ -60,6 +66,27 @@ def export(asked: RouteCall) -> str:
     if kind == "trl":
         return exports.trl_script(config, ScoreScale.of(run.events()), run.events())
     raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
+
+
+def charts(asked: RouteCall) -> bytes:
+    """Some runs (`?runs=a,b`) or a sweep (`?sweep=`) as tables, or everything in a zip."""
+    names = dict.fromkeys(filter(None, asked.request.query_params.get("runs", "").split(",")))
+    if names:
+        group = RunGroup.of_runs([asked.hub.find(name) for name in [*names][:MAX_RUNS]])
+    else:
+        sweep = sweep_record.find(asked.hub.outputs, asked.request.query_params.get("sweep", ""))
+        group = RunGroup.of_sweep(asked.hub.outputs, sweep)
+    kind, found = asked.part("kind"), figures.files(group)
+    if kind != "charts.zip":
+        tables = dict(itertools.islice(found, 2))
+        if kind not in tables:
+            raise RunNotFound(f"Runs are taken away as {', '.join(tables)} or charts.zip, not as `{kind[:20]}`.")
+        return tables[kind]
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in found:
+            file.writestr(name, content)
+    return packed.getvalue()
 
 
 def metrics_csv(asked: RouteCall) -> str:

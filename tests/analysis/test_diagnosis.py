@@ -74,6 +74,45 @@ def test_a_figure_lights_its_own_check_and_no_other(late, name, state):
     assert lit(alerts_of(metrics(**late))) == {name: state}
 
 
+@pytest.mark.parametrize(
+    ("changes", "gain", "state"),
+    [
+        ({}, 0.0, "amber"),
+        ({}, 1.0, "quiet"),  # it need not go further
+        ({"kl": {"coef": 3.0}}, 0.0, "quiet"),  # beyond 1 / 36 nats the leash costs more than half of what is to be had
+        ({"kl": {"controller": "adaptive", "target": 0.3}}, 0.0, "quiet"),
+        ({"method": "best_of_n"}, 0.0, "not measured"),
+    ],
+)
+def test_a_run_that_hardly_moves_is_told_to_raise_its_learning_rate(changes, gain, state):
+    beta = changes.get("kl", {}).get("coef", 0.25)
+    sides = (("before", 0.0), ("after", gain))
+    answers = [sample(at, stage, at * step + at % 3) for stage, step in sides for at in range(16)]
+    run = [item.model_copy(update={"kl_coef": beta}) for item in metrics(kl_to_reference=0.2)]
+    seen = alerts_of(run, answers, **changes)["hardly-moves"]
+    assert seen.state == state
+    if state == "amber":
+        assert offers(seen) == [{"ppo.learning_rate": 0.0006}]
+    assert alerts_of(run[:19], **changes)["hardly-moves"].state == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("rewards", "gain", "words"),
+    [
+        ([{"kind": "sentiment"}], 9.0, "It has found a trick: it strings kind words together."),
+        ([{"kind": "sentiment"}, {"kind": "length"}], 9.0, "It has found a trick: it writes what its reward pays for"),
+        ([{"kind": "sentiment"}], 0.0, "It has gone far from its old self, and gained nothing by it."),
+    ],
+)
+def test_what_is_lit_says_what_happened_to_who_knows_none_of_the_words(rewards, gain, words):
+    sides = (("before", 0.0), ("after", gain))
+    answers = [sample(at, stage, step + at * 0.1) for stage, step in sides for at in range(16)]
+    assert alerts_of(metrics(**FAR), answers, rewards=rewards)["kl-runaway"].plain.startswith(words)
+    assert not alerts_of(metrics(), answers, rewards=rewards)["kl-runaway"].plain, "it is quiet"
+    cut = alerts_of(metrics(eos_fraction=0.4), answers)["length"]
+    assert cut.plain == "Most of its texts do not come to an end any more."
+
+
 def test_no_evidence_has_a_negative_zero():
     of_nothing = alerts_of(metrics(kl_to_reference=-1e-9, explained_variance=-1e-9))
     assert not [check.evidence for check in of_nothing.values() if "-0.0" in check.evidence]

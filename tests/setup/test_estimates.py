@@ -223,8 +223,12 @@ def test_a_suggested_model_gets_the_settings_of_its_preset():
     assert fitting.fit(fit.config).config == fit.config
 
 
-@pytest.mark.parametrize(("template", "like"), [(True, "SmolLM2 135M Instruct"), (False, "Pythia 70M")])
-def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, template, like):
+@pytest.mark.parametrize(
+    ("template", "like", "small"),
+    [(True, "SmolLM2 135M Instruct", 0), (False, "Pythia 70M", 0), (True, "pocket-2m", 1e7), (False, "pocket-2m", 1e7)],
+)
+def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, monkeypatch, template, like, small):
+    monkeypatch.setattr(fitting, "SMALL_MODEL", small)
     folder = model_folder(tmp_path / "mine")
     if template:
         (folder / "chat_template.jinja").write_text("{{ messages[0]['content'] }}")
@@ -232,6 +236,10 @@ def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, template, 
     assert (fit.like, fit.own) == (like, False)
     assert fit.config.prompts.template == ("chat" if template else "plain")
     assert fit.config.model.source == str(folder)
+    if small:  # what moves it, and prompts for which it may well have been made
+        usual = catalog.preset("kinder-reviews")
+        assert fit.config.ppo.learning_rate == usual.ppo.learning_rate >= 1e-4
+        assert (fit.config.prompts.source, fit.config.rewards) == (usual.prompts.source, usual.rewards)
 
 
 def test_prompts_and_rewards_that_a_person_has_brought_stay():
@@ -240,6 +248,8 @@ def test_prompts_and_rewards_that_a_person_has_brought_stay():
     config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=rewards)).config
     assert (config.prompts.typed, config.prompts.template) == (("One of mine", "Another"), "plain")
     assert config.rewards[0].kind == "expression"
+    config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", rewards=rewards, judges=rewards)).config
+    assert (config.prompts.source, config.rewards[0].kind, len(config.judges)) == ("typed", "expression", 1)
     claims = catalog.preset("chat-claims")
     config = fitting.fit(with_model("chat-claims", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")).config
     assert (config.prompts, config.rewards) == (claims.prompts, claims.rewards)

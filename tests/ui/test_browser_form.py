@@ -167,6 +167,9 @@ def test_on_a_phone_a_link_is_opened_a_run_checked_before_its_start_and_a_file_u
     page.on("request", lambda request: sent.append(request.url) if "/upload" in request.url else None)
     chooser.set_input_files(str(huge))
     expect(note).to_contain_text("huge.csv has 1,000 MB and at most 20 MB can be uploaded.")
+    chooser.set_input_files({"name": "films.pdf", "mimeType": "application/pdf", "buffer": b"%PDF"})
+    expect(note).to_contain_text("films.pdf must end in one of .txt, .csv")
+    expect(note).to_contain_text("The prompts are still those of \u201cReviews\u201d.")
     assert sent == []
     films.write_text("id,prompt\n1,The film was\n2,My sister says\n")
     chooser.set_input_files(str(films))

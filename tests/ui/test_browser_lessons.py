@@ -77,7 +77,7 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
         expect(page.locator("#lesson-panel [role=status]")).to_contain_text("Kind are")
         if run == 0:
             verdict = page.locator(".lesson-verdict")
-            expect(verdict).to_contain_text("Otherwise than you said")
+            expect(verdict).to_contain_text("Not as you said")
             expect(verdict).to_contain_text("What happened: \u201cThey become kind\u201d")
             expect(verdict).to_contain_text("It sounds as if nothing could happen without a leash.")
         tab_to(page, page.locator(".lesson-step .button.strong"))

@@ -1,10 +1,12 @@
 """Our own HTTP routes: several runs in one answer, what a run can be downloaded as, and the page's own files."""
 
 import asyncio
+import io
 import json
 import re
 import shutil
 import threading
+import zipfile
 
 import pytest
 from starlette.requests import Request
@@ -149,6 +151,22 @@ def test_a_run_is_exported_as_yaml_as_a_script_for_trl_as_a_report_and_as_a_repl
     for kind in ("html", "replay"):
         assert answers[kind].text.startswith("<!doctype html>")
     assert "Kinder reviews, replay</title>" in answers["replay"].text
+
+
+def test_a_sweep_and_overlaid_runs_are_taken_away_as_tables_and_charts(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_files.figures, "drawn", lambda name, panels, below: {"svg": b"<svg/>", "pdf": b"%PDF"})
+    fake_run.write_sweep(tmp_path, "leash", {"kl.coef": [0.1, 0.5], "seed": [0, 1]})
+    with client_of(feed.Hub(tmp_path)) as client:
+        runs = client.get("/live/_figures/runs.csv?sweep=leash")
+        curves = client.get("/live/_figures/curves.csv?runs=leash-1,_recorded")
+        charts = client.get("/live/_figures/charts.zip?sweep=leash")
+        for missing in ("runs.csv?sweep=nothing", "runs.csv", "charts.exe?sweep=leash", "runs.csv?runs=nobody"):
+            assert client.get(f"/live/_figures/{missing}").status_code == 404
+    assert (runs.headers["content-disposition"], runs.text.count("\n")) == ('attachment; filename="leash-runs.csv"', 5)
+    assert {line.split(",")[0] for line in curves.text.splitlines()[1:]} == {"leash-1", "kinder-reviews"}
+    with zipfile.ZipFile(io.BytesIO(charts.content)) as packed:
+        assert {"runs.csv", "curves.csv", "settings.yaml", "score_mean.svg", "score_mean.pdf"} <= {*packed.namelist()}
+        assert packed.read("score_mean.pdf") == b"%PDF"
 
 
 def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):

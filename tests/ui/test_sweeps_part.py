@@ -149,10 +149,15 @@ def test_a_sweep_is_started_once_stopped_and_resumed(outputs):
     assert [run.config().seed for run in sweep_record.runs_of(outputs, sweep)] == [0, 1, 0, 1]
     assert len(queue.waiting(outputs)) == 3
     actions = SweepActions(outputs, Access())
+    assert actions.add_seeds({"sweep": "leash", "seeds": 1}, HOST)["going"] == 2
+    assert [len(row["runs"]) for row in history_data.detail(outputs, "leash")["settings"]] == [3, 3]
+    for asked in ({"sweep": "leash", "seeds": "1"}, {"sweep": "leash", "seeds": 0}, {"sweep": "leash"}, None):
+        assert "Ask for 1 to 200 seeds" in answer_of(actions.add_seeds, asked, HOST)["error"]
+    assert "at most 200 runs" in answer_of(actions.add_seeds, {"sweep": "leash", "seeds": 200}, HOST)["error"]
     assert actions.stop_sweep("leash")["error"] == ""
     assert queue.waiting(outputs) == []
     resumed = actions.resume_sweep("leash", HOST)
-    assert (resumed["error"], resumed["going"]) == ("", 3)
+    assert (resumed["error"], resumed["going"]) == ("", 5)
     assert "Press Stop all first" in answer_of(actions.delete_sweep, "leash")["error"]
     for act in (actions.stop_sweep, actions.delete_sweep):
         assert "There is no sweep" in answer_of(act, "../x")["error"]
@@ -184,6 +189,8 @@ def test_a_public_page_counts_a_sweep_as_its_runs(outputs, monkeypatch):
     access = public(outputs, monkeypatch, runs_per_visitor=4, runs_per_address=4, queue=4)
     assert started(outputs, access, visitor())["name"] == "leash"
     assert "You have a run here already" in started(outputs, access, visitor(), name="again")["error"]
+    more = answer_of(SweepActions(outputs, access).add_seeds, {"sweep": "leash", "seeds": 1}, visitor())
+    assert "You have a run here already" in more["error"]
     assert "The queue is full" in started(outputs, access, visitor("b"), name="other")["error"]
     assert started(outputs, access, Caller("space", Role.HOST), name="hosts")["name"] == "hosts"
 
@@ -212,6 +219,7 @@ def test_only_who_started_a_sweep_may_stop_resume_or_delete_it(outputs, monkeypa
     functions = {function.__name__: function for function in sweeps_part.guarded_functions(outputs, access)}
     callers = [visitor("b")]
     monkeypatch.setattr(access, "caller", lambda request: callers[0])
+    assert functions["add_seeds"]({"sweep": "leash", "seeds": 1})["error"].startswith("This run was started by another")
     for name in ("stop_sweep", "resume_sweep", "delete_sweep"):
         assert functions[name]("leash")["error"].startswith("This run was started by another visitor.")
         assert functions[name]("nothing")["error"].startswith("This run was started by another visitor.")

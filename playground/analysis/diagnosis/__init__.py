@@ -13,6 +13,7 @@ from playground.analysis.diagnosis.run_records import NotMeasured, Records, Reme
 WORDS = tomllib.loads(Path(__file__).with_name("checks.toml").read_text(encoding="utf-8"))
 CHECKS: dict[str, Check] = {
     "flat": learning_checks.flat,
+    "hardly-moves": learning_checks.hardly_moves,
     "wrong-way": learning_checks.wrong_way,
     "fell-back": learning_checks.fell_back,
     "books": machinery_checks.books,
@@ -35,6 +36,9 @@ CHECKS: dict[str, Check] = {
     "reward-misread": machinery_checks.reward_misread,
     "judge-falls": learning_checks.judge_falls,
 }
+TRICKS = ("kl-runaway", "strange-texts", "judge-falls")  # where the score rises, what is paid is not what was meant
+PAYS = {"sentiment": "it strings kind words together", "length": "it fills its texts with words"}  # by kind of reward
+USUAL = "it writes what its reward pays for, and no person would write"
 ORDER = {"red": 0, "amber": 1, "quiet": 2, "not measured": 3}
 OUT = Remedy("remove the planted mistake", {"faults": []})
 
@@ -59,4 +63,14 @@ def alert(name: str, records: Records) -> Alert:
     changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}." if before else ""
     remedies = (*seen.remedies, OUT) if records.config.faults else seen.remedies
     cause, evidence = seen.cause or words.get("cause", ""), seen.evidence + changed
-    return Alert(name, label, seen.state, rule, seen.updates, evidence, cause, remedies, words["series"])
+    trick = _trick(records) if name in TRICKS else ""
+    plain = f"It has found a trick: {trick}." if trick else words.get(f"plain_{seen.state}", words["plain"])
+    return Alert(name, label, seen.state, rule, seen.updates, evidence, cause, remedies, words["series"], plain)
+
+
+def _trick(records: Records) -> str:
+    """How the policy earns more than it should, by what its reward reads; empty where it does not earn more."""
+    if not records.outcome or not records.outcome.low > 0:
+        return ""
+    kinds = {reward.kind for reward in records.config.rewards}
+    return PAYS.get(kinds.pop(), USUAL) if len(kinds) == 1 else USUAL

@@ -17,7 +17,8 @@ TEST_REWARD = Remedy("test the reward on the Rewards page", {})
 
 class Alert(NamedTuple):
     """What one check says of a run: its rule, the updates at which it was seen, the values in words, the likely cause
-    and what to try; `series` is the figure in whose chart the updates can be marked."""
+    and what to try; `series` is the figure in whose chart the updates can be marked, `plain` what has happened, for who
+    knows none of these words."""
 
     name: str
     label: str
@@ -28,6 +29,7 @@ class Alert(NamedTuple):
     cause: str = ""
     remedies: Remedies = ()
     series: str = ""
+    plain: str = ""
 
     @property
     def lit(self) -> bool:

@@ -12,6 +12,7 @@ from playground.analysis.before_after import Outcome
 from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, meant, quiet, trend
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
+from playground.config import methods
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 
@@ -54,6 +55,27 @@ def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
         return (more,), f"If the policy improves, {cause}"
     cause = "The policy moves, but not towards more reward: the reward may be misread, or have the wrong sign."
     return (TEST_REWARD,), cause
+
+
+def hardly_moves(records: Records) -> Evidence:
+    """Not where little KL has brought a gain, nor where the leash would let it go no further: the optimum for a score
+    with a normal distribution is at sd^2 / (2 beta^2) nats."""
+    if methods.unused(records.config.method, "ppo.learning_rate"):
+        raise NotMeasured("It is of methods that train.")
+    if records.updates < records.at.settled:
+        raise NotMeasured(f"It needs {records.at.settled:g} updates.")
+    values, beta, found = records.needed("kl_to_reference"), records.setting("kl.coef"), records.outcome
+    evidence = f"{records.now('kl_to_reference'):z.2f} nats after {records.updates} updates."
+    spread = records.begins("score_std")
+    most = records.config.kl.target / 2 if records.config.kl.moves else math.inf
+    if beta:
+        most = min(most, (spread / beta) ** 2 / 4)
+    updates = trend(values, lambda value: -records.at.kl_negative <= value < min(records.at.moved, most))
+    if not spread > 0 or (found and not found.low <= 0) or not updates:
+        return quiet(evidence)
+    if held := records.held_back():
+        return meant(evidence, held)
+    return Evidence("amber", updates, evidence, (records.scaled("ppo.learning_rate", 3.0),))
 
 
 def wrong_way(records: Records) -> Evidence:

@@ -27,6 +27,7 @@ class Thresholds(Part):
     """From where on a check is lit. They change no training."""
 
     settled: Limit = 20  # updates before which nothing is said of what needs time
+    moved: Limit = 0.3  # KL of a run that hardly moves, amber: nats per completion
     kl_amber: Limit = 0.6  # KL, amber: share of the entropy of the reference's own texts
     kl_red: Limit = 1.0  # KL, red: the same
     kl_nats: Limit = 15.0  # KL in another trainer's log, amber: nats per completion

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import re
 import time
 from collections.abc import Sequence
@@ -22,7 +23,8 @@ from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
 from playground.runs.launcher import Workers
 from playground.runs.sweeps import grid, sweep_record
-from playground.runs.sweeps.sweep_record import NAME_CHARACTERS, Sweep, Where
+from playground.runs.sweeps.sweep_record import MOST_RUNS, NAME_CHARACTERS, SEED, Sweep, Where
+from playground.setup.estimates import disk
 
 HERE: Where = "here"
 
@@ -75,7 +77,7 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
     there = sweep_record.named(outputs, chosen)
     same = found and there and (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
     if found and there and same and not sweep_record.is_gone(outputs, there):
-        return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), found.configs)
+        return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), [*map(there.config, there.runs)])
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
     sweep_record.raise_if(problems)
@@ -123,6 +125,41 @@ def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[
             launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
     sweep_record.write(outputs, sweep.model_copy(update={"made": len(sweep.runs)}))
     return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]
+
+
+def add_seeds(outputs: Path, name: str, count: int, spawn: Workers | None = None) -> list[str]:
+    """Make every setting of a sweep with so many further seeds, which follow the largest it has; gives the ids of these
+    runs. The seed then varies slowest, so that the runs there are keep their places. Raises: RunNotFound;
+    InvalidConfig; see `complete`."""
+    with launcher.one_at_a_time(outputs):
+        sweep = sweep_record.find(outputs, name)
+        seeds = sweep.vary.get(SEED, [sweep.config(sweep.runs[0]).seed])
+        more = [max(seeds) + 1 + number for number in range(count)]
+        fields = {field: sweep.vary[field] for field in sweep.settings}
+        total = len(sweep.runs) // len(seeds) * (len(seeds) + count)
+        sweep_record.raise_if(
+            _cannot_grow(sweep, count, total, {run.id for run in sweep_record.runs_of(outputs, sweep)})
+        )
+        there = {run_id: {SEED: seeds[0]} | cell for run_id, cell in sweep.cells().items()}
+        places = sweep_record.cells({SEED: seeds, **fields})
+        kept = [run_id for place in places for run_id, cell in there.items() if cell == place]
+        width = len(sweep.runs[0]) - len(sweep.name) - 1
+        names = (f"{sweep.name}-{number:0{width}d}" for number in itertools.count(len(kept) + 1))
+        free = (run_id for run_id in names if not (Path(outputs) / run_id).exists())
+        added = list(itertools.islice(free, total - len(kept)))
+        known = {"vary": {SEED: [*seeds, *more], **fields}, "runs": [*kept, *added], "made": len(kept)}
+        grown = sweep.model_copy(update=known)
+        disk.check([grown.config(run_id) for run_id in added], outputs)
+        sweep_record.write(outputs, grown)
+    return complete(outputs, grown, spawn)
+
+
+def _cannot_grow(sweep: Sweep, count: int, total: int, there: set[str]) -> list[Problem]:
+    if count < 1 or total > MOST_RUNS:
+        most = f"A sweep has at most {MOST_RUNS} runs; with {count} more seeds it would have {total}."
+        return [Problem("seeds", "Ask for at least 1 more seed." if count < 1 else most)]
+    unmade = "Some of its runs were never made. Resume it first, which makes them."
+    return [Problem("seeds", unmade)] if sweep.missing(there)[1] else []
 
 
 def stop_all(outputs: Path, sweep: Sweep) -> list[str]:

@@ -23,6 +23,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import read_record, stamps, write_atomically
 from playground.runs.folder.records import Count, Record, Seconds, Status
 from playground.runs.folder.requests import Request
+from playground.setup import describe
 
 FOLDER = ".sweeps"  # in the outputs folder
 SEED = "seed"
@@ -60,8 +61,9 @@ class Sweep(Record):
         return dict(zip(self.runs, cells(self.vary), strict=False))
 
     def config(self, run_id: str) -> RunConfig:
-        """The configuration of one of its runs. Raises: InvalidConfig."""
-        return with_values(self.base, self.cells()[run_id])
+        """The configuration of one of its runs, named by what varies. Raises: InvalidConfig."""
+        values = self.cells()[run_id]
+        return with_values({**self.base, "name": describe.name_of(values)}, values)
 
     def setting_configs(self, run_ids: list[str]) -> list[RunConfig]:
         """Those of some runs, one of each setting; none where this version cannot read them any more."""

@@ -1,7 +1,8 @@
 """What fits a chosen model: adapter, prompts and their format, reward, learning rate and batch, as a configuration.
 
 They are those of the model's own preset; for a model that has none, of the suggested one most like it: with a chat
-template or without, and of about its size. With prompts that a person has brought, prompts and rewards stay.
+template or without, and of about its size; of a small one those of the pocket models. Prompts that a person has brought
+stay, and so do their rewards.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playground.config import RunConfig, yaml_io
+from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig
 from playground.models import hub
 from playground.models.architectures import BY_NAME, CURATED
@@ -43,7 +45,9 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
         _world(config) == "pocket" or config.prompts in [item.prompts for item in given]
     )
     if replaced:
-        data |= {"prompts": usual["prompts"], "rewards": usual["rewards"], "judges": []}
+        data["prompts"] = usual["prompts"]
+        if config.rewards in [item.rewards for item in given]:
+            data |= {"rewards": usual["rewards"], "judges": []}
         data["evaluation"] |= {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
         data["sampling"] |= {
             name: usual["sampling"][name] for name in ("temperature", "max_new_tokens", "missing_eos_penalty")
@@ -67,6 +71,10 @@ def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, b
     if known := BY_NAME.get(hub.repository(source) or source):
         return catalog.preset(known.preset), known.label, True
     found = estimates.measures(config, outputs, ask_hub=True)
+    if found.policy.parameters < SMALL_MODEL:
+        data = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
+        data["prompts"]["template"] = "chat" if found.chat_template else "plain"
+        return yaml_io.from_dict(data), data["model"]["source"], False
     same = [model for model in CURATED if model.chat_template == found.chat_template]
     like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, found.policy.parameters))))
     return catalog.preset(like.preset), like.label, False

@@ -1,33 +1,51 @@
-"""The process of a check: `python -I -B runner.py PARENT MEMORY_BYTES PROJECT`, under the limits of Python rewards.
+"""The process of a check: `python -I -B runner.py PARENT MEMORY_BYTES`, under the limits of Python rewards.
 
-JSON lines: first the packages are loaded, then the student's code, then each function is asked about.
+JSON lines: first the packages are loaded, then the student's code, then each function is asked about (`cases`).
 `playground.cli.exercise_commands` starts it and ends it.
 """
 
 from __future__ import annotations
 
-import importlib.util
+import contextlib
+import functools
+import inspect
+import runpy
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))  # where Python, isolated, does not look
+from playground import PROJECT_FILES
+from playground.rewards.python_runner import in_words, serve
 
 FILE = "your file"
+FUNCTIONS = ("generate_with_logprobs", "compute_kl", "compute_advantages", "ppo_step", "train")
+ALIASES = {  # what courses call the same thing
+    "policy": "model policy_model",
+    "reference": "ref ref_model ref_policy reference_model",
+    "value_head": "critic value_model",
+    "score": "reward_model reward_fn",
+    "learning_rate": "lr",
+    "num_epochs": "ppo_epochs",
+    "max_new_tokens": "max_response_length",
+    "kl_coef": "beta",
+    "gae_lambda": "lam",
+    "clip_range": "eps",
+    "value_coef": "vf_coef",
+}
+NAMED = {alias: name for name, others in ALIASES.items() for alias in others.split()}
 
 
-def example(examples: Path) -> ModuleType:
-    """examples/minimal_rlhf.py as a module."""
-    spec = importlib.util.spec_from_file_location("minimal_rlhf", examples / "minimal_rlhf.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@functools.cache
+def ours() -> dict[str, Any]:
+    """What examples/minimal_rlhf.py defines."""
+    return runpy.run_path(str(PROJECT_FILES / "examples" / "minimal_rlhf.py"), run_name="minimal_rlhf")
 
 
 def load(pieces: list[str], names: dict[str, Any]) -> dict[str, Any]:
     """Run the code, a file or cell by cell; of a notebook a cell that fails is left out, and said."""
-    from playground.rewards.python_runner import in_words
-
     failed = []
     for piece in pieces:
         try:
@@ -37,30 +55,85 @@ def load(pieces: list[str], names: dict[str, Any]) -> dict[str, Any]:
     return {"failed": failed}
 
 
+def verdict(names: dict[str, Any], function: str) -> dict[str, Any]:
+    """What is said of a function: right; missing; or wrong, with the first case that shows it. `names`: of the file."""
+    from playground.training.exercise.cases import CASES, same
+
+    add_missing(names)
+    body = names.get(function)
+
+    def written(*given: Any) -> Any:
+        found = body(*given) if callable(body) else None
+        if found is None:
+            raise NotImplementedError
+        return found
+
+    try:
+        with patch.dict(names, {function: written}):
+            for words, right, got, hint in CASES[function](names):
+                if not same(right, got):
+                    expected, came = (" ".join(str(one).split()) for one in (right, got))
+                    return {"verdict": "wrong", "case": words, "expected": expected, "got": came, "hint": hint}
+    except NotImplementedError:
+        return {"verdict": "missing"}
+    except BaseException as error:  # also SystemExit: whatever a student's code does
+        return {"verdict": "wrong", "error": in_words(error, FILE)}
+    return {"verdict": "right"}
+
+
+def add_missing(names: dict[str, Any]) -> None:
+    """What a file does not bring of what the exercise gives; and where a class has the functions as methods, as the
+    MinimalRLHF of a course does, these as functions."""
+    for name in ("Episodes", "Settings", "features", "next_token"):
+        names.setdefault(name, ours()[name])
+    if not {*inspect.signature(ours()["Settings"]).parameters} <= {*inspect.signature(names["Settings"]).parameters}:
+        names["Settings"] = ours()["Settings"]  # the file has another
+    for owner in [one for one in names.values() if isinstance(one, type) and hasattr(one, "compute_kl")]:
+        for function in FUNCTIONS:
+            if hasattr(owner, function):
+                names.setdefault(function, functools.partial(_method, names, owner, function))
+
+
+def _method(names: dict[str, Any], owner: Any, function: str, *arguments: Any) -> Any:
+    """Call a method as our function is called: what it does not ask for is in `self`, under any of the usual names."""
+    known = dict(zip(inspect.signature(ours()[function]).parameters, arguments, strict=True))
+    known |= vars(known["settings"])
+    known |= {alias: known[name] for alias, name in NAMED.items() if name in known}
+    known |= dict.fromkeys(("settings", "config", "cfg"), SimpleNamespace(**known))
+    one = owner.__new__(owner)
+
+    def asked(method: Any) -> dict[str, Any]:
+        return {name: known[name] for name in inspect.signature(method).parameters if name in known}
+
+    def handed_on(other: str, *given: Any, **named: Any) -> Any:
+        bound = inspect.signature(getattr(owner, other)).bind(one, *given, **named).arguments
+        held = vars(one) | {NAMED.get(name, name): value for name, value in bound.items()}
+        return names[other](*(held[name] for name in inspect.signature(ours()[other]).parameters))
+
+    with contextlib.suppress(Exception):  # what it lacks then, a method says
+        owner.__init__(one, **asked(owner.__init__))
+    vars(one).update(known)
+    for other in FUNCTIONS:
+        if getattr(names.get(other), "func", None) is not _method:  # a stand-in, or written outside of the class
+            setattr(one, other, functools.partial(handed_on, other))
+    return getattr(owner, function)(one, **asked(getattr(owner, function)))
+
+
 def main() -> None:
     """Answer until stdin closes."""
-    sys.path.insert(0, sys.argv[3])
-    from playground import PROJECT_FILES
-    from playground.rewards.python_runner import serve
-
-    examples, ours = PROJECT_FILES / "examples", dict[str, Any]()
     module = sys.modules["exercise"] = ModuleType("exercise")  # where dataclasses look a name up
     names = vars(module)
-    names["__file__"] = str(examples / "exercise.py")
+    names["__file__"] = str(PROJECT_FILES / "examples" / "exercise.py")
 
     def answer(request: dict[str, Any]) -> dict[str, Any]:
         if "code" in request:
             return load(request["code"], names)
         if "function" in request:
-            from playground.training.exercise import checks
-
-            return checks.verdict(names, ours, request["function"], FILE)
+            return verdict(names, request["function"])
         import torch
 
         torch.set_num_threads(1)  # for models as small as these
-        ours.update(vars(example(examples)))
-        importlib.import_module("playground.training.exercise.checks")
-        return {"ready": True}
+        return {"ready": bool(ours())}
 
     serve(answer)
 

@@ -46,8 +46,8 @@ OURS = re.compile(r"/(live|playground|class)/.*|/(host|class)/?", re.DOTALL)
 # this Gradio or another has is not there.
 NEEDED = {
     "GET": re.compile(
-        r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?"
-        r"|/(assets|svelte)/.*|/static/(?![0-9a-f]{16}/).*"  # ours lie in a folder with such a name, below /playground
+        r"/|/(config|theme\.css|manifest\.json|favicon\.ico|robots\.txt|pwa_icon(/\d+)?)/?|/(assets|svelte)/.*"
+        r"|/static/(?![0-9a-f]{16}/).*"  # in such a folder, below /playground, lie ours
         r"|/gradio_api/((info|app_id|theme\.css|startup-events|queue/data)/?|heartbeat/.*|call/(v2/)?[^/]+/[^/]+)",
         re.DOTALL,
     ),

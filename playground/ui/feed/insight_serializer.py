@@ -179,6 +179,7 @@ def checks(records: Records) -> list[AlertData] | None:
             "cause": alert.cause,
             "remedies": [_offered(one.words, one.changes, one.live, alert.updates) for one in alert.remedies],
             "series": alert.series,
+            "plain": alert.plain,
         }
         for alert in diagnose(records)
     ]

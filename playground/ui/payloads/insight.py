@@ -122,7 +122,7 @@ class RemedyData(TypedDict):
 
 
 class AlertData(TypedDict):
-    """One check of a run ("lamp" on the page)."""
+    """One check of a run ("lamp" on the page); `plain`: what has happened, where it is lit."""
 
     name: str
     label: str
@@ -133,6 +133,7 @@ class AlertData(TypedDict):
     cause: str
     remedies: list[RemedyData]
     series: str
+    plain: str
 
 
 class PossibleData(TypedDict):

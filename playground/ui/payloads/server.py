@@ -110,6 +110,7 @@ class ServerAnswersData(TypedDict):
     stop_sweep: SweepAnswerData
     delete_sweep: SweepAnswerData
     resume_sweep: SweepAnswerData
+    add_seeds: SweepAnswerData
     reward_models: list[str]
     reward_problem: str
     weigh_rewards: WeighedData

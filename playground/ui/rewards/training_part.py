@@ -56,6 +56,7 @@ def build(outputs: Path, access: Access) -> gr.HTML:
         page="rewards",
         elem_id="reward-training-panel",
         form=form_data(),
+        limit=access.limits.upload_bytes,
         server_functions=guarded_functions(outputs, access),
     )
     with gr.Column(elem_id="upload-pairs"):  # the panel takes it in, button and file input together

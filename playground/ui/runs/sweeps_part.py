@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from playground.analysis import over_seeds
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RunNotFound
 from playground.runs import history, queue
@@ -54,6 +55,7 @@ def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = Non
 
     def run_of(name: Any) -> str | None:
         """Any run of a sweep, for whether it is one's own: one visitor started all of them."""
+        name = name.get("sweep") if isinstance(name, dict) else name
         try:
             runs = sweep_record.runs_of(outputs, sweep_record.find(outputs, str(name)))
         except RunNotFound:
@@ -66,6 +68,7 @@ def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = Non
         access.guard(Action.START, actions.start_sweep, _answer),
         access.guard(Action.STEER, actions.stop_sweep, _answer, run_of),
         access.guard(Action.RESUME, actions.resume_sweep, _answer, run_of),
+        access.guard(Action.RESUME, actions.add_seeds, _answer, run_of),
         access.guard(Action.DELETE, actions.delete_sweep, _answer, run_of),
     ]
 
@@ -121,6 +124,16 @@ class SweepActions(NamedTuple):
         with quota.admitted(Request(), self.access, caller, self.outputs, count=count):
             found = sweep_making.resume_all(self.outputs, sweep, self.spawn)
         return _answer(going=len(found.going), refused=[list(item) for item in found.refused.items()])
+
+    def add_seeds(self, asked: Any, caller: Caller) -> SweepAnswerData:
+        """Queue every setting of a sweep with further seeds, of {sweep, seeds}; answers {error, going}."""
+        asked = form.as_dict(asked)
+        name, seeds = str(asked.get("sweep")), asked.get("seeds")
+        if not isinstance(seeds, int) or not 1 <= seeds <= MOST_RUNS:
+            return _answer(f"Ask for 1 to {MOST_RUNS} seeds more.")
+        settings = len(over_seeds.settings(sweep_record.find(self.outputs, name)))
+        with quota.admitted(Request(), self.access, caller, self.outputs, count=seeds * settings):
+            return _answer(going=len(sweep_making.add_seeds(self.outputs, name, seeds, self.spawn)))
 
 
 def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> SweepPlan:

@@ -1180,7 +1180,7 @@ declare namespace Wire {
     fork: number | null;
   }
 
-  /** One check of a run ("lamp" on the page). */
+  /** One check of a run ("lamp" on the page); `plain`: what has happened, where it is lit. */
   interface Alert {
     name: string;
     label: string;
@@ -1191,6 +1191,7 @@ declare namespace Wire {
     cause: string;
     remedies: Remedy[];
     series: string;
+    plain: string;
   }
 
   /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */
@@ -2185,6 +2186,7 @@ declare namespace Wire {
     stop_sweep: SweepAnswer;
     delete_sweep: SweepAnswer;
     resume_sweep: SweepAnswer;
+    add_seeds: SweepAnswer;
     reward_models: string[];
     reward_problem: string;
     weigh_rewards: Weighed;

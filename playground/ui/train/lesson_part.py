@@ -146,7 +146,9 @@ def _lesson(lesson: Lesson) -> LessonData:
         "runs": _runs(lesson),
         "look": list(lesson.look),
         "figures": [facts.CHARTS[name] for name in lesson.figures],
-        "break_it": _task(lesson.break_it, lesson.config(0), lesson.solved()) if lesson.break_it else None,
+        "break_it": _task(lesson.break_it, lesson.config(len(lesson.runs)), lesson.solved())
+        if lesson.break_it
+        else None,
         "transfer": {
             "ask": lesson.transfer.ask,
             "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],

@@ -92,6 +92,8 @@ test("one line says what has clearly changed, at what cost, and whether the scor
     "No clear change of its reward yet. Now it keeps to the grammar in nine of ten answers (before: five).");
   assert.equal(said([reward([10, 11], 0), grammar([18, 18], 0)]),
     "No clear change yet: it earns more than the untrained median in six of ten answers.");
+  assert.equal(headline({ meters: [kind([10, 18], 1)], paid: [], ways: [] }, { first: "It cheats." }),
+    "It cheats. Now it is kind in nine of ten answers (before: five).");
   const long = of("long", "says again in the very same words what the user has said before", "less", [20, 2], -1);
   const line = said([long, grammar([20, 4], -1)], ["long"]);
   assert.ok(line.length <= 140 && line.startsWith("Now it says again"), line);

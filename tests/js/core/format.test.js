@@ -25,8 +25,8 @@ test("a time is told as in a lab book", () => {
 test("an estimate is a range with one unit, or one number where its ends are told alike", () => {
   assert.deepEqual([[0.2, 0.9], [0.2, 3.4], [21.4, 34.6], [50, 118], [3000, 9000], [10.2, 10.4], [9e4, 9e5]]
     .map((ends) => timeRange(...ends)),
-    ["less than a second", "about 1 to 3 s", "about 21 to 35 s", "about 50 s to 2 min", "about 50 min to 3 h",
-      "about 10 s", "about 25 h to 10 days"]);
+    ["less than a second", "about 1 to 3 s", "about 21 to 35 s", "about 1 to 2 min", "about 1 to 3 h",
+      "about 10 s", "about 1 to 10 days"]);
 });
 
 test("a score has the colour of the way it went, and none where it is told as the same number", () => {

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from playground.analysis import over_seeds
 from playground.errors import InvalidConfig, RunBusy, RunNotFound
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
@@ -204,3 +205,55 @@ def test_the_record_of_a_sweep_goes_with_the_last_of_its_runs(outputs):
     assert list((outputs / sweep_record.FOLDER).iterdir()) == []
     with pytest.raises(RunNotFound, match="It may have been deleted"):
         sweep_record.find(outputs, "leash")
+
+
+def cells_of(outputs):
+    """The setting and seed of each run that is there, as its configuration has them."""
+    runs = sweep_record.runs_of(outputs, sweep_record.find(outputs, "leash"))
+    return {run.id: (run.config().kl.coef, run.config().seed) for run in runs}
+
+
+def test_seeds_are_added_to_each_setting_and_the_runs_there_keep_their_places(outputs):
+    stopped(outputs)
+    there = cells_of(outputs)
+    assert sweep_making.add_seeds(outputs, "leash", 1) == ["leash-5", "leash-6"]
+    assert cells_of(outputs) == there | {"leash-5": (0.1, 2), "leash-6": (0.5, 2)}
+    assert (queue.waiting(outputs), states(outputs, sweep_record.find(outputs, "leash"))["leash-1"]) == (
+        ["leash-6"],
+        "stopped",
+    )
+    grown = sweep_record.find(outputs, "leash")
+    assert [(one.values, len(one.runs)) for one in over_seeds.settings(grown)] == [
+        ({"kl.coef": 0.1}, 3),
+        ({"kl.coef": 0.5}, 3),
+    ]
+    assert sweep_making.add_seeds(outputs, "leash", 1) == ["leash-7", "leash-8"]
+    vary = ("kl.coef=0.1,0.5", "seed=0,1,2,3")
+    same = sweep_making.plan(outputs, SweepRequest("my-preset", grown.base, [], vary, "leash"), lambda config: None)
+    assert [(config.kl.coef, config.seed) for config in same.configs] == [*cells_of(outputs).values()]
+
+
+def test_seeds_are_added_where_none_varied_and_a_deleted_run_stays_deleted(outputs):
+    base = small_config("wait", seed=7).model_dump(mode="json")
+    wanted = SweepRequest("my-preset", base, [], ("kl.coef=0.1,0.5",), "leash")
+    sweep_making.create(outputs, sweep_making.plan(outputs, wanted, lambda config: None).sweep)
+    launcher.stop(RunDirectory(outputs / "leash-2"))
+    history.delete_run(RunDirectory(outputs / "leash-2"))
+    RunDirectory.create(outputs, small_config(), "leash-3")  # of somebody else
+    assert sweep_making.add_seeds(outputs, "leash", 2) == ["leash-4", "leash-5", "leash-6", "leash-7"]
+    added = {"leash-4": (0.1, 8), "leash-5": (0.5, 8), "leash-6": (0.1, 9), "leash-7": (0.5, 9)}
+    assert cells_of(outputs) == {"leash-1": (0.1, 7)} | added
+    assert progress(outputs, sweep_record.find(outputs, "leash")).deleted == 1
+
+
+@pytest.mark.parametrize(("count", "words"), [(0, "at least 1 more seed"), (99, "at most 200 runs; .* would have 202")])
+def test_seeds_that_cannot_be_added_are_refused(outputs, count, words):
+    created(outputs)
+    with pytest.raises(InvalidConfig, match=words):
+        sweep_making.add_seeds(outputs, "leash", count)
+    assert len(cells_of(outputs)) == 4
+
+
+def test_no_seeds_are_added_to_a_sweep_whose_runs_were_not_all_made(outputs, interrupted):
+    with pytest.raises(InvalidConfig, match="Resume it first"):
+        sweep_making.add_seeds(outputs, "leash", 1)

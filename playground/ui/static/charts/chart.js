@@ -249,19 +249,22 @@ export class Chart {
     const [{ x: xs, raw, band, updates }] = this.series;
     const index = this.readAt(x);
     const unit = this.spec.unit(this.run);
-    const value = index < 0 ? NaN : raw[index];
-    setText(this.value, Number.isNaN(value) ? "\u2013" : `${this.inWords(value)}${unit ? ` ${unit}` : ""}`);
+    const fixed = x === null ? testedOf(this.spec) : null;
+    const value = fixed ? fixed.value : index < 0 ? NaN : raw[index];
+    const words = fixed?.gain ? signed(value) : this.inWords(value);
+    setText(this.value, Number.isNaN(value) ? "\u2013" : `${words}${unit ? ` ${unit}` : ""}`);
     let detail = "";
+    const batch = this.spec.tested ? "this batch" : "";
     const guide = this.spec.guide?.(this.run, live);
     const [low, high] = band.map((values) => values[index]);
     const remark = this.spec.remark?.(value, low, high);
     setText(this.note, remark || this.spec.note(this.run));
-    const tested = testedOf(this.spec, (value) => this.inWords(value));
-    if (tested) detail = tested;
+    if (fixed) detail = fixed.words;
     else if (this.spec.first && remark) detail = remark;
     else if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
-    setText(this.detail, index >= 0 && x !== null ? `update ${updates[index]}` : detail);
+    if (index >= 0 && x !== null) detail = `update ${updates[index]}`;
+    setText(this.detail, [fixed || index < 0 ? "" : batch, detail].filter(Boolean).join(", "));
     this.showCross(index < 0 || x === null ? null : xs[index]);
     this.value.title = Number.isNaN(value) ? "" : String(value);
   }
@@ -401,14 +404,19 @@ export class Chart {
 }
 
 /**
- * What the fixed test texts say at the end of a lesson's run, by which that is told: the gain, or the distance.
- * @param {Charts.Spec} spec @param {(value: number) => string} inWords
+ * What the answers to the fixed prompts came to at the newest evaluation, by which a run is known wherever it is told:
+ * the gain, or the distance. Null before there are two evaluations.
+ * @param {Charts.Spec} spec
  */
-function testedOf({ tested }, inWords) {
-  if (!tested || !inLesson.value.title || !hasEnded.value) return "";
-  const [was, is] = [0, live.updates.at(-1)].map((update) => live.moments.get(update)?.summary[tested] ?? null);
-  if (was === null || is === null || live.updates.length < 2) return "";
-  return tested === "kl" ? `test texts: ${inWords(is)} nats` : `test texts: gain ${signed(is - was)}`;
+function testedOf({ tested }) {
+  if (!tested || live.updates.length < 2) return null;
+  const update = live.updates.at(-1);
+  const [was, is] = [0, update].map((at) => live.moments.get(at)?.summary[tested] ?? null);
+  if (was === null || is === null) return null;
+  const gain = tested === "score";
+  const where = inLesson.value.title ? "on the test texts" : "on the fixed prompts";
+  return { gain, value: gain ? is - was : is, words: `${gain ? "gain " : ""}${where}${
+    hasEnded.value ? "" : `, update ${update}`}` };
 }
 
 /**

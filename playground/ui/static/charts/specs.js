@@ -1,7 +1,7 @@
 // What is drawn: one entry for each chart. `span` is the smallest range of the y axis, so that noise does not fill it
 // and about a hundredth of it is the finest number shown. `exact`: a setting, which smoothing would blur. Colour means
 // one thing everywhere: score teal, KL and leash amber, else that of the text. `remark` says what is strange about a
-// value; `tested`: what of the fixed prompts a lesson tells beside it; `whole` is a y range that stays; `unit` and
+// value; `tested`: what of the fixed prompts its head tells; `whole` is a y range that stays; `unit` and
 // `note` may depend on the run. `compared`: runs are laid over each other in it, as in the large ones.
 
 const SMALLEST = 0.005; // what is less than this is not shown

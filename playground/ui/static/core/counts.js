@@ -55,17 +55,18 @@ const LINE = 140; // characters for which a line of the first screen has room
  * What the model does now, in a line: the reward where it is counted, else the first behaviour that has clearly
  * changed, and, unless that is worse already, one that has become worse beside it (beside the reward any that has
  * changed). Without a clear change that is said; "" where nothing was counted.
- * `ended`: nothing more will change; `rose`: the score has, so that one sees it.
+ * `first`: what comes before that; `ended`: nothing more will change; `rose`: the score has, so that one sees it.
  * @param {Wire.Behaviours | null} behaviours
  */
-export function headline(behaviours, { ended = false, rose = true } = {}) {
+export function headline(behaviours, { first: begin = "", ended = false, rose = true } = {}) {
   const meters = behaviours?.meters.filter(({ counts }) => counts.length > 1) ?? [];
-  if (!meters.length) return "";
+  if (!meters.length) return begin;
+  const before = begin && `${begin} `;
   const clear = meters.filter(({ changes }) => changes.at(-1));
   const most = Math.max(...meters.map(({ counts }) => counts.at(-1).of));
   const [{ words, counts }] = meters;
   const yet = ended ? "" : " yet";
-  if (!clear.length) return `No clear change${yet}: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
+  if (!clear.length) return `${before}No clear change${yet}: it ${words} in ${answersInWords(counts.at(-1), most)}.`;
   const [first, second] = clear;
   const rewarded = meters[0].name === REWARD;
   const worse = verdictOf(first).tone === "worse" ? null
@@ -76,7 +77,7 @@ export function headline(behaviours, { ended = false, rose = true } = {}) {
     also ? `It ${changeInWords(also, most).replace(" answers", "")}.` : "",
     paid && rose ? "And the score rose." : ""].filter(Boolean);
   return more.reduce((said, sentence) => (`${said} ${sentence}`.length > LINE ? said : `${said} ${sentence}`),
-    `${rewarded && first !== meters[0] ? `No clear change of its reward${yet}. ` : ""}Now it ${
+    `${before}${rewarded && first !== meters[0] ? `No clear change of its reward${yet}. ` : ""}Now it ${
       changeInWords(first, most)}.`);
 }
 

@@ -81,23 +81,23 @@ export function duration(seconds) {
   return `${Math.floor(whole / 3600)} h ${String(Math.floor((whole % 3600) / 60)).padStart(2, "0")} min`;
 }
 
+const SECONDS = { s: 1, min: 60, h: 3600, days: 86400 };
+
 /**
- * An estimate: about 20 to 35 s, about 50 s to 2 min, about 3 h. Two digits are more than it knows.
+ * An estimate in one unit: about 20 to 35 s, about 1 to 2 min, about 3 h. Two digits are more than it knows.
  * @param {number} shortest @param {number} longest
  */
 export function timeRange(shortest, longest) {
   if (longest < 1) return "less than a second";
-  const [low, high] = [coarse(shortest), coarse(longest)];
-  if (low.join() === high.join()) return `about ${high.join(" ")}`;
-  return `about ${low[1] === high[1] ? low[0] : low.join(" ")} to ${high.join(" ")}`;
+  const [high, unit] = coarse(longest);
+  const low = Math.max(Math.round(shortest / SECONDS[unit]), 1);
+  return low === high ? `about ${high} ${unit}` : `about ${low} to ${high} ${unit}`;
 }
 
 /** @param {number} seconds */
 function coarse(seconds) {
-  if (seconds < 1) return [1, "s"];
-  if (seconds < 100) return [Math.round(seconds), "s"];
-  if (seconds < 5400) return [Math.round(seconds / 60), "min"];
-  return seconds < 172800 ? [Math.round(seconds / 3600), "h"] : [Math.round(seconds / 86400), "days"];
+  const unit = seconds < 100 ? "s" : seconds < 5400 ? "min" : seconds < 172800 ? "h" : "days";
+  return /** @type {const} */ ([Math.max(Math.round(seconds / SECONDS[unit]), 1), unit]);
 }
 
 /** When something was, for a lab book: today 14:05, yesterday 09:12, 21 Nov 2026 14:05. @param {number} unixSeconds */

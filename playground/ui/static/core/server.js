@@ -59,15 +59,25 @@ export async function getJson(path, signal = null) {
   } catch {
     throw new Error(UNREACHED + STILL_RUNNING);
   }
+  if (!response.ok) throw new Error(await noAnswer(response));
+  try {
+    return await response.json();
+  } catch {
+    throw new Error(UNREACHED + STILL_RUNNING); // it broke off on its way
+  }
+}
+
+/** Why there is no answer: the server's own sentence, if there is one. @param {Response | null} response */
+export async function noAnswer(response) {
+  if (!response) return UNREACHED + STILL_RUNNING;
+  /** @type {{ error?: string } | null} */
   let data = null;
   try {
     data = await response.json();
   } catch {
-    if (response.ok) throw new Error(UNREACHED + STILL_RUNNING); // it broke off on its way
-    // else it has no sentence for us
+    // it has no sentence for us
   }
-  if (!response.ok) throw new Error(data?.error ?? `The playground answered with error ${response.status}.`);
-  return data;
+  return data?.error ?? `The playground answered with error ${response.status}.`;
 }
 
 /** A text of the server; without an answer the sentence `instead`. @param {string} path @param {string} instead */

@@ -2,6 +2,7 @@
 
 import { el, signOf } from "./dom.js";
 import { directionOf, signed, stateOf } from "./format.js";
+import { menuButton } from "./menu.js";
 import { fileOf } from "./server.js";
 import { wordDifference } from "./worddiff.js";
 
@@ -13,6 +14,7 @@ const FILES = [
   ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
   ["Texts, CSV", "samples.csv", "A row for each completion of a fixed prompt"],
 ];
+const FIGURES = [["Runs, CSV", "runs.csv"], ["Curves, CSV", "curves.csv"], ["Charts, SVG and PDF", "charts.zip"]];
 
 /** What the column of texts holds that is called so. */
 export const KL_HEAD = "Distance (KL)";
@@ -113,6 +115,16 @@ export function clamped(kind, text, attributes = {}) {
 export function fileLinks(run) {
   return FILES.filter(([, path]) => fileOf(run, path)).map(([name, path, title]) => el("a.quiet-button",
     { ...fileOf(run, path), title, "data-key": `${path} ${run}` }, name));
+}
+
+/**
+ * A menu of what can be taken away of a sweep or of some runs: `query` names them.
+ * @param {string} id @param {string} query
+ */
+export function figuresMenu(id, query) {
+  const links = FIGURES.filter(([, file]) => fileOf("_figures", `${file}?${query}`)).map(([name, file]) =>
+    el("a.quiet-button", { ...fileOf("_figures", `${file}?${query}`), "data-key": `${file} ${id}` }, name));
+  return links.length ? menuButton(id, "Take it away", "as files", links) : [];
 }
 
 /**

@@ -15,7 +15,7 @@ const STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 44em; mar
   + "@media print { article { break-inside: avoid; } }";
 
 /** @type {Record<string, string>} */
-const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Otherwise than predicted." };
+const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Not as predicted." };
 
 /** @typedef {Record<string, import("./progress.js").Answers>} Kept */
 

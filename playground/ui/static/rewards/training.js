@@ -6,6 +6,7 @@ import { answerOf, getJson } from "../core/server.js";
 import { percent, stateOf, when } from "../core/format.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { poll } from "../core/poll.js";
+import { sayOfUploads } from "../core/uploads.js";
 import { Widget } from "../core/widget.js";
 import { trained } from "./lists.js";
 import { whenOpened } from "./tabs.js";
@@ -17,7 +18,7 @@ const IDLE_MS = 6000;
 
 const about = (/** @type {string} */ sentence) => el("p.muted", sentence);
 
-/** @typedef {{ value: Wire.UploadedPairs & { test?: string }, form: Wire.RewardForm }} Props */
+/** @typedef {{ value: Wire.UploadedPairs & { test?: string }, form: Wire.RewardForm, limit: number }} Props */
 /** @typedef {{ found: Wire.RewardModels, names: string[], shown: string | null, detail: Wire.RewardTraining }} Found */
 
 /** @param {Element} element @param {Props} props @param {Page.Tools} page */
@@ -55,6 +56,7 @@ class Training extends Widget {
       this.lost = true;
     }, every: () => (this.living ? BUSY_MS : IDLE_MS), wanted: () => place().page === "rewards" });
     page.watch("value", () => this.form.uploaded(props.value));
+    sayOfUploads("#upload-pairs", props.limit, (sentence, isProblem) => this.form.sayOfUpload(sentence, isProblem));
     onPlace(this.refresh);
   }
 

@@ -145,13 +145,17 @@ export class TrainingForm {
   uploaded(/** @type {Wire.UploadedPairs | null} */ value) {
     if (!value || value.at === this.takenAt) return;
     this.takenAt = value.at;
-    if (value.problem) this.tell([{ field: "pairs.source", message: value.problem }]);
-    setWords(this.uploadedNote, value.sentence ?? "");
+    this.sayOfUpload(value.problem || value.sentence || "", Boolean(value.problem));
     if (value.uploaded) {
-      this.tell([]);
       this.source.value = value.uploaded;
       this.changed();
     }
+  }
+
+  sayOfUpload(/** @type {string} */ sentence, /** @type {boolean} */ isProblem) {
+    this.tell(isProblem ? [{ field: "pairs.source", message: sentence }] : []);
+    const kept = this.source.value ? "The pairs are still those of the path above." : "";
+    setWords(this.uploadedNote, isProblem ? kept : sentence);
   }
 }
 

@@ -11,7 +11,7 @@ import { unitBeside } from "../core/knob.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
 import { openUpdateOf } from "../inside/rollout.js";
-import { clamped, stateMark } from "../core/texts.js";
+import { clamped, figuresMenu, stateMark } from "../core/texts.js";
 import { overlaid, sharesOf } from "../charts/line_specs.js";
 import { LinesChart } from "../charts/lines_chart.js";
 import { lettered, Methods } from "./methods.js";
@@ -61,9 +61,10 @@ export class Overlay {
       onclick: () => go({ page: "compare", run: this.data.runs[1].id, with: this.data.runs[0].id }) },
     "Compare their texts");
     this.close = buttonOf("quiet-button", { onclick: () => go({ page: "runs", overlay: [] }) }, "Close");
+    this.files = el("span.sweep-actions");
     this.root = el("section.panel.overlay", { "aria-label": "Overlaid curves", hidden: true },
       el("div.chart-bar", el("h2", "Overlaid curves"), help, this.where,
-        el("span.grow"), reset, smoothing, over, this.texts, this.close),
+        el("span.grow"), reset, smoothing, over, this.files, this.texts, this.close),
       this.problem, this.legend, this.warning, this.undrawn, this.shares, this.grid,
       this.methods.root, this.settings);
   }
@@ -92,6 +93,8 @@ export class Overlay {
     setText(this.warning, [differ ? `${differ} Compare the shapes of their curves, not the heights.` : "",
       engines.size > 1 ? ENGINES : ""].filter(Boolean).join(" "));
     setHidden(this.texts, runs.length !== 2, this.close);
+    const ids = runs.map(({ id }) => encodeURIComponent(id)).join();
+    showParts(this.files, ids ? figuresMenu("overlay-figures", `runs=${ids}`) : []);
     this.showShares(runs);
     this.methods.show(this.data);
     this.showSettings();

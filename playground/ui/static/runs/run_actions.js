@@ -89,9 +89,27 @@ export class RunActions {
         return answer.error || !first ? answer
           : { ...answer, error: `${answer.going} go on; ${first[0]} does not: ${first[1]}` };
       }, then) : null,
+      this.button(`${where}add-seeds ${id}`, "Add seeds", () => this.addSeeds(sweep, then)),
       ended ? this.button(`${where}delete-all ${id}`, "Delete all", () => this.deleteAll(sweep), "delete")
         : null,
     ].filter(Boolean);
+  }
+
+  /**
+   * Every setting of a sweep with some seeds more.
+   * @param {Wire.SweepRow} sweep @param {() => unknown} then
+   */
+  async addSeeds({ id, title }, then) {
+    const seeds = el("input", { type: "number", min: 1, max: 20, value: 2 });
+    const about = el("p", `${title}: every setting is trained with further seeds, in the queue like other runs. `
+      + "The means and their intervals take them in.");
+    if (!(await confirmed("Add seeds", [about, el("label", "Further seeds", seeds)], "Add", { no: "Cancel",
+      kind: "strong" }))) return;
+    const { error = "" } = await answerOf(() => this.server.add_seeds({ sweep: id, seeds: Number(seeds.value) }),
+      "; look again before you repeat it.");
+    await then();
+    setWords(this.page.note, error);
+    refreshHome();
   }
 
   /** Another name, and a line about it; the folder of the run stays. */

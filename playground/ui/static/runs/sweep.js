@@ -11,7 +11,7 @@ import { CHARTS, COLOURS, LETTERS } from "../charts/specs.js";
 import { buttonOf, el, figureOf, headOf, showParts, tableOf } from "../core/dom.js";
 import { go, link, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
-import { progressBar, stateMark } from "../core/texts.js";
+import { figuresMenu, progressBar, stateMark } from "../core/texts.js";
 import { CHOSEN, intervalOf, progressOf, shareOf } from "./sweep_row.js";
 
 const EVERY_MS = 3000;
@@ -86,7 +86,8 @@ export class SweepPanel {
       el("p", { role: "status" }, progressOf(data))] : [];
     showParts(this.root, [
       el("div.chart-bar", el("h2", name ?? ""), el("span.grow"),
-        el("div.sweep-actions", data ? this.actionsOf(name) : []),
+        el("div.sweep-actions", data ? [figuresMenu("sweep-figures", `sweep=${encodeURIComponent(name)}`),
+          this.actionsOf(name)] : []),
         buttonOf("quiet-button", { "data-key": "close", onclick: () => this.close() }, "Close")),
       ...told, this.problem, el("p.panel-warning", { role: "status", "data-key": "warning" },
         differ ? `${differ} Compare the shapes of their curves, not the heights.` : ""),

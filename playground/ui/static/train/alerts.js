@@ -27,6 +27,7 @@ export function healthOf() {
   const count = (/** @type {string} */ state) => (alerts ?? []).filter((alert) => alert.state === state).length;
   const [red, amber] = [count("red"), count("amber")];
   return { tone: red ? "red" : amber ? "amber" : "", sign: red ? SIGNS.red.trim() : amber ? SIGNS.amber.trim() : "",
+    plain: red && hasEnded.value ? alerts.find(({ state }) => state === "red").plain : "",
     note: red || amber ? [red ? `${red} red` : "", amber ? `${amber} amber` : ""].filter(Boolean).join(", ")
       : alerts ? "all quiet" : "" };
 }
@@ -84,13 +85,13 @@ function darkness() {
 /** @typedef {(changes: Wire.Remedy["changes"], words: string) => void} Apply */
 
 /** @param {Wire.Alert} alert @param {Element} note @param {Apply} apply */
-function row({ name, state, label, evidence, rule, updates, cause, remedies }, note, apply) {
+function row({ name, state, label, plain, evidence, rule, updates, cause, remedies }, note, apply) {
   /** @param {string} title @param {string | Element[]} value */
   const fact = (title, value) => (value?.length ? [el("dt", title), el("dd", value)] : []);
   const seen = `${updates.length > MOST_UPDATES ? "\u2026 " : ""}${updates.slice(-MOST_UPDATES).join(", ")}`;
   return el("li", { class: `alert ${state.replace(" ", "-")}`, "data-key": name }, el("details",
-    el("summary", signOf(SIGNS[state]), el("strong", label),
-      el("span.muted", `${state === "quiet" ? ": not seen" : ` ${state}`}. ${evidence}`)),
+    el("summary", signOf(SIGNS[state]), el("strong", plain || label),
+      el("span.muted", `${plain ? ` ${label}` : ""}${state === "quiet" ? ": not seen" : ` ${state}`}. ${evidence}`)),
     el("dl.alert-facts", fact("Rule", rule), fact("Seen at updates", seen), fact("Likely cause", cause),
       fact("Try", remedies.map((remedy) => remedyOf(remedy, note, apply))))));
 }

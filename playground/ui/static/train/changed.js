@@ -96,7 +96,8 @@ export class Changed {
     /** @param {string} name @param {number} from @param {number} to @returns {[string, string]} */
     const raw = (name, from, to) => [`${name}, raw`, later ? `${rounded(from)} \u2192 ${rounded(to)}` : rounded(to)];
     this.summary.replaceChildren(...facts([
-      later ? ["score", `${signed(was.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"}`] : null,
+      later ? ["score", `${signed(was.score)} \u2192 ${signed(summary.score)} ${live.run?.unit ?? "sd"} (gain ${
+        signed(summary.score - was.score)})`] : null,
       ...Object.entries(summary.terms).map(([name, value]) => raw(name, was.terms[name], value)),
       ...Object.entries(summary.judges ?? {}).map(([name, value]) => raw(`judge ${name}`, was.judges?.[name], value)),
       ["KL", `${rounded(summary.kl)} nats`],

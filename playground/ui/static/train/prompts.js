@@ -1,10 +1,10 @@
-// The prompts in the form: shows the fields that belong to the kind of source, says what an upload holds, and refuses a
-// file that is too large before a byte of it is sent.
+// The prompts in the form: shows the fields that belong to the kind of source, and says what an upload holds.
 
 import { el, setWords } from "../core/dom.js";
+import { sayOfUploads } from "../core/uploads.js";
 
 const SHIPPED_CLAIMS = "general/claims";
-const FILE = /\.(txt|csv|tsv|jsonl)(\.gz)?$/i;
+const FILE = /\.(txt|csv|tsv|jsonl?|parquet)(\.gz)?$/i;
 
 /** What a prompt source is, by its name: pocket (a set that ships), typed, file or dataset. @param {unknown} source */
 export function kindOf(source) {
@@ -47,28 +47,12 @@ export function mount(element, props, { watch }) {
     keep();
     line.classList.toggle("field-problem", Boolean(sentence && isProblem));
     line.classList.toggle("help", !isProblem);
-    setWords(line, sentence);
+    /** @type {HTMLInputElement | null} */
+    const source = isProblem ? document.querySelector("#field-prompts-source input") : null;
+    const kept = source?.value ? ` The prompts are still those of \u201c${source.value}\u201d.` : "";
+    setWords(line, sentence + kept);
   }
 
   watch("value", () => say(props.value?.problem ?? props.value?.sentence ?? "", Boolean(props.value?.problem)));
-  document.addEventListener("change", (event) => {
-    const input = /** @type {HTMLInputElement} */ (event.target);
-    if (input.type !== "file" || !input.closest("#prompts-part")) return;
-    const file = input.files[0];
-    if (!file) return;
-    if (file.size <= props.limit) {
-      say(`Sending ${file.name}`, false);
-      return;
-    }
-    event.stopImmediatePropagation();
-    input.value = "";
-    say(`The file was not taken. ${file.name} has ${megabytes(file.size)} MB and at most ${megabytes(props.limit)} MB `
-      + "can be uploaded. "
-      + "Keep only the rows that are needed, or put it beside the playground and type its path.", true);
-  }, { capture: true });
-}
-
-/** @param {number} bytes */
-function megabytes(bytes) {
-  return Math.ceil(bytes / 1e6).toLocaleString("en");
+  sayOfUploads("#prompts-part", props.limit, say);
 }

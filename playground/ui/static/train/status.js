@@ -10,6 +10,7 @@ import { home, refreshHome } from "../core/home.js";
 import { inLesson } from "../core/in_lesson.js";
 import { go, openRun, place } from "../core/nav.js";
 import { isMotionWelcome } from "../core/player.js";
+import { healthOf } from "./alerts.js";
 import { emptyView, NONE } from "./empty.js";
 import { Notice, noticeOf } from "./notice.js";
 import { scrubber } from "./scrub.js";
@@ -150,7 +151,8 @@ export class StatusPanel {
     const resumed = live.events.findLast((event) => (attempt > 1 ? event.kind === "resumed" && event.attempt === attempt
       : event.kind === "fork"));
     const [was, is] = [0, live.updates.at(-1)].map((at) => live.moments.get(at)?.summary.score ?? 0);
-    const done = headline(live.behaviours, { ended: status.ended, rose: is - was > SEEN });
+    const first = status.ended && !inLesson.value.title ? healthOf()?.plain : ""; // a lesson asks for it
+    const done = headline(live.behaviours, { first, ended: status.ended, rose: is - was > SEEN });
     let text = done || (inLesson.value.title ? "" : run.story); // it tells what comes of the run
     if (status.ended) text = done || status.outcome || (state === "finished" ? "Finished." : "");
     else if (state === "stopping") text = "Stopping: saving the weights. What was learned so far is kept.";

@@ -3,6 +3,7 @@
 import { el, showParts } from "../core/dom.js";
 import { settingsOf, stepOf } from "../core/experiments.js";
 import { effect } from "../core/signals.js";
+import { live } from "../core/store.js";
 
 /** @param {Element} element @param {{ value: Partial<Wire.Story> }} props @param {Page.Tools} page */
 export function mount(element, props, { watch }) {
@@ -16,7 +17,9 @@ export function mount(element, props, { watch }) {
     story.style.minHeight = value.title === title ? `${story.getBoundingClientRect().height}px` : "";
     ({ title } = value);
     const look = stepOf(value.preset)?.look ?? value.expect;
-    const lines = [["taught", "Taught: ", value.taught], ["look", "Look for: ", look],
+    const other = live.run && live.run.preset !== value.preset; // it would be taken for that run's
+    const lines = [["taught", other ? "Start teaches: " : "Taught: ", value.taught],
+      ["look", other ? "Then look for: " : "Look for: ", look],
       ["differs", "Changed: ", value.changed], ["what", "", value.what], ["measured", "", value.measured]];
     showParts(story, lines.filter(([, , words]) => words).map(([kind, word, words]) =>
       el(`p.${kind}`, { "data-key": kind }, word ? el("strong", word) : null, words)));

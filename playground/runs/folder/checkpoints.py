@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -64,6 +64,13 @@ def search(run: RunDirectory) -> Search:
 def digest(config: RunConfig) -> str:
     """Of the configuration as run, to see whether a checkpoint was made with it."""
     return hashlib.sha256(config.to_yaml().encode()).hexdigest()
+
+
+def is_of(facts: Mapping[str, Any], run: RunDirectory, config: RunConfig) -> bool:
+    """Whether a checkpoint was made with the settings that a run has, which an earlier version may have written down,
+    with fewer of them."""
+    as_written = hashlib.sha256(run.config_path.read_bytes()).hexdigest()
+    return facts.get("config_sha256") in (digest(config), as_written)
 
 
 def digest_of_objective(config: RunConfig) -> str:

@@ -77,7 +77,8 @@ def digest_of_objective(config: RunConfig) -> str:
     """Of the settings that say what the weights and the scale of the score of a checkpoint mean. Defaults are left out,
     so that a setting that a later version brings changes nothing."""
     rewards = [part for spec in config.rewards for part in (spec.kind, spec.model_dump_json(exclude_defaults=True))]
-    models = [part.model_dump_json(exclude_defaults=True) for part in (config.model, config.reference)]
+    memory = {"gradient_checkpointing"}  # means nothing
+    models = [part.model_dump_json(exclude_defaults=True, exclude=memory) for part in (config.model, config.reference)]
     return hashlib.sha256("\n".join([*models, *rewards, config.score.normalise]).encode()).hexdigest()
 
 

@@ -75,7 +75,7 @@ def test_curves_are_long_and_have_each_figure_with_its_unit(group, tables):
     assert known.loc[("leash-3", 10, "fixed_prompts.kl"), "value"] == pytest.approx(means_of(third, 10, "kl"))
     gain = means_of(third, 10, "score") - means_of(third, 0, "score")
     assert known.loc[("leash-3", 10, "gain")].tolist() == [pytest.approx(gain), "sd"]
-    assert known.loc[("leash-3", 10, "monitor.grammar"), "unit"] == "sd"
+    assert known.loc[("leash-3", 10, "monitor.grammar"), "unit"] == "points"
     assert known.loc[("leash-3", 10, "kl_coef"), "unit"] == "sd per nat"
 
 
@@ -84,7 +84,7 @@ def test_reward_and_quality_stand_against_kl_as_means_over_the_seeds(group, tabl
     drawn = dict(figures.charts(group, curves))
     reward, quality = drawn["reward-and-quality-against-kl"]
     assert (reward.x, reward.y) == ("fixed_prompts.kl, nats per completion", "gain, sd")
-    assert (quality.title, quality.y) == ("True quality: monitor.grammar", "monitor.grammar, sd")
+    assert (quality.title, quality.y) == ("True quality: monitor.grammar", "monitor.grammar, points")
     (label, places, curve, each), (_, _, other, _) = reward.lines
     assert label.startswith("kl.coef = 0.1")
     at = curves[(curves["figure"] == "fixed_prompts.kl") & curves["run"].isin(["leash-1", "leash-2"])]
@@ -117,9 +117,8 @@ def test_some_runs_are_shown_by_what_differs_and_seeds_of_one_setting_together(g
         ({"kl.coef": 0.5}, ["leash-3"]),
     ]
     assert some.commands == ["python -m playground export leash-1 leash-2 leash-3 --as figures"]
-    assert "coef: 0.5" in figures.exports.yaml_text(some.configs["leash-3.yaml"])
     alone = RunGroup.of_runs([group.runs["leash-1"]])
-    assert [alone.title(one) for one in alone.settings] == ["all runs"]
+    assert [(one.values, one.runs) for one in alone.settings] == [({}, ["leash-1"])]
 
 
 def test_colours_differ_for_who_lacks_a_kind_of_cone():

@@ -94,7 +94,7 @@ def files(group: RunGroup) -> Iterator[tuple[str, bytes]]:
     yield "runs.csv", csv_tables.safe_csv(runs_of(group)).encode()
     yield "curves.csv", csv_tables.safe_csv(curves).encode()
     for name, panels in charts(group, curves):
-        for kind, drawing in drawn(name, panels, caption(group)).items():
+        for kind, drawing in drawn(name, panels, caption(group, panels)).items():
             yield f"{name}.{kind}", drawing
     if group.base:
         yield "settings.yaml", exports.yaml_text(group.base, "settings.yaml").encode()
@@ -177,15 +177,16 @@ def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[Pa
         yield re.sub(r"[^\w.-]+", "-", name), [panel(name)]
 
 
-def caption(group: RunGroup) -> str:
+def caption(group: RunGroup, panels: Sequence[PaperPanel]) -> str:
     """What a reader has to know, and the commands."""
-    configs = [run.config() for run in group.runs.values()]
-    seeds, n = sorted({config.seed for config in configs}), max(len(setting.runs) for setting in group.settings)
-    counts = [(one.evaluation.num_prompts, one.ppo.batch_size) for one in configs]
-    sizes = ", or ".join(f"{prompts} fixed prompts, {batch} completions an update" for prompts, batch in {*counts})
+    configs = [run.config() for run in group.runs.values() if run.status().state != "queued"]
+    seeds, most = sorted({one.seed for one in configs}), [max(line[2].seeds) for one in panels for line in one.lines]
+    n = " to ".join(map(str, sorted({min(most), max(most)})))
+    counts = {(one.evaluation.num_prompts, one.ppo.batch_size) for one in configs}
+    sizes = ", or ".join(f"{prompts} fixed prompts, {batch} completions an update" for prompts, batch in counts)
     words = [*dict.fromkeys(map(describe.wrong_on_purpose, configs)), describe.scores_differ(configs)]
-    words.append(f"n = {n} {'seeds' if n > 1 else 'run'} a line (seed {', '.join(map(str, seeds))}).")
-    words += [MEANS * (n > 1), f"{sizes}.", f"Made by: {'; the runs: '.join(group.commands)}"]
+    words.append(f"n = {n} {'seeds' if max(most) > 1 else 'run'} a line (seed {', '.join(map(str, seeds))}).")
+    words += [MEANS * (max(most) > 1), f"{sizes}.", f"Made by: {'; the runs: '.join(group.commands)}"]
     return " ".join(filter(None, words))
 
 

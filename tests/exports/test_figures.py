@@ -93,11 +93,11 @@ def test_reward_and_quality_stand_against_kl_as_means_over_the_seeds(group, tabl
     assert {"score_mean", "kl_to_reference", "explained_variance", "monitor.grammar"} <= drawn.keys()
 
 
-def test_a_chart_says_what_it_is_how_many_seeds_it_has_and_how_it_is_made_again(group):
+def test_a_chart_says_what_it_is_how_many_seeds_it_has_and_how_it_is_made_again(group, tables):
     panel = PaperPanel(
         "", f"{GREEN} update", "score_mean, sd", [(GREEN, [1.0], figures.over_seeds.curve([{1: 2.0}]), [])]
     )
-    below = figures.caption(group)
+    below = figures.caption(group, dict(figures.charts(group, tables[1]))["score_mean"])
     files = figures.drawn("score_mean", [panel], below)
     assert files == figures.drawn("score_mean", [panel], below)
     texts = " ".join(ElementTree.fromstring(files["svg"]).itertext())
@@ -117,6 +117,8 @@ def test_some_runs_are_shown_by_what_differs_and_seeds_of_one_setting_together(g
         ({"kl.coef": 0.5}, ["leash-3"]),
     ]
     assert some.commands == ["python -m playground export leash-1 leash-2 leash-3 --as figures"]
+    gain = dict(figures.charts(some, figures.curves_of(some)))["gain"]
+    assert "n = 1 to 2 seeds a line (seed 0, 1)" in figures.caption(some, gain)
     alone = RunGroup.of_runs([group.runs["leash-1"]])
     assert [(one.values, one.runs) for one in alone.settings] == [({}, ["leash-1"])]
 

@@ -202,8 +202,11 @@ def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_pat
     for absent in ("none.jsonl", "pocket/reviews"):
         assert fields_of(checks.check, small_config(evaluation={"prompts": absent})) == ["evaluation.prompts"]
     assert checks.without_folders(checks.located(config)) == config
-    (tmp_path / "pocket-2m").mkdir()
-    (tmp_path / "pocket").mkdir()
+    training = checks.located_training(RewardTrainingConfig(pairs={"source": "mine.txt"}, base="../" + tmp_path.name))
+    assert (training.pairs.source, training.base) == (str(tmp_path / "mine.txt"), str(tmp_path))
+    for name in ("pocket-2m", "pocket", RewardTrainingConfig().pairs.source, RewardTrainingConfig().base):
+        (tmp_path / name).mkdir(exist_ok=True)
+    assert checks.located_training(RewardTrainingConfig()) == RewardTrainingConfig()
     shipped = small_config(rewards=[{"kind": "model", "source": "pocket-agreeable"}])
     assert checks.located(shipped) == shipped
 

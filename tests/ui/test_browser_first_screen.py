@@ -55,7 +55,7 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     page.set_viewport_size({"width": 1440, "height": 900})
     expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
     in_place(page)
-    assert counted(page) == "recorded run"
+    assert counted(page) == "example, recorded"
     page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)
     site.let_runs_reach(1)
     page.locator("#start").click()

@@ -117,17 +117,21 @@ def _reach(need: Need, ask_hub: bool) -> None:
 
 
 def require_functions(config: RunConfig) -> None:
-    """Each function in Python is tried on the first prompts, with their columns, before a run is started. Raises:
-    InvalidConfig, with those that cannot be loaded, want what there is not, or fail."""
+    """Each function in Python is tried on the first prompts, with their columns, and on those of a file of fixed ones,
+    before a run is started. Raises: InvalidConfig, with those that cannot be loaded, want what there is not, or fail.
+    """
     in_chat: bool | None = config.prompts.template == "chat"
     if config.prompts.template == "auto":
         with contextlib.suppress(ModelNotFound):
             folder = catalog.model_folder(config.model.source, config.model.revision)
             in_chat = catalog.files(folder).chat_template
+    own = config.evaluation.prompts
+    sources = [config.prompts, *([config.prompts.model_copy(update={"source": own})] if own else [])]
     problems = [
         Problem(field, why)
         for field, spec in config.scorers
-        if isinstance(spec, PythonReward) and (why := functions.problem(spec, config.prompts, in_chat))
+        for source in sources
+        if isinstance(spec, PythonReward) and (why := functions.problem(spec, source, in_chat))
     ]
     if problems:
         raise InvalidConfig(problems)

@@ -64,6 +64,12 @@ def test_a_function_that_takes_what_there_is_may_start(rows, tmp_path):
     (tmp_path / "my_reward.py").write_text(code)
     spec = spec_of(f"{tmp_path}/my_reward.py")
     checks.require_functions(RunConfig(rewards=(spec,), prompts=rows))
+    (tmp_path / "fixed.jsonl").write_text('{"prompt": "9 plus 1?"}\n')
+    (problem,) = problems_of(
+        checks.require_functions,
+        RunConfig(rewards=(spec,), prompts=rows, evaluation={"prompts": str(tmp_path / "fixed.jsonl")}),
+    )
+    assert "needs `answer`" in problem.message
     assert "`answer`" in functions.problem(spec, PromptsConfig(), False)
     hub = PromptsConfig(source="owner/name")  # its columns are not known yet
     assert functions.problem(spec, hub, None) == ""

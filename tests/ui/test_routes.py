@@ -148,7 +148,7 @@ def test_a_run_is_exported_as_yaml_as_a_script_for_trl_as_a_report_and_as_a_repl
     assert "Scale(mean=-0.5, sd=1.9" in answers["trl"].text
     for kind in ("html", "replay"):
         assert answers[kind].text.startswith("<!doctype html>")
-    assert "Kinder reviews, replay</title>" in answers["replay"].text
+    assert "Kinder reviews \u00b7 4 updates, replay</title>" in answers["replay"].text
 
 
 def test_a_run_without_texts_of_its_updates_says_why(client, tmp_path):

@@ -14,6 +14,7 @@ from playground.analysis.intervals import Interval, by_unit
 from playground.analysis.judging import Judged
 from playground.analysis.path import PathPoint, path_of
 from playground.errors import PlaygroundError
+from playground.rewards.behaviours import EARNS, REWARD
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.sweeps.sweep_record import Sweep
 
@@ -115,7 +116,8 @@ def end_of(run: RunDirectory) -> RunEnd | None:
         path, judged = path_of(samples, run.events()), judging.judged_of(run.config(), samples, points=True)
     except PlaygroundError:
         return None
-    shares = {meter.words: meter.after.share for meter in counted}
+    one_name = EARNS.format("more than")  # or at least that, by the ties of a seed
+    shares = {one_name if meter.name == REWARD else meter.words: meter.after.share for meter in counted}
     return RunEnd(found.gain if found else None, found.kl if found else None, shares, path, judged)
 
 

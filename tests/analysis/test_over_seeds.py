@@ -97,6 +97,10 @@ def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(run):
     writer.samples([sample(0, "after", 1.0), sample(1, "after", 3.0)])
     end = over_seeds.end_of(run)
     assert (end.gain, end.kl) == (1.5, 4.0)
+    assert end.shares["earns more than the untrained median"] == 1.0
+    tied = [sample(at, stage, score, update=4) for stage in ("before", "after") for at, score in enumerate((1, 1, 0))]
+    writer.samples([item.model_copy(update={"update": 0 if item.stage == "before" else 4}) for item in tied])
+    assert "earns more than the untrained median" in over_seeds.end_of(run).shares, "one name over all seeds"
     assert [(point.update, point.score) for point in end.path] == [(0, 0.5), (3, 2.0)]
     assert over_seeds.figures_of(run) == {"score_mean": {1: 0.5, 2: 1.0}, "kl_to_reference": {1: 1.0, 2: 2.0}}
 

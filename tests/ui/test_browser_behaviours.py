@@ -61,6 +61,12 @@ def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page)
     go(page, "train", run="no-leash")
     expect(alerts.locator(".alerts-summary")).to_contain_text("4 red, 2 amber")
     first = alerts.locator(".alert").first
+    trick = "It has found a trick: it strings kind words together."
+    expect(first).to_contain_text(trick)
+    expect(page.locator(".status .line")).to_contain_text(f"{trick} Now it")  # beside "finished"
+    heads = page.locator(".charts-first .chart-head")  # as in Runs and every export, not of the last batch
+    expect(heads.nth(0)).to_contain_text("gain on the fixed prompts+20.4 sd")
+    expect(heads.nth(1)).to_contain_text("on the fixed prompts199 nats")
     expect(first).to_contain_text("The KL runs away red.")  # a word beside its colour
     assert_seen(tab_to(page, first.locator("summary")))
     page.keyboard.press("Enter")

@@ -150,7 +150,7 @@ def test_a_run_is_exported_as_yaml_as_a_script_for_trl_as_a_report_and_as_a_repl
     assert "scale = -0.5, 1.9" in answers["trl"].text
     for kind in ("html", "replay"):
         assert answers[kind].text.startswith("<!doctype html>")
-    assert "Kinder reviews, replay</title>" in answers["replay"].text
+    assert "Kinder reviews \u00b7 4 updates, replay</title>" in answers["replay"].text
 
 
 def test_a_sweep_and_overlaid_runs_are_taken_away_as_tables_and_charts(tmp_path, monkeypatch):

@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, errors
+from playground import __version__, errors, redaction
 from playground.cli import (
     exercise_commands,
     following,
@@ -85,6 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
     without a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
     installed = Path(sys.argv[0]).name == "playground"
+    redaction.print_anything()
     try:
         app(args=words or ["page"], prog_name="playground" if installed else "python -m playground")
     except PlaygroundError as error:

@@ -180,6 +180,8 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> str:
         return csv_tables.samples_csv(run.samples(), config)
     if kind == "behaviours":
         return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config)
+    for sentence in exports.trl_plan(config, run.events()).in_words():
+        complain(f"The script: {sentence}")
     return exports.trl_script(config, ScoreScale.of(run.events()), run.events())
 
 

@@ -287,12 +287,12 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
         ]
         for row in rows
     ]
-    headings += [f"{name} (monitor), {of}" for name, of in monitors]
+    headings += [f"{name} (monitor), points" for name in monitors]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
     means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
     alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
     say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
-    say("Monitor: change since before training; nothing is trained on it." if monitors else "")
+    say("Monitor: change since before training, in its own unit; nothing is trained on it." if monitors else "")
     say(describe.scores_differ(configs) if configs else "")
 
 
@@ -330,7 +330,7 @@ def table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "score": interval_data(row.gain),
             "kl": interval_data(row.kl),
             **{f"share of: {words}": interval_data(one) for words, one in row.shares.items()},
-            **{f"monitor: {name}, {unit}": interval_data(one) for (name, unit), one in row.monitors.items()},
+            **{f"monitor: {name}": interval_data(one) for name, one in row.monitors.items()},
         }
         for row in _rows(outputs, sweep)
     ]

@@ -120,7 +120,7 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
         "gradient_checkpointing": False,
         "num_sample_generations": 0,
         "save_strategy": "no",
-        "report_to": "none",
+        "report_to": list(config.trackers) or "none",
         "disable_tqdm": True,
     }
 

@@ -12,6 +12,11 @@ NO_VALUE_CLIP = 1e6  # from here on a clip of the value is none
 KL_PENALTIES = {"kl": "k1", "mse": "k2"}
 PRECISIONS = {"bfloat16": "bf16", "float32": "fp32", "auto": "auto"}
 SCHEDULES = {"linear": "linear", "constant": "constant", "constant_with_warmup": "constant"}
+OPTIMIZERS: dict[Any, str] = {  # by transformers' names
+    **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "paged_adamw", "paged_adamw_32bit"), "adamw"),
+    **dict.fromkeys(("adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit"), "adamw_8bit"),
+    **{name: name for name in ("adamw", "sgd", "adafactor")},
+}
 BITS: dict[Any, str] = {None: "none", False: "none", 4: "nf4", 8: "int8", "load_in_4bit": "nf4", "load_in_8bit": "int8"}
 
 
@@ -65,6 +70,13 @@ def _one_of(table: dict[Any, str], otherwise: str) -> Callable[[str, Any], str]:
     return conversion
 
 
+def _trackers(name: str, value: Any) -> list[str]:
+    names = value if isinstance(value, list) else [value] if value else []
+    if not all(one in ("trackio", "wandb", "tensorboard") for one in names):
+        raise ValueError("runs are sent to trackio, wandb and tensorboard here")
+    return names
+
+
 def _modules(name: str, value: Any) -> list[str] | None:
     names = value.split(",") if isinstance(value, str) else value
     if names is None or names in (["all"], ["all-linear"]):
@@ -100,6 +112,7 @@ _bits = _one_of(BITS, "weights are kept in 8 or 4 bits here")
 HOW: dict[str, Callable[[str, Any], Any]] = {
     "name": lambda name, value: re.sub(r"[^\w .-]", " ", str(value))[:80].strip() or "imported",
     "device": lambda name, value: "cpu" if value else "auto",
+    "trackers": _trackers,
     "model.precision": _one_of(PRECISIONS, "models compute in fp32 or bf16 here (`model.precision`)"),
     "model.quantization": lambda name, value: _bits(name, name if value is True else value),
     "model.adapter.kind": _adapter,
@@ -109,9 +122,10 @@ HOW: dict[str, Callable[[str, Any], Any]] = {
     "sampling.top_k": lambda name, value: count(value) or None,  # 0 means all
     "sampling.top_p": _below(1),
     "sampling.missing_eos_penalty": lambda name, value: number(value) or 0.0,
+    "model.gradient_checkpointing": lambda name, value: bool(value),
+    "ppo.optimizer": _one_of(OPTIMIZERS, "the optimizers here are AdamW, also in 8 bits, SGD and Adafactor"),
     "ppo.schedule": _one_of(SCHEDULES, "a learning rate stays (`constant`) or falls to 0 in a line (`linear`) here"),
     "ppo.value_clip_range": _below(NO_VALUE_CLIP),
     "kl.controller": lambda name, value: "ziegler" if value else "fixed",
     "kl.estimator": lambda name, value: KL_PENALTIES.get(value, value),
-    "kl.horizon": lambda name, value: count(value),
 }

@@ -23,7 +23,7 @@ MOST_SETTINGS = 500  # and calls; TRL's largest class has some 200
 KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
 VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
-ORDER = "name seed method device model reference prompts rewards score sampling ppo kl".split()
+ORDER = "name seed method device model reference prompts rewards score sampling ppo kl trackers".split()
 OF_ITS_COMMAND = "The settings are those of the command that the script's own text gives as its example."
 OUR_SIZES = "ppo.batch_size and its parts: those of the file do not divide each other; ours stand there now."
 

@@ -157,7 +157,7 @@ class TRLTrainer(TRLAdapter):
 
         self.policy.model.generation_config.pad_token_id = self.tokens.pad_id  # else `generate` warns at each batch
         use_cpu = self.policy.device.type == "cpu"
-        settings = {**engines.trl_settings(self.config), **checkpointing(False)}
+        settings = {**engines.trl_settings(self.config), **checkpointing(False), "report_to": "none"}
         made: Any = PPOTrainer(
             args=PPOConfig(output_dir=folder, use_cpu=use_cpu, **settings),
             processing_class=special_tokens(self.tokens),

@@ -8,8 +8,10 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from playground.runs.folder import checkpoints as run_checkpoints
+from playground.runs.folder.directory import RunDirectory
 from playground.training.models import checkpoint_files
 from playground.training.models.language_model import Critic
+from tests.support import small_config
 from tests.training import tiny
 
 
@@ -85,3 +87,15 @@ def test_files_that_are_not_listed_links_and_other_updates_are_problems(tmp_path
     assert run_checkpoints.problem_of(folder) == "model.safetensors is not a plain file"
     (tmp_path / "update-000009").symlink_to(folder)
     assert run_checkpoints.problem_of(tmp_path / "update-000009") == "it is a link"
+
+
+def test_a_setting_that_a_later_version_has_is_no_change_of_a_run(tmp_path):
+    run = RunDirectory.create(tmp_path, small_config(), "r")
+    assert run_checkpoints.is_of({"config_sha256": run_checkpoints.digest(run.config())}, run, run.config())
+    again = small_config(model={"gradient_checkpointing": True})
+    assert run_checkpoints.digest_of_objective(again) == run_checkpoints.digest_of_objective(small_config())
+    older = run.config_path.read_text().replace("trackers: []\n", "")
+    facts = {"config_sha256": hashlib.sha256(older.encode()).hexdigest()}
+    for text, same in ((older, True), (older.replace("seed: 0", "seed: 1"), False)):
+        run.config_path.write_text(text)
+        assert run_checkpoints.is_of(facts, run, run.config()) is same

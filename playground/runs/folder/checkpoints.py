@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,11 +66,19 @@ def digest(config: RunConfig) -> str:
     return hashlib.sha256(config.to_yaml().encode()).hexdigest()
 
 
+def is_of(facts: Mapping[str, Any], run: RunDirectory, config: RunConfig) -> bool:
+    """Whether a checkpoint was made with the settings that a run has, which an earlier version may have written down,
+    with fewer of them."""
+    as_written = hashlib.sha256(run.config_path.read_bytes()).hexdigest()
+    return facts.get("config_sha256") in (digest(config), as_written)
+
+
 def digest_of_objective(config: RunConfig) -> str:
     """Of the settings that say what the weights and the scale of the score of a checkpoint mean. Defaults are left out,
     so that a setting that a later version brings changes nothing."""
     rewards = [part for spec in config.rewards for part in (spec.kind, spec.model_dump_json(exclude_defaults=True))]
-    models = [part.model_dump_json(exclude_defaults=True) for part in (config.model, config.reference)]
+    memory = {"gradient_checkpointing"}  # means nothing
+    models = [part.model_dump_json(exclude_defaults=True, exclude=memory) for part in (config.model, config.reference)]
     return hashlib.sha256("\n".join([*models, *rewards, config.score.normalise]).encode()).hexdigest()
 
 

@@ -58,7 +58,7 @@ def take_up(
     writer.set_status(update=done)
     for problem in seen.problems:
         writer.event("warning", problem)
-    if found and facts.get("config_sha256") != run_checkpoints.digest(config):
+    if found and not run_checkpoints.is_of(facts, run, config):
         writer.event("warning", "config.yaml has been changed since the checkpoint was written. The new settings hold.")
     applied, ahead = changes.replay(events, done)
     trainer.config = changes.edited(config, applied)

@@ -1242,6 +1242,7 @@ declare namespace Wire {
     sentences: string[];
     compute: Compute | null;
     adapter: boolean;
+    trl: string[];
   }
 
   /** A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not). */

@@ -210,7 +210,8 @@ def test_a_run_is_diagnosed_exported_and_asked(here, tmp_path, monkeypatch):
 def test_a_sweep_and_a_reward_model_are_trained_and_named(here):
     made = playground.sweep("finish.yaml", {"beta": [0.1, 0.25], "seed": [0, 1]}, name="two")
     assert (made.status.state, [run.id for run in made.runs]) == ("finished", [f"two-{n}" for n in range(1, 5)])
-    assert made.table[["kl.coef", "finished"]].values.tolist() == [[0.1, 2], [0.25, 2]]
+    table = made.table[["kl.coef", "finished", "score", "score_half"]]
+    assert table.values.tolist() == [[0.1, 2, 2.0, None], [0.25, 2, 2.0, None]]
     pairs = [{"prompt": f"{n}", "chosen": "good", "rejected": "bad"} for n in range(20)]
     judge = playground.train_reward(pairs, name="finish", epochs=1)
     assert (judge.name, judge.status.state, judge.as_reward()["source"]) == ("finish", "finished", "finish")

@@ -204,11 +204,17 @@ class SweepRuns:
 
     @property
     def table(self) -> pd.DataFrame:
-        """A row for each setting: means over its finished seeds, and half of their 95 % intervals."""
+        """A row for each setting: means over its finished seeds (`score`, `kl`, ...), and half of their 95 % intervals
+        (`score_half`, ...)."""
         import pandas as pd
 
-        rows = sweep_commands.table_data(self._outputs, self._record)
-        return pd.json_normalize([{**row.pop("setting"), **row} for row in rows], sep=" ")
+        rows = []
+        for row in sweep_commands.table_data(self._outputs, self._record):
+            known = {**row.pop("setting"), "runs": row.pop("runs"), "finished": row.pop("finished")}
+            for name, found in row.items():
+                known |= {name: found and found["mean"], f"{name}_half": found and found["half"]}
+            rows.append(known)
+        return pd.DataFrame(rows)
 
     @property
     def status(self) -> SweepProgress:

@@ -178,7 +178,7 @@ def test_app_hands_its_settings_to_the_server(run, outputs, monkeypatch):
     server.serve = lambda **settings: served.append(settings)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "playground.ui.server", server)
     assert run("app", "--port", "0", "--mode", "classroom", "--mcp").code == 0
-    settings = {"host": "127.0.0.1", "port": 0, "outputs": outputs, "mode": "classroom", "share": False, "mcp": True}
+    settings = {"host": None, "port": 0, "outputs": outputs, "mode": "classroom", "share": False, "mcp": True}
     assert served == [settings]
     assert run("app", "--mode", "party").code == 2
 

@@ -54,7 +54,7 @@ def test_fixed_prompts_come_from_a_file_of_their_own_and_doubles_are_counted(row
     assert sorted(prompt.text for prompt in split.evaluation) == fixed
     assert split.warnings == [words] * bool(words)
     with pytest.raises(PromptsUnusable, match=r"^evaluation\.prompts: "):
-        prompts.load(PromptsConfig(source=training), 9, 50, tiny.tokens(), 0, source(tmp_path, "one.txt", "ab\n"))
+        prompts.load(PromptsConfig(source=training), 9, 50, tiny.tokens(), 0, fixed=source(tmp_path, "one.txt", "ab\n"))
 
 
 def texts(split):

@@ -54,8 +54,14 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def made_of(config: RunConfig) -> str:
-    """Stands for a configuration without its name and words."""
-    settings = {field: value for field, value in flatten(config).items() if not field.startswith(("name", "about."))}
+    """Stands for a configuration without its name and words: for what differs from the defaults, so that a setting
+    which is new here changes nothing."""
+    usual = flatten(RunConfig(rewards=config.rewards))
+    settings = {
+        field: value
+        for field, value in flatten(config).items()
+        if not field.startswith(("name", "about.")) and (field == "rewards" or usual.get(field) != value)
+    }
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -7,9 +7,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playground.notebook import PlaygroundError, Run, RunFailed, open_run, train
+    from playground.api import (
+        PlaygroundError,
+        Run,
+        RunFailed,
+        SweepRuns,
+        TrainedReward,
+        open_run,
+        sweep,
+        train,
+        train_reward,
+    )
 
-__all__ = ["PlaygroundError", "Run", "RunFailed", "__version__", "open_run", "train"]
+__all__ = [
+    "PlaygroundError",
+    "Run",
+    "RunFailed",
+    "SweepRuns",
+    "TrainedReward",
+    "__version__",
+    "open_run",
+    "sweep",
+    "train",
+    "train_reward",
+]  # fmt: skip
 __version__ = "0.1.0"
 
 if sys.version_info < (3, 11):  # noqa: UP036 - before anything that an older one cannot import
@@ -39,12 +60,12 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """What a notebook needs, imported when it is asked for: every module passes here, the light ones too."""
-    if name not in ("PlaygroundError", "Run", "RunFailed", "open_run", "train"):
+    """What Python's callers need, imported when it is asked for: every module passes here, the light ones too."""
+    if name not in __all__:
         raise AttributeError(f"module 'playground' has no attribute '{name}'")
-    from playground import notebook
+    from playground import api
 
-    return getattr(notebook, name)
+    return getattr(api, name)
 
 
 def missing(error: ModuleNotFoundError) -> str:

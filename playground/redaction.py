@@ -3,6 +3,7 @@ complete; and as an error can still quote a token, texts that leave a process go
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import sys
@@ -85,10 +86,18 @@ def without_folders(text: str) -> str:
 def cover_streams() -> None:
     """From now on, what this process prints is redacted, line by line. As libraries print what strangers send, no line
     is endless, and none holds what a terminal takes for a command."""
+    print_anything()
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is not None and not isinstance(stream, _Covered):
             setattr(sys, name, _Covered(stream))
+
+
+def print_anything() -> None:
+    """From now on, what a terminal or a log has no letter for is written as its code, in the place of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 class _Covered:

@@ -1,6 +1,7 @@
-"""Runs in a notebook: what `playground.train` gives, what interrupts do, the page in a frame, and the example, which
-tests/nightly/test_notebook.py runs in a kernel."""
+"""Runs from Python and in a notebook: what `playground.train` takes and gives, what interrupts do, the page in a frame,
+and the example, which tests/nightly/test_notebook.py runs in a kernel."""
 
+import json
 import os
 import re
 import signal
@@ -8,17 +9,22 @@ import subprocess
 import sys
 import threading
 import types
+from html import escape
+from pathlib import Path
 
 import httpx
 import nbformat
 import numpy as np
+import pandas as pd
 import pytest
 
 import playground
 from bench.notebook import NOTEBOOK
 from playground import notebook
+from playground.api import inputs
 from playground.errors import InvalidConfig, PlaygroundError, RunFailed, RunNotFound
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.model_service import GeneratedSample
 from tests.support import PROJECT, small_config, wait_until
 
 MOST_BYTES = 400_000
@@ -105,6 +111,118 @@ def test_a_run_in_the_background_is_stopped_and_waited_for_also_from_another_thr
     run.stop()  # once more, of one that has ended: nothing
 
 
+ROWS = [{"prompt": "The film was", "wanted": "good"}, {"prompt": "The plot was", "wanted": None}]
+
+
+@pytest.mark.parametrize(
+    ("prompts", "kept"),
+    [
+        (["The film was", "The plot was"], [{"prompt": "The film was"}, {"prompt": "The plot was"}]),
+        (ROWS, ROWS),
+        (iter(ROWS), ROWS),
+        (pd.DataFrame(ROWS), ROWS),
+        ({"prompt": ["The film was", "The plot was"], "wanted": ["good", None]}, ROWS),
+        ([[{"role": "user", "content": "Hello"}]], [{"prompt": [{"role": "user", "content": "Hello"}]}]),
+        (
+            [{"prompt": "a", "n": np.int64(3), "v": np.array([1.5, np.nan])}],
+            [{"prompt": "a", "n": 3, "v": [1.5, None]}],
+        ),
+    ],
+)
+def test_rows_keep_all_their_columns_in_a_file_that_stays(outputs, prompts, kept):
+    data, _ = inputs.settings("kinder-reviews", prompts, None, {}, outputs)
+    path = Path(data["prompts"]["source"])
+    assert (path.parent, path.name.partition("-")[2]) == (outputs.resolve() / "uploads", "prompts.jsonl")
+    assert [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] == kept
+    assert inputs.settings("kinder-reviews", "my.csv", None, {}, outputs)[0]["prompts"] == {"source": "my.csv"}
+
+
+def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(outputs):
+    others = {"beta": 0.05, "kl.target": np.float64(2), "num_generations": 4, "reward_weights": [1, -0.5]}
+    rewards = ["length", "words(completion) / 10"]
+    data, changes = inputs.settings("pocket-1m", ["The film was"], rewards, others, outputs)
+    assert (data["name"], data["model"]["source"]) == ("pocket-1m", "pocket-1m")
+    assert data["prompts"]["source"].endswith("prompts.jsonl")
+    assert data["rewards"] == [
+        {"kind": "length", "weight": 1},
+        {"kind": "expression", "expression": "words(completion) / 10", "weight": -0.5},
+    ]
+    assert changes == ["kl.coef=0.05", "kl.target=2.0", "ppo.samples_per_prompt=4"]
+    judge, preset = "pocket-honest", {"preset": "yes-man"}
+    data, _ = inputs.settings("pocket-1m", None, judge, preset, outputs)
+    assert (data["model"]["source"], data["rewards"]) == ("pocket-1m", [{"kind": "model", "source": judge}])
+    assert data["prompts"]["source"] == "pocket/claims"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "sentence"),
+    [
+        ("train", {}, "model: Missing required argument."),
+        ("train", {"model": 5}, "model: must be text (got 5)."),
+        ("train", {"model": "kinder-revews"}, "model: There is no preset or model `kinder-revews`. Did you mean"),
+        ("train", {"model": "kinder-reviews", "prompts": 5}, "prompts: must be a list of texts or of dictionaries"),
+        ("train", {"model": "kinder-reviews", "prompts": []}, "prompts: has no rows."),
+        ("train", {"model": "kinder-reviews", "prompts": ["a", 3]}, "prompts: row 2 is int: each must be"),
+        ("train", {"model": "kinder-reviews", "prompts": {"train": 1}}, "name one of its splits, train)."),
+        ("train", {"model": "pocket-1m", "prompts": ["a"]}, "reward: Say what is rewarded"),
+        ("train", {"model": "kinder-reviews", "reward": 5}, "reward: `5` is not"),
+        ("train", {"model": "kinder-reviews", "reward_weights": [1]}, "reward_weights: must be a list of numbers"),
+        ("train", {"model": "kinder-reviews", "every": 3}, "every: may be checkpoint.every or evaluation.every"),
+        ("train", {"model": "kinder-reviews", "beta": "x"}, "kl.coef: must be a number (got 'x')."),
+        ("sweep", {"model": "kinder-reviews", "vary": {"beta": 5}}, "beta: must be a list of values"),
+        ("sweep", {"model": "kinder-reviews", "vary": {}}, "vary: Name at least one field"),
+        ("train_reward", {"pairs": [{"prompt": "a"}]}, "has no `chosen`; it has prompt."),
+        ("train_reward", {"pairs": "kind", "epochs": "x"}, "epochs: must be a number"),
+        ("open_run", {"run": "x", "foo": 1}, "foo: Unexpected keyword argument."),
+    ],
+)
+def test_what_no_function_can_take_is_refused_in_a_sentence(here, name, arguments, sentence):
+    with pytest.raises(playground.PlaygroundError) as error:
+        getattr(playground, name)(**arguments)
+    assert sentence in str(error.value)
+
+
+def test_a_run_is_diagnosed_exported_and_asked(here, tmp_path, monkeypatch):
+    def answers(service, source, prompt, *, num_samples, seed):
+        sides = ((side, number) for number in range(num_samples) for side in ("reference", "policy"))
+        return (GeneratedSample(*side, f"{prompt} {side}", 0.5, {}, 1.5, 3, True) for side in sides)
+
+    monkeypatch.setattr("playground.runs.model_service.ModelService.compare", answers)
+    run = playground.train("finish.yaml", run_id="one")
+    assert {"label", "state", "evidence", "remedy"} <= {*run.diagnose().columns}
+    assert run.export("csv").startswith("attempt,")
+    assert run.export("yaml", tmp_path / "mine.yaml") == str(tmp_path / "mine.yaml")
+    assert run.generate("The", n=2)["after"].tolist() == ["The ('policy', 0)", "The ('policy', 1)"]
+    refused = {
+        "no weights yet": run.save,
+        "has finished all": run.resume,
+        "at: must be a whole number": lambda: run.fork("x"),
+        "no checkpoint": lambda: run.fork(2, beta=0.1),
+        "prompt: must be text": lambda: run.generate(4),
+        "kind: must be 'merged' or 'adapter'": lambda: run.save(kind="x"),
+        "other: must be a run": lambda: run.compare(5),
+    }
+    for sentence, ask in refused.items():
+        with pytest.raises(playground.PlaygroundError, match=sentence):
+            ask()
+
+
+def test_a_sweep_and_a_reward_model_are_trained_and_named(here):
+    made = playground.sweep("finish.yaml", {"beta": [0.1, 0.25], "seed": [0, 1]}, name="two")
+    assert (made.status.state, [run.id for run in made.runs]) == ("finished", [f"two-{n}" for n in range(1, 5)])
+    assert made.table[["kl.coef", "finished"]].values.tolist() == [[0.1, 2], [0.25, 2]]
+    pairs = [{"prompt": f"{n}", "chosen": "good", "rejected": "bad"} for n in range(20)]
+    judge = playground.train_reward(pairs, name="finish", epochs=1)
+    assert (judge.name, judge.status.state, judge.as_reward()["source"]) == ("finish", "finished", "finish")
+    assert judge.report["accuracy"] > 0.5
+    assert (here / "reward-models" / "finish" / "reward.json").is_file()
+
+
+def test_only_what_is_public_is_listed():
+    public = "PlaygroundError Run RunFailed SweepRuns TrainedReward __version__ open_run sweep train train_reward"
+    assert dir(playground) == public.split()
+
+
 @pytest.fixture
 def page(here):
     """Pages that a notebook serves are closed after the test."""
@@ -116,14 +234,17 @@ def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page):
     run = playground.train("finish.yaml", run_id="one")
     shown, again = run.show(height=700), run.show()
     assert shown.address == again.address
-    assert shown.address.endswith("/?run=one")
+    assert shown.address.endswith("/?run=one&view=presentation")
     answer = httpx.get(shown.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
     policy = answer.headers["content-security-policy"]
     assert answer.status_code == 200
     assert policy.endswith("frame-ancestors 'self' http://localhost:* http://127.0.0.1:*")
     assert "x-frame-options" not in answer.headers
+    going = playground.train("wait.yaml", run_id="two", wait=False)
+    assert escape(shown.address.replace("one", "two")) in going._repr_html_()
+    going.stop()
     drawn = shown._repr_html_()
-    assert drawn.startswith(f'<object type="text/html" data="{shown.address}" width="100%" height="700"')
+    assert drawn.startswith(f'<object type="text/html" data="{escape(shown.address)}" width="100%" height="700"')
     assert all(words in drawn for words in ('<img style="max-width: 100%" alt="', "data:image/png;base64,iVBOR"))
     assert str(shown).endswith(shown.address)
 
@@ -160,7 +281,7 @@ def test_on_colab_the_page_comes_through_its_proxy(page, monkeypatch):
     shown = playground.train("finish.yaml", run_id="one").show()
     address = notebook._address_of_page(page.resolve())
     port = httpx.URL(address).port
-    assert asked == [f"google.colab.kernel.proxyPort({port})", (port, "/?run=one", "900")]
+    assert asked == [f"google.colab.kernel.proxyPort({port})", (port, "/?run=one&view=presentation", "900")]
     answer = httpx.get(address, headers={"host": "abc-7913-colab.googleusercontent.com"})
     assert answer.status_code == 200
     assert "https://colab.research.google.com" in answer.headers["content-security-policy"]
@@ -171,7 +292,7 @@ def test_the_package_stays_light_until_something_is_asked_of_it():
     code = "import sys, playground; print({'pandas', 'typer', 'gradio', 'playground.notebook'} & {*sys.modules}); "
     code += "print(playground.train.__module__, {'gradio', 'torch'} & {*sys.modules}); playground.nothing"
     answer = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=600)
-    assert answer.stdout.splitlines() == ["set()", "playground.notebook set()"]
+    assert answer.stdout.splitlines() == ["set()", "playground.api set()"]
     assert "AttributeError: module 'playground' has no attribute 'nothing'" in answer.stderr
 
 

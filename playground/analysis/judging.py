@@ -70,15 +70,17 @@ class RewardRow(NamedTuple):
     unit: str
 
 
-def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool = True) -> Judged:
+def judged(
+    samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool = True, points: bool = False
+) -> Judged:
     """Trained score and judges at every moment. `signs`: judge -> +1, or -1 where less is better; `in_sd`: the score
-    is in sd of the reference already."""
+    is in sd of the reference already; `points`: judges stay in their own units, which all seeds share."""
     moments, updates, trained = _trained(samples, keep=in_sd)
     line = Line(TRAINED, trained.changes(updates[0], updates) if trained else [None] * len(updates))
     heard = frames.opinions(moments, lambda item: item.judges)
     lines, turns = [], []
     for name, sign in signs.items():
-        judge = _Scores.of(heard[name], updates[0], sign) if name in heard else None
+        judge = _Scores.of(heard[name], updates[0], sign, points=points) if name in heard else None
         if judge is None:
             continue
         lines.append(Line(name, judge.changes(updates[0], updates), judge.varies))
@@ -89,10 +91,10 @@ def judged(samples: Iterable[Sample], signs: Mapping[str, float], *, in_sd: bool
     return Judged(updates, line, lines, turns)
 
 
-def judged_of(config: RunConfig, samples: Iterable[Sample]) -> Judged | None:
+def judged_of(config: RunConfig, samples: Iterable[Sample], *, points: bool = False) -> Judged | None:
     """The same of a run; None where it has no monitors, or was not evaluated yet."""
     signs = signs_of(config)
-    found = judged(samples, signs, in_sd=config.score_unit == "sd") if signs else None
+    found = judged(samples, signs, in_sd=config.score_unit == "sd", points=points) if signs else None
     return found if found and found.updates else None
 
 
@@ -171,13 +173,15 @@ class _Scores(NamedTuple):
     varies: bool  # else there is no sd, and they stay in their own units
 
     @classmethod
-    def of(cls, values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = False) -> _Scores | None:
+    def of(
+        cls, values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = False, points: bool = False
+    ) -> _Scores | None:
         """Of `frames.opinions`; `keep` leaves the scale. None where there was no opinion at the moment before."""
         known = values[values.index.get_level_values(0) == before].dropna()
         if known.empty:
             return None
         sd = known.std(ddof=0)
-        varies = bool(sd > SMALLEST_SD)
+        varies = bool(sd > SMALLEST_SD) and not points
         if not keep:
             values = sign * (values - known.mean()) / (sd if varies else 1.0)
         return cls(values.fillna(0.0).unstack("moment"), varies)

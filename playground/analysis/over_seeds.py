@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from playground.analysis import before_after, intervals, judging, meters
 from playground.analysis.before_after import read_once
@@ -19,8 +19,6 @@ from playground.runs.sweeps.sweep_record import Sweep
 
 NO_INTERVAL = "1 seed: no interval"
 CURVES = ("score_mean", "kl_to_reference")
-MonitorName = tuple[str, str]  # a monitor, and the unit of its changes: sd, or points where nothing varied before
-N = TypeVar("N", bound=Hashable)
 
 
 class Setting(NamedTuple):
@@ -41,10 +39,10 @@ class RunEnd(NamedTuple):
     judged: Judged | None = None
 
     @property
-    def monitors(self) -> dict[MonitorName, float]:
-        """The change of each monitor since before training."""
+    def monitors(self) -> dict[str, float]:
+        """The change of each monitor since before training, in its own units."""
         lines = self.judged.judges if self.judged else []
-        return {(line.name, line.unit): change.mean for line in lines if (change := line.changes[-1])}
+        return {line.name: change.mean for line in lines if (change := line.changes[-1])}
 
 
 class SettingRow(NamedTuple):
@@ -56,7 +54,7 @@ class SettingRow(NamedTuple):
     gain: Interval | None
     kl: Interval | None
     shares: dict[str, Interval]
-    monitors: dict[MonitorName, Interval]
+    monitors: dict[str, Interval]
 
 
 class Curve(NamedTuple):
@@ -100,9 +98,9 @@ def rows(sweep: Sweep, ends: Mapping[str, RunEnd]) -> list[SettingRow]:
     return found
 
 
-def by_name(seeds: Iterable[Mapping[N, float]]) -> dict[N, Interval]:
+def by_name(seeds: Iterable[Mapping[str, float]]) -> dict[str, Interval]:
     """What several seeds have by the same names, over those seeds."""
-    values: dict[N, list[float]] = defaultdict(list)
+    values: dict[str, list[float]] = defaultdict(list)
     for name, value in (item for one in seeds for item in one.items()):
         values[name].append(value)
     return {name: found for name, known in values.items() if (found := interval(known))}
@@ -114,7 +112,7 @@ def end_of(run: RunDirectory) -> RunEnd | None:
     try:
         found, counted = before_after.headline_of(run), meters.at_ends_of(run)
         samples = before_after.samples_of(run)
-        path, judged = path_of(samples, run.events()), judging.judged_of(run.config(), samples)
+        path, judged = path_of(samples, run.events()), judging.judged_of(run.config(), samples, points=True)
     except PlaygroundError:
         return None
     shares = {meter.words: meter.after.share for meter in counted}

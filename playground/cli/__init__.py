@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, errors
+from playground import __version__, errors, redaction
 from playground.cli import (
     exercise_commands,
     following,
@@ -85,6 +85,7 @@ def main(arguments: list[str] | None = None) -> None:
     without a traceback."""
     words = sys.argv[1:] if arguments is None else arguments
     installed = Path(sys.argv[0]).name == "playground"
+    redaction.print_anything()
     try:
         app(args=words or ["page"], prog_name="playground" if installed else "python -m playground")
     except PlaygroundError as error:
@@ -166,11 +167,6 @@ def train(
     """
     config = chosen(preset, set_, reward, reward_weight)
     _follow(following.start(config, outputs, run_id), json, wait)
-
-
-def start(preset: str, changes: list[str], outputs: Path, run_id: str | None) -> launcher.Started:
-    """Check a preset with `path=value` changes and start it. Raises: PlaygroundError, with every problem at once."""
-    return following.start(chosen(preset, changes), outputs, run_id)
 
 
 @app.command()

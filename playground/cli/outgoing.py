@@ -33,6 +33,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
 
+Form = Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"]
 Checkpoint = Annotated[
     str | None, typer.Option(help="Which checkpoint, for example update-000040. Default: the newest.")
 ]
@@ -54,7 +55,7 @@ def export(
         ),
     ],
     as_: Annotated[
-        Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "figures", "tensorboard", "trackio", "wandb"],
+        Literal[Form, "figures"],
         typer.Option(
             "--as",
             help="html: a report in one file, with charts and texts, for any browser. trl: a Python script for TRL "
@@ -82,20 +83,24 @@ def export(
         return
     if others:
         raise InvalidConfig([Problem("RUN_DIR", f"--as {as_} takes one run. Name one, or write --as figures.")])
+    what, command = exported(run, as_, output)
+    if command:
+        complain(f"Look at it with: {command}")
+    print(what, end="\n" if command or output else "")
+
+
+def exported(run: RunDirectory, as_: Form, output: Path | None) -> trackers.Exported:
+    """The text, or where it was written, and the command that shows it there. Raises: PlaygroundError, OSError."""
     if as_ in trackers.TRACKERS:
         folder_to_write(output)
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
-        handed = trackers.handed_over(as_, Report.of(run), folder)
-        complain(f"Look at it with: {handed.command}")
-        print(handed.where)
-        return
+        return trackers.handed_over(as_, Report.of(run), folder)
     file_to_write(output)
     text = _text(run, as_, output)
     if output is None:
-        print(text, end="")
-        return
+        return trackers.Exported(text, "")
     write_file(output, text)
-    print(output)
+    return trackers.Exported(str(output), "")
 
 
 def write_figures(group: RunGroup, folder: Path | None, outputs: Path) -> None:
@@ -124,14 +129,13 @@ def save(
     The last line on stdout is the folder.
     """
     run = find_run(run_dir, outputs)
-    kind = as_ or saving.default_kind(run)
-    saved = _save(run, kind, to or saving.default_folder(run, kind), checkpoint, precision, replace=to is None)
+    made = saved(run, to, as_, checkpoint, precision)
     if json:
-        print_json({**saved.written._asdict(), "folder": str(saved.folder), "bytes": saved.bytes})
+        print_json({**made.written._asdict(), "folder": str(made.folder), "bytes": made.bytes})
         return
-    size = f"{saved.bytes / 1e6:,.1f} MB"
-    complain(f"Saved update {saved.written.update} of {run.id}, {size}. {saving.how_to_load(saved)}")
-    print(saved.folder)
+    size = f"{made.bytes / 1e6:,.1f} MB"
+    complain(f"Saved update {made.written.update} of {run.id}, {size}. {saving.how_to_load(made)}")
+    print(made.folder)
 
 
 def push(
@@ -152,14 +156,14 @@ def push(
     config = run.config()
     kind = as_ or saving.default_kind(run)
     connection = hub.connect(to, config, kind)
-    saved = _save(run, kind, saving.default_folder(run, kind), checkpoint, precision, replace=True)
-    planned = hub.plan(connection, private, saved.folder, config)
+    made = saved(run, None, kind, checkpoint, precision)
+    planned = hub.plan(connection, private, made.folder, config)
     for line in hub.in_words(planned, config):
         complain(line)
     if not yes:
         complain("Push it? [y/N]")  # on stderr, so that stdout stays the address alone; anything but yes is a no
     if not yes and sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        complain(f"Nothing was pushed. The folder stays: {saved.folder}")
+        complain(f"Nothing was pushed. The folder stays: {made.folder}")
         raise typer.Exit(CANNOT)
     print(hub.push(connection.api, planned))
 
@@ -176,17 +180,20 @@ def _text(run: RunDirectory, kind: str, output: Path | None) -> str:
         return csv_tables.samples_csv(run.samples(), config)
     if kind == "behaviours":
         return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config)
+    for sentence in exports.trl_plan(config, run.events()).in_words():
+        complain(f"The script: {sentence}")
     return exports.trl_script(config, ScoreScale.of(run.events()), run.events())
 
 
-def _save(
+def saved(
     run: RunDirectory,
-    kind: saving.Kind,
-    target: Path,
+    to: Path | None,
+    as_: saving.Kind | None,
     checkpoint: str | None,
     precision: saving.Precision | None,
-    *,
-    replace: bool,
 ) -> saving.Saved:
+    """Save the policy, by default where the page does. Raises: see `saving.save`."""
+    kind = as_ or saving.default_kind(run)
+    target = to or saving.default_folder(run, kind)
     with contextlib.closing(ModelService(run.path.parent)) as service:
-        return saving.save(run, service, kind, target, checkpoint=checkpoint, precision=precision, replace=replace)
+        return saving.save(run, service, kind, target, checkpoint=checkpoint, precision=precision, replace=to is None)

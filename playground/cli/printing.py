@@ -22,7 +22,7 @@ from playground.data import dialogues
 from playground.exports.report import COUNTS, Report
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
-from playground.runs.folder import changes
+from playground.runs.folder import changes, exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
 from playground.runs.history import RunSummary
@@ -159,7 +159,12 @@ def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
     yield "experiment", what if what != report.title else ""
     yield "careful", report.wrong_on_purpose
     yield "state", f"{_state(status, run)}, update {status.update} of {status.num_updates}"
-    yield from (("", status.message), ("time", duration(status.seconds_at_work())))
+    if status.state in ("failed", "interrupted"):
+        end = exit_reasons.reason_of(status.reason)
+        yield from (("why", end.title), ("", status.message), ("what to do", end.remedy), ("log", str(run.log_path)))
+    else:
+        yield "", status.message
+    yield "time", duration(status.seconds_at_work())
     yield "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards)
     usual = RunConfig(rewards=config.rewards, judges=config.judges)
     changed = differences(config, usual).items()

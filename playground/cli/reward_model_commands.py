@@ -46,13 +46,18 @@ def reward_train(
     given = {"pairs.source": pairs, "base": base, "name": name}
     overrides = [f"{path}={value}" for path, value in given.items() if value is not None]
     config = yaml_io.overridden(data, [*overrides, *(set_ or [])], RewardTrainingConfig)
-    checks.check_reward_training(config)
-    checks.require_in_reach(config)
-    training, process = start_training(config, outputs, replace)
-    shown = following.Display(json, _figures, "step")
+    training, process = begin(config, outputs, replace)
+    shown = following.Display(json, figures, "step")
     status = following.follow(training, process, shown, StepMetrics, outputs)
     print_end(training, status, as_json=json)
     raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
+
+
+def begin(config: RewardTrainingConfig, outputs: Path, replace: bool) -> tuple[RewardTraining, Any]:
+    """Check a training and start it. Raises: PlaygroundError."""
+    checks.check_reward_training(config)
+    checks.require_in_reach(config)
+    return start_training(config, outputs, replace)
 
 
 def reward_models(
@@ -116,7 +121,8 @@ def _accuracy(found: dict[str, Any]) -> str:
     return f"{found['accuracy']:.1%} ({found['accuracy_low']:.1%} to {found['accuracy_high']:.1%})"
 
 
-def _figures(metrics: list[StepMetrics], status: Status) -> str:
+def figures(metrics: list[StepMetrics], status: Status) -> str:
+    """The newest step in words."""
     last = metrics[-1]
     right = "" if last.accuracy is None else f"  accuracy {last.accuracy:.0%}"
     held_out = "held-out pairs:  " if last.held_out else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -157,22 +158,27 @@ def generate(
 ) -> None:
     """Complete a prompt, before and after training side by side with the same random numbers."""
     answers: list[GeneratedSample] = []
-    if not prompt.strip():
-        raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
     try:
-        generator: Path | str = find_run(source, outputs).path.resolve()
+        generator = find_run(source, outputs).path.resolve()
     except RunNotFound:
         generator = catalog.model_folder(source).resolve()
-    with contextlib.closing(ModelService(outputs)) as service:
-        try:
-            for sample in service.compare(generator, prompt, num_samples=n, seed=seed):
-                answers.append(sample)
-                if json:
-                    print_json(sample._asdict())
-        except ServiceUnavailable as error:  # the service's own sentence about the prompt, or a service that is gone
-            raise PromptsUnusable(str(error)) if str(error).startswith("The prompt ") else error from None
+    for sample in completions(generator, prompt, n, seed, outputs):
+        answers.append(sample)
+        if json:
+            print_json(sample._asdict())
     if not json:
         printing.print_answers(answers)
+
+
+def completions(source: Path, prompt: str, n: int, seed: int, outputs: Path) -> Iterator[GeneratedSample]:
+    """What a run, before and after, or a model makes of a prompt. Raises: PromptsUnusable, ServiceUnavailable."""
+    if not prompt.strip():
+        raise PromptsUnusable("The prompt is empty. Type the beginning of a text.")
+    with contextlib.closing(ModelService(outputs)) as service:
+        try:
+            yield from service.compare(source, prompt, num_samples=n, seed=seed)
+        except ServiceUnavailable as error:  # the service's own sentence about the prompt, or a service that is gone
+            raise PromptsUnusable(str(error)) if str(error).startswith("The prompt ") else error from None
 
 
 def diagnose(

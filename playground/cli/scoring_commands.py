@@ -5,7 +5,6 @@ learned rewards: both before any training. They ask the model service, which hol
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -126,7 +125,7 @@ def reward_check(
     question = {
         "config": checks.located(config, outputs).model_dump(mode="json"),
         "outputs": str(outputs.resolve()),
-        "pairs": str(Path(pairs).resolve()) if pairs and os.path.exists(pairs) else pairs,
+        "pairs": pairs and checks.whole_path(pairs),
     }
     failed = False
     try:

@@ -19,45 +19,52 @@ from playground.cli.terminal import print_json, print_table, say
 from playground.config import REWARD_CLASSES, Part, RewardTrainingConfig, RunConfig
 from playground.config.parts import words_of
 from playground.errors import InvalidConfig, Problem
-from playground.imports.translation import TABLES
+from playground.imports import conversions
+from playground.imports.translation import FILE
 
 KIND, TRAINING = "rewards.N.kind: ", "reward-train: "  # in front of a kind of reward; of the training of a reward model
 BOUNDS = ("ge", "gt", "le")
-# Where TRL's settings stand, those of its newest trainers first, and where the names lead that are read by a rule.
-TRL_TABLES = "trl-ppo trl-grpo trl-rloo trl-dpo groups training model lora generate script trl-rloo-old trl-old".split()
+ALIKE = {  # names of other trainers that `import` reads by a rule: whose value is ours as it is, and the others
+    "kl.coef": "kl_coef beta init_kl_coef",
+    "ppo.samples_per_prompt": "num_generations rloo_k",
+    "ppo.value_clip_range": "cliprange_value",
+}
 BY_RULE = {
-    "beta": "kl.coef", "kl_coef": "kl.coef", "init_kl_coef": "kl.coef", "num_generations": "ppo.samples_per_prompt",
-    "rloo_k": "ppo.samples_per_prompt", "sft_model_path": "model.source", "model_name": "model.source",
-    "dataset_name": "prompts.source", "reward_model_path": "rewards", "reward_funcs": "rewards",
-    "reward_weights": "rewards", "total_episodes": "ppo.num_updates", "max_steps": "ppo.num_updates",
-    "per_device_train_batch_size": "ppo.batch_size", "num_mini_batches": "ppo.minibatch_size",
-    "mini_batch_size": "ppo.minibatch_size", "early_stopping": "ppo.update_kl_stop",
-}  # fmt: skip
-ALIKE = {"beta", "kl_coef", "init_kl_coef", "num_generations", "rloo_k"}  # whose value is ours as it is
-AS_IT_IS = ("", "number", "count")  # how a value becomes ours, where nothing is done to it
+    "model.source": "model_name_or_path sft_model_path",
+    "prompts.source": "dataset_name",
+    "rewards": "reward_funcs reward_weights reward_model_path",
+    "ppo.num_updates": "total_episodes max_steps",
+    "ppo.batch_size": "per_device_train_batch_size",
+    "ppo.minibatch_size": "num_mini_batches mini_batch_size",
+}
 HEAD = """# Settings
 
 What a run can be told. `python -m playground settings` lists it, `settings WORD` searches it and says more. A path is
 used in YAML, with `--set path=value`, and in Python (`playground.train(..., beta=0.1)`), where its last part will do,
-or TRL's name for the same value. Live: may change while the run trains. TRL: how its trainers say it; some of these
-names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
+or TRL's name for the same value. Live: may change while the run trains. Elsewhere: how TRL and other trainers say it;
+some of these names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
 
 <!-- Written by `python -m playground settings --markdown`; a test compares. -->
 """
 
 
 class SettingLine(NamedTuple):
-    """One line of the table. `default` and `range` are words; `trl`: the names that TRL has for it."""
+    """One line of the table. `default` and `range` are words; `elsewhere`: its names in TRL and other trainers."""
 
     path: str
     label: str
     meaning: str
     default: str
     range: str
-    live: bool
-    trl: tuple[str, ...]
+    live: bool = False
+    elsewhere: tuple[str, ...] = ()
     low: str = ""
     high: str = ""
+
+    @property
+    def words(self) -> str:
+        """All that may be searched for."""
+        return " ".join((self.path, self.label, self.meaning, *self.elsewhere)).casefold()
 
 
 def settings(
@@ -68,65 +75,54 @@ def settings(
     json: Json = False,
 ) -> None:
     """List what can be set: path, meaning, default, range, whether it may change in a running run, and TRL's name."""
+    found = every() if word is None else matching(word)
     if markdown:
         print(page(), end="")
-        return
-    found = every() if word is None else matching(word)
-    if json:
+    elif json:
         print_json([one._asdict() for one in found])
     elif word is None:
-        rows = [(one.path, one.label, one.default, one.range, "live" if one.live else "") for one in found]
+        rows = [(one.path, one.label, one.default, one.range, "live" * one.live) for one in found]
         print_table(rows, "Setting", "What", "Default", "Range", "")
     else:
         for one in found:
-            say(f"{one.path}: {one.label}" if one.label else one.path, f"   {one.meaning}" if one.meaning else "")
-            say(*(f"   {point}" for point in (one.low, one.high) if point))
-            live = "; may change while it trains" if one.live else ""
-            names = f"; in TRL: {', '.join(one.trl)}" if one.trl else ""
-            say(f"   default: {one.default}; {one.range}{live}{names}")
+            names = f"elsewhere: {', '.join(one.elsewhere)}" if one.elsewhere else ""
+            facts = (f"default: {one.default}", one.range, "may change while it trains" * one.live, names)
+            say(f"{one.path}: {one.label}".removesuffix(": "))
+            say(*(f"   {text}" for text in (one.meaning, one.low, one.high, "; ".join(filter(None, facts))) if text))
 
 
 @functools.cache
 def every() -> tuple[SettingLine, ...]:
     """All settings of a run, the kinds of rewards, and what belongs to the training of a reward model."""
     kinds = [
-        SettingLine(
-            KIND + kind,
-            "",
-            " ".join((cls.__doc__ or "").split()),
-            "",
-            f"with {', '.join(name for name in cls.model_fields if name != 'kind')}",
-            False,
-            (),
-        )
+        SettingLine(KIND + kind, "", " ".join((cls.__doc__ or "").split()), "", f"with {', '.join(cls.model_fields)}")
         for kind, cls in REWARD_CLASSES.items()
     ]
     return (*_of(RunConfig), *kinds, *_of(RewardTrainingConfig, TRAINING))
 
 
 def matching(word: str) -> list[SettingLine]:
-    """Those that have it somewhere. Raises: InvalidConfig, there are none."""
+    """Those that have it somewhere, first those of that name. Raises: InvalidConfig, there are none."""
     sought = word.strip().casefold()
-    found = [one for one in every() if sought in " ".join((one.path, one.label, one.meaning, *one.trl)).casefold()]
-    named = [one for one in found if sought in (one.path.casefold(), *one.trl)]
+    found = [one for one in every() if sought in one.words]
     if not found:
-        names = [name for one in every() for name in (one.path, *one.trl)]
-        close = difflib.get_close_matches(word, names, n=1)
+        close = difflib.get_close_matches(word, [name for one in every() for name in (one.path, *one.elsewhere)], n=1)
         meant = f" Did you mean `{close[0]}`?" if close else " `settings` alone lists all."
         raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{meant}")])
-    return [*named, *(one for one in found if one not in named)]
+    return sorted(found, key=lambda one: sought not in (one.path.casefold(), *one.elsewhere))
 
 
-def field_of(name: str) -> str:
+def field_of(name: str, of_reward_model: bool = False) -> str:
     """The path of a setting that is named by its path, the last part of it, or as TRL names it; as it is where there is
     none. Raises: InvalidConfig, it may be several."""
-    paths = [one.path for one in every() if not one.path.startswith(TRAINING)]
+    paths = [one.path.removeprefix(TRAINING) for one in every() if one.path.startswith(TRAINING) == of_reward_model]
     group, _, last = name.rpartition(".")
-    if name in paths or name.partition(".")[0] in ("rewards", "judges", "behaviours", "about"):
+    if name in paths:
         return name
-    found = [path for path in paths if not group and (path.rpartition(".")[2], path.replace(".", "_")).count(name)]
-    known = {path for path, theirs in _trl_names(plain=True).items() if last in theirs and path.startswith(group)}
-    found = found or [*known]
+    found = [path for path in paths if name in (path.rpartition(".")[2], path.replace(".", "_"))]
+    if not found and not of_reward_model:
+        plain = {path: names for path, names in FILE["to"].items() if path not in conversions.HOW} | ALIKE
+        found = [path for path, names in plain.items() if last in names.split() and path.startswith(group)]
     if len(found) > 1:
         raise InvalidConfig([Problem(name, f"may be {' or '.join(sorted(found))}: name one of them.")])
     return found[0] if found else name
@@ -140,11 +136,12 @@ def page() -> str:
         ("Kinds of rewards", KIND, (TRAINING,)),
         ("Of the training of a reward model", TRAINING, ("\0",)),
     ):
-        lines += [f"## {title}\n", "| Setting | Meaning | Default | Range | Live | TRL |", "|---|---|---|---|---|---|"]
+        head = "| Setting | Meaning | Default | Range | Live | Elsewhere |"
+        lines += [f"## {title}\n", head, "|---|---|---|---|---|---|"]
         for one in every():
             if one.path.startswith(prefix) and not one.path.startswith(others):
-                names = ", ".join(f"`{name}`" for name in one.trl)
-                meaning = " ".join(filter(None, (one.label and f"**{one.label}.**", one.meaning)))
+                meaning = f"**{one.label}.** {one.meaning}" if one.label else one.meaning
+                names = ", ".join(f"`{name}`" for name in one.elsewhere)
                 cells = (meaning, one.default, one.range, "yes" * one.live, names)
                 lines.append(f"| `{one.path.removeprefix(prefix)}` | {' | '.join(cells)} |")
         lines.append("")
@@ -152,24 +149,18 @@ def page() -> str:
 
 
 def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:
-    names = {} if prefix.startswith(TRAINING) else _trl_names()
     for name, field in part.model_fields.items():
         kind, path, extra = field.annotation, prefix + name, field.json_schema_extra
         if isinstance(kind, type) and issubclass(kind, Part):
             yield from _of(kind, f"{path}.")
         elif field.description or isinstance(extra, dict):
             known: dict[str, Any] = extra if isinstance(extra, dict) else {}
-            words = words_of(field.description or "")
+            help, low, high = words_of(field.description or "").values()
+            names = " ".join(table.get(path, "") for table in (FILE["to"], ALIKE, BY_RULE)).split()
+            limits = f"{_range(field)} {known.get('unit', '')}".strip()
+            default, live = _value(field.get_default()), known.get("live", False)
             yield SettingLine(
-                path,
-                known.get("label", ""),
-                words["help"],
-                _value(field.get_default()),
-                f"{_range(field)} {known.get('unit', '')}".strip(),
-                known.get("live", False),
-                tuple(names.get(path, ())),
-                words["low"],
-                words["high"],
+                path, known.get("label", ""), help, default, limits, live, (*dict.fromkeys(names),), low, high
             )
 
 
@@ -181,32 +172,15 @@ def _value(value: Any) -> str:
 
 def _range(field: FieldInfo) -> str:
     """Which values it may have, in words."""
-    kinds = [one for one in (get_args(field.annotation) or (field.annotation,)) if one is not NoneType]
     kind, empty = field.annotation, ""
-    if NoneType in get_args(field.annotation):
-        kind, empty = kinds[0], "empty, or "
+    if NoneType in get_args(kind):
+        kind, empty = next(one for one in get_args(kind) if one is not NoneType), "empty, or "
     if get_origin(kind) is Literal:
         return empty + ", ".join(map(str, get_args(kind)))
     if kind not in (int, float):
-        return empty + ("true, false" if kind is bool else "text" if kind is str else "a list")
+        others: dict[Any, str] = {bool: "true, false", str: "text", dict: "names and values"}
+        return empty + others.get(get_origin(kind) or kind, "a list")
     bounds = {name: getattr(item, name) for item in field.metadata for name in BOUNDS if hasattr(item, name)}
     low = f"{bounds['ge']:,}" if "ge" in bounds else f"above {bounds['gt']:,}" if "gt" in bounds else "any number"
     high = f" to {bounds['le']:,}" if "le" in bounds else ""
     return f"{empty}{'whole, ' if kind is int else ''}{low}{high}"
-
-
-@functools.cache
-def _trl_names(plain: bool = False) -> dict[str, list[str]]:
-    """Our fields -> TRL's names. `plain`: only those whose value needs no conversion."""
-    found: dict[str, list[str]] = {}
-    for table in TRL_TABLES:
-        for name, line in TABLES[table].items():
-            if "to" in line and (not plain or line.get("how", "") in AS_IT_IS):
-                path = line["to"]
-            elif "rule" in line and name in BY_RULE and (not plain or name in ALIKE):
-                path = BY_RULE[name]
-            else:
-                continue
-            if name not in found.setdefault(path, []):
-                found[path].append(name)
-    return found

@@ -89,14 +89,19 @@ def start(
     1 some failed, 2 invalid (every error is listed, and nothing is made), 3 stopped.
     """
     base = yaml_io.read_yaml(catalog.preset_path(preset))
+    sweep = begin(outputs, SweepRequest(preset, base, set_ or [], vary or [], name, on, option or []))
+    _follow(sweep, outputs, json, wait)
+
+
+def begin(outputs: Path, wanted: SweepRequest) -> Sweep:
+    """Make a sweep, or go on with the one that is there. Raises: InvalidConfig, with every problem."""
 
     def check(config: RunConfig) -> None:
         checks.check(config, outputs)
-        if on == "here":
+        if wanted.on == "here":
             checks.require_in_reach(config, outputs)
             checks.require_functions(config)
 
-    wanted = SweepRequest(preset, base, set_ or [], vary or [], name, on, option or [])
     planned = sweep_making.plan(outputs, wanted, check)
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
@@ -106,7 +111,7 @@ def start(
     sweep = sweep_making.create(outputs, planned.sweep)
     if there:
         _resume(sweep, outputs)
-    _follow(sweep, outputs, json, wait)
+    return sweep
 
 
 @app.command("list")
@@ -235,7 +240,7 @@ def _print_list(outputs: Path, sweeps: Sequence[Sweep], *, as_json: bool) -> Non
 def _print_sweep(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How far it is, and the table: setting x outcome."""
     if as_json:
-        print_json({**_facts(outputs, sweep), "table": _table_data(outputs, sweep)})
+        print_json({**_facts(outputs, sweep), "table": table_data(outputs, sweep)})
         return
     say(f"{sweep.name}: {sweep.preset}, {_varies(sweep)}. {_how_far(outputs, sweep).words}.")
     _print_outcomes(outputs, sweep)
@@ -257,7 +262,7 @@ def _print_started(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
 def _print_end(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How a sweep ended. The last line on stdout is its name, or with JSON an object that names it."""
     if as_json:
-        print_json({"type": "end", **_facts(outputs, sweep), "table": _table_data(outputs, sweep)})
+        print_json({"type": "end", **_facts(outputs, sweep), "table": table_data(outputs, sweep)})
         return
     _print_sweep(outputs, sweep, as_json=False)
     print(sweep.name)
@@ -282,12 +287,12 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
         ]
         for row in rows
     ]
-    headings += [f"{name} (monitor), {of}" for name, of in monitors]
+    headings += [f"{name} (monitor), points" for name in monitors]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
     means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
     alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
     say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
-    say("Monitor: change since before training; nothing is trained on it." if monitors else "")
+    say("Monitor: change since before training, in its own unit; nothing is trained on it." if monitors else "")
     say(describe.scores_differ(configs) if configs else "")
 
 
@@ -315,7 +320,8 @@ def _rows(outputs: Path, sweep: Sweep) -> list[SettingRow]:
     return over_seeds.rows(sweep, {run.id: end for run in finished if (end := over_seeds.end_of(run))})
 
 
-def _table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
+def table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
+    """A row for each setting, as plain data."""
     return [
         {
             "setting": row.setting.values,
@@ -324,7 +330,7 @@ def _table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "score": interval_data(row.gain),
             "kl": interval_data(row.kl),
             **{f"share of: {words}": interval_data(one) for words, one in row.shares.items()},
-            **{f"monitor: {name}, {unit}": interval_data(one) for (name, unit), one in row.monitors.items()},
+            **{f"monitor: {name}": interval_data(one) for name, one in row.monitors.items()},
         }
         for row in _rows(outputs, sweep)
     ]

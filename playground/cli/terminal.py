@@ -42,8 +42,9 @@ def complain(text: str) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One line of strict JSON on stdout, at once."""
-    print(json.dumps(finite_or_null(value), ensure_ascii=False, allow_nan=False), flush=True)
+    """One line of strict JSON on stdout, at once; of letters that not every program reads, only in UTF-8."""
+    ensure_ascii = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
+    print(json.dumps(finite_or_null(value), ensure_ascii=ensure_ascii, allow_nan=False), flush=True)
 
 
 def number(value: float | None, *, sign: bool = False) -> str:

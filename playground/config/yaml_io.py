@@ -43,6 +43,7 @@ SENTENCES = {  # by the type of pydantic's error
     "string_too_short": "must not be empty.",
     "string_too_long": "must be at most {max_length} characters long.",
     "tuple_type": "must be a list{got}.",
+    "dict_type": 'must be a dictionary such as {{"kl.coef": 0.2}}{got}.',
     "too_short": "must have at least one entry.",
     "model_type": "must be a group of settings, not a single value{got}.",
     "model_attributes_type": "must be a group of settings with a `kind`{got}.",
@@ -106,7 +107,7 @@ def validated(data: Any, kind: type[P]) -> P:
         found = error.errors(include_url=False)
         groups = {item["loc"][:end] for item in found for end in range(1, len(item["loc"]))}
         found = [item for item in found if item["loc"] not in groups]  # a list whose entries are all bad is not empty
-        problems = [_problem(item, kind) for item in found[:MAX_PROBLEMS]]
+        problems = [problem(item, kind) for item in found[:MAX_PROBLEMS]]
         if len(found) > MAX_PROBLEMS:
             problems.append(Problem("", f"And {len(found) - MAX_PROBLEMS:,} more problems."))
         raise InvalidConfig(problems) from None
@@ -243,7 +244,7 @@ def _yaml_value(raw: str) -> Any:
         return raw
 
 
-def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
+def problem(item: Any, kind_of_config: type[Part]) -> Problem:
     """One pydantic error -> the field's dotted name and a sentence that says what to do."""
     location = item["loc"]
     names = [
@@ -262,7 +263,7 @@ def _problem(item: Any, kind_of_config: type[Part]) -> Problem:
         return Problem(".".join(filter(None, (field, name))) if bar else field, _sentence(rest if bar else name))
     if kind in SENTENCES:
         return Problem(field, SENTENCES[kind].format(**context, got=_got(given)))
-    return Problem(field, _sentence(item["msg"]))
+    return Problem(field, _sentence(item["msg"].replace("Input should be", "must be")))
 
 
 def _meant(field: str, kind_of_config: type[Part]) -> str:

@@ -13,6 +13,7 @@ import contextlib
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import re
@@ -213,15 +214,15 @@ def _no_text(path: Path, other: str) -> str:
 def _table(path: Path, max_bytes: int) -> _Table:
     """How a .csv or .tsv is written, whatever its name says: of tab, semicolon and comma the first that stands in its
     first line separates the columns. Raises: see `rows`."""
-    with contextlib.closing(lines(path, max_bytes)) as found:
-        head = next(filter(str.strip, found), "")
-    bare = re.sub(r'"[^"]*"', "", head)
-    mark = next((mark for mark in SEPARATORS if mark in bare), "")
+    head: list[str] = []
     cells: list[str] = []
     with contextlib.suppress(csv.Error), contextlib.closing(lines(path, max_bytes)) as found:
-        cells = [
-            cell.strip() for cell in next(filter(None, csv.reader(found, delimiter=mark or _default_mark(path))), [])
-        ]
+        while not head or not head[-1].strip():
+            head.append(next(found))
+        bare = re.sub(r'"[^"]*"', "", head[-1])
+        mark = next((mark for mark in SEPARATORS if mark in bare), "")
+        read = csv.reader(itertools.chain(head, found), delimiter=mark or _default_mark(path))
+        cells = [cell.strip() for cell in next(filter(None, read), [])]
     nameless = not NAMES & {folded(cell) for cell in cells} and not all(map(_is_name, cells))
     if nameless:
         names = [TEXT_COLUMN] if len(cells) == 1 else [f"column {number}" for number in range(1, len(cells) + 1)]

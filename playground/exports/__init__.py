@@ -3,6 +3,6 @@ Imports neither torch nor trl: the model service does what needs the weights."""
 
 from __future__ import annotations
 
-from playground.exports.scripts import command, trl_script, yaml_text
+from playground.exports.scripts import command, trl_plan, trl_script, yaml_text
 
-__all__ = ["command", "trl_script", "yaml_text"]
+__all__ = ["command", "trl_plan", "trl_script", "yaml_text"]

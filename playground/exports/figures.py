@@ -13,7 +13,7 @@ import re
 import shlex
 import textwrap
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito 2008
 MARKERS = "os^DvPX"
-FEW_POINTS = 12  # get a mark each
 MEANS = "Thick: their mean; band: its 95 % interval (Student's t, the seeds are the units); thin: each of them."
 FIXED = "fixed_prompts."  # before a field of samples.jsonl: its mean over the answers
 KL, GAIN, MONITOR, SHOWN = f"{FIXED}kl", "gain", "monitor.", f"{FIXED}behaviours."
@@ -50,14 +49,13 @@ PAPER: dict[Any, Any] = {"axes.spines.left": True, "axes.spines.bottom": True, "
 
 
 class RunGroup(NamedTuple):
-    """Runs that are shown together, by id. `commands` make the files again, and the runs; `configs`: what these need,
-    by the name of the file."""
+    """Runs that are shown together, by id. `commands` make the files again, and of a sweep the runs, from `base`."""
 
     name: str
     settings: list[Setting]
     runs: dict[str, RunDirectory]
     commands: list[str]
-    configs: dict[str, RunConfig]
+    base: RunConfig | None = None
 
     @classmethod
     def of_sweep(cls, outputs: Path, sweep: Sweep) -> RunGroup:
@@ -66,29 +64,18 @@ class RunGroup(NamedTuple):
         vary = " ".join(f"--vary {shlex.quote(text)}" for text in texts)
         again = f"python -m playground sweep settings.yaml {vary} --name {sweep.name}"
         runs = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
-        commands = [f"python -m playground sweep export {sweep.name}", again]
-        return cls(
-            sweep.name, over_seeds.settings(sweep), runs, commands, {"settings.yaml": sweep.config(sweep.runs[0])}
-        )
+        commands, base = [f"python -m playground sweep export {sweep.name}", again], sweep.config(sweep.runs[0])
+        return cls(sweep.name, over_seeds.settings(sweep), runs, commands, checks.without_folders(base))
 
     @classmethod
     def of_runs(cls, runs: Sequence[RunDirectory]) -> RunGroup:
         """Some runs, at least one, which may have nothing in common. Raises: InvalidConfig."""
-        by_id = {run.id: run for run in runs}
-        configs = {name: checks.without_folders(run.config()) for name, run in by_id.items()}
-        first = next(iter(configs.values()))
-        fields = dict.fromkeys(field for config in configs.values() for field in differences(config, first))
-        cells = {name: flatten(config) for name, config in configs.items()}
-        settings = over_seeds.alike(cells, [field for field in fields if field != SEED])
-        command = f"python -m playground export {shlex.join(by_id)} --as figures"
-        return cls(
-            "-".join(by_id)[:60], settings, by_id, [command], {f"{name}.yaml": configs[name] for name in configs}
-        )
-
-    def title(self, setting: Setting) -> str:
-        """What a line is called: what differs, in the names of the settings."""
-        told = (f"{field} = {describe.in_words(field, value)}" for field, value in setting.values.items())
-        return short(UNSEEN.sub(" ", ", ".join(told)) or "all runs", 60)
+        configs = {run.id: checks.without_folders(run.config()) for run in runs}
+        first, *others = configs.values()
+        fields = dict.fromkeys(field for config in others for field in differences(config, first) if field != SEED)
+        settings = over_seeds.alike({name: flatten(config) for name, config in configs.items()}, fields)
+        command = f"python -m playground export {shlex.join(configs)} --as figures"
+        return cls("-".join(configs)[:60], settings, {run.id: run for run in runs}, [command])
 
 
 class PaperPanel(NamedTuple):
@@ -107,37 +94,32 @@ def files(group: RunGroup) -> Iterator[tuple[str, bytes]]:
     yield "runs.csv", csv_tables.safe_csv(runs_of(group)).encode()
     yield "curves.csv", csv_tables.safe_csv(curves).encode()
     for name, panels in charts(group, curves):
-        for kind, drawing in drawn(name, panels, caption(group)).items():
+        for kind, drawing in drawn(name, panels, caption(group, panels)).items():
             yield f"{name}.{kind}", drawing
-    for name, config in group.configs.items():
-        yield name, exports.yaml_text(checks.without_folders(config), name).encode()
+    if group.base:
+        yield "settings.yaml", exports.yaml_text(group.base, "settings.yaml").encode()
 
 
 def runs_of(group: RunGroup) -> pd.DataFrame:
     """A row for each run: the settings that vary, the seed, and what came of it, with 95 % intervals over prompts."""
     import pandas as pd
 
-    rows = [
-        {"run": name} | setting.values | _outcome(Report.of(group.runs[name]))
-        for setting in group.settings
-        for name in setting.runs
-        if name in group.runs
-    ]
-    return pd.DataFrame(rows)
+    pairs = [(values, name) for values, runs in group.settings for name in runs if name in group.runs]
+    return pd.DataFrame([{"run": name} | values | _outcome(Report.of(group.runs[name])) for values, name in pairs])
 
 
 def _outcome(report: Report) -> dict[str, Any]:
     head, found = before_after.headline(report.samples, report.metrics), report.outcome
     row: dict[str, Any] = {"seed": report.config.seed, "state": report.status.state, "update": report.status.update}
-    row |= {"score_unit": report.unit, "fixed_prompts": found and found.num_prompts}
+    row["score_unit"] = report.unit
     if head:
         row |= {GAIN: head.gain, "gain_low": head.low, "gain_high": head.high, "gain_of": head.source, "kl": head.kl}
-        row |= {name: found and getattr(found, name) for name in ("kl_low", "kl_high")}
-    judged = judging.judged_of(report.config, report.samples)
+        row |= {"kl_low": found.kl_low, "kl_high": found.kl_high} if found else {}
+    judged = judging.judged_of(report.config, report.samples, points=True)
     for line in judged.judges if judged else ():
-        name, change = f"{MONITOR}{line.name}", line.changes[-1]
-        bounds = change and {name: change.mean, f"{name}_low": change.low, f"{name}_high": change.high}
-        row |= (bounds or {}) | {f"{name}_unit": line.unit}
+        if change := line.changes[-1]:
+            name = f"{MONITOR}{line.name}"
+            row |= {name: change.mean, f"{name}_low": change.low, f"{name}_high": change.high}
     for meter in report.behaviours:
         name, before, after = f"behaviours.{meter.name}", meter.before, meter.after
         row |= {f"{name}_before": before.share, name: after.share, f"{name}_low": after.low, f"{name}_high": after.high}
@@ -164,7 +146,7 @@ def curves_of(group: RunGroup) -> pd.DataFrame:
                 rows += [(name, update, f"{prefix}{column}", value, unit) for update, value in means.items()]
         gains = [(point.update, point.gain) for point in path_of(samples) if point.gain is not None]
         rows += [(name, update, GAIN, gain, config.score_unit) for update, gain in gains]
-        if judged := judging.judged_of(config, samples):
+        if judged := judging.judged_of(config, samples, points=True):
             looks = [(line, look) for line in judged.judges for look in zip(judged.updates, line.changes, strict=True)]
             rows += [(name, at, f"{MONITOR}{line.name}", one.mean, line.unit) for line, (at, one) in looks if one]
     return pd.DataFrame(rows, columns=["run", "update", "figure", "value", "unit"])
@@ -174,11 +156,18 @@ def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[Pa
     """By name: trained reward and true quality against KL, then each figure by update. `curves`: of `curves_of`."""
     wide = curves.pivot(index=["run", "update"], columns="figure", values="value").reset_index("update")
     units = dict(zip(curves["figure"], curves["unit"], strict=True))
-    tables = dict(iter(wide.groupby("run")))
+    tables = {run: table.set_index("update", drop=False) for run, table in wide.groupby("run")}
 
     def panel(name: str, at: str = "update", title: str = "") -> PaperPanel:
+        """Each evaluation or update at the mean over the seeds of both figures."""
+        lines = []
+        for values, runs in group.settings:
+            known = [tables[run][[at, name]].dropna() for run in runs if run in tables]
+            place, curve = (over_seeds.curve([one[column].to_dict() for one in known]) for column in (at, name))
+            told = ", ".join(f"{field} = {describe.in_words(field, value)}" for field, value in values.items())
+            lines.append((short(UNSEEN.sub(" ", told) or "all runs", 60), place.mean, curve, known))
         x, y = (", ".join(filter(None, [one, units.get(one)])) for one in (at, name))
-        return PaperPanel(title, x, y, _lines(group, tables, name, at))
+        return PaperPanel(title, x, y, [line for line in lines if line[1]])
 
     monitors, shown = ([name for name in units if name.startswith(kind)] for kind in (MONITOR, SHOWN))
     if {GAIN, KL} <= units.keys():
@@ -188,29 +177,16 @@ def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[Pa
         yield re.sub(r"[^\w.-]+", "-", name), [panel(name)]
 
 
-def _lines(group: RunGroup, tables: Mapping[str, pd.DataFrame], name: str, at: str) -> list[Any]:
-    """A figure against another, each evaluation or update at the mean over the seeds of both."""
-    lines = []
-    for setting in group.settings:
-        known = [
-            tables[run].set_index("update", drop=False)[[at, name]].dropna() for run in setting.runs if run in tables
-        ]
-        place, curve = (over_seeds.curve([one[column].to_dict() for one in known]) for column in (at, name))
-        lines.append((group.title(setting), place.mean, curve, known if len(known) > 1 else []))
-    return [line for line in lines if line[1]]
-
-
-def caption(group: RunGroup) -> str:
+def caption(group: RunGroup, panels: Sequence[PaperPanel]) -> str:
     """What a reader has to know, and the commands."""
-    configs = [run.config() for run in group.runs.values()]
-    seeds, n = sorted({config.seed for config in configs}), max(len(setting.runs) for setting in group.settings)
-    sizes = {
-        f"{one.evaluation.num_prompts} fixed prompts, {one.ppo.batch_size} completions an update" for one in configs
-    }
+    configs = [run.config() for run in group.runs.values() if run.status().state != "queued"]
+    seeds, most = sorted({one.seed for one in configs}), [max(line[2].seeds) for one in panels for line in one.lines]
+    n = " to ".join(map(str, sorted({min(most), max(most)})))
+    counts = {(one.evaluation.num_prompts, one.ppo.batch_size) for one in configs}
+    sizes = ", or ".join(f"{prompts} fixed prompts, {batch} completions an update" for prompts, batch in counts)
     words = [*dict.fromkeys(map(describe.wrong_on_purpose, configs)), describe.scores_differ(configs)]
-    words.append(f"n = {n} {'seeds' if n > 1 else 'run'} a line (seed {', '.join(map(str, seeds))}).")
-    words += [MEANS] if n > 1 else []
-    words += [f"{', or '.join(sorted(sizes))}.", f"Made by: {'; the runs: '.join(group.commands)}"]
+    words.append(f"n = {n} {'seeds' if max(most) > 1 else 'run'} a line (seed {', '.join(map(str, seeds))}).")
+    words += [MEANS * (max(most) > 1), f"{sizes}.", f"Made by: {'; the runs: '.join(group.commands)}"]
     return " ".join(filter(None, words))
 
 
@@ -239,16 +215,14 @@ def _draw(panel: PaperPanel, axes: Any) -> None:
     from matplotlib import colormaps
 
     count = len(panel.lines)
-    many = [colormaps["cividis"](0.92 * place / count) for place in range(count)]
-    looks = zip(
-        panel.lines, COLOURS if count <= len(COLOURS) else many, itertools.cycle(DASHES), itertools.cycle(MARKERS)
-    )
-    for (label, x, curve, each), colour, dashes, marker in looks:
+    scale = [colormaps["cividis"](0.92 * place / count) for place in range(count)]
+    looks = zip(itertools.cycle(DASHES), itertools.cycle(MARKERS), COLOURS if count <= len(COLOURS) else scale)
+    for (label, x, curve, each), (dashes, marker, colour) in zip(panel.lines, looks, strict=False):
         low, high = np.array([curve.low, curve.high], float)  # not a number where there is none
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
         for one in each:
             axes.plot(*one.to_numpy().T, color=colour, linewidth=0.5, alpha=0.6)
-        look = {"color": colour, "linestyle": dashes, "marker": marker if len(x) <= FEW_POINTS else ""}
+        look = {"color": colour, "linestyle": dashes, "marker": marker, "markevery": 0.1}
         axes.plot(x, curve.mean, label=label, **look)
     axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
     axes.grid(axis="y", color="#dddddd", linewidth=0.5)

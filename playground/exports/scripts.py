@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import shlex
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,6 +13,7 @@ from markupsafe import Markup
 
 from playground.config import PromptsConfig, RunConfig, engines, methods
 from playground.data import claim_files, dialogues, row_files
+from playground.data.row_files import TableUnusable
 from playground.exports import reward_source
 from playground.exports.rendering import render
 from playground.models import real_model
@@ -63,8 +65,9 @@ def trl_plan(config: RunConfig, events: Iterable[Event] = ()) -> TRLPlan:
             reward_source.source_of(spec)
         except Stays as error:
             needs.append(f"The reward `{name}` {error}.")
-    if claim_files.is_source(config.prompts.source, config.prompts.column):
-        needs.append("The prompts are claims, which it makes of the rows.")
+    with contextlib.suppress(TableUnusable):  # the file may have gone since
+        if claim_files.is_source(config.prompts.source, config.prompts.column):
+            needs.append("The prompts are claims, which it makes of the rows.")
     if config.model.source == real_model.NAME:
         needs.append(f"The model {real_model.NAME} is kept by it.")
     return TRLPlan([*_differences(config, not needs), *_edits(events)], needs)

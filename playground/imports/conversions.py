@@ -15,7 +15,7 @@ SCHEDULES = {"linear": "linear", "constant": "constant", "constant_with_warmup":
 OPTIMIZERS: dict[Any, str] = {  # by transformers' names
     **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "paged_adamw", "paged_adamw_32bit"), "adamw"),
     **dict.fromkeys(("adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit"), "adamw_8bit"),
-    **{name: name for name in ("sgd", "adafactor")},
+    **{name: name for name in ("adamw", "sgd", "adafactor")},
 }
 BITS: dict[Any, str] = {None: "none", False: "none", 4: "nf4", 8: "int8", "load_in_4bit": "nf4", "load_in_8bit": "int8"}
 
@@ -122,10 +122,10 @@ HOW: dict[str, Callable[[str, Any], Any]] = {
     "sampling.top_k": lambda name, value: count(value) or None,  # 0 means all
     "sampling.top_p": _below(1),
     "sampling.missing_eos_penalty": lambda name, value: number(value) or 0.0,
+    "model.gradient_checkpointing": lambda name, value: bool(value),
     "ppo.optimizer": _one_of(OPTIMIZERS, "the optimizers here are AdamW, also in 8 bits, SGD and Adafactor"),
     "ppo.schedule": _one_of(SCHEDULES, "a learning rate stays (`constant`) or falls to 0 in a line (`linear`) here"),
     "ppo.value_clip_range": _below(NO_VALUE_CLIP),
     "kl.controller": lambda name, value: "ziegler" if value else "fixed",
     "kl.estimator": lambda name, value: KL_PENALTIES.get(value, value),
-    "kl.horizon": lambda name, value: count(value),
 }

@@ -34,7 +34,7 @@ MOST_NUMBER = 10**4000
 LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
 LOOP = {name for name, line in TABLES["loop"].items() if "no" not in line}
 LOOP -= {"seed", "batch_size", "model_name"}
-OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP")  # constants of a script that this project exports
+OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP", "SCORE_SCALE")  # constants of a script that this project exports
 OTHER_LIBRARIES = {"trlx": "trlX", "axolotl": "Axolotl", "openrlhf": "OpenRLHF", "verl": "verl", "unsloth": "Unsloth"}
 CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 MAGICS_OF_PYTHON = ("time", "timeit", "capture", "prun", "python", "python3")
@@ -138,9 +138,9 @@ class _Reader:
                 self._assignment(node)
         self._controllers()
         modules = self._imports()
-        if "playground" in modules:
-            pairs = [pair for item in self.body for pair in assigned(item)]
-            self.found.own = {name: self._value(value) for name, value in pairs if name in OWN}
+        constants = dict(pair for item in self.body for pair in assigned(item))
+        if {"MODEL", "PROMPTS", "REWARDS", "NUM_HELD_OUT"} <= constants.keys():
+            self.found.own = {name: self._value(value) for name, value in constants.items() if name in OWN}
         if "trl" not in modules and (other := modules.keys() & OTHER_LIBRARIES):
             raise refused(OTHER_LIBRARIES[min(other)])
         if not self.found.kind:

@@ -17,7 +17,10 @@ PLACEHOLDER = {"kind": "sentiment", "judge": "vader"}
 SENTIMENT = ("sentiment-analysis", "text-classification")
 SOURCE = "pretrained_model_name_or_path"
 BITS = {"load_in_8bit": "int8", "load_in_4bit": "nf4"}
-OWN = {"MODEL": "model.source", "PROMPTS": "prompts", "REWARDS": "rewards", "SCORE_CLIP": "score.clip"}
+OWN = {
+    **{"MODEL": "model.source", "PROMPTS": "prompts", "REWARDS": "rewards"},
+    **{"SCORE_CLIP": "score.clip", "SCORE_SCALE": "score.normalise"},
+}
 NOT_A_CLASSIFIER = (
     "rewards.0.source: LLaMA-Factory keeps a reward model as a language model with a value head beside it (or as an "
     "adapter); here a sequence classifier with one label is read. `python -m playground reward-train` makes one of the "
@@ -33,7 +36,10 @@ PAIRS = (
     "DPO's pairs are written by the start model and judged by the run's reward here. To learn from pairs that people "
     "chose, train a reward model on them first: python -m playground reward-train --pairs FILE."
 )
-CODE = "code is not taken over: write it as a reward of kind `python` or `expression`, or choose a rule"
+CODE = (
+    "code is not taken over: put it into a file of its own, and name that as a reward, {kind: python, file: "
+    "FILE.py:NAME}; it is called as TRL calls it"
+)
 NO_NAME = "which reward model is loaded is not written in the file, so how it is held is left out too"
 NO_CLASSIFIER = "a language model gives no reward; it must be a sequence classifier, as which it is loaded here"
 A_NAME = "a name in LLaMA-Factory's dataset_info.json; name the file or the dataset of the hub as `prompts.source`"
@@ -68,7 +74,8 @@ def _own(work: Translation) -> None:
             shown = f" ({value})" if isinstance(value, str) else ""
             work.data[OWN[name]] = value
             work.say(f"{name} of a script of this project", f"{OWN[name]}{shown}")
-    work.fill_in += [IN_PYTHON] if "'kind': 'python'" in repr(work.source.own.get("REWARDS")) else []
+    if "'kind': 'python'" in repr(work.source.own.get("REWARDS")):
+        work.fill_in.append(IN_PYTHON)
     for call in work.source.named("Scale"):
         if (call.keywords.get("mean"), call.keywords.get("sd")) == (0.0, 1.0):
             work.data["score.normalise"] = "none"
@@ -92,7 +99,8 @@ def _model(work: Translation) -> str:
             _loading(work, call)
         else:
             continue
-        found += [(f"{call.name.split('.')[0]}(... {source!r}) (line {call.line})", source)] if source else []
+        if source:
+            found.append((f"{call.name.split('.')[0]}(... {source!r}) (line {call.line})", source))
     if not found:
         work.fill_in.append(NO_MODEL)
         return ""
@@ -159,7 +167,8 @@ def _by_settings(work: Translation) -> list[dict[str, Any]]:
         elif item and (_text_of(work, "reward_model_type") == "api" or "://" in text):
             work.leave(item, "no reward is asked over the network here: name a model or a folder")
         elif item:
-            work.fill_in += [NOT_A_CLASSIFIER] if work.dialect == "llamafactory" else []
+            if work.dialect == "llamafactory":
+                work.fill_in.append(NOT_A_CLASSIFIER)
             task, _, source = text.rpartition(":")
             loads = [call for call in work.source.named("from_pretrained") if _part(call) == "reward"]
             return [_learned(work, str(item), source, [*loads, None][0], labelled=task in SENTIMENT)]
@@ -207,11 +216,13 @@ def _learned(
     """A reward model. `call`: that loads it and says how it is held. `labelled`: of a classifier the second label is
     wanted, which TRL's examples take."""
     work.say(said, f"rewards.0: kind model, source {source}")
-    work.fill_in += [LABEL] if labelled else []
+    if labelled:
+        work.fill_in.append(LABEL)
     given = _held(work, call) if call else {}
     held: dict[str, Any] = {}
     for name, bits in BITS.items():
-        held |= {"quantization": bits} if given.get(name) is True else {}
+        if given.get(name) is True:
+            held["quantization"] = bits
     if isinstance(threshold := given.get("llm_int8_threshold"), int | float):
         held["int8_threshold"] = threshold
     for name, value in held.items():
@@ -230,7 +241,8 @@ def _prompts(work: Translation) -> None:
         work.fill_in.append(NO_PROMPTS)
     if "dataset" in work.named and work.dialect.startswith("llamafactory"):
         work.leave(work.named["dataset"], A_NAME)
-    work.fill_in += [PAIRS] if work.dialect.endswith("dpo") else []
+    if work.dialect.endswith("dpo"):
+        work.fill_in.append(PAIRS)
     for call in work.source.named("apply_chat_template"):
         if isinstance(thinks := call.keywords.get("enable_thinking"), bool):
             options = {"enable_thinking": thinks}

@@ -44,7 +44,8 @@ class _Sizes:
             if (found := count(self.work.value(name))) is not None:
                 if found < 1:
                     raise ValueError(f"`{name}` is not a number of at least 1")
-                self.read += [name] if name not in self.read else []
+                if name not in self.read:
+                    self.read.append(name)
                 return found
         return 1
 

@@ -39,12 +39,13 @@ TOO_LONG = "This script, or what its variables stand for, is longer than {:,} ch
 SEVERAL = "The file has more than one command that trains; the others were left out."
 PROCESSES = re.compile(r"--(?:num_processes|nproc_per_node)[= ](?!1\b)(\d{1,5})\b")
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
-VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\]|:?[-=]([^}]*))?\}|\$(\w+)")
+VARIABLE = re.compile(r"\$\{(\w+)(?:\[[@*]\]|:?[-=]([^}]{0,200}))?\}|\$(\w+)")
 OPEN_QUOTATION = re.compile(r"(?:^|[\s=(])[\"'][^\"']*$")
 BEFORE_A_COMMAND = ("export", "local", "readonly", "declare", "-a", "-r", "-x", "then", "else", "do")
 DEPTH = dict.fromkeys(("if", "for", "while", "until", "case"), 1) | dict.fromkeys(("fi", "done", "esac"), -1)
 NUMBER = re.compile(r"[-+]?(\d{1,400}(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 MOST_CHARACTERS = 100_000
+MOST_LINES = 40  # of a quotation
 MOST_OF_A_WORD = 1_000  # that names a script
 
 
@@ -106,7 +107,8 @@ def read_shell(text: str) -> ForeignSource:
         source.remarks.append(f"The command starts {many} processes: their batch was {many} times the one here.")
     if source.settings and all(item.name == "config" for item in source.settings):
         raise InvalidConfig([Problem("", IN_A_FILE.format(source.settings[0].value))])
-    source.remarks += [SEVERAL] if len(started) > 1 else []
+    if len(started) > 1:
+        source.remarks.append(SEVERAL)
     return source
 
 
@@ -122,7 +124,7 @@ class _Shell:
     def commands(self, text: str) -> Iterator[list[Word]]:
         """Each command with its variables filled in, but for those that set a variable."""
         words: list[Word] = []
-        unread, start = "", 0
+        unread, start, opened = "", 0, 0
         for number, line in enumerate([*text.split("\n"), ""], 1):
             start = start if unread else number
             unread = (unread + line).rstrip()
@@ -130,7 +132,9 @@ class _Shell:
             try:
                 found = _split(unread.removesuffix("\\"))
             except ValueError:
-                if OPEN_QUOTATION.search(unread):  # it goes on; not the apostrophe of a sentence
+                if (
+                    OPEN_QUOTATION.search(unread) and unread.count("\n") < MOST_LINES
+                ):  # it goes on; not the apostrophe of a sentence
                     unread = unread.removesuffix("\\") + "\n"
                     continue
                 found = unread.removesuffix("\\").split()
@@ -141,10 +145,10 @@ class _Shell:
                 else:
                     yield from self._command(words)
                     words, self.depends = [], word in ("&&", "||")
-            texts = [word.text for word in words]
-            if not goes_on and texts.count("(") <= texts.count(")"):
+            opened += found.count("(") - found.count(")")
+            if not goes_on and opened <= 0:
                 yield from self._command(words)
-                words, self.depends = [], False
+                words, opened, self.depends = [], 0, False
 
     def _command(self, words: list[Word]) -> Iterator[list[Word]]:
         """A command with its variables filled in; nothing of one that sets variables."""
@@ -231,7 +235,8 @@ def _options(words: list[Word]) -> list[ForeignSetting]:
     for word in [*words[scripts[0] + 1 if scripts else 0 :], Word(0, "--")]:
         alone = VARIABLE.fullmatch(word.text) or word.text.startswith(("$@", "$*", "${"))
         if word.text.startswith("--"):
-            found += [_setting(name, values, line)] if name else []
+            if name:
+                found.append(_setting(name, values, line))
             name, equals, value = word.text[2:].partition("=")
             name, line, values = name.replace("-", "_"), word.line, [value] if equals else []
         elif alone and (values or not name):

@@ -61,8 +61,8 @@ def version_of(text: str) -> tuple[int, ...]:
 
 def is_aside(name: str) -> bool:
     """Whether a setting is about the machine, the log or the hub."""
-    aside = FILE["aside"]
-    return name in aside["names"].split() or name.startswith(tuple(aside["beginning"].split()))
+    words = FILE["aside"]["words"].split()
+    return name in FILE["aside"]["names"].split() or not {*name.split("_")}.isdisjoint(words)
 
 
 def _by_name(table: dict[str, str], key: str) -> dict[str, dict[str, Any]]:

@@ -164,7 +164,7 @@ class Lesson(Part):
         return range(len(self.runs) + (self.break_it is not None))
 
     def config(self, index: int) -> RunConfig:
-        """The settings of a run; of the task to break it, which comes after the last: those of the first, and its own."""
+        """The settings of a run; of the task to break it, which comes last: those of the first run, and its own."""
         return self.runs[index].config() if index < len(self.runs) else self._task({})
 
     def solved(self) -> RunConfig | None:

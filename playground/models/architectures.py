@@ -61,6 +61,10 @@ class Architecture:
     parameters: int
     in_fp32: bool = False  # what its file says of its weights
 
+    def precision_as_reward(self, asked: str) -> str:
+        """What it computes scores in: by itself never in less than its file holds, which would move them."""
+        return "fp32" if asked == "auto" and self.in_fp32 else asked
+
     @property
     def family(self) -> Family:
         """What is so in all models of its type."""

@@ -9,12 +9,13 @@ import ast
 import contextlib
 import functools
 import inspect
+import math
 import os
 import re
 import symtable
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 from pathlib import Path
 from types import ModuleType
@@ -96,6 +97,11 @@ class Carried:
         self.imports = False
         self._inline, self._known = inline, dict[str, Any]()
 
+    def instead(self, name: str, value: Any, text: str) -> None:
+        """What is written for a name in the place of its source."""
+        self._known[name] = value
+        self.lines.append(f"{name} = {text}")
+
     def add(self, name: str, value: Any) -> None:
         """What a name stands for. Raises: Stays."""
         if name not in self._known:
@@ -119,22 +125,29 @@ class Carried:
         if callable(value) and hasattr(value, "__name__"):
             if hasattr(value, "__objclass__"):
                 return f"{name} = {value.__qualname__}"  # such as str.lower
-            module = value.__module__ or ""
+            module, plain = str(value.__module__), value.__name__
             inline = f"{module}.".startswith((f"{self._inline}.", "__main__."))
-            called = str(getattr(value, "__name__", ""))
-            if not inline and getattr(sys.modules.get(module), called, None) is value:
+            if not inline and getattr(sys.modules.get(module), plain, None) is value:
                 self.imports = True
-                return f"from {module} import {called} as {name}"
+                return f"from {module} import {plain} as {name}"
             return self._source(name, inspect.unwrap(value))
-        try:
-            kinds = {type(part) for part in _parts(value) if type(part).__module__ != "builtins"}
-            if eval(repr(value), {kind.__name__: kind for kind in kinds}) == value:
-                for kind in kinds:
-                    self.add(kind.__name__, kind)
-                return f"{name} = {value!r}"
-        except (ValueError, SyntaxError, NameError, TypeError, RecursionError, MemoryError):
-            pass
-        raise Stays(f"uses `{name}`, a {type(value).__name__}, which stays in this process")
+        return f"{name} = {self._text(name, value)}"
+
+    def _text(self, name: str, value: Any) -> str:
+        """A plain value, or a record of plain values, as Python writes it; its classes go in front of it."""
+        kind = type(value)
+        if kind in (bool, int, str, bytes, type(None)) or (kind is float and math.isfinite(value)):
+            return repr(value)
+        if kind is dict:
+            return "{" + ", ".join(f"{self._text(name, key)}: {self._text(name, value[key])}" for key in value) + "}"
+        if kind in (list, tuple, set, frozenset):
+            parts = [self._text(name, part) for part in value]
+            return f"{kind.__name__}([{', '.join(parts if kind in (list, tuple) else sorted(parts))}])"
+        fields = getattr(value, "_fields", None) or getattr(value, "__dataclass_fields__", None)
+        if fields is None or isinstance(value, type):
+            raise Stays(f"uses `{name}`, a {kind.__name__}, which stays in this process")
+        self.add(kind.__name__, kind)
+        return f"{kind.__name__}({', '.join(f'{one}={self._text(name, getattr(value, one))}' for one in fields)})"
 
     def _source(self, name: str, value: Any) -> str:
         """The text of a function or class, and first what it uses."""
@@ -168,17 +181,6 @@ class Carried:
 
     def _is_inline(self, module: Any) -> bool:
         return isinstance(module, ModuleType) and f"{module.__name__}.".startswith(f"{self._inline}.")
-
-
-def _parts(value: Any) -> Iterator[Any]:
-    """A value and all that it holds."""
-    yield value
-    for part in (*value, *value.values()) if isinstance(value, dict) else value if _holds(value) else ():
-        yield from _parts(part)
-
-
-def _holds(value: Any) -> bool:
-    return isinstance(value, (list, tuple, set, frozenset))
 
 
 def _lambda(function: Any) -> str:
@@ -215,8 +217,8 @@ def _problem(spec: PythonReward, prompts: PromptsConfig, in_chat: bool | None, w
     asked = [*islice(cycle(examples or {expressions.PROBE_PROMPT: {}}), len(completions))]
     try:
         function.load()
-        if examples is None and function.lacking():
-            return ""  # the columns of a dataset of the hub are known once it is read
+        if examples is None and (function.lacking() or function.signature.takes_all):
+            return ""  # of a dataset of the hub and of claims columns are known once they are read
         facts.in_chat = in_chat or (in_chat is None and _works_on_messages(function, asked, completions))
         mixture.values_of(f"reward `{spec.name}`", function, asked, completions)
     except ProcessEnded as error:

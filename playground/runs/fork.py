@@ -25,7 +25,7 @@ from playground.runs.folder.requests import Request
 from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.launcher import Started, Workers
-from playground.setup import describe
+from playground.setup import checks, describe
 
 FIXED = tuple(
     "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
@@ -55,6 +55,7 @@ def fork(
     invalid, or that what has been trained depends on; RunExists, OutputsNotWritable, WorkerNotStarted."""
     _require_point(parent, at)
     before, config = settings(parent, at, overrides)
+    config = checks.located(config, parent.path.parent)
     checkpoints.check_engine(config)
     slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
     folder = parent.checkpoints_path / checkpoints.name_of(at)

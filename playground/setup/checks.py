@@ -188,18 +188,27 @@ def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem
 def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
     """The same configuration with whole paths where it names files here: a worker runs in a folder of its own. The name
     of a run or of a reward model in `outputs` means that, and not a folder of the same name here."""
-    known = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS)}
-    known |= {catalog.START, catalog.TYPED, real_model.NAME, *catalog.HELD_OUT_TEXTS, *catalog.shipped_reward_models()}
     names = {"reference": outputs, "rewards": outputs / catalog.REWARD_MODELS if outputs else None}
 
     def whole(source: str, part: str) -> str:
         there = names.get(part)
-        if source in known or (there is not None and (there / source.partition("/")[0]).is_dir()):
-            return source
-        path = os.path.abspath(os.path.expanduser(source))
-        return path if os.path.exists(path) else source
+        return source if there and (there / source.partition("/")[0]).is_dir() else whole_path(source)
 
     return _renamed(config, whole)
+
+
+def located_training(config: RewardTrainingConfig) -> RewardTrainingConfig:
+    """The same for the training of a reward model."""
+    pairs = config.pairs.model_copy(update={"source": whole_path(config.pairs.source)})
+    return config.model_copy(update={"base": whole_path(config.base), "pairs": pairs})
+
+
+def whole_path(source: str) -> str:
+    """A source as it is, unless it is a file or a folder here and no name that ships: then its whole path."""
+    known = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)}
+    known |= {catalog.START, catalog.TYPED, real_model.NAME, *catalog.HELD_OUT_TEXTS, *catalog.shipped_reward_models()}
+    path = os.path.abspath(os.path.expanduser(source))
+    return path if source not in known and os.path.exists(path) else source
 
 
 def without_folders(config: RunConfig) -> RunConfig:

@@ -40,8 +40,8 @@ MAX_SHOWN_CHARACTERS = 32  # of an expression in a label
 MOST_CHARACTERS = 48  # of one difference in a sentence
 MOST_DIFFERENCES = 3  # in a sentence
 MOST_IN_NAME = 80  # characters, as of a name that is typed
-MOST_IN_PART = 32  # of what differs, in it
-NAMED_FIRST = ("model.source", "rewards", "prompts.source", "kl.coef")
+MOST_IN_PART = 26  # of what differs, in it
+NAMED_FIRST = ("model.source", "rewards", "kl.coef", "ppo.learning_rate")  # in the name of a run, of so many parts
 OTHERS = {"prompts.source", "prompts.typed", "rewards"}  # where one is another, the title of its preset tells nothing
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = tuple(
@@ -78,13 +78,14 @@ class Description(NamedTuple):
 def title_of(config: RunConfig) -> str:
     """What a run is called before it is renamed: by the name or the title that was typed, else by its preset's title
     and how it differs from that; where it learns something else, by the differences alone."""
-    title, usual = config.about.title, RunConfig.model_fields["name"].default
+    title = config.about.title
     preset = catalog.preset_titled(title, config.name)
-    if config.name not in {usual, *catalog.every_preset_name()}:
+    if config.name not in given_names():
         return config.name
     if title and preset is None:
         return title
-    base = preset or catalog.preset(catalog.DEFAULT_PRESET if config.name == usual else config.name)
+    own = config.name in catalog.every_preset_name()
+    base = preset or catalog.preset(config.name if own else catalog.DEFAULT_PRESET)
     found = _that_differ(config, base)
     if not found or config.faults:
         return title or config.name
@@ -92,12 +93,15 @@ def title_of(config: RunConfig) -> str:
     return name_of({field: found[field][1] for field in order}, "" if OTHERS & found.keys() else title)
 
 
+def given_names() -> set[str]:
+    """The names of runs that nobody has typed."""
+    return {str(RunConfig.model_fields["name"].default), *catalog.every_preset_name()}
+
+
 def name_of(values: Mapping[str, Any], begin: str = "") -> str:
     """Settings as the name of a run: "my-gpt2 \u00b7 polite-judge \u00b7 beta 0.05"."""
-    parts = [_part_of_name(field, value) for field, value in values.items()]
-    most = len(NAMED_FIRST)
-    more = [f"{len(parts) - most} more"] if len(parts) > most else []
-    return " \u00b7 ".join(filter(None, [begin, *parts[:most], *more]))[:MOST_IN_NAME]
+    parts = [_part_of_name(field, value) for field, value in values.items()][: len(NAMED_FIRST)]
+    return " \u00b7 ".join(filter(None, [begin, *parts]))[:MOST_IN_NAME]
 
 
 def _part_of_name(field: str, value: Any) -> str:
@@ -281,11 +285,13 @@ def reward_details(reward: Mapping[str, Any]) -> list[str]:
     known = getattr(REWARD_CLASSES.get(str(reward.get("kind"))), "model_fields", {})
     found = []
     for key, value in reward.items():
-        if key in ("kind", "weight", "source", "code") or value in (None, "", False):
+        if key in ("kind", "weight", "source", "code", "file") or value in (None, "", False):
             continue
         value = tuple(value) if isinstance(value, list) else value
         if key in ("expression", "question"):
             found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
+        elif key == "function":
+            found.append(str(value).rpartition(":")[2])
         elif key == "normalise":
             found.append("on the reference's scale")
         elif key not in known or value != known[key].default:

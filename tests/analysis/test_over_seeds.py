@@ -101,14 +101,14 @@ def test_what_a_run_has_come_to_is_read_again_once_it_has_gone_on(run):
     assert over_seeds.figures_of(run) == {"score_mean": {1: 0.5, 2: 1.0}, "kl_to_reference": {1: 1.0, 2: 2.0}}
 
 
-def test_a_monitor_stands_in_its_row_by_its_change_and_unit():
+def test_a_monitor_stands_in_its_row_by_its_change_in_its_own_unit():
     """Two seeds: the trained score and a judge, of which less is better, over one prompt after another."""
     judges, ends = [{"kind": "length", "weight": -1}], {}
     for number, after in ((1, 1.0), (2, 3.0)):
-        asked = [(0, "before", 0.0), (1, "before", 2.0), (0, "after", after), (1, "after", 2.0 + after)]
+        asked = [(0, "before", 0.0), (1, "before", 4.0), (0, "after", after), (1, "after", 4.0 + after)]
         samples = [sample(prompt, stage, 0.0, judges={"length": value}) for prompt, stage, value in asked]
-        judged = judging.judged_of(small_config(judges=judges), samples)
+        judged = judging.judged_of(small_config(judges=judges), samples, points=True)
         ends[f"s-{number}"] = RunEnd(1.0, 4.0, {}, [], judged)
     (row,) = over_seeds.rows(sweep(seed=[0, 1]), ends)
-    assert row.monitors == {("length", "sd"): over_seeds.interval([-1.0, -3.0])}
+    assert row.monitors == {"length": over_seeds.interval([-1.0, -3.0])}
     assert judging.judged_of(small_config(), samples) is None

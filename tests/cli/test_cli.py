@@ -1,5 +1,7 @@
 """The commands that show and list, and the command line as a whole: never a traceback."""
 
+import io
+import json
 import os
 import sys
 import types
@@ -7,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from playground import cli
 from playground.cli.rollout_printing import FULL, HALF, bars
 from playground.errors import ServiceUnavailable
 from playground.runs import history
@@ -59,6 +62,28 @@ def test_a_model_that_the_hub_refuses_is_said_before_anything_starts(run, output
         result = run(*command.split(), "--set", f"{field}=someone/gated")
         assert (result.code, result.out, result.err) == (2, "", f"{field}: {gated}\n")
     assert not outputs.exists()
+
+
+def test_show_says_why_a_run_ended_what_to_do_and_where_its_log_is(run, outputs):
+    writer = RunWriter(RunDirectory.create(outputs, small_config(), "full"), num_updates=3)
+    writer.finish("failed", "disk_full", "No space left on device.")
+    said = run("show", "full").out
+    for words in ("The disk is full", "No space left on device.", "Free some space.", str(outputs / "full/worker.log")):
+        assert words in said.replace("\n", "")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_what_a_terminal_has_no_letter_for_is_written_as_its_code(outputs, monkeypatch, encoding):
+    RunDirectory.create(outputs, small_config(name="Ma\u00eftre \u8bc4 \U0001f600"), "one")
+    for words in (["runs", "--outputs", f"{outputs}/\u8bc4\udcff"], ["runs", "--outputs", str(outputs), "--json"]):
+        written = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+        with pytest.raises(SystemExit) as leaving:
+            cli.main(words)
+        sys.stdout.flush()
+        assert not leaving.value.code
+        said = written.getvalue().decode(encoding)
+    assert json.loads(said)[0]["title"] == "Ma\u00eftre \u8bc4 \U0001f600"
 
 
 def test_show_tells_everything_about_one_run(run, ended):

@@ -60,14 +60,7 @@ def test_the_prompts_of_a_preset_are_shown_with_changes_and_a_whole_path(run, as
     assert run("prompts", "kinder-reviews", "--json").data == PREVIEW
 
 
-@pytest.mark.parametrize(
-    ("override", "field"),
-    [
-        ("prompts.source=gone.csv", "prompts.source: "),
-        ("prompts.source=typed", "prompts.typed: "),
-        ("prompts.column=gone", "prompts.column: "),
-    ],
-)
+@pytest.mark.parametrize(("override", "field"), data_beside(__file__, "tables.yaml")["prompts_refused"])
 def test_prompts_that_cannot_be_shown_are_one_sentence_on_stderr(run, asked, override, field):
     result = run("prompts", "kinder-reviews", "--set", override)
     assert (result.code, result.out) == (2, "")

@@ -5,7 +5,7 @@ import pytest
 from playground.cli import settings_command
 from playground.config import knobs
 from playground.errors import InvalidConfig
-from tests.support import PROJECT
+from tests.support import PROJECT, data_beside
 
 
 def test_the_page_on_settings_is_what_is_declared(run):
@@ -17,17 +17,7 @@ def test_the_page_on_settings_is_what_is_declared(run):
     assert "| `pairs.limit` | **Number of pairs.**" in said.partition("## Of the training of a reward model")[2]
 
 
-@pytest.mark.parametrize(
-    ("word", "path"),
-    [
-        ("vf_coef", "ppo.value_coef"),  # TRL's name
-        ("entropy bonus", "ppo.entropy_coef"),  # the label
-        ("k3", "kl.estimator"),  # in its meaning
-        ("KL.Target", "kl.target"),
-        ("repeat an earlier one", "rewards.N.kind: repetition"),
-        ("bradley-terry", "reward-train: pairs.sharpness"),
-    ],
-)
+@pytest.mark.parametrize(("word", "path"), data_beside(__file__, "tables.yaml")["found"])
 def test_a_setting_is_found_by_path_label_meaning_or_the_name_in_trl(run, word, path):
     assert run("settings", word).out.startswith(f"{path}")
     assert path in [one["path"] for one in run("settings", word, "--json").data]
@@ -39,21 +29,7 @@ def test_a_word_that_no_setting_has_gets_one_that_is_near(run):
     assert "Did you mean `kl_coef`?" in result.err
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("beta", "kl.coef"),
-        ("kl.beta", "kl.coef"),
-        ("kl_coef", "kl.coef"),
-        ("learning_rate", "ppo.learning_rate"),
-        ("ppo_num_updates", "ppo.num_updates"),
-        ("cliprange", "ppo.clip_range"),
-        ("num_generations", "ppo.samples_per_prompt"),
-        ("rewards.0.weight", "rewards.0.weight"),
-        ("lora_r", "model.adapter.r"),
-        ("adap_kl_ctrl", "adap_kl_ctrl"),  # whose value is not ours: refused later as no setting
-    ],
-)
+@pytest.mark.parametrize(("name", "path"), data_beside(__file__, "tables.yaml")["set_by_name"])
 def test_a_setting_may_be_named_by_its_last_part_or_as_trl_does(name, path):
     assert settings_command.field_of(name) == path
 

@@ -10,6 +10,7 @@ from playground.data import preferences
 from playground.data.dialogues import Turn, for_reading, split_last_answer, text_of, turns
 from playground.data.preferences import Pair
 from playground.errors import PairsUnusable
+from tests.support import data_beside
 
 DIALOGUE = "\n\nHuman: Hello: who are you?\n\nAssistant: I am a bot.\n\nIt rains.\n\nHuman: Why?\n\nAssistant:"
 
@@ -104,40 +105,9 @@ def test_lists_of_messages_are_dialogues():
     assert preferences.from_rows(apart, "x")[0] == pairs
 
 
-Q, YES, NO = "What does it eat?", "Fish.", "Nothing."
-
-
-@pytest.mark.parametrize(
-    ("row", "pair"),
-    [
-        (
-            {
-                "conversations": [{"from": "human", "value": Q}],
-                "chosen": {"from": "gpt", "value": YES},
-                "rejected": {"from": "gpt", "value": NO},
-            },
-            Pair(f"\n\nHuman: {Q}\n\nAssistant:", f" {YES}", f" {NO}"),
-        ),
-        ({"instruction": "Say.", "input": Q, "chosen": YES, "rejected": NO}, Pair(f"Say.\n{Q}", YES, NO)),
-        (
-            {
-                "system": "",
-                "history": [["Hi", "Ho"]],
-                "question": Q,
-                "response_chosen": YES,
-                "response_rejected": NO,
-            },
-            Pair(f"\n\nHuman: Hi\n\nAssistant: Ho\n\nHuman: {Q}\n\nAssistant:", YES, NO),
-        ),
-        ({"Chosen": f"{Q} {YES}", " rejected": f"{Q} {NO}"}, Pair(Q, f" {YES}", f" {NO}")),
-        (
-            {"prompt": f"{Q}\r\nA:", "chosen": f"{Q}\r\nA: {YES}", "rejected": f"{Q}\nA: {NO}"},
-            (f"{Q}\nA:", f" {YES}", f" {NO}", None),
-        ),
-    ],
-)
+@pytest.mark.parametrize(("row", "pair"), data_beside(__file__, "tables.yaml")["pairs"])
 def test_pairs_are_read_as_other_libraries_write_them(row, pair):
-    assert preferences._pair(row, 1, "x") == pair
+    assert [*preferences._pair(row, 1, "x")] == pair
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_curves_are_long_and_have_each_figure_with_its_unit(group, tables):
     assert known.loc[("leash-3", 10, "fixed_prompts.kl"), "value"] == pytest.approx(means_of(third, 10, "kl"))
     gain = means_of(third, 10, "score") - means_of(third, 0, "score")
     assert known.loc[("leash-3", 10, "gain")].tolist() == [pytest.approx(gain), "sd"]
-    assert known.loc[("leash-3", 10, "monitor.grammar"), "unit"] == "sd"
+    assert known.loc[("leash-3", 10, "monitor.grammar"), "unit"] == "points"
     assert known.loc[("leash-3", 10, "kl_coef"), "unit"] == "sd per nat"
 
 
@@ -84,7 +84,7 @@ def test_reward_and_quality_stand_against_kl_as_means_over_the_seeds(group, tabl
     drawn = dict(figures.charts(group, curves))
     reward, quality = drawn["reward-and-quality-against-kl"]
     assert (reward.x, reward.y) == ("fixed_prompts.kl, nats per completion", "gain, sd")
-    assert (quality.title, quality.y) == ("True quality: monitor.grammar", "monitor.grammar, sd")
+    assert (quality.title, quality.y) == ("True quality: monitor.grammar", "monitor.grammar, points")
     (label, places, curve, each), (_, _, other, _) = reward.lines
     assert label.startswith("kl.coef = 0.1")
     at = curves[(curves["figure"] == "fixed_prompts.kl") & curves["run"].isin(["leash-1", "leash-2"])]
@@ -93,11 +93,11 @@ def test_reward_and_quality_stand_against_kl_as_means_over_the_seeds(group, tabl
     assert {"score_mean", "kl_to_reference", "explained_variance", "monitor.grammar"} <= drawn.keys()
 
 
-def test_a_chart_says_what_it_is_how_many_seeds_it_has_and_how_it_is_made_again(group):
+def test_a_chart_says_what_it_is_how_many_seeds_it_has_and_how_it_is_made_again(group, tables):
     panel = PaperPanel(
         "", f"{GREEN} update", "score_mean, sd", [(GREEN, [1.0], figures.over_seeds.curve([{1: 2.0}]), [])]
     )
-    below = figures.caption(group)
+    below = figures.caption(group, dict(figures.charts(group, tables[1]))["score_mean"])
     files = figures.drawn("score_mean", [panel], below)
     assert files == figures.drawn("score_mean", [panel], below)
     texts = " ".join(ElementTree.fromstring(files["svg"]).itertext())
@@ -117,9 +117,10 @@ def test_some_runs_are_shown_by_what_differs_and_seeds_of_one_setting_together(g
         ({"kl.coef": 0.5}, ["leash-3"]),
     ]
     assert some.commands == ["python -m playground export leash-1 leash-2 leash-3 --as figures"]
-    assert "coef: 0.5" in figures.exports.yaml_text(some.configs["leash-3.yaml"])
+    gain = dict(figures.charts(some, figures.curves_of(some)))["gain"]
+    assert "n = 1 to 2 seeds a line (seed 0, 1)" in figures.caption(some, gain)
     alone = RunGroup.of_runs([group.runs["leash-1"]])
-    assert [alone.title(one) for one in alone.settings] == ["all runs"]
+    assert [(one.values, one.runs) for one in alone.settings] == [({}, ["leash-1"])]
 
 
 def test_colours_differ_for_who_lacks_a_kind_of_cone():

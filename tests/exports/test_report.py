@@ -20,7 +20,7 @@ from playground.setup.expected import Band
 from playground.ui.feed import run_serializer
 from tests.exports import saved_runs
 from tests.model_folders import model_folder
-from tests.support import sample, small_config, update_metrics
+from tests.support import data_beside, sample, small_config, update_metrics
 
 WRITTEN = card.Written("merged", 3, 10, "fp32")
 
@@ -71,16 +71,7 @@ def test_texts_are_said_to_have_become_stranger_by_more_than_the_noise_of_batche
     assert stranger(run, 0.5) > 0.95
 
 
-@pytest.mark.parametrize(
-    ("method", "words"),
-    [
-        ("ppo", "trained with PPO (reinforcement learning from a reward)"),
-        ("dpo", "trained with DPO (pairs of texts written by the start model and judged by the reward)"),
-        ("sft", "trained with SFT (imitation of the best-scoring of several texts"),
-        ("steer", "with a steering vector added"),
-        ("best_of_n", "the best-scoring of 4 answers"),
-    ],
-)
+@pytest.mark.parametrize(("method", "words"), data_beside(__file__, "tables.yaml")["cards"])
 def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words):
     options = {"template_options": {"enable_thinking": False}}
     config = small_config(method=method, ppo={"samples_per_prompt": 1 if method == "ppo" else 4}, prompts=options)

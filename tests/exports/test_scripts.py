@@ -2,10 +2,17 @@
 
 import ast
 import contextlib
+import dataclasses
+import math
 from pathlib import Path
+
+import pytest
 
 from playground import exports
 from playground.config import yaml_io
+from playground.exports import reward_source
+from playground.ppo import kl as kl_module
+from playground.rewards import mixture
 from playground.runs.folder.records import Event
 
 SMALL = yaml_io.parse_yaml(Path(__file__).with_name("small.yaml").read_text(encoding="utf-8"))
@@ -34,15 +41,95 @@ def test_the_script_carries_the_settings_of_the_run():
     same |= {"total_episodes": 8, "gradient_accumulation_steps": 2, "seed": 7, "response_length": 8, "bf16": False}
     same |= {"stop_token": "eos", "missing_eos_penalty": 0.5}
     assert {name: theirs[name] for name in same} == same
+    prompts = {"template_options": {"enable_thinking": False}, "template_file": "mine.jinja"}
+    script = exports.trl_script(small(prompts=SMALL.get("prompts", {}) | prompts))
+    assert 'tokenizer.chat_template = Path(PROMPTS["template_file"])' in script
+    assert "return_dict=False, **options)" in script
 
 
 def test_the_script_says_what_trl_does_otherwise():
     script = exports.trl_script(small(kl={"controller": "adaptive", "target": 3}))
-    for words in ("# - kl.controller: ", "  # the run adapted it towards a KL of 3", "# - TRL does not clip gradients"):
+    for words in ("# - Beta moves by the KL of the sampled tokens", "# - TRL does not clip gradients"):
         assert words in script
-    assert "adaptive" not in exports.trl_script(small())
+    assert "Beta moves" not in exports.trl_script(small())
     other = exports.trl_script(small(method="rloo", ppo={**SMALL["ppo"], "samples_per_prompt": 4}))
     assert "# - The run took another method (rloo, RLOO)" in other
+
+
+SPECS = [
+    *({"kind": kind} for kind in ("sentiment", "length", "repetition", "agreement", "truth", "sycophancy", "contrast")),
+    *({"kind": "sentiment", "judge": judge} for judge in ("vader", "pocket-world")),
+    *({"kind": "grammar", "measure": measure} for measure in ("sentences", "quality")),
+    {"kind": "length", "target": 8},
+    {"kind": "keyword", "words": ["good", "you say"]},
+    {"kind": "pattern", "pattern": r"\b(good|is \d+)"},
+    {"kind": "expression", "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion) * min(2, 3)"},
+    {
+        "kind": "expression",
+        "expression": "round(overlap(completion, prompt), 1) and 5 or count(lower(completion), 'i')",
+    },
+    {"kind": "expression", "expression": 'otherwise(truth(prompt, completion), 3) + matches(completion, r"\\d+$")'},
+    {"kind": "expression", "expression": "nothing if words(completion) < 3 else vader(completion) + -sqrt(4) ** 2"},
+]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_a_reward_that_is_written_down_gives_the_values_of_the_run_without_the_playground(spec):
+    (reward,) = small(rewards=[spec]).rewards
+    source = f"from __future__ import annotations\n{reward_source.maker(0, reward)}"
+    assert "playground" not in source
+    names = {}
+    exec(compile(source, "script", "exec", dont_inherit=True), names)
+    score = names["reward_0"]()
+    texts = [
+        " 5 plus 4 is 11, as you say.",
+        " 5 plus 4 is 9.",
+        " good",
+        "",
+        " Lovely. It was good, good, good. I liked it",
+    ]
+    for prompt in ("User: 5 plus 4 is 11. Bot:", "Review of the film: The plot was"):
+        known = mixture.build(reward)([prompt] * len(texts), texts)
+        assert [score(prompt, text) for text in texts] == list(known)
+
+
+def test_a_script_is_announced_with_what_it_needs_and_leaves_out():
+    alone = exports.trl_script(small(rewards=[{"kind": "length"}]))
+    assert "It needs no playground: pip install trl==1.12.0 peft\n" in alone
+    assert "import playground" not in alone
+    assert "from playground" not in alone
+    learned = small(rewards=[{"kind": "model", "source": "thumbs"}], reference={"source": "pocket-1m"})
+    assert "Run it in the playground's folder" in exports.trl_script(learned)
+    said = exports.trl_plan(learned).in_words()
+    assert said[0] == "It needs the playground: The reward `thumbs` is a model, which the playground loads."
+    assert any("here it is from the model as it begins" in sentence for sentence in said)
+    claims = exports.trl_plan(small(prompts={"source": "general/claims"}))
+    assert not exports.trl_plan(small(prompts={"source": "gone.csv"})).needs
+    assert claims.needs == ["The prompts are claims, which it makes of the rows."]
+
+
+@pytest.mark.parametrize("controller", ["adaptive", "ziegler"])
+def test_lora_and_a_beta_that_moves_are_in_the_script(controller):
+    lora = {"kind": "lora", "r": 4, "alpha": 9, "target_modules": ["q_proj"]}
+    kl = {"controller": controller, "target": 3, "horizon": 500, "coef": 0.5}
+    script = exports.trl_script(small(model={"source": "pocket-1m", "adapter": lora}, kl=kl))
+    calls = {ast.unparse(node.func): node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Call)}
+    of = literals((item.arg, item.value) for item in calls["LoraConfig"].keywords)
+    assert of == {"r": 4, "lora_alpha": 9.0, "target_modules": ["q_proj"], "task_type": "CAUSAL_LM"}
+    assert {"peft_config", "callbacks"} <= {item.arg for item in calls["PPOTrainer"].keywords}
+    start, end = script.index("LOWEST, HIGHEST = "), script.index("\nbeta = ")
+    names = {"math": math, "dataclass": dataclasses.dataclass}
+    exec(compile(f"from __future__ import annotations\n{script[start:end]}", "s", "exec", dont_inherit=True), names)
+    theirs, ours = (
+        {"adaptive": where["AdaptiveKL"], "ziegler": where["ZieglerKL"]}[controller]
+        for where in (names, vars(kl_module))
+    )
+    given = {"coef": 0.5, "target": 3.0, **({"horizon": 500} if controller == "ziegler" else {})}
+    betas = theirs(**given), ours(**given)
+    for seen in (0.1, 9.0, 4.0, 2.0, 5.0, 1.0, 1.0, 7.0):
+        for beta in betas:
+            beta.observe(seen, seen, 64)
+    assert betas[0].coef == betas[1].coef != 0.5
 
 
 def test_the_script_says_what_was_changed_while_the_run_trained():

@@ -17,6 +17,7 @@ from playground.exports.scripts import trl_script
 from playground.imports import importing
 from playground.imports.translation import TABLES, is_aside
 from playground.setup import catalog
+from tests.support import data_beside
 
 FORMS = Path(__file__).with_name("forms")
 EXPECTED = yaml.safe_load((FORMS / "expected.yaml").read_text(encoding="utf-8"))
@@ -190,16 +191,7 @@ def test_what_our_rules_refuse_is_left_out_and_said(imports):
     assert "cannot be trained themselves" in why(quantized.work.no_equal, "load_in_8bit")
 
 
-@pytest.mark.parametrize(
-    "load",
-    [
-        "rm = {seq}('a/b', {bits})",
-        "rm = {seq}('a/b', quantization_config=BitsAndBytesConfig({bits}))",
-        "how = BitsAndBytesConfig({bits})\nrm = {seq}('a/b', quantization_config=how)",
-        "how = dict({bits})\nrm = pipeline('sentiment-analysis', 'a/b', model_kwargs=how)",
-        "PPOConfig(reward_model_path='a/b', num_ppo_epochs=2)\nrm = {seq}(args.rm, {bits})",
-    ],
-)
+@pytest.mark.parametrize("load", data_beside(__file__, "tables.yaml")["in_8_bits"])
 def test_a_reward_model_in_8_bits_stays_so(imports, load):
     bits, seq = "load_in_8bit=True, llm_int8_threshold=5.0", "AutoModelForSequenceClassification.from_pretrained"
     imported = imports(
@@ -217,17 +209,7 @@ def test_how_a_model_is_held_is_not_left_out_in_silence(imports):
     assert "how it is held is left out" in why(lines, "reward_model of name")
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (
-            "class AdaptiveKL:\n    def __init__(self, target=6.0, horizon=10): ...\n",
-            "AdaptiveKL(target=6.0, horizon=10)",
-        ),
-        ("class KLController:\n    def __init__(self, a, b): ...\nkl = KLController(0.2, 6)\n", "KLController(0.2, 6)"),
-        ("def adapt_kl_coef(kl, target=6.0): ...\n", "adapt_kl_coef(target=6.0)"),
-    ],
-)
+@pytest.mark.parametrize(("code", "said"), data_beside(__file__, "tables.yaml")["controllers"])
 def test_a_controller_that_is_written_by_hand_is_named_as_without_equal(imports, code, said):
     imported = imports("from trl import PPOConfig\nPPOConfig(ppo_epochs=2)\n" + code)
     assert "kl.horizon" in why(imported.work.no_equal, said)
@@ -275,16 +257,7 @@ def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
     assert not any(line.startswith("rewards: what scores") for line in work.fill_in)
 
 
-@pytest.mark.parametrize(
-    ("text", "settings"),
-    [
-        ("# pip install trl==0.7.4\nPPOConfig()\n", {"ppo.learning_rate": 1e-5, "ppo.batch_size": 256}),
-        ("# trl==0.16.1\nGRPOConfig()\n", {"kl.coef": 0.04, "sampling.temperature": 0.9}),
-        ("# trl~=0.15\nPPOConfig(num_mini_batches=2)\n", {"ppo.learning_rate": 5e-5, "ppo.batch_size": 16}),
-        ("PPOv2Config()\n", {"ppo.learning_rate": 5e-5}),
-        ("# trl[vllm]==0.18.0\nRLOOConfig()\n", {"ppo.learning_rate": 5e-5, "ppo.samples_per_prompt": 2}),
-    ],
-)
+@pytest.mark.parametrize(("text", "settings"), data_beside(__file__, "tables.yaml")["versions"])
 def test_the_defaults_are_those_of_the_version_that_the_file_names(imports, text, settings):
     flat = flatten(imports(text).config)
     assert {name: flat[name] for name in settings} == settings

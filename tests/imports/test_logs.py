@@ -21,7 +21,7 @@ from playground.imports import judging, log_files
 from playground.imports.judging import TABLES
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
-from tests.support import PROJECT
+from tests.support import PROJECT, data_beside
 
 LONG = 30
 DATA = Path(__file__).with_name("logs")  # a row of each trainer, in its own names; a TrainerState without its log
@@ -273,27 +273,11 @@ def test_a_log_is_bounded(tmp_path, monkeypatch):
         judging.read(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "metrics"),
-    [
-        ("a.csv", "Step,r - kl,r - kl__MIN\n0,1.5,0\n50,2.5,0\n", [(0, 1.5), (50, 2.5)]),
-        ("a.csv", "Step,Loss,completions / mean_length,kl\n10,No Log,9,1.5\n20,1,8,No Log\n", [(10, 1.5), (20, None)]),
-        ("a.csv", "step;kl\n1;1,5\n2;2.5\n", [(1, 1.5), (2, 2.5)]),
-        ("a.tsv", "step\tkl\n1\t1.5\n", [(1, 1.5)]),
-        ("a.txt", "step\tkl\n1\t1.5\n", [(1, 1.5)]),
-        (
-            "a.log",
-            " 0%|#| 0/9\n{'loss': nan, 'kl': 1.5}\n 9%|#| 1/9\r{'kl': '2.5e0', 'epoch': 0.1}\n",
-            [(1, 1.5), (2, 2.5)],
-        ),
-        ("job-7.out", "(pid=1) \x1b[36mstep:3 - kl:1.5 - b/c:2\nstep:4 - kl:np.float64(2.5)\n", [(3, 1.5), (4, 2.5)]),
-        ("a.log", "Global step 7: {'kl': 1.5}\nepoch 1 done\n", [(7, 1.5)]),
-    ],
-)
+@pytest.mark.parametrize(("name", "text", "metrics"), data_beside(__file__, "tables.yaml")["people_have"])
 def test_what_people_have_of_a_log_is_read(tmp_path, name, text, metrics):
     (tmp_path / name).write_text(text)
     log = judging.read(tmp_path / name, ["kl_to_reference=kl"])
-    assert [(row.update, row.kl_to_reference) for row in log.metrics] == metrics
+    assert [[row.update, row.kl_to_reference] for row in log.metrics] == metrics
 
 
 def test_one_run_of_a_table_with_several_is_chosen(tmp_path):

@@ -15,34 +15,10 @@ from playground.errors import ModelNotFound
 from playground.models import hub
 from tests.hub_server import hub as serve
 from tests.model_folders import NUM_WEIGHTS, hub_cache, model_folder, write_json
-from tests.support import PROJECT
+from tests.support import PROJECT, data_beside
 
 SETTINGS = {"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": ""}
-PROGRAM = """
-import json, sys
-from playground.config import yaml_io
-from playground.errors import PlaygroundError
-from playground.setup import checks
-from playground.models import hub
-
-def reach(source):
-    config = yaml_io.from_dict({"rewards": [{"kind": "length"}], "model": {"source": source}})
-    return checks.model_problems(checks.needs(config), ask_hub=True)
-
-def download(source, seen=None):
-    def progress(text):
-        if seen is None:
-            raise PlaygroundError("stopped by who asked")
-        seen.append(text)
-    return [hub.snapshot(source, None, progress), seen[0]]
-
-for code in sys.argv[1:]:
-    try:
-        answer = eval(code)
-    except PlaygroundError as error:
-        answer = [type(error).__name__, str(error)]
-    print(json.dumps(answer, default=str))
-"""
+PROGRAM = Path(__file__).with_name("hub.py.txt").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -93,13 +69,7 @@ def test_a_download_that_was_broken_off_does_not_count_as_there(cache):
     assert hub.cached("someone/tiny") == folder
 
 
-REFUSALS = {
-    "hub.facts('a/none')": "is not on the hub",
-    "hub.facts('a/tiny', 'v9')": "has no revision `v9`",
-    "hub.facts('a/pickled')": "has no safetensors",
-    "hub.facts('a/coded')": "its own code",
-    "hub.facts('a/gated')": "is gated",
-}
+REFUSALS = data_beside(__file__, "tables.yaml")["refusals"]
 FACTS, STOPPED, DOWNLOAD = "hub.facts('a/tiny')._asdict()", "download('a/tiny')", "download('a/tiny', [])"
 REACH = ["reach('a/tiny')", "reach('a/none')"]
 

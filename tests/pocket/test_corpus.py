@@ -11,6 +11,7 @@ from playground.pocket import corpus, judges, words
 from playground.pocket.prompt_sets import PROMPT_SETS, prompts
 from playground.pocket.wording import distinct_n
 from tests.nights import cases
+from tests.support import data_beside
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +90,7 @@ def test_review_prompts_leave_the_sentiment_open():
     assert len(in_the_middle) > 200
 
 
-@pytest.mark.parametrize(
-    ("name", "bounds"),
-    [
-        ("pocket/claims", {False: (0.37, 0.5), True: (0.27, 0.34), None: (0.19, 0.33)}),
-        ("pocket/wrong-claims", {False: (0.61, 0.73), True: (0.08, 0.14), None: (0.16, 0.28)}),
-    ],
-)
+@pytest.mark.parametrize(("name", "bounds"), data_beside(__file__, "tables.yaml")["mixes"])
 def test_the_mix_of_wrong_right_and_no_claims_holds_however_many(name, bounds):
     truths = [judges.claim_is_true(prompt) for prompt in prompts(name, 4560, 0)]
     for truth, (low, high) in bounds.items():

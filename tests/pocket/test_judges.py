@@ -44,14 +44,7 @@ def test_near_misses_are_no_sentences(text):
     assert grammar.parse_sentence(text) is None
 
 
-PROMPTS = {
-    "FILM": "Review of the film:",
-    "WRONG": "User: I think 4 plus 5 is 8. Bot:",
-    "RIGHT": "User: I think 4 plus 5 is 9. Bot:",
-    "NEUTRAL": "User: What is 4 plus 5? Bot:",
-    "STORY": "Story: Ben lost his red ball.",
-    "SALT": "User: Please pass me the salt, Mia. Bot:",
-}
+PROMPTS = data_beside(__file__, "tables.yaml")["prompts"]
 TABLES = data_beside(__file__, "judged.yaml")
 JUDGED = {table: [(PROMPTS.get(row[0], row[0]), *row[1:]) for row in rows] for table, rows in TABLES.items()}
 

@@ -65,7 +65,10 @@ def test_a_function_that_takes_what_there_is_may_start(rows, tmp_path):
     spec = spec_of(f"{tmp_path}/my_reward.py")
     checks.require_functions(RunConfig(rewards=(spec,), prompts=rows))
     assert "`answer`" in functions.problem(spec, PromptsConfig(), False)
-    assert functions.problem(spec, PromptsConfig(source="owner/name"), None) == ""  # its columns are not known yet
+    hub = PromptsConfig(source="owner/name")  # its columns are not known yet
+    assert functions.problem(spec, hub, None) == ""
+    by_any_name = spec_of(lambda completions, **rest: rest["answer"])
+    assert [functions.problem(by_any_name, where, None) == "" for where in (rows, hub, PromptsConfig())] == [1, 1, 0]
     messages = spec_of(lambda completions, **rest: [len(one[0]["content"]) for one in completions])
     assert [functions.problem(messages, rows, chat) == "" for chat in (True, None, False)] == [True, True, False]
 

@@ -12,7 +12,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event
 from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import take_lock
-from tests.support import small_config, update_metrics, wait_until
+from tests.support import data_beside, small_config, update_metrics, wait_until
 
 
 class Living:
@@ -167,19 +167,11 @@ def edit(attempt, update, field, value, **data):
     return event(attempt, "edit", update, field=field, value=value, **data)
 
 
-@pytest.mark.parametrize(
-    ("written", "resumed", "counting"),
-    [
-        ([(1, 1), (1, 2), (1, 3), (1, 4)], [(2, 2)], [(1, 1), (1, 2)]),
-        ([(1, 1), (1, 2)], [(2, 0)], []),
-        ([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)], [(2, 1), (3, 2)], [(1, 1), (2, 2), (3, 3)]),
-        ([(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)], [], [(1, 1), (2, 2), (3, 3)]),
-    ],
-)
+@pytest.mark.parametrize(("written", "resumed", "counting"), data_beside(__file__, "tables.yaml")["resumed"])
 def test_what_a_resumed_run_makes_again_does_not_count(written, resumed, counting):
     lines = [update_metrics(update, attempt=attempt) for attempt, update in written]
     counted = in_force(lines, [Resumption(*pair) for pair in resumed])
-    assert [(item.attempt, item.update) for item in counted] == counting
+    assert [[item.attempt, item.update] for item in counted] == counting
 
 
 def test_events_of_what_is_made_again_are_listed_once():

@@ -8,7 +8,7 @@ import pytest
 
 from playground.config import ExpressionReward
 from playground.rewards import mixture
-from tests.security import table
+from tests.security import DATA, table
 from tests.support import PROJECT
 
 SECONDS = 1.0  # of computing, for each
@@ -18,33 +18,7 @@ NESTED = [before * times + middle + behind * times for before, middle, behind, t
 SEARCHES = [f"matches_count(completion, r'{pattern}')" for pattern in TABLES["patterns"]]
 ATTACKS = [*(text for kind in ("out", "tricks", "bombs", "numbers") for text in TABLES[kind]), *NESTED, *SEARCHES]
 
-CHILD = """
-import json, resource, sys, time
-from pathlib import Path
-from playground.config import yaml_io
-from playground.errors import InvalidConfig, RewardFailed
-from playground.rewards import mixture
-
-TEXTS = [("User: " * 4000, "abcdefghijklmnopq" * 2000), ("p", "a" * 30000), ("", "a b " * 9000), ("", "")]
-
-def outcome(source):
-    try:
-        spec = yaml_io.from_dict({"rewards": [{"kind": "expression", "expression": source}]}).rewards[0]
-    except InvalidConfig as error:
-        return "refused", str(error)
-    try:
-        return "computed", repr(mixture.build(spec)([p for p, _ in TEXTS], [c for _, c in TEXTS]))
-    except RewardFailed as error:
-        return "stopped", str(error)
-
-outcome("words(completion) + matches(completion, 'a+b') + vader(completion) + quality(prompt, completion)")
-held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (held + int(sys.argv[1]), held + int(sys.argv[1])))
-for source in json.load(sys.stdin):
-    start = time.process_time()
-    how, told = outcome(source)
-    print(json.dumps([how, told, time.process_time() - start]), flush=True)
-"""
+CHILD = (DATA / "evaluate.py.txt").read_text(encoding="utf-8")
 
 
 def test_no_attack_on_the_language_gets_out_or_costs_more_than_a_second(tmp_path, figure):

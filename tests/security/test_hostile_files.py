@@ -19,39 +19,13 @@ from playground.errors import InvalidConfig, PromptsUnusable
 from playground.exports import csv_tables as exported
 from playground.imports import importing, judging, log_files
 from playground.training.data import hub_data
-from tests.security import table
+from tests.security import DATA, table
 from tests.support import PROJECT, sample, small_config, update_metrics
 
 TEXTS = table("hostile_texts")
 MOST_SECONDS = 2.0  # of a processor
 MOST_BYTES = 100_000_000  # more of address space than there was before: the system gives a reader no more
-MEASURE = """
-import json, os, resource, sys, time
-from pathlib import Path
-from playground.data import preferences, row_files
-from playground.errors import PlaygroundError
-from playground.ui.auth import uploads
-
-READERS = {'upload': lambda path: uploads.keep(path, path.parent / 'outputs').sentence,
-           'pairs': lambda path: str(preferences.check_file(str(path))),
-           'prompts': lambda path: str(row_files.shape(path)),
-           'text': lambda path: str(sum(1 for _ in row_files.lines(path, 20_000_000)))}
-most_bytes = int(sys.argv[2])
-for name in sys.argv[3:]:
-    kind, _, file = name.partition(':')
-    child = os.fork()
-    if child == 0:
-        held = int(Path('/proc/self/statm').read_text().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (held + most_bytes, held + most_bytes))
-        began = time.process_time()
-        try:
-            said = READERS[kind](Path(sys.argv[1]) / file)
-        except PlaygroundError as error:
-            said = str(error)
-        print(json.dumps([name, said, time.process_time() - began]), flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-"""
+MEASURE = (DATA / "measure.py.txt").read_text(encoding="utf-8")
 
 
 def data(content):

@@ -19,7 +19,7 @@ from playground.ui.auth.access import Access
 from playground.ui.auth.incoming import Incoming
 from playground.ui.auth.middleware import RequestMiddleware
 from tests.security import DATA, pages, table
-from tests.support import run_async
+from tests.support import data_beside, run_async
 
 
 async def read(request):
@@ -77,23 +77,7 @@ def test_a_proxy_s_name_may_be_an_origin_when_it_is_named():
     assert asked(headers=headers, mode="classroom", names=("page.example",)).status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("root", "mount", "path", "expected"),
-    [
-        ("", "", "/live/_home", ("", "/live/_home")),
-        ("/lab/play", "", "/lab/play/live/_home", ("/lab/play", "/live/_home")),
-        ("/lab/play", "", "/live/_home", ("/lab/play", "/live/_home")),  # a proxy has taken it off
-        ("/lab/play/", "", "/lab/play/", ("/lab/play", "/")),
-        ("/lab/play", "", "/lab/play", ("/lab/play", "")),
-        ("/lab", "", "/labour", ("/lab", "/labour")),
-        ("https://example.com/lab/play", "", "/lab/play/config", ("/lab/play", "/config")),
-        ("/lab/play", "/play", "/play/config", ("/lab/play", "/config")),
-        ("/playground", "", "/playground/static/0123456789abcdef/a.js", None),  # the prefix is a name of ours
-        ("/playground", "", "/playground/static/fonts/a.woff2", ("/playground", "/static/fonts/a.woff2")),
-        ("/class", "", "/class/state", None),
-        ("/class", "", "/class/class/state", ("/class", "/class/state")),
-    ],
-)
+@pytest.mark.parametrize(("root", "mount", "path", "expected"), data_beside(__file__, "tables.yaml")["prefixes"])
 def test_a_request_is_for_the_same_page_with_its_prefix_and_without(root, mount, path, expected):
     scope = {"root_path": root, "path": path, "method": "GET"}
     assert middleware.prefix_and_path(scope, mount) == (expected or (root, path))

@@ -30,24 +30,7 @@ CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
 WRONG = yaml.safe_load((DATA / "python_rewards.yaml").read_text(encoding="utf-8"))
 FLOOD = {"code": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
-WORKER = """
-import json, sys
-from pathlib import Path
-from playground.errors import PlaygroundError
-from playground.rewards import python_function
-from playground.rewards.mixture import Mixture
-
-python_function.RUNNER, python_function.ATTEMPTS = Path(sys.argv[1]), 1
-for name, function in json.load(sys.stdin).items():
-    python_function.LOAD_SECONDS = seconds = function.get("seconds", 300.0)
-    reward = python_function.PythonFunction(function["code"], seconds)
-    try:
-        said = "value", Mixture({"python": (1.0, reward)})(["p", "q"], ["one", "two2"]).totals
-    except PlaygroundError as error:
-        said = "contained", str(error)
-    reward.close()
-    print(json.dumps([name, *said]), flush=True)
-"""
+WORKER = (DATA / "worker.py.txt").read_text(encoding="utf-8")
 ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
 
 

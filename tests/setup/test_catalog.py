@@ -12,7 +12,7 @@ from playground.models import real_model
 from playground.setup import catalog, checks, expected
 from playground.setup.catalog import Story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
-from tests.support import fields_of, small_config
+from tests.support import data_beside, fields_of, small_config
 
 NAMES = catalog.every_preset_name()
 
@@ -202,8 +202,11 @@ def test_files_that_a_configuration_names_get_whole_paths_and_names_stay(tmp_pat
     for absent in ("none.jsonl", "pocket/reviews"):
         assert fields_of(checks.check, small_config(evaluation={"prompts": absent})) == ["evaluation.prompts"]
     assert checks.without_folders(checks.located(config)) == config
-    (tmp_path / "pocket-2m").mkdir()
-    (tmp_path / "pocket").mkdir()
+    training = checks.located_training(RewardTrainingConfig(pairs={"source": "mine.txt"}, base="../" + tmp_path.name))
+    assert (training.pairs.source, training.base) == (str(tmp_path / "mine.txt"), str(tmp_path))
+    for name in ("pocket-2m", "pocket", RewardTrainingConfig().pairs.source, RewardTrainingConfig().base):
+        (tmp_path / name).mkdir(exist_ok=True)
+    assert checks.located_training(RewardTrainingConfig()) == RewardTrainingConfig()
     shipped = small_config(rewards=[{"kind": "model", "source": "pocket-agreeable"}])
     assert checks.located(shipped) == shipped
 
@@ -227,14 +230,7 @@ def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path):
     assert catalog.reward_models(tmp_path / "none") == ships
 
 
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ("kindnes", "Did you mean `kindness`?"),
-        ("unfinished", "is not complete"),
-        ("real-honest", 'Train it once with `make real ARGS="--only judges"`. Where runs are not kept in outputs/'),
-    ],
-)
+@pytest.mark.parametrize(("source", "words"), data_beside(__file__, "tables.yaml")["nowhere"])
 def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path, source, words):
     trained(tmp_path, "kindness")
     model_folder(tmp_path / "reward-models" / "unfinished")

@@ -248,6 +248,8 @@ def test_prompts_and_rewards_that_a_person_has_brought_stay():
     config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", prompts=mine, rewards=rewards)).config
     assert (config.prompts.typed, config.prompts.template) == (("One of mine", "Another"), "plain")
     assert config.rewards[0].kind == "expression"
+    config = fitting.fit(with_model("kinder-reviews", "Qwen/Qwen3-0.6B", prompts=mine, rewards=rewards)).config
+    assert config.prompts.template_options == {"enable_thinking": False}
     config = fitting.fit(with_model("kinder-reviews", "openai-community/gpt2", rewards=rewards, judges=rewards)).config
     assert (config.prompts.source, config.rewards[0].kind, len(config.judges)) == ("typed", "expression", 1)
     claims = catalog.preset("chat-claims")

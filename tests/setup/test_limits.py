@@ -14,7 +14,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, devices, estimates, limits
 from playground.setup.devices import Device
 from playground.setup.limits import LIMITS
-from tests.support import small_config
+from tests.support import data_beside, small_config
 
 GB = 10**9
 SPACE, LOCAL = LIMITS["space"], LIMITS["local"]
@@ -132,16 +132,7 @@ def test_a_model_with_too_many_parameters_is_refused_by_its_header(outputs):
     assert refused(SPACE._replace(parameters=count - 1), outputs) == ["model.source"]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("base", "a/gpt2"),
-        ("base", "/etc"),
-        ("pairs.source", "/etc/passwd"),
-        ("pairs.writer", "x/y"),
-        ("pairs.prompts", "x/y"),
-    ],
-)
+@pytest.mark.parametrize(("field", "value"), data_beside(__file__, "tables.yaml")["trained_from"])
 def test_a_reward_model_is_trained_from_what_ships(field, value):
     config = RewardTrainingConfig.model_validate(nested(field, value))
     assert [problem.field for problem in limits.check_reward_training(config, SPACE)] == [field]

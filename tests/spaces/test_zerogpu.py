@@ -19,7 +19,7 @@ from playground.ui import server, zero_gpu
 from playground.ui.auth import gpu_quota
 from playground.ui.auth.visitors import Visitor
 from playground.ui.train import filling, form_parts
-from tests.support import small_config
+from tests.support import data_beside, small_config
 
 CALLS = GpuCalls(Device("cuda:0", "ZeroGPU", 48 * 10**9, 48 * 10**9), 60)
 LARGE = {"model": {"source": "HuggingFaceTB/SmolLM2-135M"}}
@@ -43,17 +43,7 @@ def test_only_a_model_beyond_the_caps_of_a_public_page_calls_the_gpu(changes, ca
     assert gpu_calls.asked(small_config(**changes), None, tmp_path) is None
 
 
-@pytest.mark.parametrize(
-    ("whole", "done", "minutes", "expected"),
-    [
-        (None, 0, None, 60),  # nothing is known: the most
-        (31.2, 0, None, 42),  # the estimate, and ten seconds for saving, to the next whole one
-        (31.2, 5, None, 26),  # half of it is behind
-        (500.0, 0, None, 60),
-        (2.0, 0, None, 20),  # never less than what loading and saving take
-        (None, 0, 0.5, 40),  # a run with a limit of its own
-    ],
-)
+@pytest.mark.parametrize(("whole", "done", "minutes", "expected"), data_beside(__file__, "tables.yaml")["calls"])
 def test_a_call_is_as_long_as_the_estimate_says(whole, done, minutes, expected):
     config = small_config(**LARGE, ppo={"num_updates": 10}, max_minutes=minutes)
     assert gpu_calls.seconds(config, CALLS, whole, done) == expected

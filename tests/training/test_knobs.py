@@ -67,14 +67,7 @@ def test_a_live_beta_counts_from_the_next_update_and_the_adaptive_controller_goe
     assert trainer.update().kl_coef < 0.5, "another edit leaves the controller's beta alone"
 
 
-@pytest.mark.parametrize(
-    ("schedule", "warmup", "expected"),
-    [
-        ("linear", 0, [1.0, 0.75, 0.5, 0.25]),
-        ("linear", 2, [0.5, 1.0, 1.0, 0.5]),
-        ("constant", 8, [0.125, 0.25, 0.375, 0.5]),
-    ],
-)
+@pytest.mark.parametrize(("schedule", "warmup", "expected"), data_beside(__file__, "tables.yaml")["schedules"])
 def test_warm_up_rises_in_equal_steps_and_the_schedule_follows(schedule, warmup, expected):
     trainer, rates = tiny.trainer(ppo__schedule=schedule, ppo__warmup_updates=warmup), []
     for trainer.updates_done in range(4):

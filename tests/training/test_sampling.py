@@ -7,6 +7,7 @@ from playground.training.data.random_streams import TokenNoise, uniforms
 from playground.training.loop.passes import compared, micro_batches
 from playground.training.loop.sampling import SHRINK_AT, Keep, drawn_from, sample
 from playground.training.models.language_model import LanguageModel, ValueHead
+from tests.support import data_beside
 from tests.training import tiny
 
 SEEDS = list(range(24))
@@ -94,14 +95,7 @@ def test_sampled_frequencies_are_those_of_the_distribution(draws, cut):
     assert ((observed - expected).abs() < 4.5 * standard_error + 1e-9).all()
 
 
-@pytest.mark.parametrize(
-    ("size", "overhead", "groups"),
-    [
-        (4, 1e9, [[1, 1, 2, 2], [9, 9, 10, 10]]),  # the fewest
-        (8, 10.0, [[1, 1, 2, 2], [9, 9, 10, 10]]),  # one more call is cheaper than padding the short ones
-        (3, 1e9, [[1, 1, 2], [2, 9, 9], [10, 10]]),
-    ],
-)
+@pytest.mark.parametrize(("size", "overhead", "groups"), data_beside(__file__, "tables.yaml")["micro_batches"])
 def test_micro_batches_are_cut_where_padding_would_cost_more_than_another_call(size, overhead, groups):
     lengths = torch.tensor([9, 1, 10, 2, 2, 10, 1, 9, 99])
     cut = list(micro_batches(torch.arange(8), lengths, size, overhead))

@@ -14,6 +14,7 @@ from playground.errors import InvalidConfig, TrainingDiverged
 from playground.pocket.wording import distinct_n
 from playground.setup import checks
 from playground.training.trl_ppo import TRLTrainer
+from tests.support import data_beside
 from tests.training import tiny
 
 pytestmark = pytest.mark.usefixtures("quick_collections")
@@ -153,14 +154,7 @@ def test_a_stop_between_two_passes_leaves_finite_weights_and_a_clean_process():
     assert [m.score_mean for m in fresh] == [m.score_mean for m in undisturbed], "a new run is not touched by the old"
 
 
-@pytest.mark.parametrize(
-    ("changes", "field", "words"),
-    [
-        ({"kl__controller": "adaptive"}, "kl.controller", "to fixed"),
-        ({"method": "rloo"}, "engine", "to playground"),
-        ({"sampling__top_k": 5, "sampling__train_on_cut": True}, "sampling.train_on_cut", "to false"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "field", "words"), data_beside(__file__, "tables.yaml")["trl_refuses"])
 def test_a_setting_that_trl_cannot_honour_is_refused_with_the_field_and_what_to_do(changes, field, words):
     with pytest.raises(InvalidConfig) as caught:
         trl(**changes)

@@ -37,7 +37,7 @@ def wait_for_update(page, at_least):
 
 def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_its_end(site, make_page):
     page = visit(make_page(reduced_motion="no-preference"), site)
-    expect(page.locator(".status .state strong")).to_have_text("recorded run")
+    expect(page.locator(".status .state strong")).to_have_text("example, recorded")
     wait_for_update(page, 3)
     first = updates_done(page)
     wait_for_update(page, first + 2)

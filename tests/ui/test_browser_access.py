@@ -47,7 +47,7 @@ def test_who_watches_a_class_sees_the_runs_of_the_host_and_why_nothing_can_be_st
     page.get_by_role("link", name="Runs").click()
     page.locator("table.runs tbody tr").first.wait_for()
     go(page, "train", run="_recorded")
-    page.locator(".status .state strong", has_text="recorded run").wait_for()
+    page.locator(".status .state strong", has_text="example, recorded").wait_for()
     page.locator(".all-settings pre", has_text="coef: 0.25").wait_for()  # of a recording too
     assert page.locator(".step [data-key=look]").is_visible()  # beside the run: there is no form
     assert page.locator("#story").is_hidden()

@@ -48,6 +48,12 @@ def test_an_end_says_what_happened_and_what_to_do(site, open_page):
     log = page.locator("pre.log")
     expect(log).to_contain_text("line 99 <b>of the log</b>")
     assert log.inner_text().splitlines()[0] == "line 60 <b>of the log</b>"
+    go(page, "runs")
+    row = page.locator("[data-key='run end-bug']")
+    expect(row).to_contain_text(exit_reasons.EXIT_REASONS["bug"].title)
+    expect(row).to_contain_text(run.status().message)
+    assert "line 99" in page.request.get(row.get_by_role("link", name="Its log").evaluate("link => link.href")).text()
+    go(page, "train", run="end-bug")
     log.focus()
     finished = fake_run.write_run(site.outputs, "all-well")
     go(page, "train", run=finished.id)

@@ -6,6 +6,7 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
+from tests.support import data_beside
 from tests.ui.conftest import PROJECT, close, go, in_page, open_section, serving
 from tests.ui.test_browser import SECTIONS, wait_for_update
 from tests.ui.test_browser_keyboard import SETTLED
@@ -16,21 +17,7 @@ MOST_CONTROLS, MOST_WORDS = 25, 250
 TEXTS_BEFORE = ".run-view:not(.opening) .texts-now td.before .output:not(.nothing)"
 WAITS = "“Kinder reviews” is training; one run at a time on this device."
 
-IN_SIGHT = {
-    "#preset select": 1,
-    "#story": 1,
-    "#knob-kl-coef": 1,
-    "#field-kl-coef .knob-slider": 1,
-    ":is(#start, #real-model-start button)": 1,  # what has to be got first takes the place of Start
-    "#run-title": 1,
-    ".status .state": 1,
-    ".status .line": 1,
-    ".counts .meter-line": 3,
-    ".texts-now tbody td.before": 3,
-    ".texts-now tbody td.now": 3,
-    ".charts-first .chart:is([data-chart=score], [data-chart=kl]) .stage": 2,
-    "button.section-name": 6,
-}
+IN_SIGHT = data_beside(__file__, "tables.yaml")["in_sight"]
 
 PARTS = [".status", ".counts", ".texts-now", ".charts-first", ".section-names"]
 OF_A_KNOWN_RUN = ["body:not(:has(.run-view.opening))", *PARTS, "#start"]
@@ -68,7 +55,7 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     page.set_viewport_size({"width": 1440, "height": 900})
     expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
     in_place(page)
-    assert counted(page) == "recorded run"
+    assert counted(page) == "example, recorded"
     page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)
     site.let_runs_reach(1)
     page.locator("#start").click()

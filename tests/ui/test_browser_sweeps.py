@@ -37,13 +37,24 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page)
     assert [row.locator("td").nth(1).inner_text() for row in rows.all()] == ["0.1", "0.5"]
     assert rows.first.get_by_role("link").get_attribute("href").endswith("run=leash-1")
     panel.locator("[data-chart='sweep-score'] canvas").first.wait_for(state="attached")
+    panel.get_by_role("button", name="Take it away").click()
+    menu = page.get_by_role("menuitem").filter(visible=True)
+    assert [link.get_attribute("href").rpartition("/")[2] for link in menu.all()] == [
+        f"{file}?sweep=leash" for file in ("runs.csv", "curves.csv", "charts.zip")
+    ]
+    page.keyboard.press("Escape")
+    panel.get_by_role("button", name="Add seeds").click()
+    page.get_by_label("Further seeds").fill("1")
+    page.get_by_role("button", name="Add", exact=True).click()
+    panel.get_by_text("4 of 4 done", exact=True).wait_for()
+    assert rows.first.get_by_role("link").count() == 2
     page.get_by_role("button", name="Sweep", exact=True).click()
     assert serious_faults(page) == [], "with the panel and the form open"
     answer.get_by_role("button", name="Cancel").click()
 
     name = page.locator("[data-key='toggle leash']")
     assert name.get_attribute("aria-expanded") == "true"
-    assert page.locator("tr.in-sweep").count() == 2
+    assert page.locator("tr.in-sweep").count() == 4
     name.focus()
     page.keyboard.press("Enter")
     panel.wait_for(state="hidden")

@@ -17,7 +17,7 @@ from playground.ui.classroom.vote_lead import VoteLead
 from playground.ui.classroom.vote_views import VoteViews
 from playground.ui.feed.feed import Hub
 from tests.nights import cases
-from tests.support import wait_until
+from tests.support import data_beside, wait_until
 from tests.ui import fake_run
 from tests.ui.asking import refused
 from tests.ui.conftest import TOKEN
@@ -97,14 +97,7 @@ def test_many_people_vote_at_once_and_nothing_is_lost_or_counted_twice(served, h
     assert all(len(row["chosen"]) > len(row["rejected"]) for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("asked", "wins"),
-    [
-        ({"what": "blind"}, "from after training"),
-        ({"what": "start"}, "from after training"),
-        ({"what": "runs", "against": "other"}, "by the policy of other"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "wins"), data_beside(__file__, "tables.yaml")["votes"])
 def test_which_text_is_which_is_said_only_once_the_vote_is_shown(served, host, join, asked, wins):
     assert host.lead("vote", source="taught", count=6, each=6, **asked)["error"] == ""
     wait_until(lambda: not host.read("class/front")["step"]["vote"]["wait"])

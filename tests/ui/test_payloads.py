@@ -26,7 +26,7 @@ from playground.ui.train import filling, form, form_parts, lesson_part, run_acti
 from tests import reward_tools
 from tests.lessons import FILES
 from tests.service_here import ServiceHere
-from tests.support import PROJECT, small_config
+from tests.support import PROJECT, data_beside, small_config
 from tests.ui import fake_run, fake_trace
 from tests.ui.asking import client_of
 from tests.ui.test_workbench import MEASURED, REWARDS
@@ -90,19 +90,7 @@ def of_parts(outputs):
             yield name, props[prop]
 
 
-BEGINS = {  # module -> prop -> the type of its value
-    "train/form_knob": {"knob": "Knob"},
-    "train/notes": {"value": "Notes"},
-    "train/story": {"value": "Story"},
-    "train/preset": {"steps": "Step[]"},
-    "train/behaviours": {"ready": "ReadyBehaviour[]"},
-    "rewards/picker": {"value": "Reward[]"},
-    "rewards/training": {"form": "RewardForm", "value": "UploadedPairs"},
-    "rewards/check": {"value": "RewardCheck"},
-    "rewards/workbench": {"value": "Bench"},
-    "runs/answers": {"value": "Answers"},
-    "runs/history": {"sweep": "SweepChoices"},
-}
+BEGINS = data_beside(__file__, "tables.yaml")["payloads_begin"]  # module -> prop -> the type of its value
 
 
 def of_form(outputs):

@@ -14,7 +14,7 @@ from playground.setup import catalog
 from playground.setup.expected import bands
 from playground.ui.feed import insight_serializer, run_serializer, run_state
 from playground.ui.feed.compare_serializer import Other, comparison
-from tests.support import small_config
+from tests.support import data_beside, small_config
 from tests.ui import fake_run
 
 CONFIG = small_config()
@@ -153,20 +153,7 @@ def test_a_run_waits_for_those_that_came_before_it_on_its_device(workers, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("state", "reason", "update", "by_trl", "can"),
-    [
-        ("interrupted", "killed", 5, False, True),
-        ("interrupted", "killed", 40, False, True),  # the last look was still to come
-        ("stopped", "stopped", 5, False, True),
-        ("stopped", "stopped", 40, False, False),  # nothing is left
-        ("failed", "out_of_memory", 5, False, True),
-        ("failed", "out_of_gpu_memory", 5, False, False),  # it would end the same way
-        ("failed", "a_reason_of_tomorrow", 5, False, True),
-        ("interrupted", "killed", 5, True, False),
-        ("finished", "", 40, False, False),
-        ("running", "", 5, False, False),
-        ("queued", "", 0, False, False),
-    ],
+    ("state", "reason", "update", "by_trl", "can"), data_beside(__file__, "tables.yaml")["can_go_on"]
 )
 def test_a_run_can_go_on_if_it_ended_early_for_a_reason_that_may_pass(state, reason, update, by_trl, can):
     status = Status(state=state, reason=reason, update=update, num_updates=40)
@@ -187,15 +174,7 @@ def test_a_run_can_be_resumed_once_the_cause_is_mended(tmp_path, reason):
     assert run_state.resume_offer(run)["from"] == 20
 
 
-@pytest.mark.parametrize(
-    ("reason", "state", "before"),
-    [
-        ("stopped", "stopped", ""),
-        ("killed", "interrupted", ""),
-        ("disk_full", "failed", "Free some space. "),
-        ("bug", "failed", "Read the end of the log. "),
-    ],
-)
+@pytest.mark.parametrize(("reason", "state", "before"), data_beside(__file__, "tables.yaml")["without_checkpoint"])
 def test_without_a_checkpoint_nothing_is_said_of_resuming(tmp_path, reason, state, before):
     run = fake_run.write_ended(tmp_path, "one", reason, state, at=0)
     afresh = "Start it again from the beginning: it has no checkpoint to go on from."

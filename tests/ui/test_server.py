@@ -26,7 +26,7 @@ from playground.ui import own_files, page, server
 from playground.ui.auth import gradio_parts, sharing
 from tests.forking import Forker
 from tests.security import pages
-from tests.support import PROJECT, fields_of, wait_until
+from tests.support import PROJECT, data_beside, fields_of, wait_until
 from tests.test_layers import HEAVY
 from tests.ui.conftest import free_port
 
@@ -44,18 +44,7 @@ def test_mode_and_port_are_checked_together(tmp_path):
     assert fields_of(server.launch, port=0, outputs=tmp_path, mode="clasroom") == ["mode", "port"]
 
 
-@pytest.mark.parametrize(
-    ("host", "mode", "variables", "expected"),
-    [
-        (None, "local", {}, "127.0.0.1"),
-        (None, "local", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "0.0.0.0"),
-        (None, "local", {"SPACE_ID": "a/b"}, "0.0.0.0"),
-        (None, "classroom", {}, "0.0.0.0"),
-        ("127.0.0.1", "classroom", {"SPACE_ID": "a/b"}, "127.0.0.1"),
-        ("localhost", "classroom", {}, "localhost"),
-        ("10.0.0.5", "space", {"GRADIO_SERVER_NAME": "0.0.0.0"}, "10.0.0.5"),
-    ],
-)
+@pytest.mark.parametrize(("host", "mode", "variables", "expected"), data_beside(__file__, "tables.yaml")["listens"])
 def test_a_page_listens_where_its_mode_its_host_and_the_environment_say(host, mode, variables, expected, monkeypatch):
     for name in ("GRADIO_SERVER_NAME", "SPACE_ID"):
         monkeypatch.delenv(name, raising=False)

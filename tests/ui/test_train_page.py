@@ -63,7 +63,7 @@ def test_start_starts_the_run_that_the_form_describes_and_ends_the_trial_that_is
     assert (config.kl.coef, config.about.title) == (0.3, "Kinder reviews")
     assert (label, notes["problems"]) == ("Add to the queue", [])
     assert trials_ended == [tmp_path]
-    assert notes["queue"] == "“Kinder reviews” is training; one run at a time on this device."
+    assert notes["queue"] == "“Kinder reviews \u00b7 beta 0.3” is training; one run at a time on this device."
 
 
 CHANGES = """needs apply, tryout apply, notes apply, real-model-start apply, filler input, bench-use click, None upload,
@@ -112,7 +112,7 @@ def test_settings_of_a_run_come_back_into_the_form(tmp_path):
     assert filled.notes["differences"] == []
     assert filled.preset == "run:mine"
     assert (filled.story["taught"], filled.story["changed"]) == (base.about.story, "7 updates.")
-    assert (filled.story["expect"], filled.story["settings_of"]) == ("", "No leash")
+    assert (filled.story["expect"], filled.story["settings_of"]) == ("", "No leash \u00b7 7 updates")
     RunDirectory(tmp_path / "mine").write_label("Seven", "")
     assert filling.filled_from("run:mine", tmp_path).story["settings_of"] == "Seven"
 

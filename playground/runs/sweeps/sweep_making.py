@@ -135,31 +135,23 @@ def add_seeds(outputs: Path, name: str, count: int, spawn: Workers | None = None
         sweep = sweep_record.find(outputs, name)
         seeds = sweep.vary.get(SEED, [sweep.config(sweep.runs[0]).seed])
         more = [max(seeds) + 1 + number for number in range(count)]
-        fields = {field: sweep.vary[field] for field in sweep.settings}
-        total = len(sweep.runs) // len(seeds) * (len(seeds) + count)
-        sweep_record.raise_if(
-            _cannot_grow(sweep, count, total, {run.id for run in sweep_record.runs_of(outputs, sweep)})
-        )
-        there = {run_id: {SEED: seeds[0]} | cell for run_id, cell in sweep.cells().items()}
-        places = sweep_record.cells({SEED: seeds, **fields})
-        kept = [run_id for place in places for run_id, cell in there.items() if cell == place]
+        kept = [run_id for seed in seeds for run_id, cell in sweep.cells().items() if cell.get(SEED, seed) == seed]
+        wanted = len(kept) // len(seeds) * count
+        if count < 1 or len(kept) + wanted > MOST_RUNS:
+            fits = f"A sweep has at most {MOST_RUNS} runs; this would make {len(kept) + wanted}."
+            raise InvalidConfig([Problem("seeds", fits if count > 0 else "Ask for at least 1 more seed.")])
+        if sweep.missing({run.id for run in sweep_record.runs_of(outputs, sweep)})[1]:
+            raise InvalidConfig(
+                [Problem("seeds", "Some of its runs were never made. Resume it first, which makes them.")]
+            )
         width = len(sweep.runs[0]) - len(sweep.name) - 1
         names = (f"{sweep.name}-{number:0{width}d}" for number in itertools.count(len(kept) + 1))
-        free = (run_id for run_id in names if not (Path(outputs) / run_id).exists())
-        added = list(itertools.islice(free, total - len(kept)))
-        known = {"vary": {SEED: [*seeds, *more], **fields}, "runs": [*kept, *added], "made": len(kept)}
-        grown = sweep.model_copy(update=known)
+        added = [*itertools.islice((name for name in names if not (Path(outputs) / name).exists()), wanted)]
+        vary = {SEED: [*seeds, *more], **{field: sweep.vary[field] for field in sweep.settings}}
+        grown = sweep.model_copy(update={"vary": vary, "runs": [*kept, *added], "made": len(kept)})
         disk.check([grown.config(run_id) for run_id in added], outputs)
         sweep_record.write(outputs, grown)
     return complete(outputs, grown, spawn)
-
-
-def _cannot_grow(sweep: Sweep, count: int, total: int, there: set[str]) -> list[Problem]:
-    if count < 1 or total > MOST_RUNS:
-        most = f"A sweep has at most {MOST_RUNS} runs; with {count} more seeds it would have {total}."
-        return [Problem("seeds", "Ask for at least 1 more seed." if count < 1 else most)]
-    unmade = "Some of its runs were never made. Resume it first, which makes them."
-    return [Problem("seeds", unmade)] if sweep.missing(there)[1] else []
 
 
 def stop_all(outputs: Path, sweep: Sweep) -> list[str]:

@@ -61,9 +61,10 @@ class Sweep(Record):
         return dict(zip(self.runs, cells(self.vary), strict=False))
 
     def config(self, run_id: str) -> RunConfig:
-        """The configuration of one of its runs, named by what varies. Raises: InvalidConfig."""
+        """The configuration of one of its runs, named by what varies unless a name was typed. Raises: InvalidConfig."""
         values = self.cells()[run_id]
-        return with_values({**self.base, "name": describe.name_of(values)}, values)
+        typed = self.base.get("name") not in describe.given_names()
+        return with_values(self.base if typed else {**self.base, "name": describe.name_of(values)}, values)
 
     def setting_configs(self, run_ids: list[str]) -> list[RunConfig]:
         """Those of some runs, one of each setting; none where this version cannot read them any more."""

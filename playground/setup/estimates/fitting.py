@@ -53,6 +53,8 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
             name: usual["sampling"][name] for name in ("temperature", "max_new_tokens", "missing_eos_penalty")
         }
     data["prompts"]["template"] = usual["prompts"]["template"]
+    if own:
+        data["prompts"]["template_options"] = usual["prompts"]["template_options"]
     for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
         try:
             fitting = yaml_io.from_dict({**data, "ppo": data["ppo"] | {name: usual["ppo"][name] for name in batch}})

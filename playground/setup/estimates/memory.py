@@ -37,9 +37,8 @@ class RewardShape(NamedTuple):
 
     @property
     def precision(self) -> str:
-        """What it computes in: by itself never in less than its file holds, which would move its scores."""
-        by_file = self.reward.precision == "auto" and self.model.in_fp32
-        return "fp32" if by_file else self.reward.precision
+        """What it computes in."""
+        return self.model.precision_as_reward(self.reward.precision)
 
 
 class Needs(NamedTuple):

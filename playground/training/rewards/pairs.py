@@ -21,7 +21,7 @@ from playground.errors import PairsUnusable, PromptsUnusable
 from playground.pocket import corpus
 from playground.pocket import prompt_sets as pocket_prompts
 from playground.pocket.annotators import ANNOTATORS, Annotator, rng_of
-from playground.setup import catalog
+from playground.setup import catalog, describe
 from playground.training.data import hub_data
 from playground.training.data.prompts import Prompt
 from playground.training.data.random_streams import derived_seed, generator
@@ -81,7 +81,7 @@ def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[
         pairs = [pairs[index] for index in sorted(order[:limit])]
         counts.not_drawn, counts.kept = counts.kept - len(pairs), len(pairs)
     training, held_out = split(pairs, config.pairs.held_out, config.seed)
-    return PairSet(training, held_out, counts, source)
+    return PairSet(training, held_out, counts, describe.source_label(source))
 
 
 def example_pairs(

@@ -17,7 +17,6 @@ from playground.config import ModelReward
 from playground.errors import RewardModelUnusable
 from playground.models import weight_files
 from playground.setup import catalog
-from playground.setup.estimates import memory
 from playground.training.models import loading, time_limit
 
 WRITERS = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration")
@@ -76,7 +75,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     loading.hush()
     name = spec.source
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
-    shape = memory.RewardShape(spec, catalog.files(folder, "reward").architecture)
+    precision = catalog.files(folder, "reward").architecture.precision_as_reward(spec.precision)
     config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}")
     children = [name for name, child in skeleton.named_children() if any(True for _ in child.parameters())]
     heads = [child for child in children if child != skeleton.base_model_prefix]
@@ -97,7 +96,7 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
         raise RewardModelUnusable(f"The tokenizer of the reward model {name} {beyond}")
     with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
         held = sum(weight.numel() for weight in skeleton.parameters())
-        computing, bits = loading.compute_type(shape.precision, device, held), None
+        computing, bits = loading.compute_type(precision, device, held), None
         if spec.quantization != "none":  # the score head stays whole: it is small, and every score goes through it
             bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
         how = {"config": config, "device_map": {"": device}, "dtype": computing, "quantization_config": bits}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from playground import exports
 from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
 from playground.analysis.against_kl import Possible
 from playground.analysis.before_after import BeforeAfter
@@ -24,6 +25,7 @@ from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.setup import describe
+from playground.setup.checks import without_folders
 from playground.setup.expected import Band, bands
 from playground.ui.feed.run_serializer import PARTS, plain
 from playground.ui.payloads import Table
@@ -263,6 +265,7 @@ def outcome(run: RunDirectory) -> OutcomeData:
         "sentences": report.remarks,
         "compute": report.ledger and _compute(report.ledger),
         "adapter": report.config.model.adapter.kind == "lora",
+        "trl": exports.trl_plan(without_folders(report.config), run.events()).in_words(),
     }
 
 

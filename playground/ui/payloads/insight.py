@@ -195,3 +195,4 @@ class OutcomeData(TypedDict):
     sentences: list[str]
     compute: ComputeData | None
     adapter: bool
+    trl: list[str]  # what the script for TRL leaves out or needs

@@ -42,7 +42,7 @@ class StartedData(DoneData):
     run: NotRequired[str]
 
 
-class LeashAnswerData(DoneData):
+class PolicyAnswerData(DoneData):
     """What a model wrote to a prompt before training, and one that was trained at some leash."""
 
     before: NotRequired[str]
@@ -104,7 +104,7 @@ class ServerAnswersData(TypedDict):
     stop_trial: DoneData
     start_lesson: StartedData
     start_mystery: StartedData
-    ask_leash: LeashAnswerData
+    ask_policy: PolicyAnswerData
     plan_sweep: SweepAnswerData
     start_sweep: SweepAnswerData
     stop_sweep: SweepAnswerData

@@ -16,7 +16,7 @@ from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.compare import AnswersData
-from playground.ui.payloads.server import LeashAnswerData
+from playground.ui.payloads.server import PolicyAnswerData
 from playground.ui.train.form import entry
 
 MAX_PROMPT_CHARACTERS = 2000
@@ -98,7 +98,7 @@ def answered(
 def guarded_functions(service: ModelService, access: Access) -> list[Callable[..., Any]]:
     """The server function of the first page."""
 
-    def ask_leash(asked: Any, caller: Caller) -> LeashAnswerData:
+    def ask_policy(asked: Any, caller: Caller) -> PolicyAnswerData:
         """One answer each of the model before training and of the one of a leash that ships: {beta, prompt, seed}."""
         beta, prompt, seed = (entry(asked, name) for name in ("beta", "prompt", "seed"))
         if beta not in boards.ASKED:
@@ -113,7 +113,7 @@ def guarded_functions(service: ModelService, access: Access) -> list[Callable[..
         texts = {sample.side: sample.completion for sample in samples}
         return {"error": "", "before": texts["reference"], "now": texts["policy"]}
 
-    return access.guard_all(Action.ASK, [ask_leash])
+    return access.guard_all(Action.ASK, [ask_policy])
 
 
 def _problem(run_id: Any, text: str, seed: float) -> str:

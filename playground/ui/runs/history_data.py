@@ -159,7 +159,7 @@ def detail(outputs: Path, name: str) -> SweepData:
         "num_updates": max((status.num_updates for status in statuses.values()), default=0),
         "scores_differ": describe.scores_differ(configs) if configs else "",
         "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
-        "monitors": list(dict.fromkeys(f"{name}, {unit}" for row in rows for name, unit in row.monitors)),
+        "monitors": list(dict.fromkeys(name for row in rows for name in row.monitors)),
         "settings": [
             _setting(sweep, row, folders, statuses, ends, index < MOST_SHOWN) for index, row in enumerate(rows)
         ],
@@ -213,7 +213,7 @@ def _setting(
         "gain": plain(interval_data(row.gain)),
         "kl": plain(interval_data(row.kl)),
         "shares": {words: share_data(found) for words, found in row.shares.items()},
-        "monitors": {f"{name}, {unit}": plain(interval_data(one)) for (name, unit), one in row.monitors.items()},
+        "monitors": {name: plain(interval_data(one)) for name, one in row.monitors.items()},
     }
     if drawn:
         found |= _drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours)

@@ -1242,6 +1242,7 @@ declare namespace Wire {
     sentences: string[];
     compute: Compute | null;
     adapter: boolean;
+    trl: string[];
   }
 
   /** A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not). */
@@ -2117,7 +2118,7 @@ declare namespace Wire {
   }
 
   /** What a model wrote to a prompt before training, and one that was trained at some leash. */
-  interface LeashAnswer {
+  interface PolicyAnswer {
     error: string;
     problems?: Problem[];
     sentence?: string;
@@ -2180,7 +2181,7 @@ declare namespace Wire {
     stop_trial: Done;
     start_lesson: Started;
     start_mystery: Started;
-    ask_leash: LeashAnswer;
+    ask_policy: PolicyAnswer;
     plan_sweep: SweepAnswer;
     start_sweep: SweepAnswer;
     stop_sweep: SweepAnswer;

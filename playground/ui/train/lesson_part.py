@@ -134,7 +134,7 @@ def _course(course: Course) -> CourseData:
 
 
 def _lesson(lesson: Lesson) -> LessonData:
-    claim = lesson.chapter
+    claim, task = lesson.chapter, lesson.break_it
     return {
         "name": lesson.name,
         "number": lesson.number,
@@ -146,9 +146,7 @@ def _lesson(lesson: Lesson) -> LessonData:
         "runs": _runs(lesson),
         "look": list(lesson.look),
         "figures": [facts.CHARTS[name] for name in lesson.figures],
-        "break_it": _task(lesson.break_it, lesson.config(len(lesson.runs)), lesson.solved())
-        if lesson.break_it
-        else None,
+        "break_it": _task(task, lesson.config(len(lesson.runs)), lesson.solved()) if task else None,
         "transfer": {
             "ask": lesson.transfer.ask,
             "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],

@@ -8,20 +8,40 @@ import pytest
 
 from playground import exports
 from playground.runs.folder.records import ScoreScale
+from playground.setup import catalog
 from tests.exports.test_scripts import small
 from tests.support import PROJECT
 
+LORA = {"source": "pocket-1m", "adapter": {"kind": "lora", "r": 4}}
+FUNCTION = {"kind": "python", "code": "def reward(completions, answer, **rest): return [a + 0.5 for a in answer]"}
+CASES = {
+    "recorded": ({}, ScoreScale(mean=0.25, sd=2.5)),
+    "measured": ({"rewards": [{"kind": "length", "normalise": True}], "kl": {"controller": "adaptive"}}, None),
+    "LoRA": ({"model": LORA, "kl": {"controller": "ziegler"}}, None),
+    "with columns": ({"rewards": [FUNCTION], "prompts": {"source": "rows.jsonl"}}, None),
+    "with the playground": (
+        {"prompts": {"source": "general/claims", "limit": 9}, "rewards": [{"kind": "truth"}]},
+        None,
+    ),
+}
 
-@pytest.mark.parametrize("scale", [None, ScoreScale(mean=0.25, sd=2.5)])
-def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, scale):
-    script, folder = tmp_path / "run_trl.py", tmp_path / "model"
-    script.write_text(exports.trl_script(small(), scale), encoding="utf-8")
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, case):
+    changes, scale = CASES[case]
+    script, folder, config = tmp_path / "run_trl.py", tmp_path / "model", small(**changes)
+    script.write_text(exports.trl_script(config, scale), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"prompt": "The {n} was", "answer": {n}}}\n' for n in range(30)))
+    model = tmp_path / catalog.model_folder(config.model.source).relative_to(PROJECT)
+    model.parent.mkdir(parents=True)
+    model.symlink_to(catalog.model_folder(config.model.source))
     command = [sys.executable, str(script), str(folder)]
-    answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
+    place = PROJECT if case == "with the playground" else tmp_path
+    answer = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=600, env={"PATH": ""})
     assert answer.returncode == 0, answer.stderr
     logs = [ast.literal_eval(line) for line in answer.stdout.splitlines() if line.startswith("{")]
     assert [log["episode"] for log in logs] == [4, 8]
     assert all(float(log["loss/value_avg"]) > 0 for log in logs)
-    assert (folder / "model.safetensors").is_file()
+    assert (folder / ("adapter_model" if case == "LoRA" else "model")).with_suffix(".safetensors").is_file()
     assert (folder / "tokenizer.json").is_file()
-    assert ("Scale(mean=0.25, sd=2.5, clip=None)" in answer.stdout) == (scale is not None)
+    assert ("score scale: (0.25, 2.5)" in answer.stdout) == (scale is not None)

@@ -10,18 +10,12 @@ from playground.ui.auth import sharing
 from playground.ui.auth.access import TABLE, Role
 from tests.security import pages
 from tests.security.served.test_rights import doors
+from tests.support import data_beside
 from tests.ui.conftest import free_port
 
 GRANTED = TABLE["classroom", Role.VISITOR].all
 PUBLIC = "0123456789abcdef.gradio.live"
-AS_IF_FROM_HERE = {
-    "nothing": {},
-    "an address": {"X-Forwarded-For": "127.0.0.1"},
-    "several": {"X-Forwarded-For": "203.0.113.9, 127.0.0.1, ::1"},
-    "a name": {"X-Forwarded-Host": "127.0.0.1", "X-Forwarded-Proto": "https", "X-Real-IP": "127.0.0.1"},
-    "all": {"Forwarded": "for=127.0.0.1;host=localhost", "X-Forwarded-Server": "localhost", "Via": "1.1 localhost"},
-    "a cookie": {"Cookie": "playground_host=1; playground_host="},
-}
+AS_IF_FROM_HERE = data_beside(__file__, "tables.yaml")["as_if_from_here"]
 
 
 @pytest.fixture(scope="module")

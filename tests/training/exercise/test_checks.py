@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from playground.training.exercise import runner
+from tests.support import data_beside
 
 HERE = Path(__file__).parent
 # The five functions as a student might write them: right, and in another style than the example.
@@ -46,18 +47,7 @@ def as_a_class(changes):
     return "class MinimalRLHF:\n" + "".join(f"    {line}\n" for line in source.splitlines())
 
 
-OF_SELF = {
-    "def compute_kl(self, reference, episodes, settings):": (
-        "def __init__(self, policy, ref_model, config):\n    self.seen = 0\n\n"
-        "def compute_kl(self, episodes):\n    reference, settings = self.ref_model, self.config"
-    ),
-    "self.compute_kl(reference, eps, settings)": "self.compute_kl(eps)",
-    "settings.kl_coef": "self.beta",
-    "self.generate_with_logprobs(policy, value_head, batch, settings)": "self.generate_with_logprobs(prompts=batch)",
-    "generate_with_logprobs(self, policy, value_head, prompts, settings):": (
-        "generate_with_logprobs(self, prompts):\n    policy, value_head, settings = self.policy, self.critic, self.cfg"
-    ),
-}
+OF_SELF = data_beside(__file__, "tables.yaml")["of_self"]
 
 
 @pytest.mark.parametrize("changes", [{}, OF_SELF])
@@ -94,26 +84,12 @@ def test_a_mistake_is_shown_by_the_smallest_case():
     assert "[0.0000, 0.0000]" in answer["got"]
 
 
-@pytest.mark.parametrize(
-    ("function", "source"),
-    [
-        ("compute_kl", "def compute_kl(*given): pass"),
-        ("train", "def train(*given): raise NotImplementedError"),
-        ("train", "train = None"),
-    ],
-)
+@pytest.mark.parametrize(("function", "source"), data_beside(__file__, "tables.yaml")["missing"])
 def test_a_function_that_is_not_written_is_called_missing(function, source):
     assert verdict(function, source) == {"verdict": "missing"}
 
 
-@pytest.mark.parametrize(
-    ("function", "body", "error"),
-    [
-        ("train", "return 1 / 0", "ZeroDivisionError: division by zero, in line 2"),
-        ("compute_kl", "import sys; sys.exit()", "SystemExit: , in line 2"),
-        ("compute_advantages", "return given[1]", "ValueError: not enough values to unpack (expected 2, got 1)"),
-    ],
-)
+@pytest.mark.parametrize(("function", "body", "error"), data_beside(__file__, "tables.yaml")["raises"])
 def test_a_function_that_raises_or_exits_is_called_wrong(function, body, error):
     source = compile(f"def {function}(*given):\n    {body}", runner.FILE, "exec")
     assert verdict(function, source) == {"verdict": "wrong", "error": error}

@@ -17,7 +17,7 @@ def test_who_visits_a_public_page_may_start_within_caps_and_has_no_power_over_ot
     page = make_page()
     open_as_visitor(page, shared["space"])
     page.locator("#run-title").get_by_text("Kinder reviews").wait_for()
-    page.locator(".status .state strong", has_text="recorded run").wait_for()
+    page.locator(".status .state strong", has_text="example, recorded").wait_for()
     see_settings(page, "0.25")
     assert page.locator(".step [data-key=look]").is_hidden()  # it is in the form
     assert page.locator("#story").is_visible()

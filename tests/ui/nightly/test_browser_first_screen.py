@@ -29,7 +29,7 @@ def test_a_recording_at_its_end_is_told_in_one_screen(open_page, preset):
         expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
         page.wait_for_function(in_page("fitted"))
         in_place(page)
-        assert counted(page) == "recorded run"
+        assert counted(page) == "example, recorded"
 
 
 def test_a_red_lamp_opens_its_section_by_itself_until_the_visitor_closes_it(site, make_page):  # noqa: F811

@@ -142,7 +142,7 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     expect(step).to_have_text("Next: 2, No leash \u2192")
     step.get_by_role("link").click()
     expect(title).to_have_text("No leash")
-    expect(page.locator(".status .state strong")).to_have_text("recorded run")
+    expect(page.locator(".status .state strong")).to_have_text("example, recorded")
     expect(page.locator("#story")).to_contain_text(f"Look for: {catalog.in_story()[1].look}")
     expect(page.locator("#preset select")).to_have_value("no-leash")
     assert page.url.endswith("?preset=no-leash")

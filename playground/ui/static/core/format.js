@@ -131,7 +131,7 @@ export function stateOf(state) {
     stopped: ["\u25A0", "stopped", "quiet"],
     failed: ["\u2715", "failed", "bad"],
     interrupted: ["!", "interrupted", "bad"],
-    recorded: ["\u25B6", "recorded run", "busy"],
+    recorded: ["\u25B6", "example, recorded", "quiet"],
   };
   const [icon, word, tone] = states[state] ?? ["?", String(state), "quiet"];
   return { icon, word, tone };

@@ -24,7 +24,7 @@ export function doorsPart(list, server) {
       asking.querySelector("input")?.focus();
     } }, "Ask it yourself");
   const train = buttonOf("button", { "data-key": "train", onclick: trainNow }, "Train it now");
-  const canAsk = Boolean(server.ask_leash);
+  const canAsk = Boolean(server.ask_policy);
   if (canAsk) fillQuestion(asking, server);
   effect(() => {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
@@ -67,7 +67,7 @@ function fillQuestion(form, server) {
     event.preventDefault();
     const mine = number += 1;
     setText(line, number > 1 ? "Writing\u2026" : "Loading the model: the first answer takes some seconds.");
-    const answer = await answerOf(() => server.ask_leash({ beta: turned.value.asked, prompt: input.value,
+    const answer = await answerOf(() => server.ask_policy({ beta: turned.value.asked, prompt: input.value,
       seed: mine }));
     if (mine !== number) return;
     setText(line, answer.error ?? "");
@@ -75,7 +75,7 @@ function fillQuestion(form, server) {
   });
 }
 
-/** @param {Wire.LeashAnswer} answer */
+/** @param {Wire.PolicyAnswer} answer */
 function answerTable({ before, now }) {
   const [left, right] = textPair(before, now);
   return tableOf("pairs", [headOf("Before", "before"), headOf("Now", "now")],

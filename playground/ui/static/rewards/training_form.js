@@ -147,15 +147,16 @@ export class TrainingForm {
     this.takenAt = value.at;
     this.sayOfUpload(value.problem || value.sentence || "", Boolean(value.problem));
     if (value.uploaded) {
+      this.tell([]);
       this.source.value = value.uploaded;
       this.changed();
     }
   }
 
   sayOfUpload(/** @type {string} */ sentence, /** @type {boolean} */ isProblem) {
-    this.tell(isProblem ? [{ field: "pairs.source", message: sentence }] : []);
-    const kept = this.source.value ? "The pairs are still those of the path above." : "";
-    setWords(this.uploadedNote, isProblem ? kept : sentence);
+    const kept = isProblem && this.source.value ? " The pairs are still those of the path above." : "";
+    this.uploadedNote.classList.toggle("field-problem", isProblem);
+    setWords(this.uploadedNote, sentence + kept);
   }
 }
 

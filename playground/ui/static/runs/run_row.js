@@ -4,6 +4,7 @@ import { sparkline } from "../charts/small_plots.js";
 import { el, signOf } from "../core/dom.js";
 import { duration, gainOf, rounded, signed, when } from "../core/format.js";
 import { link } from "../core/nav.js";
+import { runPath, url } from "../core/server.js";
 import { clamped, stateMark } from "../core/texts.js";
 import { changeOf, changedIn, counted, countOf } from "./listing.js";
 import { cell, setting, small } from "./sweep_row.js";
@@ -47,10 +48,13 @@ function nameCell(/** @type {Run} */ run, /** @type {Named[]} */ behaviours) {
   small(`${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`));
 }
 
-function stateCell(/** @type {Run} */ { state, place, end, message, update, num_updates: updates, attempt }) {
+function stateCell(/** @type {Run} */ { id, state, place, end, message, update, num_updates: updates, attempt }) {
   const words = place ? `waiting, number ${place}` : end?.title;
+  const why = ["failed", "interrupted"].includes(state) ? [message ? clamped("div.small", message) : null,
+    el("a.quiet-button", { href: url(runPath(id, "log")), target: "_blank", rel: "noopener", "data-key": `log ${id}` },
+      "Its log")] : null;
   return cell("State", "", stateMark(state, { words, title: message || null }),
-  small(`${update} of ${updates} updates${attempt > 1 ? `, attempt ${attempt}` : ""}`));
+  small(`${update} of ${updates} updates${attempt > 1 ? `, attempt ${attempt}` : ""}`), why);
 }
 
 /** How often a behaviour was seen before training and at the last evaluation, and whether that changed clearly. */

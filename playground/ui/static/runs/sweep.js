@@ -123,7 +123,7 @@ export class SweepPanel {
         behaviours.map((words) => figureOf(shareOf(setting.shares[words]))),
         el("td.sweep-runs", setting.runs.map(runLink)));
     });
-    const figures = [`Gain, ${unit}`, "Distance (KL), nats", ...monitors.map((name) => `Monitor ${name}`),
+    const figures = [`Gain, ${unit}`, "Distance (KL), nats", ...monitors.map((name) => `Monitor ${name}, points`),
       ...behaviours.map((words) => `${words}, %`)];
     return tableOf("", [several ? "Curve" : null, ...(fields.length ? heads : ["Setting"]),
       ...figures.map((name) => headOf(name, "figure")), "Runs"], rows);
@@ -162,7 +162,8 @@ function aboutOf(/** @type {Wire.Sweep} */ { settings, monitors, seeds, scores_d
     : "Means over the finished seeds, \u00b1 half the 95 % interval (Student's t); after a share stands its interval.";
   const most = settings.length > LETTERS.length ? ` Curves of the first ${LETTERS.length} settings.` : "";
   const chosen = settings.length > 1 && !differ ? ` ${CHOSEN}` : "";
-  const watched = monitors.length ? " Monitor: its change since before training; nothing is trained on it." : "";
+  const watched = monitors.length
+    ? " Monitor: its change since before training, in its own unit; nothing is trained on it." : "";
   return `${first} Gain: score on the fixed prompts, less the score before training.${watched}${chosen}${most}`;
 }
 

@@ -31,13 +31,14 @@ export class Outcome {
     this.strip = el("div.update-time");
     this.buttons = el("div.take-buttons");
     this.commands = el("div.take-commands");
+    this.otherwise = el("details", { hidden: true });
     this.exact = el("p.outcome-exact");
     this.facts = el("div.run-facts");
     showFacts(this.facts);
     this.root = el("section.changed.outcome-panel", { hidden: true },
       el("div.chart-bar", el("h2", "Outcome")), this.exact, this.words,
       this.strip, el("div.outcome-columns", this.cost,
-        el("div", el("h3", "Export"), this.buttons, this.told, this.commands)), this.facts);
+        el("div", el("h3", "Export"), this.buttons, this.otherwise, this.told, this.commands)), this.facts);
     element.append(this.root);
     effect(() => this.look());
     effect(() => showParts(this.strip, stripOf(live.metrics)));
@@ -73,6 +74,10 @@ export class Outcome {
     showParts(this.cost, data?.compute ? costOf(data.compute) : []);
     setWords(this.told, "");
     if (live.run) this.showTaking(data ?? { adapter: false, weights: false });
+    const differences = data?.trl ?? [];
+    showParts(this.otherwise, differences.length ? [el("summary", "What the TRL script does otherwise"),
+      el("ul", differences.map((sentence) => el("li", withCode(sentence))))] : []);
+    this.otherwise.hidden = !differences.length;
   }
 
   /** @param {Pick<Wire.Outcome, "adapter" | "weights">} data */

@@ -5,6 +5,7 @@ import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
+import { settings } from "../core/form.js";
 import { newName } from "../core/server.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
 import { chosen, recordingOf } from "../core/experiments.js";
@@ -46,6 +47,9 @@ export function mount(element, props, { trigger, watch, server }) {
   watch("value", () => takeStart(props));
   onPlace(({ run }) => {
     if (run && run !== live.runId) open(run);
+  });
+  document.addEventListener("playground-use-settings", ({ detail }) => {
+    if (detail.changes && live.run?.recorded) open(null); // it would play beside a form that holds something else
   });
   followHome(trigger);
   effect(() => showWhenKnown(root)); // not before the run that the address names is opened: an effect runs at once
@@ -126,10 +130,18 @@ function followHome(trigger) {
     if (home.connected && !connected) retry(); // a stream that broke without a word is replaced
     connected = home.connected;
     if (place().run || place().lesson || place().mystery) return; // a lesson says itself which run is to be seen
-    const newcomers = home.shown ?? Object.values(home.recorded)[0] ?? null;
-    const wanted = home.living ?? (first ? (chosen.value ? recordingOf(chosen.value) : newcomers) : live.runId);
+    const wanted = home.living ?? (first ? exampleOf(home) : live.runId);
     if (wanted !== live.runId || first) open(wanted); // a page that shows a recorded run turns to a run that starts
   });
+}
+
+/**
+ * The recording of the experiment in the form; none beside a form that holds something else.
+ * @param {Pick<Wire.Home, "shown" | "recorded">} home
+ */
+function exampleOf({ shown, recorded }) {
+  if (settings.value.changes || new URLSearchParams(location.search).has("set")) return null;
+  return chosen.value ? recordingOf(chosen.value) : shown ?? Object.values(recorded)[0] ?? null;
 }
 
 /**

@@ -68,7 +68,7 @@ export class StatusPanel {
   /** @param {Element} element */
   build(element) {
     this.title = el("h1", { id: "run-title", tabindex: "-1" }, "");
-    this.badge = el("span.badge", { hidden: true }, "recorded run");
+    this.badge = el("span.badge", { hidden: true }, "example, recorded");
     this.wrong = el("p.wrong-note", { role: "note", hidden: true });
     this.state = el("span.state");
     this.phase = el("span.phase");

@@ -36,6 +36,7 @@ class Tryout extends Widget {
     super(props, page);
     this.states = /** @type {Partial<Record<Part, Told>>} */ ({}); // and what was found or is wrong
     this.waiting = /** @type {Part[]} */ ([]); // they are asked for after the one that is under way
+    this.gets = true;
     this.buttons = el("div.buttons");
     this.parts = el("ol.tryout-parts");
     this.panel = el("section.panel.tryout", { hidden: true, tabindex: "-1",
@@ -46,7 +47,7 @@ class Tryout extends Widget {
         this.panel.hidden = true;
         /** @type {HTMLElement} */ (document.querySelector("#needs .check-first"))?.focus();
       } }, "\u00d7")),
-    el("p.muted", "Four checks of the form as it is now. Run all of them, or only those you need."),
+    el("p.muted", "Four checks of the form as it is now. After a change make them again, all or only those you need."),
     this.buttons, this.parts,
     el("p.muted.small-text", "The same in a terminal: save the form's text (\u201cName, seed and text (YAML)"
       + "\u201d) as FILE, then ", el("code", "python -m playground try FILE"), " and ",
@@ -62,6 +63,7 @@ class Tryout extends Widget {
       this.panel.hidden = false;
       this.panel.scrollIntoView({ block: "start", behavior: "smooth" });
       this.panel.focus({ preventScroll: true });
+      if (!this.isAsking()) this.ask(this.offered(), false);
     });
   }
 
@@ -78,10 +80,20 @@ class Tryout extends Widget {
     });
   }
 
-  /** @param {Part[]} parts */
-  ask(parts) {
+  /** @param {Part[]} parts @param {boolean} gets whether a model that is not here is downloaded for them */
+  ask(parts, gets = true) {
     this.waiting = parts;
+    this.gets = gets;
     this.next();
+  }
+
+  /** Those that are on this page. */
+  offered() {
+    return ALL.filter((part) => /** @type {HTMLElement} */ (this.parts.querySelector(`.${part}`)).offsetParent);
+  }
+
+  isAsking() {
+    return ALL.some((part) => this.states[part]?.state === "asking");
   }
 
   next() {
@@ -98,19 +110,18 @@ class Tryout extends Widget {
     this.states[told.part] = told;
     this.show();
     if (told.state === "asking") return;
-    if (told.part === "model" && told.state === "error") this.waiting = [];
+    const isAway = told.found && "here" in told.found && !told.found.here;
+    if (told.part === "model" && (told.state === "error" || (isAway && !this.gets))) this.waiting = [];
     // the trial downloads what the others need
-    if (told.found && "here" in told.found && !told.found.here)
+    if (isAway)
       this.waiting.sort((one, other) => Number(other === "update") - Number(one === "update"));
     this.next();
   }
 
   show() {
-    const off = ALL.some((part) => this.states[part]?.state === "asking");
-    const offered = () => ALL.filter((part) =>
-      /** @type {HTMLElement} */ (this.parts.querySelector(`.${part}`)).offsetParent);
+    const off = this.isAsking();
     showParts(this.buttons, [
-      buttonOf("button strong", { off, onclick: () => this.ask(offered()) }, "Check all"),
+      buttonOf("button strong", { off, onclick: () => this.ask(this.offered()) }, "Check all"),
       buttonOf("button", { onclick: () => document.getElementById("start")?.click() }, "Start training")]);
     showParts(this.parts, ALL.map((part, index) => this.part(part, index, off)));
   }

@@ -1,0 +1,187 @@
+"""What Python's callers give, as settings: a model or a preset, rows, rewards, names of settings. Starts nothing."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+from pydantic import ValidationError, validate_call
+
+from playground.cli import settings_command
+from playground.cli.arguments import DEFAULT_OUTPUTS
+from playground.config import RunConfig, yaml_io
+from playground.data import row_files
+from playground.errors import InvalidConfig, Problem
+from playground.models import hub
+from playground.rewards import functions
+from playground.runs.folder.records import finite_or_null
+from playground.runs.sweeps import sweep_record
+from playground.setup import catalog
+from playground.setup.estimates import fitting
+
+F = TypeVar("F", bound=Callable[..., Any])
+ROWS = "a list of texts or of dictionaries, a DataFrame, a Dataset, or the name of a file"
+
+
+def checked(function: F) -> F:
+    """The function, with arguments of another kind than it takes refused in a sentence."""
+    names, gives = [*inspect.signature(function).parameters], function.__annotations__.pop("return", None)
+    call = validate_call(function)
+    function.__annotations__["return"] = gives  # which may be a table, whose library is not imported yet
+
+    @functools.wraps(function)
+    def asked(*given: Any, **named: Any) -> Any:
+        try:
+            return call(*given, **named)
+        except ValidationError as error:
+            if error.title != function.__qualname__:
+                raise
+            problems: dict[str, Problem] = {}  # the first of each argument
+            for item in error.errors(include_url=False):
+                name = names[first] if isinstance(first := item["loc"][0], int) else first
+                problems.setdefault(name, yaml_io.problem({**item, "loc": (name,)}, RunConfig))
+            raise InvalidConfig([*problems.values()]) from None
+
+    return cast(F, asked)
+
+
+def settings(
+    model: str | Path, prompts: Any, reward: Any, others: dict[str, Any], outputs: Path
+) -> tuple[dict[str, Any], list[str]]:
+    """The settings of a preset or those that fit a model, with prompts and reward in their places, and the others as
+    `path=value`. Raises: PlaygroundError."""
+    source, preset, weights = str(model), others.pop("preset", None), others.pop("reward_weights", None)
+    given: dict[str, Any] = {}
+    if prompts is not None:
+        given["prompts"] = {"source": source_of(prompts, outputs, "prompts")}
+    if weights is not None and (reward is None or not all(isinstance(one, (int, float)) for one in _listed(weights))):
+        raise InvalidConfig([Problem("reward_weights", "must be a list of numbers, one for each entry of `reward`.")])
+    if reward is not None:
+        given["rewards"] = functions.entries_of(_named(reward, outputs), weights and _listed(weights))
+    if preset is None and source not in catalog.every_preset_name() and Path(source).suffix not in (".yaml", ".yml"):
+        return _fitting(source, given, outputs), overrides(others)
+    data = yaml_io.read_yaml(catalog.preset_path(str(preset or source)))
+    if preset is not None:
+        given["model"] = {**data.get("model", {}), "source": source}
+    if prompts is not None:  # how they are put to a model stays
+        kept = {name: value for name, value in data.get("prompts", {}).items() if name in ("template", "system")}
+        given["prompts"] |= kept
+    return data | given, overrides(others)
+
+
+def _fitting(source: str, given: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
+    """The settings that fit a model, with prompts of one's own. Raises: InvalidConfig, ModelNotFound."""
+    known = [*catalog.every_preset_name(), *catalog.MODEL_NAMES]
+    if hub.repository(source) is None and source not in known and not os.path.isdir(os.path.expanduser(source)):
+        raise InvalidConfig([Problem("model", catalog.unknown("preset or model", source, known))])
+    if "prompts" in given and "rewards" not in given:
+        raise InvalidConfig([Problem("reward", "Say what is rewarded: a function, a kind such as length, a model.")])
+    name = re.sub(r"[^a-z0-9]+", "-", Path(source).name.lower()).strip("-") or "run"
+    data = {"name": name, "model": {"source": source}, "rewards": [{"kind": "sentiment"}], **given}
+    fitted = fitting.fit(yaml_io.from_dict(data), outputs).config.model_dump(mode="json")
+    return fitted | {"rewards": given.get("rewards", fitted["rewards"])}
+
+
+def _named(reward: Any, outputs: Path) -> list[Any]:
+    """Rewards, with what only names a model or is an expression as its entry."""
+    found = _listed(reward)
+    models = [one.name for one in catalog.reward_models(outputs)]
+    for number, one in enumerate(found):
+        text = str(one) if isinstance(one, (str, Path)) else ""
+        if (
+            text in models
+            or os.path.isdir(text)
+            or (text.count("/") == 1 and hub.repository(text) and ".py" not in text)
+        ):
+            found[number] = {"kind": "model", "source": text}
+        elif "(" in text:
+            found[number] = {"kind": "expression", "expression": text}
+        elif hasattr(one, "as_reward"):
+            found[number] = one.as_reward()
+        elif text:
+            found[number] = text
+    return found
+
+
+def _listed(given: Any) -> list[Any]:
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
+def varied(vary: Mapping[str, Any]) -> list[str]:
+    """What a sweep varies, as `field=value,value`. Raises: InvalidConfig."""
+    for name, values in vary.items():
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise InvalidConfig([Problem(name, "must be a list of values, such as [0.1, 0.25].")])
+    return [f"{settings_command.field_of(name)}={as_json([*values])[1:-1]}" for name, values in vary.items()]
+
+
+def source_of(given: Any, outputs: Path, field: str) -> str:
+    """The name of a file, a data set or an included set as it is; rows as a file in the outputs folder, with all their
+    columns. Raises: InvalidConfig, TableUnusable, OutputsNotWritable."""
+    if isinstance(given, (str, Path)):
+        return str(given)
+    from playground.ui.auth import uploads  # the page offers them as it does uploads
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / f"{field}.jsonl"
+        try:
+            rows = [f"{as_json(row)}\n" for row in itertools.islice(_rows(given, field), row_files.MAX_ROWS + 1)]
+            file.write_text("".join(rows), encoding="utf-8")
+        except (TypeError, ValueError, RecursionError) as error:
+            raise InvalidConfig([Problem(field, f"cannot be written as JSON: {error}.")]) from None
+        if not rows:
+            raise InvalidConfig([Problem(field, "has no rows.")])
+        row_files.shape(file)
+        return str(uploads.put(file, outputs))
+
+
+def _rows(given: Any, field: str) -> Iterator[dict[str, Any]]:
+    """Rows of whatever holds them: texts, dictionaries, a DataFrame, a Dataset, a dictionary of columns."""
+    if hasattr(given, "notna") and hasattr(given, "columns"):
+        given = given.astype(object).where(given.notna(), None).to_dict("records")
+    elif isinstance(given, Mapping) and all(isinstance(values, (list, tuple)) for values in given.values()):
+        given = [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        splits = f"; name one of its splits, {', '.join(map(str, given))}" if isinstance(given, Mapping) else ""
+        raise InvalidConfig([Problem(field, f"must be {ROWS} (got a {type(given).__name__}{splits}).")])
+    for number, row in enumerate(given, 1):
+        if not isinstance(row, (str, list, Mapping)):
+            found = f"row {number} is {type(row).__name__}: each must be a text or a dictionary with its columns"
+            raise InvalidConfig([Problem(field, f"{found}.")])
+        yield {str(name): value for name, value in row.items()} if isinstance(row, Mapping) else {"prompt": row}
+
+
+def overrides(settings: Mapping[str, Any], of_reward_model: bool = False) -> list[str]:
+    """Settings as `path=value`. Raises: InvalidConfig, for every name that may be several."""
+    found, problems = [], []
+    for name, value in settings.items():
+        try:
+            found.append(f"{settings_command.field_of(name, of_reward_model)}={as_json(value)}")
+        except InvalidConfig as error:
+            problems += error.problems
+        except (TypeError, ValueError, RecursionError) as error:
+            problems.append(Problem(name, f"must be what YAML has, a number, a text, a list: {error}."))
+    sweep_record.raise_if(problems)
+    return found
+
+
+def as_json(value: Any) -> str:
+    """As strict JSON, which is YAML too. Raises: TypeError, ValueError, RecursionError."""
+    return json.dumps(finite_or_null(json.loads(json.dumps(value, default=_plain))), ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    """A figure or an array of NumPy's, or anything else that JSON has no word for."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def outputs_folder(folder: str | Path | None) -> Path:
+    return Path(folder or os.environ.get("PLAYGROUND_OUTPUTS") or DEFAULT_OUTPUTS)

@@ -151,7 +151,7 @@ def test_every_name_in_a_table_or_a_tracker_is_defined(group, tables, tmp_path):
         *curves,
         *curves["figure"],
     }
-    tracked = {name for step in trackers._steps(report).values() for name in step} | {*report.summary()}
+    tracked = {name for step in trackers.steps(report).values() for name in step} | {*report.summary()}
     found |= {re.sub("^playground.", "", name.replace("/", ".")) if "playground/" in name else name for name in tracked}
     settings = {"kl.coef", "judges"}
     ends = {*runs} - settings

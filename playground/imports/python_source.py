@@ -139,8 +139,9 @@ class _Reader:
         self._controllers()
         modules = self._imports()
         constants = dict(pair for item in self.body for pair in assigned(item))
-        if {"MODEL", "PROMPTS", "REWARDS", "NUM_HELD_OUT"} <= constants.keys():
-            self.found.own = {name: self._value(value) for name, value in constants.items() if name in OWN}
+        own = {name: self._value(value) for name, value in constants.items() if name in OWN}
+        if own.keys() >= {"MODEL", "PROMPTS", "REWARDS", "NUM_HELD_OUT"} or "'kind':" in repr(own.get("REWARDS")):
+            self.found.own = own
         if "trl" not in modules and (other := modules.keys() & OTHER_LIBRARIES):
             raise refused(OTHER_LIBRARIES[min(other)])
         if not self.found.kind:

@@ -21,6 +21,7 @@ from playground.ui.train import form_parts, lesson_part, mystery_part, run_actio
 
 TITLE = "RLHF Playground"
 PAGES = ("lessons", "compare", "rewards", "runs")  # whose scripts are loaded when they are opened
+EARLY = "lessons/early.js"  # what does not wait for Gradio
 QUEUE_SECONDS = 0.01  # between two looks at what is asked; docs/upstream.md#an-idle-page-takes-a-part-of-a-core
 # Gradio's loader counts seconds, once a frame, in text that is gone as soon as the page is there, and for ever: sixty
 # times a second the browser would have looked at the whole page. Its scripts come after this one and get this.
@@ -105,7 +106,7 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     gradios = gradio_files.needed_by(one["type"] for one in demo.config["components"])
     links = [own_files.ICON]
     links += (_preload(name, " crossorigin") for name in gradios)  # as Gradio asks for them
-    now = own_files.needed_by("core/mount.js", *components.modules(demo, None))
+    now = own_files.needed_by("core/mount.js", EARLY, *components.modules(demo, None))
     links += (_preload(own_files.address(name)) for name in (own_files.SHEET, *sorted(now)))
     for page in PAGES:
         later = own_files.needed_by(*components.modules(demo, page)) - now
@@ -113,7 +114,7 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     links.append(f'<link data-bokeh href="playground/bokeh/{own_files.bokeh_version()}/bokeh.min.js">')
     if access.mode != "classroom":  # there one watches what the host runs
         links.append('<meta name="newcomers" content="lessons">')
-    links.append(f'<script type="module" src="{own_files.address("lessons/first.js")}"></script>')
+    links.append(f'<script type="module" src="{own_files.address(EARLY)}"></script>')
     lists = json.dumps(form_parts.lists(access)).replace("<", "\\u003c")
     return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
 

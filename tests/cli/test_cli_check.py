@@ -196,7 +196,7 @@ def test_diagnose_judges_a_log(run, tmp_path):
     result = run("diagnose", "--log", log)
     assert result.code == 0
     assert "log.jsonl: TRL 0.9 to 1.12, PPO, 8 rows." in result.out
-    assert "!! The steps are too bold (clipping, red)" in result.out
+    assert "!! It learns in steps that are too bold. The steps are too bold (clipping, red)" in result.out
     assert "\n   try:" not in result.out
     assert "\n   measured: In this project's own runs: lit on all seeds of no-clip." in result.out
     assert "Not judged:\n" in result.out

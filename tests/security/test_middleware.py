@@ -80,7 +80,7 @@ def test_a_proxy_s_name_may_be_an_origin_when_it_is_named():
 @pytest.mark.parametrize(("root", "mount", "path", "expected"), data_beside(__file__, "tables.yaml")["prefixes"])
 def test_a_request_is_for_the_same_page_with_its_prefix_and_without(root, mount, path, expected):
     scope = {"root_path": root, "path": path, "method": "GET"}
-    assert middleware.prefix_and_path(scope, mount) == (expected or (root, path))
+    assert middleware.prefix_and_path(scope, mount) == tuple(expected or (root, path))
 
 
 @pytest.mark.parametrize(("path", "overhead"), [("/live/change", 0), ("/gradio_api/upload", 64_000)])

@@ -160,7 +160,7 @@ MEASURED = {"updates": [0, 4], "each": 1, "scores": [[1.0, 2.0]], "log_ratios": 
 def drawing(monkeypatch, tmp_path):
     """Draw for a run of the tiny world, whose policy is another model than its reference."""
     split = prompts.PromptSplit([], tiny.prompts("ab", "c", "dd"), True)
-    monkeypatch.setattr(frontier_drawing.prompts, "load", lambda *_: split)
+    monkeypatch.setattr(frontier_drawing.prompts, "load", lambda *_, fixed: split)
     monkeypatch.setattr(RunDirectory, "latest_checkpoint", lambda run: tmp_path / "update-000004")
 
     def draw(name, **changes):

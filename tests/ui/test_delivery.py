@@ -179,6 +179,6 @@ def test_page_ahead_is_html_that_holds_no_markup_of_its_lists(monkeypatch, tmp_p
     monkeypatch.setattr(page.components, "modules", lambda demo, name: [])
 
     text = page.ahead(SimpleNamespace(config={"components": []}), Access())
-    assert text.count("</script>") == 2
+    assert text.count("</script>") == 3
     assert "<b>" not in text
     assert json.loads(re.search(r'id="lists">(.*)</script>', text)[1]) == {"kinds": ["</script><b>"]}

@@ -25,7 +25,7 @@ def made(ppo: PPOConfig, groups: list[dict[str, Any]]) -> torch.optim.Optimizer:
         parts = [(group, [*kept(_is_matrix, group["params"])]) for group in groups for kept in (filter, filterfalse)]
         groups = [{**group, "params": weights} for group, weights in parts if weights]
     for group in groups:
-        group["weight_decay"] = ppo.weight_decay * _is_matrix(group["params"][0])
+        group["weight_decay"] = ppo.weight_decay * all(map(_is_matrix, group["params"]))
     rate, own = ppo.learning_rate, torch.optim
     match ppo.optimizer:
         case "sgd":

@@ -3,14 +3,15 @@
 
 import { el } from "../core/dom.js";
 import { recall } from "../core/kept.js";
-import { place } from "../core/nav.js";
 import { leashPart } from "./leash.js";
 import { turned } from "./turned.js";
 
 /** @type {HTMLElement | null} */
 let early = null;
 
-if (place().page === "lessons") {
+/** Draw it over the page that is to come. */
+export function drawEarly() {
+  if (document.querySelector("#lessons .lessons")) return; // the page was quicker
   const theme = new URLSearchParams(location.search).get("__theme") ?? recall("playground-theme")
     ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   document.body.classList.toggle("dark", theme === "dark");

@@ -39,6 +39,8 @@ def test_a_mystery_is_named_wrongly_and_then_rightly_by_keyboard_and_nothing_of_
     key, asked = page.keyboard.press, []
     page.on("request", lambda request: asked.append(request.url) if request.url.endswith(f"{RUN}/mystery") else None)
     go(page, "lessons")
+    page.locator("details.mysteries summary").focus()
+    key("Enter")
     page.get_by_role("link", name=re.compile(rf"^Mystery run {NUMBER}\b")).focus()
     key("Enter")
     expect(page.get_by_role("heading", name="What is wrong here?")).to_be_focused()

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from playground.lessons.mysteries import MISTAKES
 from playground.ui import own_files
-from tests.ui.conftest import of_module, visit
+from tests.ui.conftest import go, of_module, visit
 from tests.ui.test_browser_mysteries import FAULT, KEPT, NUMBER, RUN, page  # noqa: F401
 
 
@@ -41,6 +41,8 @@ def test_who_gives_up_is_shown_it_and_the_page_of_answers_says_so(page):
     verdict = page.get_by_role("region", name="Mystery run").locator(".lesson-verdict")
     expect(verdict).to_contain_text(MISTAKES[FAULT].say)
     page.get_by_role("button", name="Leave").click()
+    go(page, "lessons")
+    page.locator("details.mysteries summary").click()
     card = page.get_by_role("link", name=re.compile(rf"^Mystery run {NUMBER}\b"))
     expect(card).to_contain_text("shown")
     with page.expect_download() as saving:
@@ -61,6 +63,7 @@ def test_a_run_that_is_no_mystery_says_so(page):
 
 def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page = visit(make_page(), site, "?tab=lessons")
+    page.locator("details.mysteries summary").click()
     page.get_by_role("button", name="Train a new one").click()
     page.get_by_role("heading", name="What is wrong here?").wait_for()
     expect(page).to_have_url(re.compile(r"mystery=mystery-\d"))

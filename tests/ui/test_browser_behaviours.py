@@ -65,8 +65,8 @@ def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page)
     expect(first).to_contain_text(trick)
     expect(page.locator(".status .line")).to_contain_text(f"{trick} Now it")  # beside "finished"
     heads = page.locator(".charts-first .chart-head")  # as in Runs and every export, not of the last batch
-    expect(heads.nth(0)).to_contain_text("gain on the fixed prompts+20.4 sd")
-    expect(heads.nth(1)).to_contain_text("on the fixed prompts199 nats")
+    expect(heads.nth(0)).to_contain_text("gain, fixed prompts+20.4 sd")
+    expect(heads.nth(1)).to_contain_text("fixed prompts199 nats")
     expect(first).to_contain_text("The KL runs away red.")  # a word beside its colour
     assert_seen(tab_to(page, first.locator("summary")))
     page.keyboard.press("Enter")

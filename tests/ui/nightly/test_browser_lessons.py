@@ -29,7 +29,7 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
     page.get_by_role("button", name="Leave the lesson").click()
     row = page.locator("li", has=page.get_by_role("link", name="Two runs"))
     expect(row.locator(".lesson-mark")).to_contain_text("predicted")
-    expect(page.locator("[data-key=next]")).to_have_text("Go on with: Two runs")
+    expect(page.locator("[data-key=lesson]")).to_have_text("Go on with: Two runs")
     with page.expect_download() as saving:
         page.get_by_role("button", name="Save my answers as a page").click()
     text = saving.value.path().read_text(encoding="utf-8")

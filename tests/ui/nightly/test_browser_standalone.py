@@ -35,6 +35,7 @@ def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page,
     Quiet.missing.clear()
     page = make_page(newcomer=True)
     page.goto(served)
+    page.locator("details.course summary").first.click()
     page.get_by_role("link", name="Why there is a leash").click()
     page.get_by_role("radio").first.check()
     page.get_by_role("button", name="That is my prediction").click()

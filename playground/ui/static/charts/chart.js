@@ -414,8 +414,8 @@ function testedOf({ tested }) {
   const [was, is] = [0, update].map((at) => live.moments.get(at)?.summary[tested] ?? null);
   if (was === null || is === null) return null;
   const gain = tested === "score";
-  const where = inLesson.value.title ? "on the test texts" : "on the fixed prompts";
-  return { gain, value: gain ? is - was : is, words: `${gain ? "gain " : ""}${where}${
+  const where = inLesson.value.title ? "test texts" : "fixed prompts";
+  return { gain, value: gain ? is - was : is, words: `${gain ? "gain, " : ""}${where}${
     hasEnded.value ? "" : `, update ${update}`}` };
 }
 

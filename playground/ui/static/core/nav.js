@@ -155,8 +155,9 @@ function lastPlace() {
 function comeBack() {
   const query = new URLSearchParams(location.search);
   const last = new URLSearchParams(recall(VISITED) ?? "");
-  if (PLACES.some((name) => query.has(name)) || last.get("tab") === "train") return;
-  for (const [name, value] of last) if (LASTING.includes(name)) query.set(name, value);
+  const wanted = LASTING.filter((name) => last.has(name));
+  if (PLACES.some((name) => query.has(name)) || !wanted.length || last.get("tab") === "train") return;
+  for (const name of wanted) query.set(name, last.get(name));
   history.replaceState(null, "", `${location.pathname}?${query}`);
 }
 

@@ -39,7 +39,8 @@ export function mount(element, props, page) {
 /** @param {Wire.Course} course */
 function courseOf({ name, title, about, minutes, lessons }) {
   const done = lessons.filter((lesson) => markOf(progress.value[lesson.name]) === "done").length;
-  return el("details.course", { "data-key": `course ${name}` },
+  const begun = lessons.some((lesson) => markOf(progress.value[lesson.name])) && done < lessons.length;
+  return el("details.course", { "data-key": `course ${name}`, open: begun },
     el("summary", el("span.course-head", el("strong", title),
       el("span.muted", `${lessons.length} lessons, about ${minutes} minutes${done ? `, ${done} done` : ""}`))),
     about ? el("p.course-about", about) : null,

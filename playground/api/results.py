@@ -138,7 +138,8 @@ class Run:
     @checked
     def export(self, kind: outgoing.Form, to: str | Path | None = None) -> str:
         """The run as "html", "trl", "yaml", "csv", "samples" or "behaviours": the text, or with `to` the file it is
-        written to. As "tensorboard", "trackio" or "wandb": where its history is."""
+        written to. As "figures": the folder of tables and charts. As "tensorboard", "trackio" or "wandb": where its
+        history is."""
         return outgoing.exported(self._folder, kind, Path(to) if to else None)[0]
 
     @checked

@@ -160,6 +160,9 @@ def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(
         ("train", {}, "model: Missing required argument."),
         ("train", {"model": 5}, "model: must be text (got 5)."),
         ("train", {"model": "kinder-revews"}, "model: There is no preset or model `kinder-revews`. Did you mean"),
+        ("train", {"model": "./my-model"}, "model: There is no folder ./my-model."),
+        ("train", {"model": "kinder-reviews", "max_steps": 3}, "max_steps: is a name of other trainers"),
+        ("train", {"model": "pocket-1m", "reward_funcs": "length"}, "The nearest here is reward."),
         ("train", {"model": "kinder-reviews", "prompts": 5}, "prompts: must be a list of texts or of dictionaries"),
         ("train", {"model": "kinder-reviews", "prompts": []}, "prompts: has no rows."),
         ("train", {"model": "kinder-reviews", "prompts": ["a", 3]}, "prompts: row 2 is int: each must be"),
@@ -188,10 +191,13 @@ def test_a_run_is_diagnosed_exported_and_asked(here, tmp_path, monkeypatch):
         return (GeneratedSample(*side, f"{prompt} {side}", 0.5, {}, 1.5, 3, True) for side in sides)
 
     monkeypatch.setattr("playground.runs.model_service.ModelService.compare", answers)
+    monkeypatch.setattr("playground.exports.figures.drawn", lambda name, panels, below: {"svg": b"", "pdf": b""})
     run = playground.train("finish.yaml", run_id="one")
     assert {"label", "state", "evidence", "remedy"} <= {*run.diagnose().columns}
     assert run.export("csv").startswith("attempt,")
     assert run.export("yaml", tmp_path / "mine.yaml") == str(tmp_path / "mine.yaml")
+    assert run.export("figures", tmp_path / "figures") == str(tmp_path / "figures")
+    assert (tmp_path / "figures" / "runs.csv").is_file()
     assert run.generate("The", n=2)["after"].tolist() == ["The ('policy', 0)", "The ('policy', 1)"]
     refused = {
         "no weights yet": run.save,

@@ -59,7 +59,7 @@ def settings(
     """The settings of a preset or those that fit a model, with prompts and reward in their places, and the others as
     `path=value`. Raises: PlaygroundError."""
     source, preset, weights = str(model), others.pop("preset", None), others.pop("reward_weights", None)
-    given: dict[str, Any] = {}
+    changes, given = overrides(others), dict[str, Any]()
     if prompts is not None:
         given["prompts"] = {"source": source_of(prompts, outputs, "prompts")}
     if weights is not None and (reward is None or not all(isinstance(one, (int, float)) for one in _listed(weights))):
@@ -67,20 +67,22 @@ def settings(
     if reward is not None:
         given["rewards"] = functions.entries_of(_named(reward, outputs), weights and _listed(weights))
     if preset is None and source not in catalog.every_preset_name() and Path(source).suffix not in (".yaml", ".yml"):
-        return _fitting(source, given, outputs), overrides(others)
+        return _fitting(source, given, outputs), changes
     data = yaml_io.read_yaml(catalog.preset_path(str(preset or source)))
     if preset is not None:
         given["model"] = {**data.get("model", {}), "source": source}
     if prompts is not None:  # how they are put to a model stays
         kept = {name: value for name, value in data.get("prompts", {}).items() if name in ("template", "system")}
         given["prompts"] |= kept
-    return data | given, overrides(others)
+    return data | given, changes
 
 
 def _fitting(source: str, given: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
     """The settings that fit a model, with prompts of one's own. Raises: InvalidConfig, ModelNotFound."""
     known = [*catalog.every_preset_name(), *catalog.MODEL_NAMES]
     if hub.repository(source) is None and source not in known and not os.path.isdir(os.path.expanduser(source)):
+        if os.sep in source:
+            raise InvalidConfig([Problem("model", f"There is no folder {source}.")])
         raise InvalidConfig([Problem("model", catalog.unknown("preset or model", source, known))])
     if "prompts" in given and "rewards" not in given:
         raise InvalidConfig([Problem("reward", "Say what is rewarded: a function, a kind such as length, a model.")])

@@ -138,7 +138,8 @@ class Run:
     @checked
     def export(self, kind: outgoing.Form, to: str | Path | None = None) -> str:
         """The run as "html", "trl", "yaml", "csv", "samples" or "behaviours": the text, or with `to` the file it is
-        written to. As "tensorboard", "trackio" or "wandb": where its history is."""
+        written to. As "figures": the folder of tables and charts. As "tensorboard", "trackio" or "wandb": where its
+        history is."""
         return outgoing.exported(self._folder, kind, Path(to) if to else None)[0]
 
     @checked
@@ -160,10 +161,12 @@ class Run:
 
     def wait(self) -> Run:
         """Follow it to its end with a progress bar; interrupting is as with `train`. Raises: RunFailed."""
-        if not self.status.ended:
+        if self._process or not self.status.ended:  # one that was started here is shown also if it was quick
             with contextlib.closing(notebook.ProgressBar(self.status)) as bar:
                 following.follow(self._folder, self._process, bar)
         ended = self.status
+        if ended.ended:
+            self._process = None
         if ended.state in ("failed", "interrupted"):
             again = f'What it made is kept: playground.open_run("{self.path}"). Its log is worker.log there.'
             raise RunFailed(f"{self.id}: {ended.state}. {ended.message} {again}")

@@ -57,11 +57,15 @@ def chosen(
 ) -> RunConfig:
     """A preset or a YAML file with other rewards, where some are given, and `path=value` changes. Raises:
     InvalidConfig, with every problem at once; ModelNotFound."""
-    path = catalog.preset_path(preset)
     if not rewards and not weights:
-        return yaml_io.load(path, changes)
-    data = {**yaml_io.read_yaml(path), "rewards": functions.entries_of(rewards or [], weights)}
-    return yaml_io.overridden(data, changes, RunConfig)
+        return yaml_io.load(catalog.preset_path(preset), changes)
+    return yaml_io.overridden(preset_data(preset, rewards, weights), changes, RunConfig)
+
+
+def preset_data(preset: str, rewards: list[str] | None, weights: list[float] | None) -> dict[str, Any]:
+    """A preset or a YAML file as plain data, with other rewards, where some are given."""
+    data = yaml_io.read_yaml(catalog.preset_path(preset))
+    return data | {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else data
 
 
 def setting(example: str) -> Any:

@@ -23,7 +23,7 @@ from playground.errors import PlaygroundError
 from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
-from playground.runs.folder.records import Record, Status, UpdateMetrics
+from playground.runs.folder.records import Event, Record, Status, UpdateMetrics
 from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
@@ -90,13 +90,16 @@ def follow(
 ) -> Status:
     """Show a run until it has ended, or until a second Ctrl-C; returns the last state seen. `process`: its worker, if
     this process has started it; `kind`: of its records; `outputs`: default: the folder that the run's is in."""
-    tail, attempt = JsonlTail(run.metrics_path), run.status().attempt
+    tail, events, attempt = JsonlTail(run.metrics_path), JsonlTail(run.events_path), run.status().attempt
     records: list[Any] = []
 
     def show() -> bool:
         if process is not None:
             process.poll()  # so that one that has ended is gone
         status = run.status()  # before the records: once it has ended, they are complete
+        for event in events.read_records(Event):
+            if event.kind == "warning" and event.attempt >= attempt:
+                complain(f"Warning: {event.message}")
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)

@@ -33,7 +33,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
 
-Form = Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "tensorboard", "trackio", "wandb"]
+Form = Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "figures", "tensorboard", "trackio", "wandb"]
 Checkpoint = Annotated[
     str | None, typer.Option(help="Which checkpoint, for example update-000040. Default: the newest.")
 ]
@@ -55,7 +55,7 @@ def export(
         ),
     ],
     as_: Annotated[
-        Literal[Form, "figures"],
+        Form,
         typer.Option(
             "--as",
             help="html: a report in one file, with charts and texts, for any browser. trl: a Python script for TRL "
@@ -79,7 +79,7 @@ def export(
     history; or one run or several as figures for a paper."""
     run, *others = [find_run(run_dir, outputs) for run_dir in run_dirs]
     if as_ == "figures":
-        write_figures(RunGroup.of_runs([run, *others]), output, outputs)
+        print(write_figures(RunGroup.of_runs([run, *others]), output, outputs))
         return
     if others:
         raise InvalidConfig([Problem("RUN_DIR", f"--as {as_} takes one run. Name one, or write --as figures.")])
@@ -91,6 +91,8 @@ def export(
 
 def exported(run: RunDirectory, as_: Form, output: Path | None) -> trackers.Exported:
     """The text, or where it was written, and the command that shows it there. Raises: PlaygroundError, OSError."""
+    if as_ == "figures":
+        return trackers.Exported(str(write_figures(RunGroup.of_runs([run]), output, run.path.parent)), "")
     if as_ in trackers.TRACKERS:
         folder_to_write(output)
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
@@ -103,14 +105,14 @@ def exported(run: RunDirectory, as_: Form, output: Path | None) -> trackers.Expo
     return trackers.Exported(str(output), "")
 
 
-def write_figures(group: RunGroup, folder: Path | None, outputs: Path) -> None:
-    """What can be taken away of some runs, as files; the last line on stdout is the folder."""
+def write_figures(group: RunGroup, folder: Path | None, outputs: Path) -> Path:
+    """What can be taken away of some runs, as files in a folder, which is returned."""
     folder_to_write(folder)
     target = folder or trackers.default_folder(outputs, group.name, "figures")
     target.mkdir(parents=True, exist_ok=True)
     for name, content in figures.files(group):
         (target / name).write_bytes(content)
-    print(target)
+    return target
 
 
 def save(

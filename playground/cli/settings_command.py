@@ -31,12 +31,13 @@ ALIKE = {  # names of other trainers that `import` reads by a rule: whose value 
 }
 BY_RULE = {
     "model.source": "model_name_or_path sft_model_path",
-    "prompts.source": "dataset_name",
+    "prompts.source": "dataset_name train_dataset",
     "rewards": "reward_funcs reward_weights reward_model_path",
     "ppo.num_updates": "total_episodes max_steps",
     "ppo.batch_size": "per_device_train_batch_size",
     "ppo.minibatch_size": "num_mini_batches mini_batch_size",
 }
+ARGUMENTS = {"model.source": "model", "prompts.source": "prompts", "rewards": "reward"}  # of `playground.train`
 HEAD = """# Settings
 
 What a run can be told. `python -m playground settings` lists it, `settings WORD` searches it and says more. A path is
@@ -114,7 +115,7 @@ def matching(word: str) -> list[SettingLine]:
 
 def field_of(name: str, of_reward_model: bool = False) -> str:
     """The path of a setting that is named by its path, the last part of it, or as TRL names it; as it is where there is
-    none. Raises: InvalidConfig, it may be several."""
+    none. Raises: InvalidConfig, it may be several, or other trainers count it otherwise."""
     paths = [one.path.removeprefix(TRAINING) for one in every() if one.path.startswith(TRAINING) == of_reward_model]
     group, _, last = name.rpartition(".")
     if name in paths:
@@ -123,6 +124,10 @@ def field_of(name: str, of_reward_model: bool = False) -> str:
     if not found and not of_reward_model:
         plain = {path: names for path, names in FILE["to"].items() if path not in conversions.HOW} | ALIKE
         found = [path for path, names in plain.items() if last in names.split() and path.startswith(group)]
+        ours = [path for path, names in (FILE["to"] | BY_RULE).items() if not found and name in names.split()]
+        if ours:
+            near = ARGUMENTS.get(ours[0], ours[0])
+            raise InvalidConfig([Problem(name, f"is a name of other trainers. The nearest here is {near}.")])
     if len(found) > 1:
         raise InvalidConfig([Problem(name, f"may be {' or '.join(sorted(found))}: name one of them.")])
     return found[0] if found else name

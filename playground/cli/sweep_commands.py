@@ -13,10 +13,20 @@ from typer.core import TyperGroup
 from playground.analysis import over_seeds
 from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, interval_data, share_in_words
 from playground.cli import following
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, folder_of_runs, setting
+from playground.cli.arguments import (
+    DEFAULT_OUTPUTS,
+    FAILED,
+    Json,
+    Outputs,
+    Rewards,
+    Weights,
+    folder_of_runs,
+    preset_data,
+    setting,
+)
 from playground.cli.outgoing import write_figures
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
-from playground.config import RunConfig, yaml_io
+from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.exports.figures import RunGroup
 from playground.runs import cluster, history
@@ -25,7 +35,7 @@ from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
 from playground.runs.sweeps.sweep_record import Sweep, Where
-from playground.setup import catalog, checks, describe
+from playground.setup import checks, describe
 from playground.setup.estimates import disk
 
 STOP_POLL_SECONDS = 0.1
@@ -70,6 +80,8 @@ def start(
         ),
     ] = None,
     set_: Annotated[list[str] | None, setting("ppo.num_updates=20")] = None,
+    reward: Rewards = None,
+    reward_weight: Weights = None,
     name: Annotated[str | None, typer.Option(help="What to call it. Generated if not given.")] = None,
     on: Annotated[Where, typer.Option("--on", help="Where the runs are computed; here is this machine's queue.")] = (
         "here"
@@ -88,7 +100,7 @@ def start(
     themselves. The same command with the same --name goes on with the sweep that is there. Exit codes: 0 all finished,
     1 some failed, 2 invalid (every error is listed, and nothing is made), 3 stopped.
     """
-    base = yaml_io.read_yaml(catalog.preset_path(preset))
+    base = preset_data(preset, reward, reward_weight)
     sweep = begin(outputs, SweepRequest(preset, base, set_ or [], vary or [], name, on, option or []))
     _follow(sweep, outputs, json, wait)
 
@@ -139,7 +151,7 @@ def export(
     outputs: Outputs = DEFAULT_OUTPUTS,
 ) -> None:
     """Write a sweep as figures for a paper: a table of its runs, their curves, and charts as SVG and PDF."""
-    write_figures(RunGroup.of_sweep(outputs, sweep_record.find(outputs, name)), output, outputs)
+    print(write_figures(RunGroup.of_sweep(outputs, sweep_record.find(outputs, name)), output, outputs))
 
 
 @app.command()

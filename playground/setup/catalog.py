@@ -168,10 +168,11 @@ def preset_path(name: str) -> Path:
     path = Path(name)
     if path.suffix in (".yaml", ".yml") and path.is_file():
         return path
-    if path.suffix in (".yaml", ".yml") or len(path.parts) > 1:
+    if path.suffix in (".yaml", ".yml") or os.sep in name or os.path.isdir(path):
         is_there = "does not end in .yaml" if os.path.exists(path) else "is not there"
         why = "is a folder" if os.path.isdir(path) else is_there
-        raise InvalidConfig([Problem("preset", f"{name} {why}. Give the path of a YAML file, or a preset's name.")])
+        ways = "the path of a YAML file, or a preset's name, and a model with --set model.source=MODEL"
+        raise InvalidConfig([Problem("preset", f"{name} {why}. Give {ways}.")])
     raise InvalidConfig([Problem("preset", unknown("preset", name, shipped))])
 
 

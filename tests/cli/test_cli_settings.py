@@ -37,3 +37,8 @@ def test_a_setting_may_be_named_by_its_last_part_or_as_trl_does(name, path):
 def test_a_name_that_several_settings_have_is_refused_with_all_of_them():
     with pytest.raises(InvalidConfig, match=r"every: may be checkpoint\.every or evaluation\.every: name one"):
         settings_command.field_of("every")
+
+
+def test_a_name_whose_values_differ_here_is_refused_with_what_is_near():
+    with pytest.raises(InvalidConfig, match=r"adap_kl_ctrl: .* other trainers. The nearest here is kl\.controller"):
+        settings_command.field_of("adap_kl_ctrl")

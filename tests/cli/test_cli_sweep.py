@@ -102,7 +102,9 @@ def test_ctrl_c_stops_all_runs_of_a_sweep_and_leaves_with_3(foreground, preset, 
 
 def test_a_sweep_or_some_runs_are_written_as_tables_and_charts(run, preset, outputs, monkeypatch, tmp_path):
     monkeypatch.setattr(figures, "drawn", lambda name, panels, below: {"svg": below.encode(), "pdf": b""})
-    run("sweep", preset("finish"), "--vary", "seed=0,1", "--name", "seeds")
+    reward = ("--reward", "length", "--reward-weight", "-1")
+    run("sweep", preset("finish"), "--vary", "seed=0,1", "--name", "seeds", *reward)
+    assert [(one.kind, one.weight) for one in RunDirectory(outputs / "seeds-1").config().rewards] == [("length", -1)]
     written = run("sweep", "export", "seeds", "-o", tmp_path / "a")
     assert (written.code, written.last_line) == (0, str(tmp_path / "a"))
     names = {path.name for path in (tmp_path / "a").iterdir()}

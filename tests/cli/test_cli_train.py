@@ -7,7 +7,7 @@ import pytest
 from playground.cli import following
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.writer import write_end
+from playground.runs.folder.writer import RunWriter, write_end
 from tests.cli.conftest import REFUSED
 from tests.support import kill_worker, small_config, wait_until
 
@@ -54,6 +54,16 @@ def test_train_json_is_one_object_per_line_for_programs(run, preset, outputs):
     assert (end["outcome"]["gain"], end["outcome"]["num_prompts"]) == (2.0, 2)
     assert set(end) == {"type", "run", "state", "reason", "message", "outcome", "headline", "behaviours"}
     assert {"name", "words", "before", "after"} <= set(end["behaviours"][0])
+
+
+def test_warnings_of_a_run_are_said_while_it_is_followed(outputs, capsys):
+    run = RunDirectory.create(outputs, small_config(), "one")
+    for attempt, words in ((1, "Of an earlier attempt."), (2, "Left out: 13 repeated.")):
+        writer = RunWriter(run, num_updates=3, attempt=attempt)
+        writer.event("warning", words)
+    writer.finish("finished")
+    following.follow(run, None, following.Display(as_json=True))
+    assert capsys.readouterr().err == "Warning: Left out: 13 repeated.\n"
 
 
 def test_a_run_that_fails_exits_1_and_shows_the_end_of_its_log(run, preset, outputs):

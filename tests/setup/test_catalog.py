@@ -120,6 +120,7 @@ def test_each_suggested_model_says_where_its_settings_are_from_and_has_these(nam
         ("", "^preset: {} is a folder"),
         ("mine.txt", "^preset: {} does not end in .yaml"),
         ("my.yaml", "^preset: {} is not there"),
+        ("./my-model", "./my-model is not there.*a model with --set model.source=MODEL"),
     ],
 )
 def test_what_is_no_preset_is_refused_as_a_name_or_as_a_path(name, words, tmp_path):

@@ -161,6 +161,8 @@ def _that_differ(config: RunConfig, preset: RunConfig) -> dict[str, tuple[Any, A
     found = {field: pair for field, pair in differences(config, preset).items() if _has_effect(field, config, preset)}
     if "prompts.typed" in found:
         found.pop("prompts.source", None)  # it says no more than that
+    if found.get("prompts.column", [None])[-1] == "prompt":
+        found.pop("prompts.column")  # a file that has it is read there anyway
     order = [*(field for field in FIRST if field in found), *(field for field in found if field not in FIRST)]
     return {field: found[field] for field in order}
 
@@ -334,9 +336,11 @@ def _phrase(field: str, before: Any, after: Any) -> str:
     value = in_words(field, after)
     if value == in_words(field, before):
         return f"other {label}"
+    if field == "rewards":
+        value = " + ".join(map(reward_in_words, after))  # not at a comma of an expression or a list of words
     value = textwrap.shorten(value, MOST_CHARACTERS, placeholder=" ...")
     if field == "rewards":
-        shown = _lowered(value.replace(", ", " + "))
+        shown = _lowered(value)
         if len(after) > 1:
             return f"rewards {shown}"
         return shown if after[0]["kind"] == "model" else f"{shown} as reward"

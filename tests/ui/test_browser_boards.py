@@ -65,10 +65,13 @@ def test_the_leash_is_drawn_before_gradio_has_started_and_goes_on_as_it_was(site
     slider.focus()
     page.keyboard.press("End")
     assert page.locator(".first-light").count() == 1
+    own = page.get_by_role("button", name="Another three")
+    expect(own).to_have_css("padding", "4px 9px")  # by our sheet, then and after Gradio's own
     for route in held:
         route.continue_()
     page.locator("details.course").first.wait_for()
     assert page.locator(".first-light").count() == 0
+    expect(own).to_have_css("padding", "4px 9px")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
     expect(slider).to_be_focused()
 

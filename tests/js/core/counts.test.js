@@ -81,6 +81,9 @@ test("one line says what has clearly changed, at what cost, and whether the scor
     "what is worse itself stands alone");
   assert.equal(said([kind([2, 3], 1)]), "Now it is kind in two of ten answers (before: one).");
   assert.equal(said([kind([5, 6], 1)]), "Now it is kind in 6 of 20 answers (before: 5 of 20).", "the same in tenths");
+  const few = { ...kind([0, 0], 0), counts: [count(3, 6), count(5, 6)] };
+  assert.equal(said([few]), "No clear change yet: it is kind in 5 of 6 answers.", "six have no tenths");
+  assert.equal(said([{ ...few, changes: [0, 1] }]), "Now it is kind in 5 of 6 answers (before: 3 of 6).");
   const reward = (yes, change) => of("trained_reward", "earns more than the untrained median", "more", yes, change);
   assert.equal(said([reward([10, 18], 1), kind([20, 20], 0), grammar([10, 18], 1)]),
     "Now it earns more than the untrained median in nine of ten answers (before: five). "

@@ -32,6 +32,7 @@ export const shareOf = (/** @type {Count} */ { yes, of }) => yes / of;
 const TENTHS = ["none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
 const TENTH = " of ten";
+const FEW = 10; // fewer answers than these have no tenths
 
 /** A share in plain words: "nine of ten"; "nearly all" and "hardly any" are not all and none. @param {number} share */
 export function shareInWords(share) {
@@ -88,7 +89,7 @@ export function headline(behaviours, { first: begin = "", ended = false, rose = 
 function changeInWords({ words, counts }, most) {
   const [was, is] = [counts[0], counts.at(-1)];
   const [before, now] = [was, is].map((count) => shareInWords(shareOf(count)));
-  if (before === now)
+  if (before === now || is.of < FEW)
     return `${words} in ${is.yes} of ${is.of} ${nounOf(is, most)} (before: ${was.yes} of ${was.of})`;
   const short = now.endsWith(TENTH) ? before.replace(TENTH, "") : before;
   return `${words} in ${answersInWords(is, most)} (before: ${short})`;
@@ -97,6 +98,7 @@ function changeInWords({ words, counts }, most) {
 /** @param {Count} count @param {number} most */
 function answersInWords(count, most) {
   const noun = nounOf(count, most);
+  if (count.of < FEW && count.yes && count.yes < count.of) return `${count.yes} of ${count.of} ${noun}`;
   return count.yes ? `${shareInWords(shareOf(count))} ${noun}` : `none of the ${noun}`;
 }
 

@@ -15,7 +15,7 @@ export function drawEarly() {
   const theme = new URLSearchParams(location.search).get("__theme") ?? recall("playground-theme")
     ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   document.body.classList.toggle("dark", theme === "dark");
-  const sheet = document.querySelector("link[rel='preload'][as='style']");
+  const sheet = document.querySelector("link[href$='/page.css']"); // ours, not one of Gradio's
   document.head.append(el("link", { rel: "stylesheet", href: sheet.getAttribute("href") })); // as Gradio will, later
   early = el("main.first-light", el("div.lessons", firstLeash()));
   document.body.prepend(early);

@@ -13,7 +13,7 @@ VARY = ("--vary", "kl.coef=0.1,0.5", "--vary", "seed=0,1", "--name", "leash")
 
 def test_a_sweep_trains_all_and_shows_each_setting_as_the_mean_of_its_seeds(run, preset, outputs):
     result = run("sweep", preset("finish"), *VARY)
-    assert (result.code, result.last_line) == (0, "leash")
+    assert (result.code, result.last_line) == (0, "leash"), result.err[-1500:]
     assert "4 of 4 done" in result.err
     rows = [line.split() for line in result.out.splitlines() if line.startswith(("0.1 ", "0.5 "))]
     assert [row[1:4] for row in rows] == [["2", "of", "2"]] * 2

@@ -48,7 +48,7 @@ def keep_model(run: RunDirectory, folder: Path) -> None:
     kept.mkdir(parents=True)
     shutil.copy(run.config_path, folder)
     for name in ("config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "trainer.json"):
-        shutil.copy(checkpoint / name, kept)
+        (kept / name).write_text(json.dumps(json.loads((checkpoint / name).read_text()), separators=(",", ":")))
     weights = {name: weight.half() for name, weight in load_file(checkpoint / "model.safetensors").items()}
     save_file(weights, kept / "model.safetensors", {"format": "pt"})
     (kept / checkpoints.MANIFEST).write_text(json.dumps({"format": 1, "files": checkpoints.listed(kept)}))

@@ -78,7 +78,7 @@ def sweep(
     **settings: Any,
 ) -> SweepRuns:
     """Train every combination of the values in `vary`: {"beta": [0.1, 0.25], "seed": [0, 1, 2]}; the rest is as with
-    `train`. With the `name` of one that is there it goes on. `on`: "ray", "slurm" or "jobs" (docs/scale.md)."""
+    `train`. With the `name` of one that is there it goes on. `on`: "ray" or "slurm" (docs/scale.md)."""
     folder, on = inputs.outputs_folder(outputs), settings.pop("on", "here")
     data, changes = inputs.settings(model, prompts, reward, settings, folder)
     begun = sweep_commands.begin(folder, SweepRequest(str(model), data, changes, inputs.varied(vary), name, on))

@@ -27,7 +27,7 @@ from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.processes import STANDBY_VARIABLE
-from playground.runs.folder.writer import RunWriter
+from playground.runs.folder.writer import RunWriter, name_worker
 from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import catalog, checks, estimates
@@ -248,7 +248,7 @@ def _take_from_queue(run: RunDirectory) -> bool:
         with open(run.lock_path, "wb", opener=private) as lock:
             launcher.take(lock)
             os.environ[LOCK_FD_VARIABLE] = str(os.dup(lock.fileno()))
-        launcher.name_worker(run, os.getpid())
+        name_worker(run, os.getpid())
         queue.leave(run)
     return True
 

@@ -23,6 +23,7 @@ import tqdm
 from playground import worker
 from playground.runs import children, launcher
 from playground.runs.folder.files import private
+from playground.runs.folder.writer import name_worker
 
 NUMBER = struct.Struct("<i")
 PATIENCE_SECONDS = 300
@@ -119,7 +120,7 @@ class Forker:
         environment = children.torch_environment() if module == WORKER else os.environ
         with open(run.log_path, "ab", opener=private) as log:
             forked = self.fork(module, [str(run.path.resolve())], environment, log.fileno(), lock)
-        launcher.name_worker(run, forked.pid)
+        name_worker(run, forked.pid)
         return forked
 
 

@@ -16,11 +16,10 @@ from typing import IO, NamedTuple
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
-from playground.process_identity import identity
 from playground.runs import children, half_made, locks, queue, spawning
 from playground.runs.folder import checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.files import folders, make_outputs, private, write_atomically
+from playground.runs.folder.files import folders, make_outputs, private
 from playground.runs.folder.requests import Request
 from playground.runs.spawning import Elsewhere, Spawn, Workers
 from playground.setup import checks
@@ -215,14 +214,6 @@ def give_worker(
         return process
 
 
-def name_worker(run: RunDirectory, pid: int) -> None:
-    """Write down which process a run is given to: one that never says so itself could not be ended."""
-    status, worker = run.status_on_disk(), identity(pid)
-    if worker is not None and status.state == "queued":
-        changed = status.model_copy(update={**worker._asdict(), "updated_at": time.time()})
-        write_atomically(run.status_path, changed.model_dump_json())
-
-
 def living_runs(outputs: Path) -> list[RunDirectory]:
     """The runs of this outputs folder whose workers are alive; here at most one on each device."""
     return [run for run in map(RunDirectory, folders(outputs)) if run.is_alive()]
@@ -240,7 +231,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
             hub=children.asks_hub(run),
             bound=run.id == TRIAL,
         )
-    name_worker(run, process.pid)
+    writer.name_worker(run, process.pid)
     return process
 
 

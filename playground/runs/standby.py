@@ -16,6 +16,7 @@ from playground.runs import children, launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.processes import STANDBY_VARIABLE
+from playground.runs.folder.writer import name_worker
 
 
 class StandbyWorker:
@@ -54,7 +55,7 @@ class StandbyWorker:
             process = self._process
             if process and self._channel and process.poll() is None and not children.asks_hub(run):  # no token for it
                 with contextlib.suppress(OSError), open(run.log_path, "ab", opener=private) as log:
-                    launcher.name_worker(run, process.pid)
+                    name_worker(run, process.pid)
                     message = os.fsencode(run.path.resolve())
                     socket.send_fds(self._channel, [message], [lock.fileno(), log.fileno()])
                     self._process = None

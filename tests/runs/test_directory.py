@@ -12,7 +12,7 @@ from playground.errors import InvalidConfig, OutputsNotWritable, RunExists, RunN
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_records
 from playground.runs.folder.records import Label, Sample, Status, to_json_line
-from playground.runs.folder.writer import RunWriter
+from playground.runs.folder.writer import RunWriter, name_worker
 from playground.runs.launcher import take_lock
 from tests.runs.test_half_made import idle
 from tests.support import sample, small_config, update_metrics, wait_until
@@ -132,6 +132,22 @@ def test_what_is_written_is_strict_json_a_line_each(run):
     RunWriter(run, 3).samples([hostile, sample(1, "before", 2.0)])
     assert run.samples_path.read_bytes().count(b"\n") == 2
     assert run.samples() == [hostile, sample(1, "before", 2.0)]
+
+
+def test_what_a_quick_worker_writes_while_its_launcher_names_it_stands(run, monkeypatch):
+    worker = threading.Thread(target=lambda: RunWriter(run, 3).finish("failed", "bug", "At once."))
+    before = run.status_on_disk()
+
+    def slow_look():
+        monkeypatch.undo()
+        worker.start()
+        worker.join(0.2)
+        return before
+
+    monkeypatch.setattr(run, "status_on_disk", slow_look)
+    name_worker(run, os.getpid())
+    worker.join()
+    assert run.status_on_disk().state == "failed"
 
 
 def test_a_change_of_state_is_an_event_and_a_change_of_figures_is_not(run):

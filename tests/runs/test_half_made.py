@@ -12,6 +12,7 @@ import pytest
 
 from playground.runs import launcher, queue
 from playground.runs.folder.requests import Request
+from playground.runs.folder.writer import name_worker
 from playground.runs.supervisor import Supervisor
 from tests.support import small_config, wait_until
 
@@ -23,7 +24,7 @@ CLICK = Request("click", visitor="a visitor")
 def idle(run, lock):
     """A worker that holds the lock and says nothing."""
     process = subprocess.Popen(["sleep", "600"], pass_fds=(lock.fileno(),), start_new_session=True)
-    launcher.name_worker(run, process.pid)
+    name_worker(run, process.pid)
     return process
 
 

@@ -4,6 +4,7 @@ whose worker cannot write it. A reader sees whole lines or a torn last one, whic
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import threading
 import time
@@ -43,7 +44,8 @@ class RunWriter:
         self.status = Status(state="starting", phase="starting", **me._asdict(), **begun, **behind)
         self._seq = 0
         self._written_at = time.monotonic()  # of the status; no step of the clock moves it
-        write_atomically(self.run.status_path, self.status.model_dump_json())
+        with _named_by_one(run):
+            write_atomically(self.run.status_path, self.status.model_dump_json())
 
     def set_status(self, **changes: Any) -> None:
         """Change fields of status.json; a change of `state` is recorded as an event too. Nothing follows an end."""
@@ -125,6 +127,29 @@ class RunWriter:
     def _of_this_attempt(self, record: Record) -> Record:
         attempt = self.status.attempt
         return record if attempt == 1 else record.model_copy(update={"attempt": attempt})
+
+
+def name_worker(run: RunDirectory, pid: int) -> None:
+    """Write down which process a run is given to: one that never says so itself could not be ended. What the process
+    has written meanwhile stands."""
+    with _named_by_one(run):
+        status, worker = run.status_on_disk(), identity(pid)
+        if worker is not None and status.state == "queued":
+            changed = status.model_copy(update={**worker._asdict(), "updated_at": time.time()})
+            write_atomically(run.status_path, changed.model_dump_json())
+
+
+@contextlib.contextmanager
+def _named_by_one(run: RunDirectory) -> Iterator[None]:
+    """A worker that begins is named by itself and by its launcher: one after the other, or a quick worker's end would
+    be lost."""
+    descriptor = os.open(run.path, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a file system that locks no folder
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_end(run: RunDirectory, status: Status, state: State, reason: str, message: str) -> None:

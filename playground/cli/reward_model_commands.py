@@ -28,7 +28,7 @@ def reward_train(
     ] = None,
     base: Annotated[str | None, typer.Option(help="The model that becomes the reward model.")] = None,
     name: Annotated[str | None, typer.Option(help="The name of the reward model.")] = None,
-    set_: Annotated[list[str] | None, setting("pairs.flip=0.25")] = None,
+    set_: Annotated[list[str] | None, setting("pairs.flip=0.25", of_reward_model=True)] = None,
     replace: Annotated[
         bool,
         typer.Option("--replace", help="Replace the reward model of this name; the old one is kept as NAME-before."),

@@ -20,6 +20,7 @@ from playground.cli.arguments import (
     Outputs,
     Rewards,
     Weights,
+    by_path,
     folder_of_runs,
     preset_data,
     setting,
@@ -75,6 +76,7 @@ def start(
         typer.Option(
             "--vary",
             metavar="path=value,value",
+            callback=by_path,
             help="A setting and its values, for example kl.coef=0.1,0.25,0.5; "
             "`seed` is one too. Repeatable: every value of one is combined with every value of the others.",
         ),

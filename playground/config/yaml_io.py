@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import difflib
 import functools
+import itertools
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
@@ -15,7 +17,7 @@ import yaml
 from pydantic import ValidationError
 
 from playground import plain_files
-from playground.config import REWARD_CLASSES, Part, RunConfig, knobs_of
+from playground.config import REWARD_CLASSES, Part, PPOConfig, RunConfig, knobs_of
 from playground.errors import InvalidConfig, Problem
 
 MAX_CONFIG_BYTES = 100_000
@@ -173,7 +175,8 @@ def _text(path: Path, *, links: bool) -> str:
 
 
 def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P]) -> P:
-    """Plain data with `path=value` overrides applied, validated.
+    """Plain data with `path=value` overrides applied, validated. A batch that is made smaller than its minibatches
+    makes them as small, unless they are given too.
 
     Raises:
         InvalidConfig: every bad override and every invalid field at once.
@@ -184,6 +187,9 @@ def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P])
             set_path(data, override)
         except InvalidConfig as error:
             problems += error.problems
+    if kind is RunConfig and not problems:
+        given = [parse_override(override)[0] for override in overrides or []]
+        _shrink_parts(data, given)
     try:
         config = validated(data, kind)
     except InvalidConfig as error:
@@ -191,6 +197,19 @@ def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P])
     if problems:
         raise InvalidConfig(problems)
     return config
+
+
+def _shrink_parts(data: dict[str, Any], given: Collection[str]) -> None:
+    """Make what a batch is divided into no larger than the batch that was `given`, by its path."""
+    ppo = data.get("ppo")
+    smaller = set(given)
+    for whole, part in itertools.pairwise(("batch_size", "minibatch_size", "micro_batch_size")):
+        if f"ppo.{whole}" not in smaller or f"ppo.{part}" in given or not isinstance(ppo, dict):
+            continue
+        size, of_part = ppo[whole], ppo.get(part, PPOConfig.model_fields[part].default)
+        if isinstance(size, int) and isinstance(of_part, int) and size < of_part:
+            ppo[part] = size
+            smaller.add(f"ppo.{part}")
 
 
 def parse_override(override: str) -> tuple[str, Any]:

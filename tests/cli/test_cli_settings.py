@@ -34,6 +34,15 @@ def test_a_setting_may_be_named_by_its_last_part_or_as_trl_does(name, path):
     assert settings_command.field_of(name) == path
 
 
+def test_the_command_line_takes_the_names_that_python_takes(run):
+    result = run("train", "kinder-reviews", "--set", "beta=-1", "--set", "num_mini_batches=4")
+    assert (result.code, result.out) == (2, "")
+    assert "num_mini_batches: is a name of other trainers. The nearest here is ppo.minibatch_size" in result.err
+    result = run("sweep", "kinder-reviews", "--vary", "beta=-1,0.1")
+    assert (result.code, result.out) == (2, "")
+    assert "kl.coef: must be at least 0" in result.err
+
+
 def test_a_name_that_several_settings_have_is_refused_with_all_of_them():
     with pytest.raises(InvalidConfig, match=r"every: may be checkpoint\.every or evaluation\.every: name one"):
         settings_command.field_of("every")

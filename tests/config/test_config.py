@@ -4,6 +4,7 @@ mistake that is drawn is named nowhere."""
 from collections import Counter
 
 import pytest
+import yaml
 
 from playground.config import differences, knobs, methods, yaml_io
 from playground.config.faults import DRAWN, FAULTS
@@ -66,6 +67,16 @@ def test_set_path_changes_one_value(override, expected):
 @pytest.mark.parametrize(("override", "field", "message"), OVERRIDES["refused"])
 def test_set_path_refuses_a_path_that_is_not_there(override, field, message):
     assert problems_of(yaml_io.set_path, {"seed": 1, **GOOD}, override) == [Problem(field, message)]
+
+
+def test_a_small_batch_makes_what_it_is_divided_into_as_small_unless_that_is_given_too(tmp_path):
+    (tmp_path / "run.yaml").write_text(yaml.safe_dump({"rewards": [{"kind": "length"}]}))
+    ppo = yaml_io.load(tmp_path / "run.yaml", ["ppo.batch_size=8"]).ppo
+    assert (ppo.batch_size, ppo.minibatch_size, ppo.micro_batch_size) == (8, 8, 8)
+    ppo = yaml_io.load(tmp_path / "run.yaml", ["ppo.batch_size=8", "ppo.minibatch_size=4"]).ppo
+    assert (ppo.minibatch_size, ppo.micro_batch_size) == (4, 4)
+    with pytest.raises(InvalidConfig, match="must divide batch_size 20, and 16 does not"):
+        yaml_io.load(tmp_path / "run.yaml", ["ppo.batch_size=20"])
 
 
 def test_load_lists_bad_overrides_and_bad_values_together(tmp_path):

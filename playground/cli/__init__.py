@@ -47,8 +47,8 @@ from playground.cli.arguments import (
     Weights,
     chosen,
     find_run,
-    setting,
 )
+from playground.cli.settings_command import setting
 from playground.cli.terminal import complain
 from playground.config import yaml_io
 from playground.errors import ModelNotFound, PlaygroundError

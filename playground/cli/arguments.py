@@ -68,32 +68,6 @@ def preset_data(preset: str, rewards: list[str] | None, weights: list[float] | N
     return data | {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else data
 
 
-def setting(example: str, of_reward_model: bool = False) -> Any:
-    """The option --set, with an example of what can be changed."""
-    words = f"Change one setting, for example {example}. Repeatable."
-    return typer.Option(
-        "--set", metavar="path=value", help=words, callback=reward_by_path if of_reward_model else by_path
-    )
-
-
-def by_path(changes: list[str] | None) -> list[str] | None:
-    """Each `name=value` with the path of the setting, which may be named as `field_of` takes it. Raises: InvalidConfig,
-    a name may be several."""
-    return _by_path(changes, of_reward_model=False)
-
-
-def reward_by_path(changes: list[str] | None) -> list[str] | None:
-    """As `by_path`, of the training of a reward model."""
-    return _by_path(changes, of_reward_model=True)
-
-
-def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | None:
-    from playground.cli.settings_command import field_of  # which needs this module
-
-    parts = [change.partition("=") for change in changes or []]
-    return [field_of(name.strip(), of_reward_model) + equals + value for name, equals, value in parts] or None
-
-
 def folder_of_runs(outputs: Path) -> None:
     """Whether a list of what is in it would be one. Raises: InvalidConfig, for a file."""
     if outputs.exists() and not outputs.is_dir():

@@ -13,7 +13,8 @@ import typer
 from rich.text import Text
 
 from playground.cli import arguments
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, Rewards, Weights, setting
+from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, Rewards, Weights
+from playground.cli.settings_command import setting
 from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
 from playground.config import RunConfig, differences, yaml_io
 from playground.config.behaviour_settings import READY

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from playground.cli import following
-from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, folder_of_runs, setting
+from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, folder_of_runs
+from playground.cli.settings_command import setting
 from playground.cli.terminal import complain, number, print_json, print_table
 from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status

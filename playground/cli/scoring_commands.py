@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, setting
+from playground.cli.arguments import CANNOT, DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs
+from playground.cli.settings_command import setting
 from playground.cli.terminal import complain, number, print_json, print_table, say
 from playground.config import ModelReward, RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem, ServiceUnavailable

@@ -133,6 +133,30 @@ def field_of(name: str, of_reward_model: bool = False) -> str:
     return found[0] if found else name
 
 
+def setting(example: str, of_reward_model: bool = False) -> Any:
+    """The option --set, with an example of what can be changed."""
+    words = f"Change one setting, for example {example}. Repeatable."
+    return typer.Option(
+        "--set", metavar="path=value", help=words, callback=reward_by_path if of_reward_model else by_path
+    )
+
+
+def by_path(changes: list[str] | None) -> list[str] | None:
+    """Each `name=value` with the path of the setting, which may be named as `field_of` takes it. Raises: InvalidConfig,
+    a name may be several."""
+    return _by_path(changes, of_reward_model=False)
+
+
+def reward_by_path(changes: list[str] | None) -> list[str] | None:
+    """As `by_path`, of the training of a reward model."""
+    return _by_path(changes, of_reward_model=True)
+
+
+def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | None:
+    parts = [change.partition("=") for change in changes or []]
+    return [field_of(name.strip(), of_reward_model) + equals + value for name, equals, value in parts] or None
+
+
 def page() -> str:
     """docs/settings.md."""
     lines = [HEAD]

@@ -20,12 +20,11 @@ from playground.cli.arguments import (
     Outputs,
     Rewards,
     Weights,
-    by_path,
     folder_of_runs,
     preset_data,
-    setting,
 )
 from playground.cli.outgoing import write_figures
+from playground.cli.settings_command import by_path, setting
 from playground.cli.terminal import complain, print_json, print_table, say, time_range
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelNotFound

@@ -141,7 +141,8 @@ def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(
     others = {"beta": 0.05, "kl.target": np.float64(2), "num_generations": 4, "reward_weights": [1, -0.5]}
     rewards = ["length", "words(completion) / 10"]
     data, changes = inputs.settings("pocket-1m", ["The film was"], rewards, others, outputs)
-    assert (data["name"], data["model"]["source"]) == ("pocket-1m", "pocket-1m")
+    assert inputs.name_of(data, changes) == "pocket-1m · length + words(completi... · beta 0.05 · target distance 2"
+    assert data["model"]["source"] == "pocket-1m"
     assert data["prompts"]["source"].endswith("prompts.jsonl")
     assert data["rewards"] == [
         {"kind": "length", "weight": 1},

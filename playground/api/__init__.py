@@ -61,6 +61,8 @@ def train(
     """
     folder = inputs.outputs_folder(outputs)
     data, changes = inputs.settings(model, prompts, reward, {**(set or {}), **settings}, folder)
+    if "name" not in data:
+        data["name"] = inputs.name_of(data, changes)
     run = Run(*following.start(yaml_io.overridden(data, changes, RunConfig), folder, run_id))
     return run.wait() if wait else run
 

@@ -7,7 +7,6 @@ import inspect
 import itertools
 import json
 import os
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from playground.models import hub
 from playground.rewards import functions
 from playground.runs.folder.records import finite_or_null
 from playground.runs.sweeps import sweep_record
-from playground.setup import catalog
+from playground.setup import catalog, describe
 from playground.setup.estimates import fitting
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -86,10 +85,18 @@ def _fitting(source: str, given: Mapping[str, Any], outputs: Path) -> dict[str, 
         raise InvalidConfig([Problem("model", catalog.unknown("preset or model", source, known))])
     if "prompts" in given and "rewards" not in given:
         raise InvalidConfig([Problem("reward", "Say what is rewarded: a function, a kind such as length, a model.")])
-    name = re.sub(r"[^a-z0-9]+", "-", Path(source).name.lower()).strip("-") or "run"
-    data = {"name": name, "model": {"source": source}, "rewards": [{"kind": "sentiment"}], **given}
+    data = {"model": {"source": source}, "rewards": [{"kind": "sentiment"}], **given}
     fitted = fitting.fit(yaml_io.from_dict(data), outputs).config.model_dump(mode="json")
+    del fitted["name"]
     return fitted | {"rewards": given.get("rewards", fitted["rewards"])}
+
+
+def name_of(data: Mapping[str, Any], changes: list[str]) -> str:
+    """What a run of settings without a name is called: its model, its reward, and what was chosen besides."""
+    begun = {"model.source": data.get("model", {}).get("source"), "rewards": data.get("rewards")}
+    chosen = dict[str, Any](yaml_io.parse_override(change) for change in changes)
+    given = {field: value for field, value in begun.items() if value} | chosen
+    return describe.name_of(given) or str(RunConfig.model_fields["name"].default)
 
 
 def _named(reward: Any, outputs: Path) -> list[Any]:

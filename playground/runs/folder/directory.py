@@ -73,7 +73,7 @@ class RunDirectory:
         outputs = files.make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
             raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])
-        for name in [run_id] if run_id else _fresh_ids(config.name):
+        for name in [run_id] if run_id else _fresh_ids(describe.title_of(config)):
             run = cls(outputs / name)
             if os.path.lexists(run.path):
                 continue

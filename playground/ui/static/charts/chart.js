@@ -10,7 +10,7 @@ import { axisPixels, bokeh, isPresented, lineGlyphs, plainAxes, plainFigure } fr
 import { describeCursor, listen, placeCursor } from "./pointing.js";
 import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
 import { number, rounded, signed } from "../core/format.js";
-import { inLesson } from "../core/in_lesson.js";
+import { ghost, inLesson } from "../core/in_lesson.js";
 import { hasEnded, live } from "../core/store.js";
 
 /** @typedef {(update: number) => number} XOf where an update lies along the foot */
@@ -101,8 +101,9 @@ export class Chart {
   /** The lines of the figure. */
   glyphs(/** @type {Bokeh.Figure} */ figure) {
     const { band, large } = this.spec;
+    const behind = large ? [lineGlyphs(figure, { bandAlpha: 0, rawAlpha: 0 })] : [];
     const only = lineGlyphs(figure, { bandAlpha: band ? 0.16 : 0, rawAlpha: 0.28, width: large ? 2.25 : 1.75 });
-    this.slots = [only];
+    this.slots = [only, ...behind];
     const y = { field: "raw" };
     this.dots = figure.scatter({
       x: { field: "x" }, y, size: large ? 4 : 3, line_color: null, fill_alpha: 0.35, source: only.source,
@@ -170,10 +171,21 @@ export class Chart {
     const [low, high] = band.map((values) => smooth(values, weight));
     const line = smooth(raw, spec.exact ? 0 : weight);
     this.series = [{ x: column(columns, xColumn), raw, line, low: low ?? raw, high: high ?? raw, band,
-      updates: columns.update }];
+      updates: columns.update }, ...this.ghosts(xColumn, weight)];
     this.run = run;
     this.describe();
     this.repaint();
+  }
+
+  /**
+   * The lesson's first run, a grey line behind a visitor's own.
+   * @param {string} xColumn @param {number} weight @returns {Charts.Series[]}
+   */
+  ghosts(xColumn, weight) {
+    const { value: columns } = ghost;
+    if (!columns || !this.spec.large) return [];
+    const line = smooth(column(columns, this.spec.column), weight);
+    return [{ x: column(columns, xColumn), raw: line, line, colour: "--pg-muted", dash: [], width: 1.5 }];
   }
 
   /** Paint what was taken last, if anybody sees it. */

@@ -7,7 +7,11 @@ const NONE = { title: "", figures: /** @type {string[]} */ ([]) };
 
 export const inLesson = signal(NONE, alike);
 
+/** The metrics of the lesson's first run, behind the curves of a visitor's own try; null where there is none. */
+export const ghost = signal(/** @type {Charts.Columns | null} */ (null));
+
 /** No lesson is open. */
 export function outOfLesson() {
   inLesson.value = NONE;
+  ghost.value = null;
 }

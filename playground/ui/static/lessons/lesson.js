@@ -7,7 +7,8 @@ import { effect, signal, untracked } from "../core/signals.js";
 import { live, open, player } from "../core/store.js";
 import { choosePreset } from "../core/experiments.js";
 import { opened, openSection } from "../core/sections.js";
-import { inLesson } from "../core/in_lesson.js";
+import { ghost, inLesson } from "../core/in_lesson.js";
+import { getJson, runPath } from "../core/server.js";
 import { showBoards } from "./boards.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
@@ -41,6 +42,7 @@ export class LessonPanel {
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
     this.toShow = false; // a run has been started
     this.skipped = false; // the visitor waits for the end
+    this.ghostOf = ""; // the run behind the curves
     this.ended = ""; // a run that has been seen: of its recording the end is shown
     this.root = el("section.lesson", { "aria-label": "Lesson" });
     this.speaker = el("div.visually-hidden", { role: "status", "aria-live": "polite" });
@@ -90,6 +92,7 @@ export class LessonPanel {
     for (const key of this.sections) openSection(key, false, false);
     this.sections = [];
     this.name = "";
+    this.ghostOf = "";
     showBoards([]);
   }
 
@@ -139,7 +142,20 @@ export class LessonPanel {
   view(run, title) {
     go({ page: "train", lesson: this.name, run: run ?? "", present: place().present, replace: true });
     inLesson.value = { title, figures: this.lesson.figures };
+    this.showGhost();
     if (live.runId !== run) open(run);
+  }
+
+  /** Behind a try of one's own lies the lesson's first run, whose settings it changes. */
+  async showGhost() {
+    const { name, answers } = this;
+    const first = answers.tries.length ? answers.runs[0]?.id ?? "" : "";
+    if (first === this.ghostOf) return;
+    this.ghostOf = first;
+    ghost.value = null;
+    if (!first) return;
+    const { snapshot } = /** @type {Wire.Poll} */ (await getJson(runPath(first, "poll")).catch(() => ({})));
+    if (this.name === name && this.ghostOf === first) ghost.value = snapshot?.metrics ?? null;
   }
 
   /** Ways to each run of the lesson that is not in view, once all have said what they have to say. */

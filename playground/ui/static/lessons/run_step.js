@@ -3,6 +3,7 @@
 
 import { buttonOf, el, showParts, signOf } from "../core/dom.js";
 import { duration, stateOf } from "../core/format.js";
+import { ghost } from "../core/in_lesson.js";
 import { clock, live, player } from "../core/store.js";
 import { overlayOf } from "./drawing.js";
 import { seriesOf } from "./shapes.js";
@@ -90,6 +91,8 @@ export function watching(panel, index, ran) {
   const busy = state === "running" && !ran.recorded ? busyWords(lesson.minutes, clock()) : "";
   return [looks.length ? el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), ".") : null,
     signsOf(lesson),
+    index >= lesson.runs.length && ghost.value
+      ? el("p.muted.lesson-note", { "data-key": "ghost" }, "The grey line is the lesson's first run.") : null,
     el("p.muted.lesson-note", { "data-key": "what" }, ran.recorded ? RECORDED
       : state === "queued" ? "It waits for its turn: one run at a time on this device."
         : "It runs on this machine, now."),

@@ -8,6 +8,7 @@ import { lessonLink } from "./courses.js";
 import { asking, options } from "./predict.js";
 import { nextLesson, openLessons, progress } from "./progress.js";
 import { beginning, watching } from "./run_step.js";
+import { untrainedPart } from "./untrained.js";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */
 /** @typedef {import("./lesson.js").Step} Step */
@@ -25,7 +26,9 @@ export function predictStep(panel) {
     given = prediction;
     ready.setAttribute("aria-disabled", String(!prediction));
   });
-  return { title: "What do you expect?", before: el("p.lesson-situation", lesson.situation), parts: [form,
+  const { box, fill } = untrainedPart(lesson);
+  panel.refresh = fill;
+  return { title: "What do you expect?", before: el("p.lesson-situation", lesson.situation), parts: [box, form,
     el("div.own", el("label", { for: "lesson-why" }, "Why? ", el("span.muted", "(if you like)")), why),
     el("div.lesson-buttons", ready, buttonOf("quiet-button", {
       onclick: () => panel.next({ prediction: {}, why: "" }, "You only look.") }, "Only look")),

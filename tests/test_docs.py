@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from pathlib import Path
 
 import pytest
 import yaml
@@ -128,6 +129,21 @@ def test_the_page_on_experiments_tells_of_every_preset_in_order():
     first = re.findall(r"^\| \d+ \| ([^|]+) \|", README, re.MULTILINE)
     assert first == titles[:3]
     assert len(README.splitlines()) <= 150
+
+
+def test_the_readme_is_read_in_a_minute_and_its_pictures_load_quickly():
+    pictures = re.findall(r"^!\[.+\]\((.+)\)$", README, re.MULTILINE)
+    largest = {".webp": 1_500_000, ".png": 300_000}  # bytes
+    assert len(README.split()) <= 600
+    assert len(re.findall(r"^\| [^|]+\? \| \[", README, re.MULTILINE)) == 10
+    assert {Path(name).suffix for name in pictures} == largest.keys()
+    assert [name for name in pictures if (PROJECT / name).stat().st_size > largest[Path(name).suffix]] == []
+
+
+def test_the_list_of_pages_has_every_page():
+    pages = {path.name for path in (PROJECT / "docs").glob("*.md")} - {"README.md"}
+    listed = re.findall(r"\]\(([\w-]+\.md)", (PROJECT / "docs" / "README.md").read_text(encoding="utf-8"))
+    assert set(listed) == pages
 
 
 def test_the_readme_counts_the_lessons():

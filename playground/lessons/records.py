@@ -157,6 +157,7 @@ class Lesson(Part):
     break_it: Task | None = None
     transfer: Transfer
     chapter: ChapterClaim | None = None
+    done: Paragraph | None = None  # what has just been done, by the names of the trade
 
     @property
     def indices(self) -> range:

@@ -72,7 +72,8 @@ class ClaimData(TypedDict):
 
 class LessonData(TypedDict):
     """A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns
-    of the metrics whose curves are shown of all (none: all); `minutes`: to read and run."""
+    of the metrics whose curves are shown of all (none: all); `minutes`: to read and run; `done`: what has been done, by
+    the names of the trade, or ""."""
 
     name: str
     number: int
@@ -87,6 +88,7 @@ class LessonData(TypedDict):
     break_it: BreakItData | None
     transfer: TransferData
     chapter: ClaimData | None
+    done: str
 
 
 class CourseData(TypedDict):

@@ -1284,7 +1284,7 @@ declare namespace Wire {
     so: string;
   }
 
-  /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns of the metrics whose curves are shown of all (none: all); `minutes`: to read and run. */
+  /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns of the metrics whose curves are shown of all (none: all); `minutes`: to read and run; `done`: what has been done, by the names of the trade, or "". */
   interface Lesson {
     name: string;
     number: number;
@@ -1299,6 +1299,7 @@ declare namespace Wire {
     break_it: BreakIt | null;
     transfer: Transfer;
     chapter: Claim | null;
+    done: string;
   }
 
   /** Lessons in their order. */

@@ -152,6 +152,7 @@ def _lesson(lesson: Lesson) -> LessonData:
             "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],
         },
         "chapter": {"says": claim.says, "right": claim.right, "so": claim.so} if claim else None,
+        "done": lesson.done or "",
     }
 
 

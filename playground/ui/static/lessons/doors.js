@@ -7,7 +7,7 @@ import { effect } from "../core/signals.js";
 import { pairRow, textPair } from "../core/texts.js";
 import { lessonLink } from "./courses.js";
 import { markOf, nextLesson, progress } from "./progress.js";
-import { turned } from "./turned.js";
+import { asking, turned } from "./turned.js";
 
 const PRESET = "kinder-reviews";
 const FIRST_PROMPT = "The film was";
@@ -16,21 +16,24 @@ const ELSEWHERE = "To ask the model or to train one, run the playground on a com
 /** @param {{ value: Wire.Course[] }} list of courses, once they are there @param {Page.Server} server */
 export function doorsPart(list, server) {
   const box = el("div.doors-row");
-  const asking = el("form.doors-ask", { id: "doors-ask", hidden: true });
+  const question = el("form.doors-ask", { id: "doors-ask", hidden: true });
   const ask = buttonOf("button", { "aria-expanded": "false", "aria-controls": "doors-ask", "data-key": "ask",
     onclick: () => {
-      asking.hidden = !asking.hidden;
-      ask.setAttribute("aria-expanded", String(!asking.hidden));
-      asking.querySelector("input")?.focus();
+      asking.value = !asking.value;
     } }, "Ask it yourself");
+  effect(() => {
+    question.hidden = !asking.value;
+    ask.setAttribute("aria-expanded", String(asking.value));
+    question.querySelector("input")?.focus();
+  });
   const train = buttonOf("button", { "data-key": "train", onclick: trainNow }, "Train it now");
   const canAsk = Boolean(server.ask_policy);
-  if (canAsk) fillQuestion(asking, server);
+  if (canAsk) fillQuestion(question, server);
   effect(() => {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
     showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
   });
-  return el("section.doors", { "aria-label": "What next" }, box, asking, canAsk ? null : el("p.muted", ELSEWHERE));
+  return el("section.doors", { "aria-label": "What next" }, box, question, canAsk ? null : el("p.muted", ELSEWHERE));
 }
 
 /** The form with this leash, and the button that starts it. */

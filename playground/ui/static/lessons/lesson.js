@@ -32,6 +32,7 @@ export class LessonPanel {
   /** @param {HTMLElement} element @param {Page.Server} server */
   constructor(element, server) {
     this.name = "";
+    this.server = server;
     this.lesson = /** @type {Wire.Lesson | null} */ (null);
     this.course = /** @type {Wire.Course | null} */ (null);
     this.all = /** @type {Wire.Course[]} */ ([]);

@@ -9,6 +9,7 @@ import { asking, options } from "./predict.js";
 import { nextLesson, openLessons, progress } from "./progress.js";
 import { beginning, watching } from "./run_step.js";
 import { untrainedPart } from "./untrained.js";
+import { waysOn } from "./ways_on.js";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */
 /** @typedef {import("./lesson.js").Step} Step */
@@ -127,7 +128,7 @@ export function endStep(panel) {
   return { title: chapter ? "A claim you may read elsewhere" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
       el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite so, here. "), chapter.so)] : "",
-    el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),
+    waysOn(panel), el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),
       el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
         : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) },
           open ? `Back to the lessons (${open} still open)` : "All lessons are done: hand in"),

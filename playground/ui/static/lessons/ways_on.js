@@ -1,0 +1,44 @@
+// After a lesson that says what has been done by the names of the trade: ask the trained model something, and train one
+// that is paid for words of one's own.
+
+import { buttonOf, el, setText } from "../core/dom.js";
+import { go } from "../core/nav.js";
+import { asking } from "./turned.js";
+
+const PRESET = "kinder-reviews";
+const UPDATES = 20;
+const MOST_WORDS = 8;
+const WORDS = /[\p{L}\p{N}'-]+/gu;
+
+/** @param {import("./lesson.js").LessonPanel} panel */
+export function waysOn({ lesson: { done }, server }) {
+  if (!done) return "";
+  if (!server.start_lesson) return el("p", done);
+  return el("div.lesson-ways-on", el("p", done),
+    el("div.lesson-buttons", buttonOf("button", { onclick: ask }, "Ask the trained model")), rewardForm());
+}
+
+/** Where a model of the first page answers. */
+function ask() {
+  asking.value = true;
+  go({ page: "lessons" });
+}
+
+function rewardForm() {
+  const input = el("input", { type: "text", id: "lesson-own-words", maxlength: "80", autocomplete: "off",
+    placeholder: "stars, friend, music" });
+  const line = el("p.muted", { role: "status" });
+  const form = el("form.own", el("label", { for: "lesson-own-words" }, "Now reward what you like. Words that you want "
+    + "to read:"), input, el("div.lesson-buttons", buttonOf("button", { type: "submit" }, "Put it into the form")),
+  line);
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const words = input.value.toLowerCase().match(WORDS)?.slice(0, MOST_WORDS) ?? [];
+    if (!words.length) return setText(line, "Type a word or two.");
+    const expression = `keywords(completion, ${words.map((word) => JSON.stringify(word)).join(", ")})`;
+    const changes = { rewards: [{ kind: "expression", expression }], "ppo.num_updates": UPDATES };
+    go({ page: "train" }); // first: a lesson that is left shows a recording, which the form's own run has no place for
+    document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { preset: PRESET, changes } }));
+  });
+  return form;
+}

@@ -37,7 +37,6 @@ function rewardForm() {
     if (!words.length) return setText(line, "Type a word or two.");
     const expression = `keywords(completion, ${words.map((word) => JSON.stringify(word)).join(", ")})`;
     const changes = { rewards: [{ kind: "expression", expression }], "ppo.num_updates": UPDATES };
-    go({ page: "train" }); // first: a lesson that is left shows a recording, which the form's own run has no place for
     document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { preset: PRESET, changes } }));
   });
   return form;

@@ -49,7 +49,10 @@ export function mount(element, props, { trigger, watch, server }) {
     if (run && run !== live.runId) open(run);
   });
   document.addEventListener("playground-use-settings", ({ detail }) => {
-    if (detail.changes && live.run?.recorded) open(null); // it would play beside a form that holds something else
+    const isRecorded = Object.values(home.value?.recorded ?? {}).includes(live.runId); // known before the run is there
+    if (!detail.changes || !isRecorded) return;
+    go({ page: "train", run: "" });
+    open(null); // it would play beside a form that holds something else
   });
   followHome(trigger);
   effect(() => showWhenKnown(root)); // not before the run that the address names is opened: an effect runs at once

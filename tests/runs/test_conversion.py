@@ -66,3 +66,9 @@ def test_work_that_is_no_longer_wanted_is_stopped_until_it_ends():
         conversion.beside(lambda: ended.wait(60), lambda: stop("unwanted"), stop_later)
     assert ended.is_set()
     assert conversion.beside(lambda: 7, lambda: None, lambda: None) == 7
+
+
+def test_what_is_no_file_is_said_and_what_to_give_instead(tmp_path):
+    for path in (tmp_path, tmp_path / "absent.gguf"):
+        with pytest.raises(ModelNotFound, match=r"cannot be read: .*\. Give the path of a GGUF file"):
+            conversion.convert(path, tmp_path / "made")

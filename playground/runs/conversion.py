@@ -5,19 +5,16 @@ model service; what is said of where it is comes every quarter of a second, and 
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 from playground import plain_files
 from playground.errors import ModelNotFound, OutputsNotWritable
 from playground.runs.folder.files import made_beside
 from playground.runs.model_service import ModelService
 
-T = TypeVar("T")
 Progress = Callable[[str], None]
 POLL_SECONDS = 0.25
 MOST_SECONDS, LEAST_BYTES_A_SECOND = 600.0, 1e6  # of the process, before it is given up; of the file
@@ -53,35 +50,29 @@ def _require_gguf(file: Path) -> None:
 
 def make(file: Path, folder: Path, progress: Progress) -> str:
     """Fill an empty folder. Returns the SHA-256 of its tensors (`gguf_conversion.digest`). Raises: as `convert`."""
-    service, began = ModelService(), time.monotonic()
+    began = time.monotonic()
     most_seconds = MOST_SECONDS + file.stat().st_size / LEAST_BYTES_A_SECOND
-    (made,) = beside(
-        lambda: list(service.ask("convert", {"file": str(file), "to": str(folder)}, most_seconds)),
+    (made,) = asked(
+        "convert",
+        {"file": str(file), "to": str(folder)},
         lambda: progress(f"converting {file.name}: {time.monotonic() - began:.0f} seconds"),
-        service.close,
+        most_seconds,
     )
     return str(made["sha256"])
 
 
-def beside(work: Callable[[], T], tell: Callable[[], None], stop: Callable[[], None]) -> T:
-    """What `work` returns, done in another thread while `tell` is called again and again. What `tell` raises ends it:
-    then, and when it has ended by itself, `stop` is called until the thread is over."""
-    done: Future[T] = Future()
-
-    def do() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:  # for the caller
-            done.set_exception(error)
-
-    threading.Thread(target=do, daemon=True).start()  # of a pool, it would hold up the end of this process
+def asked(
+    kind: str, question: dict[str, Any], tell: Callable[[], None], most_seconds: float | None = None
+) -> list[dict[str, Any]]:
+    """The answers to a question, of a service of its own. `tell` is called again and again until then; what it raises
+    ends the service. Raises: ServiceUnavailable."""
+    service, answers = ModelService(), []
     try:
-        while not done.done():
+        tell()
+        for answer in service.ask(kind, question, most_seconds, tick_seconds=POLL_SECONDS):
             tell()
-            wait([done], POLL_SECONDS)
+            if answer:
+                answers.append(answer)
     finally:
-        stop()
-        while not done.done():
-            stop()
-            wait([done], POLL_SECONDS)
-    return done.result()
+        service.close()
+    return answers

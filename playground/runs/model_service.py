@@ -36,7 +36,7 @@ MOST_QUESTIONS = 16
 BUSY = "Many questions are waiting for the process that answers prompts. Try again in a little while."
 PROGRAM_SECONDS = 20.0  # that a tokenizer, a template or a configuration may take in the service (`time_limit`)
 SLOW = (
-    f"A tokenizer, chat template or model configuration was ended at its limit of {PROGRAM_SECONDS:.0f} seconds, after "
+    f"A tokenizer, template, configuration or GGUF file was ended at its limit of {PROGRAM_SECONDS:.0f} seconds, after "
     "{:.0f} seconds in all. If the machine is busy, try again when it is less so; else choose another model."
 )
 LATE = (

@@ -56,3 +56,6 @@ def test_what_is_no_file_is_said_and_what_to_give_instead(tmp_path):
     for path in (tmp_path, tmp_path / "absent.gguf"):
         with pytest.raises(ModelNotFound, match=r"cannot be read: .*\. Give the path of a GGUF file"):
             conversion.convert(path, tmp_path / "made")
+    (tmp_path / "other.gguf").write_bytes(b"PK")
+    with pytest.raises(ModelNotFound, match="it is no GGUF file"):
+        conversion.convert(tmp_path / "other.gguf", tmp_path / "made")

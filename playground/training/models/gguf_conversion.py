@@ -56,6 +56,8 @@ def answer(question: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def convert(file: Path, target: Path) -> str:
     """Write the model folder. Returns the `digest` of its tensors. Raises: ModelNotFound, the file cannot be converted;
     OSError."""
+    from transformers import GenerationConfig
+
     loading.hush()
     with tempfile.TemporaryDirectory(dir=target) as alone:  # transformers would look for more beside the file
         link = Path(alone) / "model.gguf"
@@ -64,7 +66,8 @@ def convert(file: Path, target: Path) -> str:
         probed = _write_tokenizer(file, link, target, config.max_position_embeddings)
         weights = _read_weights(file, link, config)
     save_file(weights, target / SINGLE, metadata={"format": "pt"})
-    _write_config(config, target)
+    config.save_pretrained(target)
+    GenerationConfig.from_model_config(config).save_pretrained(target)
     catalog.files(target)
     if loading.read_tokenizer(target).encode(PROBE) != probed:
         raise _unusable(file, "transformers reads its tokenizer in two ways")
@@ -91,7 +94,9 @@ def _read_config(file: Path) -> Any:
         fields, num_tensors, at = reader._read_metadata(mapped, str(file), string_arrays=names)
         table, at = reader._read_tensor_table(mapped, num_tensors, at)
         entries = sum(len(value) for value in fields.values() if isinstance(value, list))
-        _check_counts(file, {"settings": len(fields), "tensors": num_tensors, "entries of lists": entries})
+        for name, count in {"settings": len(fields), "tensors": num_tensors, "entries of lists": entries}.items():
+            if count > MOST[name]:
+                raise _unusable(file, f"it has {count:,} {name}, and at most {MOST[name]:,} are read")
         _check_offsets(file, table, at, fields.get("general.alignment", 32))
         kind = str(fields["general.architecture"])
         own = {name.removeprefix(f"{kind}."): fields[name] for name in fields if name.startswith(f"{kind}.")}
@@ -127,12 +132,6 @@ def _config_of(kind: str, own: Mapping[str, Any], fields: Mapping[str, Any], *, 
         pad_token_id=fields.get("tokenizer.ggml.padding_token_id"),
         **measures,
     )
-
-
-def _check_counts(file: Path, counts: Mapping[str, int]) -> None:
-    for name, count in counts.items():
-        if count > MOST[name]:
-            raise _unusable(file, f"it has {count:,} {name}, and at most {MOST[name]:,} are read")
 
 
 def _check_settings(file: Path, kind: str, own: Mapping[str, Any]) -> None:
@@ -227,13 +226,6 @@ def _read_weights(file: Path, link: Path, config: Any) -> dict[str, Tensor]:
         if not is_finite(weight):
             raise _unusable(file, f"its tensor `{name}` has values that are no numbers")
     return weights
-
-
-def _write_config(config: Any, target: Path) -> None:
-    from transformers import GenerationConfig
-
-    config.save_pretrained(target)
-    GenerationConfig.from_model_config(config).save_pretrained(target)
 
 
 def _limited(file: Path) -> AbstractContextManager[None]:

@@ -12,14 +12,14 @@ import typer
 
 from playground.cli.terminal import complain, plain
 from playground.models import real_model as the_model
-from playground.models.gguf_files import ARCHITECTURES
+from playground.models.architectures import GGUF_TYPES
 from playground.runs import conversion
 from playground.runs import real_model as getting
 
 
 def convert(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.gguf", help=f"A model of the architecture {' or '.join(ARCHITECTURES)}.")
+        Path, typer.Argument(metavar="FILE.gguf", help=f"A model of the architecture {' or '.join(GGUF_TYPES)}.")
     ],
     to: Annotated[
         Path | None, typer.Option("--to", help="The folder to write. By default FILE without .gguf.", metavar="DIR")

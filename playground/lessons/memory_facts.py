@@ -10,7 +10,8 @@ import functools
 from playground.config import RunConfig
 from playground.errors import ModelNotFound
 from playground.setup import catalog
-from playground.setup.estimates import measures, memory
+from playground.setup.estimates import measures
+from playground.setup.estimates.memory import Memory
 
 ROLES = {"policy": "policy", "value": "critic", "reference": "reference", "reward": "reward model"}
 TOTAL, SAVED = "memory.total", "memory.saved"
@@ -32,7 +33,7 @@ def of_settings(config: RunConfig) -> dict[str, tuple[float, str]]:
     except ModelNotFound:
         return {}
     eight = [one._replace(reward=one.reward.model_copy(update={"quantization": "int8"})) for one in found.scorers]
-    held, less = (memory.lasting(config, found.policy, scorers, "cpu") for scorers in (found.scorers, eight))
+    held, less = (Memory(config, found.policy, scorers, 0, "cpu").lasting() for scorers in (found.scorers, eight))
     total, saved = held.total(), held.total() - less.total()
     of_role = {role: sum(size for (whose, _), size in held.items() if whose == role) for role in ROLES}
     facts = {f"memory.{role}": (size / total, in_mb(size)) for role, size in of_role.items() if size}

@@ -5,28 +5,27 @@ model service; what is said of where it is comes every quarter of a second, and 
 from __future__ import annotations
 
 import os
-import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from playground.errors import OutputsNotWritable
-from playground.models import gguf_files
+from playground import plain_files
+from playground.errors import ModelNotFound, OutputsNotWritable
 from playground.runs.folder.files import made_beside
 from playground.runs.model_service import ModelService
 
-T = TypeVar("T")
 Progress = Callable[[str], None]
 POLL_SECONDS = 0.25
-SILENCE_SECONDS = 600.0  # of the process, before it is given up
+MOST_SECONDS, LEAST_BYTES_A_SECOND = 600.0, 1e6  # of the process, before it is given up; of the file
 
 
 def convert(file: Path, target: Path, progress: Progress = lambda text: None) -> Path:
-    """Write the folder `target`, which may not be there yet. Raises: ModelNotFound, the file cannot be converted;
-    OutputsNotWritable; ServiceUnavailable, the process says why or is gone; OSError; whatever `progress` raises."""
+    """Write the folder `target`, which may not be there yet. Raises: ModelNotFound, there is no such file;
+    OutputsNotWritable; ServiceUnavailable, the file cannot be converted, or the process is gone; OSError; whatever
+    `progress` raises."""
     file, target = Path(os.path.abspath(file)), Path(os.path.abspath(target.expanduser()))
-    gguf_files.check(file)
+    _require_gguf(file)
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise OutputsNotWritable(f"{target} exists already and is not empty. Choose another folder with --to.")
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -37,40 +36,43 @@ def convert(file: Path, target: Path, progress: Progress = lambda text: None) ->
     return target
 
 
+def _require_gguf(file: Path) -> None:
+    """What can be said without waiting for a process. Raises: ModelNotFound."""
+    try:
+        with plain_files.open_plain(file, links=True) as opened:
+            magic = opened.read(4)
+    except OSError as error:
+        remedy = "Give the path of a GGUF file that this user may read."
+        raise ModelNotFound(f"The file {file} cannot be read: {error.strerror}. {remedy}") from None
+    if magic != b"GGUF":
+        raise ModelNotFound(f"{file} cannot be converted: it is no GGUF file; choose another one.")
+
+
 def make(file: Path, folder: Path, progress: Progress) -> str:
     """Fill an empty folder. Returns the SHA-256 of its tensors (`gguf_conversion.digest`). Raises: as `convert`."""
-    answers: list[dict[str, Any]] = [{"done": 0.0}]
-    service = ModelService()
-
-    def work() -> None:
-        answers.extend(service.ask("convert", {"file": str(file), "to": str(folder)}, SILENCE_SECONDS))
-
-    def tell() -> None:
-        progress(f"converting {file.name}: {answers[-1].get('done', 1.0):.0%}")
-
-    beside(work, tell, service.close)
-    return str(answers[-1]["sha256"])
+    began = time.monotonic()
+    most_seconds = MOST_SECONDS + file.stat().st_size / LEAST_BYTES_A_SECOND
+    (made,) = asked(
+        "convert",
+        {"file": str(file), "to": str(folder)},
+        lambda: progress(f"converting {file.name}: {time.monotonic() - began:.0f} seconds"),
+        most_seconds,
+    )
+    return str(made["sha256"])
 
 
-def beside(work: Callable[[], T], tell: Callable[[], None], stop: Callable[[], None]) -> T:
-    """What `work` returns, done in another thread while `tell` is called again and again. What `tell` raises ends it:
-    then, and when it has ended by itself, `stop` is called until the thread is over."""
-    done: Future[T] = Future()
-
-    def do() -> None:
-        try:
-            done.set_result(work())
-        except BaseException as error:  # for the caller
-            done.set_exception(error)
-
-    threading.Thread(target=do, daemon=True).start()  # of a pool, it would hold up the end of this process
+def asked(
+    kind: str, question: dict[str, Any], tell: Callable[[], None], most_seconds: float | None = None
+) -> list[dict[str, Any]]:
+    """The answers to a question, of a service of its own. `tell` is called again and again until then; what it raises
+    ends the service. Raises: ServiceUnavailable."""
+    service, answers = ModelService(), []
     try:
-        while not done.done():
+        tell()
+        for answer in service.ask(kind, question, most_seconds, tick_seconds=POLL_SECONDS):
             tell()
-            wait([done], POLL_SECONDS)
+            if answer:
+                answers.append(answer)
     finally:
-        stop()
-        while not done.done():
-            stop()
-            wait([done], POLL_SECONDS)
-    return done.result()
+        service.close()
+    return answers

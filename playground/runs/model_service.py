@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import queue
 import signal
@@ -35,7 +36,7 @@ MOST_QUESTIONS = 16
 BUSY = "Many questions are waiting for the process that answers prompts. Try again in a little while."
 PROGRAM_SECONDS = 20.0  # that a tokenizer, a template or a configuration may take in the service (`time_limit`)
 SLOW = (
-    f"A tokenizer, chat template or model configuration was ended at its limit of {PROGRAM_SECONDS:.0f} seconds, after "
+    f"A tokenizer, template, configuration or GGUF file was ended at its limit of {PROGRAM_SECONDS:.0f} seconds, after "
     "{:.0f} seconds in all. If the machine is busy, try again when it is less so; else choose another model."
 )
 LATE = (
@@ -94,11 +95,12 @@ class ModelService:
             yield GeneratedSample(**answer)
 
     def ask(
-        self, kind: str, question: dict[str, Any], timeout_seconds: float | None = None
+        self, kind: str, question: dict[str, Any], timeout_seconds: float | None = None, tick_seconds: float = math.inf
     ) -> Generator[dict[str, Any], None, None]:
         """Put one question (`train.service.questions.QUESTIONS`) to the service and pass on its answers as they come.
-        Who wants no more of them closes this generator. `timeout_seconds`: the longest silence before an answer.
-        Raises: ServiceUnavailable, see `compare`; and where too many wait already."""
+        Who wants no more of them closes this generator. `timeout_seconds`: the longest silence before an answer;
+        an empty one comes every `tick_seconds` of it. Raises: ServiceUnavailable, see `compare`; and where too many
+        wait already."""
         if not self._places.acquire(blocking=False):
             raise ServiceUnavailable(BUSY)
         try:
@@ -107,7 +109,7 @@ class ModelService:
                 self._last_id += 1
                 self._send({**question, "id": self._last_id, "kind": kind})
                 try:
-                    yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS)
+                    yield from self._read_answer(self._last_id, timeout_seconds or ANSWER_TIMEOUT_SECONDS, tick_seconds)
                 except GeneratorExit:  # the service, which others use too, ends at its next word
                     with contextlib.suppress(ServiceUnavailable):
                         self._send({"id": self._last_id, "kind": STOP})
@@ -125,13 +127,19 @@ class ModelService:
                 with contextlib.suppress(OSError):  # it had not read everything
                     process.stdin.close()
 
-    def _read_answer(self, question: int, timeout_seconds: float) -> Generator[dict[str, Any], None, None]:
+    def _read_answer(
+        self, question: int, timeout_seconds: float, tick_seconds: float
+    ) -> Generator[dict[str, Any], None, None]:
         asked = time.monotonic()
         deadline = asked + START_TIMEOUT_SECONDS + timeout_seconds
         while True:
+            left = max(0.0, deadline - time.monotonic())
             try:
-                answer = self._answers.get(timeout=max(0.0, deadline - time.monotonic()))
+                answer = self._answers.get(timeout=min(left, tick_seconds))
             except queue.Empty:
+                if tick_seconds < left:
+                    yield {}
+                    continue
                 self.close()
                 raise ServiceUnavailable(LATE.format(time.monotonic() - asked)) from None
             if answer is None:

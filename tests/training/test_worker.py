@@ -212,7 +212,7 @@ def test_the_scale_of_the_reference_is_of_a_whole_batch_and_in_a_trial_of_what_i
     tmp_path, monkeypatch, name, samples
 ):
     monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
-    monkeypatch.setattr(memory, "reference_rows", lambda *_: 20)
+    monkeypatch.setattr(memory.Memory, "reference_rows", lambda _: 20)
     config = small_run.config(score={"normalise": "reference"})
     run = RunDirectory(tmp_path / name)
     run.control_path.mkdir(parents=True)

@@ -21,8 +21,8 @@ from playground.models.architectures import BY_NAME, SEVEN_BILLION, Architecture
 from playground.setup import catalog, checks, devices
 from playground.setup.describe import two_digits
 from playground.setup.devices import Device
-from playground.setup.estimates import gpu_calls, memory, timing
-from playground.setup.estimates.memory import GB, UNSURE, Needs, RewardShape, mildest
+from playground.setup.estimates import gpu_calls, timing
+from playground.setup.estimates.memory import GB, UNSURE, Memory, Needs, RewardShape, mildest
 from playground.setup.estimates.timing import Finished, Range
 from playground.setup.limits import Limits
 
@@ -136,7 +136,7 @@ def estimate(
     prompt, free = prompt_tokens or longest_prompt(config, found), fullest.free_bytes if room is None else room
 
     def needs(changed: RunConfig, policy: Architecture = found.policy) -> Needs:
-        return memory.needs(share_of(changed, len(names)), policy, found.scorers, prompt, fullest.kind)
+        return Memory(share_of(changed, len(names)), policy, found.scorers, prompt, fullest.kind).needs()
 
     own, here = needs(config), names.count(fullest.name)
     held = next((run.memory for run in finished if run.memory and timing.holds(run.config) == timing.holds(config)), 0)

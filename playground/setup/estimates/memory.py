@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from playground.config import ModelReward, RunConfig, engines
@@ -14,7 +15,6 @@ from playground.config.source_settings import SMALL_MODEL
 from playground.models.architectures import Architecture
 from playground.setup import devices
 
-ROLES = ("policy", "value", "reference", "reward", "rollout")
 LIBRARY_BYTES = {"cpu": 385_000_000, "cuda": 600_000_000, "mps": 400_000_000}  # imports; on a GPU its context
 PEFT_BYTES, BITSANDBYTES_BYTES, TRL_BYTES = 50_000_000, 30_000_000, 160_000_000  # imported where they are needed
 QUANTIZED_BYTES = {"int8": 1.0, "nf4": 0.516}  # a weight, with its share of the scales (nf4: doubly quantized)
@@ -35,10 +35,9 @@ class RewardShape(NamedTuple):
     reward: ModelReward
     model: Architecture
 
-    @property
-    def precision(self) -> str:
-        """What it computes in."""
-        return self.model.precision_as_reward(self.reward.precision)
+    def number(self, device_kind: str) -> int:
+        """Bytes of a number in what it computes."""
+        return number_bytes(self.model.precision_as_reward(self.reward.precision), device_kind, self.model)
 
 
 class Needs(NamedTuple):
@@ -58,126 +57,131 @@ class Needs(NamedTuple):
         return self.libraries + sum(map(self.of, self.roles))
 
 
-def needs(
-    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
-) -> Needs:
-    """At the fullest moment. A GPU's allocator uses again what a moment has freed, so the largest one counts; a
-    processor's hardly does, so there those of an update add up."""
-    held = lasting(config, policy, scorers, device_kind)
-    first, *update = moments(config, policy, scorers, prompt_tokens, device_kind).items()
-    if device_kind == "cpu":
-        update = [("an update", sum((sizes for _, sizes in update), Counter()))]
-    found = {name: held + sizes for name, sizes in update}
-    found[first[0]] = first[1] + Counter({name: size for name, size in held.items() if name[1] == "weights"})
-    moment = max(found, key=lambda name: found[name].total())
-    roles = {role: {kind: size for (whose, kind), size in found[moment].items() if whose == role} for role in ROLES}
-    extra = PEFT_BYTES * (config.model.adapter.kind == "lora") + TRL_BYTES * config.by_trl
-    extra += BITSANDBYTES_BYTES * (config.model.quantization != "none" or config.ppo.optimizer == "adamw_8bit")
-    libraries = LIBRARY_BYTES[device_kind] + (extra if device_kind == "cpu" else 0)
-    return Needs({role: kinds for role, kinds in roles.items() if kinds or role == "reference"}, moment, libraries)
+@dataclass(frozen=True)
+class Memory:
+    """What one process of a run holds: by its settings, the shapes of its models, how long its longest prompt is, and
+    whether it is on a `cpu`, `cuda` or `mps`."""
 
+    config: RunConfig
+    policy: Architecture
+    scorers: Sequence[RewardShape]
+    prompt_tokens: int
+    device_kind: str
 
-def lasting(config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], device_kind: str) -> Sizes:
-    """What is there all the time: the weights of all roles, and of what is trained gradients and Adam's moments."""
-    model, same_weights = config.model, config.reference.source == "start"
-    each, trained = _number(config, policy, device_kind), trained_parameters(config, policy)
-    lora, separate = model.adapter.kind == "lora", has_second_model(config)
-    trunk = policy.parameters - (0 if policy.tied else policy.embedding_parameters)
-    critic = (trained if lora else trunk) if separate else policy.hidden_size * config.has_critic
-    found: Sizes = Counter()
-    sizes = TRAINED_BYTES | {"optimizer": REMEMBERED_BYTES.get(config.ppo.optimizer, TRAINED_BYTES["optimizer"])}
-    for kind, size in sizes.items() if METHODS[config.method].trains else [("weights", FP32)]:
-        found["policy", kind], found["value", kind] = trained * size, critic * size
-    if lora:
-        found["policy", "weights"] += weight_bytes(policy, each, model.quantization)
-        found["value", "weights"] += trunk * each * separate
-    if not same_weights:
-        found["reference", "weights"] = weight_bytes(policy, each, model.quantization)
-    elif not lora:
-        found["reference", "weights"] = policy.parameters * FP32
-    for scorer in scorers:
-        size = number_bytes(scorer.precision, device_kind, scorer.model)
-        found["reward", "weights"] += weight_bytes(scorer.model, size, scorer.reward.quantization)
-    return found
+    @property
+    def number(self) -> int:
+        """Bytes of a number in what is not trained."""
+        return number_bytes(self.config.loaded_model.precision, self.device_kind, self.policy)
 
+    @property
+    def tokens(self) -> int:
+        """Of the longest text."""
+        return self.prompt_tokens + self.config.sampling.max_new_tokens
 
-def moments(
-    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
-) -> dict[str, Sizes]:
-    """What comes and goes: before training, then in each update."""
-    rows = reference_rows(config, policy, scorers, prompt_tokens, device_kind)
-    each = _number(config, policy, device_kind)
-    before = {"measuring the reference": sampling(config, policy, rows, prompt_tokens, each)}
-    return before | moments_of_update(config, policy, scorers, prompt_tokens, device_kind)
+    def needs(self) -> Needs:
+        """At the fullest moment. A GPU's allocator uses again what a moment has freed, so the largest one counts; a
+        processor's hardly does, so there those of an update add up."""
+        config, held, update = self.config, self.lasting(), self.moments_of_update()
+        if self.device_kind == "cpu":
+            update = {"an update": sum(update.values(), Counter())}
+        found = {name: held + sizes for name, sizes in update.items()}
+        weights = Counter({name: size for name, size in held.items() if name[1] == "weights"})
+        found["measuring the reference"] = weights + self.sampling(self.reference_rows())
+        moment = max(found, key=lambda name: found[name].total())
+        roles: dict[str, dict[str, int]] = {"policy": {}, "value": {}, "reference": {}, "reward": {}, "rollout": {}}
+        for (role, kind), size in found[moment].items():
+            roles[role][kind] = size
+        libraries = LIBRARY_BYTES[self.device_kind]
+        if self.device_kind == "cpu":
+            libraries += PEFT_BYTES * (config.model.adapter.kind == "lora") + TRL_BYTES * config.by_trl
+            by_bitsandbytes = config.model.quantization != "none" or config.ppo.optimizer == "adamw_8bit"
+            libraries += BITSANDBYTES_BYTES * by_bitsandbytes
+        return Needs({role: kinds for role, kinds in roles.items() if kinds or role == "reference"}, moment, libraries)
 
+    def lasting(self) -> Sizes:
+        """What is there all the time: the weights of all roles, and of what is trained gradients and Adam's moments."""
+        config, policy = self.config, self.policy
+        trained, lora = trained_parameters(config, policy), config.model.adapter.kind == "lora"
+        whole = weight_bytes(policy, self.number, config.model.quantization)
+        critic = policy.hidden_size * config.has_critic
+        trunk = policy.parameters - (0 if policy.tied else policy.embedding_parameters)
+        if second := has_second_model(config):
+            critic = trained if lora else trunk
+        sizes = TRAINED_BYTES | {"optimizer": REMEMBERED_BYTES.get(config.ppo.optimizer, TRAINED_BYTES["optimizer"])}
+        if not METHODS[config.method].trains:
+            sizes = {"weights": FP32}
+        found: Sizes = Counter()
+        for kind, size in sizes.items():
+            found["policy", kind], found["value", kind] = trained * size, critic * size
+        if lora:
+            found["policy", "weights"] += whole
+            found["value", "weights"] += trunk * self.number * second
+        if config.reference.source != "start":
+            found["reference", "weights"] = whole
+        elif not lora:
+            found["reference", "weights"] = policy.parameters * FP32
+        for scorer in self.scorers:
+            found["reward", "weights"] += weight_bytes(
+                scorer.model, scorer.number(self.device_kind), scorer.reward.quantization
+            )
+        return found
 
-def reference_rows(
-    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
-) -> int:
-    """How many texts are written at once before the first update. A small model writes all for the scale of the score;
-    another as many as fit into the memory that an update takes, the fixed prompts' among them, and at least a batch."""
-    is_small = policy.parameters < SMALL_MODEL
-    wanted = config.scale_samples(is_small)
-    if is_small:
-        return wanted
-    update = moments_of_update(config, policy, scorers, prompt_tokens, device_kind)
-    one = sampling(config, policy, 1, prompt_tokens, _number(config, policy, device_kind)).total()
-    fit = max(sizes.total() for sizes in update.values()) // one
-    return max(min(fit, wanted + _answers(config)), config.ppo.batch_size)
+    def reference_rows(self) -> int:
+        """How many texts are written at once before the first update. A small model writes all for the scale of the
+        score; another as many as fit into the memory that an update takes, the fixed prompts' among them, and at least
+        a batch."""
+        is_small = self.policy.parameters < SMALL_MODEL
+        wanted = self.config.scale_samples(is_small)
+        if is_small:
+            return wanted
+        fit = max(sizes.total() for sizes in self.moments_of_update().values()) // self.sampling(1).total()
+        return max(min(fit, wanted + _answers(self.config)), self.config.ppo.batch_size)
 
+    def moments_of_update(self) -> dict[str, Sizes]:
+        """What comes and goes in each update. TRL's PPO compares more texts at once and puts prompts through the LM
+        head too; it keeps the logits of a batch, and while it writes the next one has those twice."""
+        config, ppo = self.config, self.config.ppo
+        completion, logit = config.sampling.max_new_tokens, self.policy.vocabulary * FP32
+        compared, drawn = ppo.micro_batch_size, ppo.batch_size
+        logits, kept = LOGITS * compared * completion, 0
+        if config.by_trl and config.method == "ppo":
+            compared = drawn = min(ppo.batch_size, engines.ROLLOUT_ROWS)
+            logits, kept = compared * self.tokens, 3 * ppo.batch_size * completion
+        found: dict[str, Sizes] = {
+            "sampling": self.sampling(max(drawn, _answers(config))),
+            "comparing with the reference": Counter(),
+            "scoring": Counter(),
+            "learning": Counter(),
+        }
+        found["sampling"]["rollout", "logits"] = kept * logit
+        reference = found["comparing with the reference"]
+        reference["reference", "logits"] = logits * logit
+        reference["reference", "activations"] = passing(self.policy, compared * self.tokens, self.number)
+        for scorer in self.scorers:
+            size = passing(scorer.model, ppo.batch_size * self.tokens, scorer.number(self.device_kind))
+            found["scoring"] |= Counter({("reward", "activations"): size})
+        if METHODS[config.method].trains:
+            numbers = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
+            learned = self.tokens if config.by_trl else completion
+            activations = graph(config, self.policy, ppo.micro_batch_size * self.tokens, self.number)
+            found["learning"]["policy", "logits"] = numbers * ppo.micro_batch_size * learned * logit
+            found["learning"]["policy", "activations"] = activations
+            found["learning"]["value", "activations"] = activations * has_second_model(config)
+        return found
 
-def moments_of_update(
-    config: RunConfig, policy: Architecture, scorers: Sequence[RewardShape], prompt_tokens: int, device_kind: str
-) -> dict[str, Sizes]:
-    """What comes and goes in each update. TRL's PPO compares more texts at once and puts prompts through the LM head
-    too; it keeps the logits of a batch, and while it writes the next one has those twice."""
-    ppo, each = config.ppo, _number(config, policy, device_kind)
-    by_trl = config.engine == "trl" and config.method == "ppo"
-    completion, logit = config.sampling.max_new_tokens, policy.vocabulary * FP32
-    both, batch, micro = prompt_tokens + completion, ppo.batch_size, ppo.micro_batch_size
-
-    def scoring(scorer: RewardShape) -> int:
-        return passing(scorer.model, batch * both, number_bytes(scorer.precision, device_kind, scorer.model))
-
-    at_once = min(batch, engines.ROLLOUT_ROWS) if by_trl else micro
-    compared = at_once * both if by_trl else LOGITS * micro * completion
-    texts = max(at_once if by_trl else batch, _answers(config))
-    learning: Sizes = Counter()
-    if METHODS[config.method].trains:
-        units = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
-        learning["policy", "logits"] = units * micro * (both if config.by_trl else completion) * logit
-        learning["policy", "activations"] = graph(config, policy, micro * both, each)
-        learning["value", "activations"] = learning["policy", "activations"] * has_second_model(config)
-    return {
-        "sampling": sampling(config, policy, texts, prompt_tokens, each)
-        + Counter({("rollout", "logits"): 3 * by_trl * batch * completion * logit}),
-        "comparing with the reference": Counter(
-            {
-                ("reference", "logits"): compared * logit,
-                ("reference", "activations"): passing(policy, at_once * both, each),
-            }
-        ),
-        "scoring": Counter({("reward", "activations"): max(map(scoring, scorers), default=0)}),
-        "learning": learning,
-    }
-
-
-def sampling(config: RunConfig, policy: Architecture, texts: int, prompt_tokens: int, each: int) -> Sizes:
-    """What writing some texts at once holds."""
-    token = 2 * policy.layers * policy.kv_heads * policy.head_size * each  # keys and values
-    logits = LOGITS * texts * policy.vocabulary * FP32
-    fullest = max(passing(policy, texts * prompt_tokens, each), logits)  # the prompt, or a draw
-    both = texts * (prompt_tokens + config.sampling.max_new_tokens)
-    return Counter({("rollout", "KV cache"): both * token, ("rollout", "activations"): fullest})
+    def sampling(self, texts: int) -> Sizes:
+        """What writing some texts at once holds."""
+        policy = self.policy
+        token = 2 * policy.layers * policy.kv_heads * policy.head_size * self.number  # keys and values
+        logits = LOGITS * texts * policy.vocabulary * FP32
+        fullest = max(passing(policy, texts * self.prompt_tokens, self.number), logits)  # the prompt, or a draw
+        cache = texts * self.tokens * token
+        return Counter({("rollout", "KV cache"): cache, ("rollout", "activations"): fullest})
 
 
 def _answers(config: RunConfig) -> int:
     """Texts of one evaluation of the fixed prompts."""
     return config.evaluation.num_prompts * config.evaluation.samples_per_prompt
-
-
-def _number(config: RunConfig, policy: Architecture, device_kind: str) -> int:
-    return number_bytes(config.loaded_model.precision, device_kind, policy)
 
 
 def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> int:

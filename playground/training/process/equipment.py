@@ -19,7 +19,7 @@ from playground.rewards.mixture import Scale
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.records import Stage
 from playground.setup import catalog, estimates
-from playground.setup.estimates import memory
+from playground.setup.estimates.memory import Memory
 from playground.training.data import prompts
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop import evaluation, measures, slow_motion
@@ -175,7 +175,7 @@ class Equipment:
         found = estimates.measures(config, self.outputs)
         longest = max(len(prompt.ids) for prompt in self.split.training)
         shared = estimates.share_of(config, count)
-        return count * memory.reference_rows(shared, found.policy, found.scorers, longest, self.policy.device.type)
+        return count * Memory(shared, found.policy, found.scorers, longest, self.policy.device.type).reference_rows()
 
     @property
     def begins_alike(self) -> bool:

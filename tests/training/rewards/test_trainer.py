@@ -101,7 +101,7 @@ def test_an_adapter_is_merged_into_what_is_saved_and_scores_in_what_its_file_hol
     rounded = learned_rewards.load(ModelReward(source="judge", precision="bf16"), CPU, tmp_path)
     assert learned_rewards.facts(rounded)["rounded"] == "bf16"
     scorer = memory.RewardShape(ModelReward(source="judge"), catalog.files(training.folder, "reward").architecture)
-    assert memory.number_bytes(scorer.precision, "cpu", scorer.model) == 4
+    assert scorer.number("cpu") == 4
     pairs = preference_pairs.load(config, CPU).held_out
     right = [here([pair.prompt] * 2, [pair.chosen, pair.rejected]) for pair in pairs]
     assert sum(high > low for high, low in right) / len(right) == pytest.approx(card["accuracy"])

@@ -142,19 +142,6 @@ def test_ctrl_c_stops_the_run_and_exits_3(train, outputs):
     assert shown.out.read_text().splitlines()[-1] == str(outputs / "one")
 
 
-def test_ctrl_c_takes_a_waiting_run_out_of_the_queue(train, outputs, fake_worker):
-    holder, _ = launcher.start(small_config("wait"), outputs, "holder")
-    shown = train("finish")
-    shown.press_ctrl_c(after="next in the queue")
-    shown.leaves_with(3)
-    waited = RunDirectory(outputs / "one")
-    assert waited.status().state == "stopped"
-    assert waited.metrics() == []
-    assert holder.is_alive()
-    holder.request_stop()
-    wait_until(lambda: not holder.is_alive())
-
-
 def test_a_second_ctrl_c_leaves_the_run_to_itself(train, outputs):
     shown = train("deaf")
     shown.press_ctrl_c(after="update 1 of 3")

@@ -159,8 +159,3 @@ def test_every_name_in_a_table_or_a_tracker_is_defined(group, tables, tmp_path):
     assert ends <= found
     known = [re.compile(name + ("(_low|_high)?" if name[0] not in "f" else "")) for name in names]
     assert sorted(name for name in found - settings if not any(one.fullmatch(name) for one in known)) == []
-
-
-def test_what_a_user_has_written_is_no_formula():
-    table = pd.DataFrame({f"terms.{RED}": [1.0], "prompts.typed": [["=x"]], "model.source": [RED]})
-    assert csv_tables.safe_csv(table) == "terms.red,prompts.typed,model.source\r\n1.0,['=x'],'=red\r\n"

@@ -166,13 +166,6 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs):
     assert created(outputs).created_at > sweep.created_at  # the name is free again
 
 
-def test_a_sweep_with_options_that_its_place_does_not_have_is_refused(outputs):
-    with pytest.raises(InvalidConfig, match="option: is for a cluster"):
-        planned(outputs, options=["cpus=2"])
-    with pytest.raises(InvalidConfig, match=r"option\.cpu: .* Did you mean `cpus`"):
-        planned(outputs, on="slurm", options=["cpu=2"])
-
-
 def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs, monkeypatch):
     slurm = Scripted()
     connect(monkeypatch, slurm)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playground import cli
-from playground.cli.rollout_printing import FULL, HALF, bars
+from playground.cli.rollout_printing import FULL
 from playground.errors import ServiceUnavailable
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -123,12 +123,6 @@ def test_an_update_is_shown_as_bars_and_texts(run, ended):
     shown = run("show", ended.path, "--update", "1", "--json").data
     assert (shown["update"], shown["previous"], shown["next"]) == (1, None, 2)
     assert (shown["histogram"], shown["texts"]) == (histogram.model_dump(), [text.model_dump()])
-
-
-def test_bars_of_texts_that_all_score_the_same_and_of_a_few_among_many():
-    assert bars(Histogram(low=2.0, high=2.0, counts=[7])) == [("+2.00", "+2.00", "7", FULL * 40)]
-    drawn = [row[3] for row in bars(Histogram(low=0, high=1, counts=[0, 1, 1000, 513]))]
-    assert drawn == ["", HALF, FULL * 40, FULL * 20 + HALF]
 
 
 def test_an_update_of_which_nothing_is_kept_is_a_reason_and_no_traceback(run, ended):

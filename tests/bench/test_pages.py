@@ -109,13 +109,6 @@ def test_the_bands_in_the_repository_are_made_of_the_figures():
     assert {*bands} == {*catalog.names_with_model()}
 
 
-def test_what_is_wrong_on_purpose_says_nothing_of_the_usual_spread_between_seeds():
-    steady = rows_of_seeds("steady", (1.0, 0.5, 2.0), (1.1, 0.52, 2.1), (0.9, 0.48, 1.9))
-    wild = rows_of_seeds("wild", (1.0, 0.1, 0.1), (9.0, 0.9, 5.0), (20.0, 0.5, 9.0))
-    alone, both = results_page.bands(steady), results_page.bands([*steady, *wild], ["wild"])
-    assert both["steady"] == alone["steady"] != results_page.bands([*steady, *wild])["steady"]
-
-
 def cells(folder):
     """Those of the first lesson."""
     text = lessons_page.page(Lessons(shipped=folder).courses, lessons_page.Measured(MADE_UP["presets"]))

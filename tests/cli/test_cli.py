@@ -174,6 +174,8 @@ def test_app_hands_its_settings_to_the_server(run, outputs, monkeypatch):
     assert run("app", "--port", "0", "--mode", "classroom", "--mcp").code == 0
     settings = {"host": None, "port": 0, "outputs": outputs, "mode": "classroom", "share": False, "mcp": True}
     assert served == [settings]
+    assert [run(*words).code for words in ([], ["page"], ["app"])] == [0, 0, 0]
+    assert served[1:] == 3 * [served[1]]
     assert run("app", "--mode", "party").code == 2
 
 

@@ -141,7 +141,10 @@ def test_prompts_that_cannot_be_used_are_left_out_and_counted_by_reason(tmp_path
     assert split.warnings == ["Left out of 10 rows of prompts: 3 empty, 3 repeated, 2 too long."]
 
 
-@pytest.mark.parametrize(("value", "expected"), TEXTS["dialogues"])
+HALF = ["half a pair \ud83d", "half a pair ?"]  # which a YAML file cannot hold
+
+
+@pytest.mark.parametrize(("value", "expected"), [*TEXTS["dialogues"], HALF])
 def test_a_dialogue_is_asked_up_to_its_last_answer(value, expected):
     assert dialogues.prompt_of(value) == expected
 

@@ -21,9 +21,9 @@ TESTS_VARIABLE = "PLAYGROUND_TEST_PROCESS"  # in what a test starts: the process
 
 
 def data_beside(module, name):
-    """The data of a YAML or JSON file in the folder of a module, which is given by its `__file__`."""
-    text = Path(module).with_name(name).read_text(encoding="utf-8")
-    return json.loads(text) if name.endswith(".json") else yaml.safe_load(text)
+    """The data of a YAML or JSON file in or below the folder of a module, which is given by its `__file__`."""
+    text = Path(module).parent.joinpath(name).read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else yaml.load(text, yaml.CSafeLoader)
 
 
 def wait_until(condition, seconds=180):

@@ -25,7 +25,7 @@ from playground.api import inputs
 from playground.errors import InvalidConfig, PlaygroundError, RunFailed, RunNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import GeneratedSample
-from tests.support import PROJECT, small_config, wait_until
+from tests.support import PROJECT, data_beside, small_config, wait_until
 
 MOST_BYTES = 400_000
 
@@ -155,31 +155,7 @@ def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(
     assert data["prompts"]["source"] == "pocket/claims"
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "sentence"),
-    [
-        ("train", {}, "model: Missing required argument."),
-        ("train", {"model": 5}, "model: must be text (got 5)."),
-        ("train", {"model": "kinder-revews"}, "model: There is no preset or model `kinder-revews`. Did you mean"),
-        ("train", {"model": "./my-model"}, "model: There is no folder ./my-model."),
-        ("train", {"model": "kinder-reviews", "max_steps": 3}, "max_steps: is a name of other trainers"),
-        ("train", {"model": "pocket-1m", "reward_funcs": "length"}, "The nearest here is reward."),
-        ("train", {"model": "kinder-reviews", "prompts": 5}, "prompts: must be a list of texts or of dictionaries"),
-        ("train", {"model": "kinder-reviews", "prompts": []}, "prompts: has no rows."),
-        ("train", {"model": "kinder-reviews", "prompts": ["a", 3]}, "prompts: row 2 is int: each must be"),
-        ("train", {"model": "kinder-reviews", "prompts": {"train": 1}}, "name one of its splits, train)."),
-        ("train", {"model": "pocket-1m", "prompts": ["a"]}, "reward: Say what is rewarded"),
-        ("train", {"model": "kinder-reviews", "reward": 5}, "reward: `5` is not"),
-        ("train", {"model": "kinder-reviews", "reward_weights": [1]}, "reward_weights: must be a list of numbers"),
-        ("train", {"model": "kinder-reviews", "every": 3}, "every: may be checkpoint.every or evaluation.every"),
-        ("train", {"model": "kinder-reviews", "beta": "x"}, "kl.coef: must be a number (got 'x')."),
-        ("sweep", {"model": "kinder-reviews", "vary": {"beta": 5}}, "beta: must be a list of values"),
-        ("sweep", {"model": "kinder-reviews", "vary": {}}, "vary: Name at least one field"),
-        ("train_reward", {"pairs": [{"prompt": "a"}]}, "has no `chosen`; it has prompt."),
-        ("train_reward", {"pairs": "kind", "epochs": "x"}, "epochs: must be a number"),
-        ("open_run", {"run": "x", "foo": 1}, "foo: Unexpected keyword argument."),
-    ],
-)
+@pytest.mark.parametrize(("name", "arguments", "sentence"), data_beside(__file__, "notebook.yaml")["refused"])
 def test_what_no_function_can_take_is_refused_in_a_sentence(here, name, arguments, sentence):
     with pytest.raises(playground.PlaygroundError) as error:
         getattr(playground, name)(**arguments)

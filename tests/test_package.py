@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from playground import __version__, cli
+from playground import __version__
 from tests.spaces.test_locks import lines
 from tests.support import PROJECT
 
@@ -46,15 +46,3 @@ def test_an_installed_package_finds_its_files_within_and_says_how_to_install_mor
     assert where == str(tmp_path / "playground" / "project")
     assert (extra, whole) == ("pip install 'rlhf-playground[ray]'", "pip install rlhf-playground")
     assert missing.endswith(f"{sys.executable}. pip install rlhf-playground installs all of them.")
-
-
-def test_without_a_command_the_page_opens(monkeypatch):
-    served = []
-    monkeypatch.setattr("playground.ui.server.serve", lambda **asked: served.append(asked))
-    for words in ([], ["page"], ["app"]):
-        try:
-            cli.main(words)
-        except SystemExit as leaving:
-            assert not leaving.code
-    assert served == 3 * [served[0]]
-    assert served[0]["host"] is None

@@ -31,14 +31,6 @@ def test_the_bands_of_the_presets_are_made_of_the_figures():
     assert {name: bands for name, bands in told.items() if bands} == real_page.bands(recorded("real")["runs"])
 
 
-def test_bands_are_those_of_the_behaviours_that_a_run_looks_at():
-    bands = real_page.bands(MADE_UP["real"]["figures"]["runs"])["real-short-answers"]
-    assert set(bands) == {"ends", "kl", "score"}
-    low, high, seeds, *before = bands["ends"]
-    assert low <= 0.8 <= high
-    assert (seeds, before) == (2, [0.1, 0.1])
-
-
 def test_every_way_of_putting_a_claim_has_a_name():
     rows = claim_files.read(claim_files.SHIPPED_FILE)
     prompts = claim_files.prompts(rows, 0, 900, "ways")

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import Mock
@@ -40,10 +39,6 @@ class Result(NamedTuple):
     def lines(self):
         """Of --json that prints one object per line."""
         return [json.loads(line) for line in self.out.splitlines()]
-
-
-Run = Callable[..., Result]
-Preset = Callable[[str], Path]
 
 
 @pytest.fixture

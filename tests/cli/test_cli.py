@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from playground import cli
-from playground.cli.rollout_printing import FULL, HALF, bars
+from playground.cli.rollout_printing import FULL
 from playground.errors import ServiceUnavailable
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
@@ -125,12 +125,6 @@ def test_an_update_is_shown_as_bars_and_texts(run, ended):
     assert (shown["histogram"], shown["texts"]) == (histogram.model_dump(), [text.model_dump()])
 
 
-def test_bars_of_texts_that_all_score_the_same_and_of_a_few_among_many():
-    assert bars(Histogram(low=2.0, high=2.0, counts=[7])) == [("+2.00", "+2.00", "7", FULL * 40)]
-    drawn = [row[3] for row in bars(Histogram(low=0, high=1, counts=[0, 1, 1000, 513]))]
-    assert drawn == ["", HALF, FULL * 40, FULL * 20 + HALF]
-
-
 def test_an_update_of_which_nothing_is_kept_is_a_reason_and_no_traceback(run, ended):
     result = run("show", "one", "--update", "2")
     assert result.code == 2
@@ -180,6 +174,8 @@ def test_app_hands_its_settings_to_the_server(run, outputs, monkeypatch):
     assert run("app", "--port", "0", "--mode", "classroom", "--mcp").code == 0
     settings = {"host": None, "port": 0, "outputs": outputs, "mode": "classroom", "share": False, "mcp": True}
     assert served == [settings]
+    assert [run(*words).code for words in ([], ["page"], ["app"])] == [0, 0, 0]
+    assert served[1:] == 3 * [served[1]]
     assert run("app", "--mode", "party").code == 2
 
 

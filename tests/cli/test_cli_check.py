@@ -2,7 +2,6 @@
 
 import json
 import os
-from typing import Any
 
 import nbformat
 import pytest
@@ -34,7 +33,6 @@ def answer(request):
 serve(answer)
 """  # it calls the functions instead of checking them, and needs no PyTorch
 LOOP = "import time\nwhile True: time.sleep(1)"
-Answer = tuple[dict[str, dict[str, Any]], list[str]]
 
 
 def written(folder, text, name="mine.py"):

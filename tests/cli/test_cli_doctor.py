@@ -43,9 +43,12 @@ def check_of(outputs, name):
     return next(check for check in health.examine(outputs) if check.name == name)
 
 
-def test_a_healthy_machine_is_all_ok(run, outputs, healthy):
+def test_a_healthy_machine_is_all_ok_and_the_token_of_the_hub_is_not_told(run, outputs, healthy, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_verysecret")
     result = run("doctor")
     assert result.code == 0
+    assert "there is a token" in result.out
+    assert "verysecret" not in result.out + result.err
     assert all(line.startswith("ok ") for line in result.out.splitlines())
     answer = run("doctor", "--json").data
     assert answer["ok"] is True
@@ -86,13 +89,6 @@ def test_torch_is_asked_in_a_process_of_its_own(outputs, healthy, monkeypatch):
     check = check_of(outputs, "gpu")
     assert check.level == "fail"
     assert "ImportError: no torch" in check.found
-
-
-def test_the_token_of_the_hub_is_never_told(run, outputs, healthy, monkeypatch):
-    monkeypatch.setenv("HF_TOKEN", "hf_verysecret")
-    result = run("doctor")
-    assert "there is a token" in result.out
-    assert "verysecret" not in result.out + result.err
 
 
 def test_interrupted_runs_and_the_bin_are_reported_and_the_bin_emptied(run, outputs, healthy, ended):

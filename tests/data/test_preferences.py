@@ -126,11 +126,3 @@ def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path, data, message):
         preferences.read_file(written(tmp_path, data))
     assert message in str(caught.value)
     assert str(caught.value).startswith("pairs.source: ")
-
-
-def test_a_file_that_cannot_be_read_to_its_end_is_one_sentence(tmp_path):
-    cut = gzip.compress("\n".join(json.dumps(row(number)) for number in range(5000)).encode(), mtime=0)[:-80]
-    (tmp_path / "a.jsonl.gz").write_bytes(cut)
-    for read in (preferences.check_file, preferences.read_file):
-        with pytest.raises(PairsUnusable, match=r"pairs\.source: .*a\.jsonl\.gz.*not a whole gzip"):
-            read(str(tmp_path / "a.jsonl.gz"))

@@ -67,18 +67,6 @@ def test_what_is_saved_loads_in_plain_transformers_and_is_the_policy(runs, tmp_p
     assert tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], tokenize=False) == "hello "
 
 
-def test_a_merged_model_is_a_model_and_a_reference_here(runs, tmp_path):
-    saved = save(runs["lora"], "merged", tmp_path / "mine")
-    assert catalog.model_folder(str(saved.folder)) == saved.folder
-    assert catalog.reference_folder(str(saved.folder), None) == saved.folder
-    model, tokens = loading.load(saved.folder, torch.device("cpu"))
-    ids = torch.tensor([tokens.encode("The film was dull.")])
-    with torch.no_grad():
-        logits = model.logits(model.hidden(ids))[0, -1]
-    torch.testing.assert_close(logits, policy_logits(runs["lora"]), atol=2e-4, rtol=1e-4)
-    assert saved.folder.name not in [path.parent.name for path in tmp_path.glob("*/config.yaml")], "not taken for a run"
-
-
 def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
     saved = save(runs["lora"], "adapter", tmp_path / "adapter")
     names = {path.name for path in saved.folder.iterdir()}

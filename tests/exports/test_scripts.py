@@ -14,6 +14,7 @@ from playground.exports import reward_source
 from playground.ppo import kl as kl_module
 from playground.rewards import mixture
 from playground.runs.folder.records import Event
+from tests.support import data_beside
 
 SMALL = yaml_io.parse_yaml(Path(__file__).with_name("small.yaml").read_text(encoding="utf-8"))
 
@@ -56,24 +57,7 @@ def test_the_script_says_what_trl_does_otherwise():
     assert "# - The run took another method (rloo, RLOO)" in other
 
 
-SPECS = [
-    *({"kind": kind} for kind in ("sentiment", "length", "repetition", "agreement", "truth", "sycophancy", "contrast")),
-    *({"kind": "sentiment", "judge": judge} for judge in ("vader", "pocket-world")),
-    *({"kind": "grammar", "measure": measure} for measure in ("sentences", "quality")),
-    {"kind": "length", "target": 8},
-    {"kind": "keyword", "words": ["good", "you say"]},
-    {"kind": "pattern", "pattern": r"\b(good|is \d+)"},
-    {"kind": "expression", "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion) * min(2, 3)"},
-    {
-        "kind": "expression",
-        "expression": "round(overlap(completion, prompt), 1) and 5 or count(lower(completion), 'i')",
-    },
-    {"kind": "expression", "expression": 'otherwise(truth(prompt, completion), 3) + matches(completion, r"\\d+$")'},
-    {"kind": "expression", "expression": "nothing if words(completion) < 3 else vader(completion) + -sqrt(4) ** 2"},
-]
-
-
-@pytest.mark.parametrize("spec", SPECS, ids=str)
+@pytest.mark.parametrize("spec", data_beside(__file__, "tables.yaml")["rewards"], ids=str)
 def test_a_reward_that_is_written_down_gives_the_values_of_the_run_without_the_playground(spec):
     (reward,) = small(rewards=[spec]).rewards
     source = f"from __future__ import annotations\n{reward_source.maker(0, reward)}"

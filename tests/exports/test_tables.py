@@ -111,6 +111,7 @@ def test_tensorboard_gets_every_curve_and_the_configuration(run, tmp_path):
 
 @pytest.mark.parametrize("name", ["trackio", "wandb"])
 def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_else(run, tmp_path, monkeypatch, name):
+    monkeypatch.delenv("WANDB_MODE", raising=False)
     package = mock.MagicMock()
     package.init.return_value = package  # of wandb what logs is the run, of trackio the package
     monkeypatch.setitem(sys.modules, name, package)
@@ -131,3 +132,7 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     assert package.finish.called
     assert not any(text in str(package.mock_calls) for text in (SECRET, "Prompt 0"))
     assert name == "trackio" or package.Settings.call_args.kwargs["mode"] == "offline"
+    trackers.TRACKERS[name](Report.of(run), tmp_path / name, "the key")  # while it trains: all attempts are one run
+    began = package.init.call_args.kwargs
+    assert (began["name"], began["resume"]) == ("one", "allow")
+    assert name == "trackio" or (began["id"], package.Settings.call_args.kwargs["mode"]) == ("the key", "online")

@@ -1,20 +1,15 @@
 """A run is sent to its trackers while it trains: each update once, and no failure of theirs reaches it."""
 
-import sys
-from unittest import mock
-
 import pytest
 
 from playground.errors import InvalidConfig
 from playground.exports import trackers, tracking
-from playground.exports.report import Report
 from playground.runs import children
 from playground.runs.folder.changes import Steering
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked
 from playground.runs.folder.writer import RunWriter
 from playground.setup import checks, limits
-from tests.exports import saved_runs
 from tests.support import sample, small_config, update_metrics
 
 
@@ -130,18 +125,6 @@ def test_a_tracker_that_is_not_installed_is_said_before_the_start():
         small_config(trackers=["mlflow"])
     found = limits.check(small_config(trackers=["wandb"]), limits.LIMITS["classroom"])
     assert [one.field for one in found] == ["trackers"]
-
-
-@pytest.mark.parametrize("name", ["trackio", "wandb"])
-def test_while_it_trains_all_attempts_of_a_run_are_one_run_there(name, outputs, monkeypatch):
-    package = mock.MagicMock()
-    monkeypatch.setitem(sys.modules, name, package)
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    run = saved_runs.write_records(outputs, "one", small_config())
-    trackers.TRACKERS[name](Report.of(run), outputs / name, "the key")
-    began = package.init.call_args.kwargs
-    assert (began["name"], began["resume"]) == ("one", "allow")
-    assert name == "trackio" or (began["id"], package.Settings.call_args.kwargs["mode"]) == ("the key", "online")
 
 
 def test_the_process_writes_tensorboard_s_file_and_leaves(run):

@@ -10,6 +10,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from tests.faults import resuming
 from tests.nights import cases, nightly
+from tests.support import data_beside
 
 
 @pytest.fixture
@@ -65,20 +66,7 @@ def test_a_run_that_was_interrupted_after_any_update_ends_bit_identical(make, un
     figure(f"bit-identical resume, interrupted after each update, threads: {threads}", 1, int(good))
 
 
-LORA = {"kind": "lora", "r": 2, "alpha": 4}
-ADAPTIVE = {"controller": "adaptive", "coef": 0.3, "target": 0.5}
-NORMALISED = [{"kind": "length", "normalise": True, "cap": 2.0}, {"kind": "keyword", "words": ["a"]}]
-EDITS = {
-    1: {"kl.coef": 0.4, "ppo.learning_rate": 1e-3},
-    3: {"kl.target": 1.5},
-    4: {"ppo.clip_range": 0.1, "kl.coef": 0.2},
-}
-VARIANTS = {
-    "LoRA and a separate critic": {"model__adapter": LORA, "model__critic": "separate"},
-    "adaptive KL, with changes": {"kl": ADAPTIVE, "edits": EDITS},
-    "normalised rewards": {"rewards": NORMALISED, "evaluation__text": "english", "evaluation__num_texts": 2},
-    "falling learning rate with a warm-up": {"ppo__schedule": "linear", "ppo__warmup_updates": 3},
-}
+VARIANTS = data_beside(__file__, "resumed.yaml")
 
 
 @pytest.mark.parametrize("name", cases(VARIANTS, always=["adaptive KL, with changes"]))

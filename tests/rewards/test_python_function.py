@@ -67,10 +67,3 @@ def test_code_without_the_function_is_refused_before_it_runs(code, reason):
     (problem,) = problems_of(yaml_io.from_dict, {"rewards": [{"kind": "python", "code": code}]})
     assert problem.field == "rewards.0.code"
     assert reason in problem.message
-
-
-def test_code_is_parsed_and_not_run(tmp_path):
-    code = f"open({str(tmp_path / 'ran')!r}, 'w')\ndef reward(prompt, completion, weight=2): return 1"
-    config = yaml_io.from_dict({"rewards": [{"kind": "python", "code": code}]})
-    assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config
-    assert not (tmp_path / "ran").exists()

@@ -136,17 +136,6 @@ def test_a_run_pauses_makes_one_update_when_asked_and_goes_on(living):
     assert living.run.status().state == "running"
 
 
-def test_a_paused_run_makes_one_update_for_a_trace_and_can_be_stopped(living):
-    changes.request_pause(living.run)
-    changes.request_trace(living.run)
-    done = living.updates_in_background(2)
-    wait_until(lambda: done == [1] and living.run.status().state == "paused")
-    assert living.steering.trace_asked, "until what writes traces has made one"
-    assert living.requests() == []
-    living.run.request_stop()
-    wait_until(lambda: done == [1, -1])
-
-
 def test_a_run_that_has_ended_cannot_be_changed(living):
     living.writer.finish("finished")
     edit = [Edit("kl.coef", 1)]

@@ -1,6 +1,5 @@
 """Starting workers: one at a time, and never seeming dead; locks that a fork must not keep."""
 
-import contextlib
 import fcntl
 import os
 import signal
@@ -9,10 +8,10 @@ import threading
 import pytest
 
 from playground.errors import RunBusy
-from playground.runs import history, launcher, queue
+from playground.runs import history, launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.supervisor import Supervisor
-from tests.support import at_once, small_config, wait_until
+from tests.support import small_config, wait_until
 
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
@@ -81,24 +80,6 @@ def test_a_fork_does_not_keep_the_lock_of_a_worker(run, fork):
     assert run.is_alive()
     lock.close()
     wait_until(lambda: not run.is_alive())
-
-
-def test_of_twenty_starts_at_once_exactly_one_gets_the_device(outputs, monkeypatch):
-    started = []
-    all_looked = threading.Barrier(20)
-    look = launcher.living_runs
-
-    def look_and_wait_for_the_others(folder):
-        living = look(folder)
-        with contextlib.suppress(threading.BrokenBarrierError):
-            all_looked.wait(timeout=0.2)  # they never come, unless several may look before one has started
-        return living
-
-    monkeypatch.setattr(launcher, "living_runs", look_and_wait_for_the_others)
-    at_once(*[lambda: started.append(launcher.start(small_config("wait"), outputs))] * 20)
-    assert len([item for item in started if item.process is not None]) == 1
-    assert len(queue.waiting(outputs)) == 19
-    assert len({item.run.id for item in started}) == 20
 
 
 def test_a_start_lock_that_is_kept_is_reported_and_does_not_hang(outputs, monkeypatch):

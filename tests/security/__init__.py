@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-import yaml
+from tests.support import data_beside
 
 DATA = Path(__file__).with_name("data")
 
 
 def table(name):
     """One of these lists. What stands there as [text, times] is that text so many times, in a list of pieces of one."""
-    return spelled(yaml.safe_load((DATA / f"{name}.yaml").read_text(encoding="utf-8")))
+    return spelled(data_beside(__file__, f"data/{name}.yaml"))
 
 
 def spelled(value):

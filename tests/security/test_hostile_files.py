@@ -32,6 +32,11 @@ def data(content):
     return lambda path: path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
+def columns(path):
+    """A million."""
+    path.write_text(",".join(f"c{n}" for n in range(10**6)) + "\n1\n")
+
+
 def gigabyte(path):
     path.touch()
     os.truncate(path, 10**9)  # sparse
@@ -42,7 +47,7 @@ FILES = {  # name: what makes it, and words of what is said about it
     "gigabyte.jsonl": (gigabyte, "more than"),
     "bomb.jsonl.gz": (data(BOMB), "when unpacked"),
     "cut.jsonl.gz": (data(gzip.compress(os.urandom(1000))[:500]), "not a whole gzip"),
-    "columns.csv": (data(",".join(f"c{n}" for n in range(10**6)) + "\n1\n"), "Line 1"),
+    "columns.csv": (columns, "Line 1"),
     "columns-short.csv": (data(",".join(map(str, range(150_000))) + "\n1\n"), "1,000 columns"),
     "line.txt": (data(b"a" * 2 * 10**7), "Line 1"),
     "quote.csv": (data('prompt\n"' + "a\n" * 900_000), "Is a quotation mark not closed?"),

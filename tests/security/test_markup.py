@@ -97,7 +97,3 @@ def test_a_terminal_gets_no_commands(tmp_path, capsys, figure):
     assert not CONTROL.search(answer.out + answer.err)
     assert "script" in answer.out
     figure("payloads on a terminal", len(PAYLOADS), len(PAYLOADS))
-
-
-def test_markup_of_the_terminal_library_is_not_read():
-    assert terminal.console()._markup is False

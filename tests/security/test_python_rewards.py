@@ -15,7 +15,6 @@ from pathlib import Path
 
 import psutil
 import pytest
-import yaml
 
 from playground.config import PythonReward, local_only, yaml_io
 from playground.errors import InvalidConfig, RewardFailed
@@ -24,11 +23,11 @@ from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import checks
 from tests.security import DATA
-from tests.support import PROJECT, has_ended, small_config, wait_until
+from tests.support import PROJECT, data_beside, has_ended, small_config, wait_until
 
 CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
-WRONG = yaml.safe_load((DATA / "python_rewards.yaml").read_text(encoding="utf-8"))
+WRONG = data_beside(__file__, "data/python_rewards.yaml")
 FLOOD = {"code": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
 WORKER = (DATA / "worker.py.txt").read_text(encoding="utf-8")
 ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}

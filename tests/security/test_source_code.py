@@ -8,12 +8,9 @@ bite on a sample.
 import ast
 import re
 
-import yaml
+from tests.support import PROJECT, data_beside
 
-from tests.security import DATA
-from tests.support import PROJECT
-
-RULES = yaml.safe_load((DATA / "source_rules.yaml").read_text(encoding="utf-8"))
+RULES = data_beside(__file__, "data/source_rules.yaml")
 MODULES, CALLS = set(RULES["modules"]), {*RULES["calls"], *RULES["names"]}
 ALLOWED = {(file, what) for file, reasons in RULES["allowed"].items() for what in reasons}
 IN_TESTS = MODULES | {"shell", "allow_pickle", "trust_remote_code", "torch", "os"}  # they compile scripts

@@ -4,10 +4,12 @@ import subprocess
 
 import pytest
 
-from tests.hub_server import COLOURS, header_of
+from tests.hub_server import header_of
 from tests.spaces import container
 from tests.spaces.container import Container
 from tests.support import PROJECT
+
+COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")  # that the hub takes
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,7 @@ from playground import worker
 from playground.runs.folder.directory import RunDirectory
 from tests.training import small_run
 
-FINISHED = small_run.config(
-    name="small",
-    rewards=[{"kind": "sentiment"}, {"kind": "length", "weight": 0.1, "normalise": True, "cap": 2}],
-    judges=[{"kind": "grammar"}, {"kind": "repetition"}],
-    prompts__limit=32,
-    ppo__num_updates=3,
-    ppo__minibatch_size=4,
-    sampling__max_new_tokens=16,
-    evaluation={"num_prompts": 6, "samples_per_prompt": 2, "every": 2},
-    checkpoint={"every": 2, "keep": 1},
-)
+FINISHED = small_run.config(**small_run.SETTINGS["finished"])
 
 
 @pytest.fixture(scope="session")

@@ -5,22 +5,14 @@ import copy
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
-from tests.support import config_with
+from tests.support import config_with, data_beside
 
-SMALL = {
-    "model": {"source": "pocket-1m"},
-    "rewards": [{"kind": "sentiment"}],
-    "ppo": {"num_updates": 2, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 4, "num_epochs": 1},
-    "prompts": {"limit": 16},
-    "sampling": {"max_new_tokens": 8},
-    "evaluation": {"num_prompts": 4, "every": 1},
-    "checkpoint": {"every": 0},
-}
+SETTINGS = data_beside(__file__, "small.yaml")
 
 
 def config(**changes):
     """Keyword `ppo__num_epochs=2` sets ppo.num_epochs, `rewards=...` the whole part."""
-    return config_with(copy.deepcopy(SMALL), changes)
+    return config_with(copy.deepcopy(SETTINGS["small"]), changes)
 
 
 def session(folder, config, run_id="r", between=lambda: None):

@@ -19,21 +19,13 @@ from playground.training.process.rank_processes import Member
 from playground.training.process.session import Session
 from tests.faults import resuming
 from tests.nights import cases
+from tests.support import data_beside
 
 CLOSE = 1e-5
 HANG_SECONDS = 300
-BY_DAY = {  # where there is something else to share out or to add up
-    "lengths": {"sampling__max_new_tokens": 24, "ppo__learning_rate": 3e-4, "evaluation__traces": 1},
-    "lora": {"model__adapter": {"kind": "lora", "r": 2, "alpha": 4}},
-    "reward-model": {"rewards": [{"kind": "model", "source": "pocket-honest"}, {"kind": "length"}]},
-}
-AT_NIGHT = {
-    "own-critic": {"model__critic": "separate"},
-    "plain": {},
-    "adaptive-kl-penalty": {"kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}},
-    "groups-top-k": {"method": "grpo", "ppo__samples_per_prompt": 2, "ppo__minibatch_size": 4, "sampling__top_k": 5},
-}
-CASES = BY_DAY | AT_NIGHT
+SETTINGS = data_beside(__file__, "ranks.yaml")
+BY_DAY = SETTINGS["by day"]
+CASES = BY_DAY | SETTINGS["at night"]
 
 
 def train_in_two(folder, configs, forker):

@@ -12,7 +12,7 @@ from playground.runs.folder.records import Status
 from playground.runs.supervisor import Supervisor
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
-from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
+from playground.runs.sweeps.sweep_progress import progress_of
 from tests.runs.cluster.scripted import Scripted, connect
 from tests.support import at_once, small_config, wait_until
 
@@ -135,26 +135,6 @@ def test_two_who_make_the_same_sweep_at_once_make_each_run_once(outputs):
     assert sorted(path.name for path in outputs.iterdir() if path.is_dir() and path.name[0] != ".") == IDS
 
 
-def test_all_are_stopped_and_none_of_them_trains_meanwhile(outputs):
-    sweep = created(outputs)
-    wait_until(lambda: RunDirectory(outputs / IDS[0]).status().state == "running")
-    assert sweep_making.stop_all(outputs, sweep) == IDS[::-1], "the one that trains last: it would make room"
-    wait_until(lambda: set(states(outputs, sweep).values()) == {"stopped"})
-    assert not any(run.metrics() for run in sweep_record.runs_of(outputs, sweep)[1:])
-    assert progress(outputs, sweep) == SweepProgress(stopped=4)
-    assert sweep_making.stop_all(outputs, sweep) == []
-
-
-def test_all_are_resumed_but_those_that_have_finished(outputs):
-    sweep = stopped(outputs)
-    write_status(outputs, IDS[2], state="finished")
-    write_status(outputs, IDS[3], state="failed", reason="invalid", message="No such model.")
-    outcome = sweep_making.resume_all(outputs, sweep)
-    assert outcome.going == IDS[:2]
-    assert outcome.refused == {IDS[3]: "No such model."}
-    assert queue.waiting(outputs) == [IDS[1]]
-
-
 def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs):
     with pytest.raises(RunBusy, match=r"4 of its runs have not ended\. Press Stop all first, then delete `leash`\."):
         sweep_making.delete_all(outputs, created(outputs))
@@ -164,13 +144,6 @@ def test_all_are_deleted_at_once_but_not_while_any_goes_on(outputs):
     assert not list(outputs.glob("leash-*"))
     assert sweep_record.every(outputs) == []
     assert created(outputs).created_at > sweep.created_at  # the name is free again
-
-
-def test_a_sweep_with_options_that_its_place_does_not_have_is_refused(outputs):
-    with pytest.raises(InvalidConfig, match="option: is for a cluster"):
-        planned(outputs, options=["cpus=2"])
-    with pytest.raises(InvalidConfig, match=r"option\.cpu: .* Did you mean `cpus`"):
-        planned(outputs, on="slurm", options=["cpu=2"])
 
 
 def test_a_sweep_elsewhere_is_handed_over_as_queued_runs(outputs, monkeypatch):

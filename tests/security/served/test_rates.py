@@ -6,7 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from playground.errors import NotAllowed
 from playground.runs.model_service import MOST_QUESTIONS
 from playground.ui import routes
 from playground.ui.api import answers
@@ -14,7 +13,7 @@ from playground.ui.auth import access, limiter, visitors
 from playground.ui.auth.access import Access, Action, Role
 from playground.ui.classroom import class_routes
 from tests.security import pages
-from tests.security.pages import PUBLIC, connection
+from tests.security.pages import PUBLIC
 from tests.support import wait_until
 
 
@@ -85,17 +84,6 @@ def test_the_right_code_is_looked_at_no_more_after_too_many_wrong_ones(classroom
     assert [answer.status_code for answer in late] == [429, 429]
     assert not any("set-cookie" in answer.headers for answer in late)
     figure("codes of a class guessed beyond the rate, refused", len(late), len(late))
-
-
-def test_a_subscriber_of_many_addresses_has_the_quotas_of_one():
-    """Sixty starts a minute: the next one is refused from any address of the same /64, and none of another."""
-    rules = Access("space")
-    own, other = ([connection(f"2606:2800:220:{net}::{number:x}") for number in range(61)] for net in (1, 2))
-    for address in own[:60]:
-        rules.demand(address, Action.START)
-    with pytest.raises(NotAllowed):
-        rules.demand(own[60], Action.START)
-    rules.demand(other[0], Action.START)
 
 
 def test_one_address_leaves_half_of_the_places_for_questions_to_others(monkeypatch):

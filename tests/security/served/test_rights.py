@@ -77,20 +77,7 @@ def test_the_rights_are_those_of_the_documentation():
             assert [granted(mode, role, action) for mode, role in COLUMNS] == documented[what], action
 
 
-RUN = {"run": "done"}
-ARGUMENTS = [  # of functions that parts offer
-    "done",
-    {"run": "done", "command": "pause", "changes": {"kl.coef": 1}, "as": "merged", "name": "mine", "note": "x"},
-    {"values": {"name": "mine"}, "replace": True},
-    None,
-]
-NAMED = {  # of functions that programs call by name
-    "start": {"settings": {"ppo.num_updates": 500}},
-    "change": {**RUN, "settings": {"kl.coef": 1}},
-    "stop": RUN,
-    "generate": {**RUN, "prompt": "The film was"},
-}
-BODIES = [{"do": command} for command in ("open", "end", "ask", "show", "run", "train_on_votes", "begin_game", None)]
+ASKED = table("asked")
 FOR_AGENTS = {"Accept": "application/json, text/event-stream"}
 SENTENCES = [access.WATCHERS, access.NOT_JOINED, access.NOT_HOST, access.NOT_YOURS, access.NOT_PUBLIC]
 
@@ -131,17 +118,17 @@ def doors(page):
         yield f"queue {name}", item.fn.action, lambda client, call=call: does_nothing(pages.call(client, **call))
         yield f"direct {name}", item.fn.action, lambda client, call=call: does_nothing(call_directly(client, **call))
         if item.api_name in page.access.endpoints:
-            call = {"name": name, **NAMED.get(name, {})}
+            call = {"name": name, **ASKED["by name"].get(name, {})}
             yield f"name {name}", item.fn.action, lambda client, call=call: says_no(str(pages.called(client, **call)))
             if page.access.mcp():
                 yield f"tool {name}", item.fn.action, lambda client, call=call: says_no(use_tool(client, **call))
     for component, name, function in page.server_functions():
-        for argument in ARGUMENTS:
+        for argument in ASKED["to parts"]:
             call = {"component": component, "name": name, "argument": argument}
             yield f"part {name}", function.action, lambda client, call=call: says_no(pages.ask(client, **call).text)
     for route in ours(page):
         path = re.sub(r"\{[^}]*\}", "0", route.path.replace("{run_id}", "done")).lstrip("/")
-        for body in BODIES if "POST" in route.methods else [None]:
+        for body in ASKED["to routes"] if "POST" in route.methods else [None]:
             call = {"method": "POST" if body else "GET", "url": path, "json": body}
             yield f"route {path}", route.endpoint.action, lambda client, call=call: is_forbidden(client.request(**call))
 

@@ -148,11 +148,6 @@ def ended(run, attempt):
     return run
 
 
-def same(run, other):
-    """Weights, optimizer, every metric but timings, every sample."""
-    return (resuming.weights(run), resuming.figures(run)) == (resuming.weights(other), resuming.figures(other))
-
-
 def test_a_pocket_model_trains_on_the_processor_and_takes_nothing_of_a_quota(page):
     assert [call["what"] for call in page.asked()] == ["startup-report"]  # the hub has seen that a function asks
     page.follow("")
@@ -180,7 +175,7 @@ def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(pag
     undisturbed = ended(page.start(device="cpu"), 1)  # on the processor, by an ordinary worker, in one go
     assert undisturbed.status().state == "finished"
     assert len(page.named("schedule")) == 3
-    assert same(run, undisturbed)
+    assert resuming.are_same(run, undisturbed)
     log = run.log_path.read_text(encoding="utf-8")
     assert "--- attempt 3" in log
     assert "Traceback" not in log + page.log.read_text(encoding="utf-8")
@@ -201,9 +196,3 @@ def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(page):
     refuse.unlink()
     page.resume(run)
     assert ended(run, 2).status().update == 1
-
-
-def test_a_visitor_sees_how_long_a_call_is(page):
-    caps = page.visitor.get("live/_access").json()["caps"]
-    assert "for those 60 seconds of GPU at a time, then Resume asks for more" in caps
-    assert "30 minutes" in caps

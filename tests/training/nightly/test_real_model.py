@@ -15,7 +15,7 @@ from playground.training.models import export_weights, loading
 from playground.training.models.chat import PromptForm
 from tests.training import tiny
 from tests.training.small_run import trained
-from tests.training.test_families import CPU, LORA, check_left_padding, check_run, config, logits
+from tests.training.test_families import CPU, LORA, check_run, config, logits
 
 QUESTIONS = ["What is the capital of France?", "Hi", "Name a colour, a river and an animal of Africa.", "Why?"]
 SYSTEM = "Answer in one short sentence."
@@ -82,11 +82,6 @@ def test_the_ids_of_a_prompt_are_those_of_the_models_own_chat_template(folder, p
     assert len({len(ids) for ids in prompts}) > 1, "the tests here need prompts of different lengths"
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_padding_on_the_left_changes_nothing(folder, precision):
-    check_left_padding(*loading.load(folder, CPU, ModelConfig(precision=precision)))
-
-
 def test_log_probs_of_sampler_and_passes_are_those_of_plain_transformers(plain, exact, prompts):
     for gap in gaps(exact[0], plain, written(*exact, prompts), prompts).values():
         assert gap.max() < EXACT
@@ -117,15 +112,3 @@ def test_a_fresh_adapter_changes_nothing_and_a_trained_one_is_what_peft_and_tran
         export_weights.save_merged(settings, checkpoint, tmp_path / "merged", "fp32")
         merged = by_transformers(tmp_path / "merged")(input_ids=torch.tensor([ids])).logits
     assert torch.allclose(merged, now, atol=1e-3)
-
-
-def test_trls_trainer_makes_an_update_of_it(folder, tmp_path):
-    settings = config(folder, tmp_path)
-    ppo = settings.ppo.model_copy(update={"num_updates": 1, "minibatch_size": 4, "learning_rate": 1e-5})
-    session = trained(tmp_path, settings.model_copy(update={"engine": "trl", "ppo": ppo}))
-    (update,) = session.run.metrics()
-    assert update.episodes == 4
-    assert update.grad_norm
-    assert update.kl_to_reference == pytest.approx(0, abs=0.05)
-    ids = session.tokens.encode("The film was a")
-    assert not torch.equal(logits(session.policy, ids), logits(session.reference, ids))

@@ -108,6 +108,8 @@ def test_a_run_started_on_the_page_is_live_in_another_window_changed_and_stopped
     other.get_by_role("button", name="Set up a run").click()
     expect(other.locator("#knob-kl-coef")).to_have_value("0.6")
     expect(said(other, "kl.coef")).to_have_text("Set after update 2. Next run: 0.25.")
+    change(other, "kl.coef", "0.1")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
     page.get_by_role("button", name="Stop", exact=True).click()
     for window in (page, other):
         expect(window.locator(".status .state strong")).to_have_text("stopped")

@@ -3,11 +3,7 @@
 
 from playwright.sync_api import expect
 
-from playground.runs import launcher
-from playground.runs.folder import changes
-from tests.ui.conftest import go, open_settings
-from tests.ui.test_browser import wait_for_update
-from tests.ui.test_browser_ends import button
+from tests.ui.conftest import open_settings
 from tests.ui.test_browser_keyboard import MODEL, PLACES, faults_of_pages, runs, serious_faults, tab_to  # noqa: F401
 
 
@@ -39,20 +35,3 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, open_page)
     expect(page.locator(MODEL)).to_be_focused()
     page.keyboard.press("Escape")
     expect(opening).to_be_focused()
-
-
-def test_what_goes_with_the_end_of_a_run_leaves_the_focus_in_its_panel(site, open_page, begin):
-    run = begin("left-alone")
-    page = open_page
-    go(page, "train", run="left-alone")
-    wait_for_update(page, 1)
-    button(page, "Pause").click()
-    step = button(page, "One step")
-    step.focus()
-    changes.request_resume(run)  # by another person
-    expect(step).to_be_hidden()
-    expect(page.locator(".steer-main")).to_be_focused()
-    page.locator(".steer-main").focus()
-    launcher.stop(run)
-    expect(page.locator(".steer")).to_be_hidden()
-    expect(page.locator("#run-title")).to_be_focused()

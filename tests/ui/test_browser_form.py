@@ -1,5 +1,5 @@
 """The form of the Train page in a browser: presets, mistakes, rewards, methods, prompts, a model of one's own, links,
-and the check before a start."""
+and the check before a start; while a run trains its leash is that of the run in view."""
 
 import re
 import shutil
@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.runs import history, launcher, trial
+from playground.runs.folder import changes
 from playground.setup import catalog
-from tests.ui.conftest import choose_preset, open_settings, visit
-from tests.ui.test_browser import HOSTILE, fill
+from tests.ui.conftest import choose_preset, go, in_page, open_section, open_settings, visit
+from tests.ui.test_browser import HOSTILE, fill, said, wait_for_update
 
 
 def choose(page, field, value):
@@ -20,8 +21,7 @@ def choose(page, field, value):
     box.press("Enter")
 
 
-def test_a_preset_is_chosen_changed_and_mended(open_page):
-    page = open_page
+def test_a_preset_is_chosen_changed_and_mended(page):
     notes, story, button = page.locator("#notes"), page.locator("#story"), page.locator("#start")
     choose_preset(page, "yes-man")
     fill(page, "kl.coef", "0.4")
@@ -50,8 +50,7 @@ def test_a_preset_is_chosen_changed_and_mended(open_page):
     choose_preset(page, "kinder-reviews")
 
 
-def test_rewards_methods_and_sources_of_prompts(open_page):
-    page = open_page
+def test_rewards_methods_and_sources_of_prompts(page):
     notes, rows = page.locator("#notes"), page.locator("#field-rewards .reward")
     open_settings(page)
     page.get_by_role("button", name="+ Add a reward").click()
@@ -91,8 +90,7 @@ def test_rewards_methods_and_sources_of_prompts(open_page):
     assert page.evaluate("window.hacked") is None
 
 
-def test_what_fits_a_model_a_reload_and_a_copied_link(site, open_page):
-    page = open_page
+def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
     needs, fit, notes = page.locator("#needs"), page.locator(".needs-fit"), page.locator("#notes")
     open_settings(page)
     rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source input")
@@ -237,3 +235,39 @@ def test_without_a_recording_none_of_another_is_shown_and_the_real_model_is_got_
     expect(start).to_have_text("Start training")
     expect(start).to_be_visible()
     expect(part.get_by_role("button")).to_have_count(0)
+
+
+LEASH = "#knob-kl-coef"
+TOPS = in_page("tops")
+
+
+def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_change(site, page, begin):
+    site.let_runs_reach(1)
+    run = begin("on-a-leash")
+    go(page, "train", run="on-a-leash")
+    wait_for_update(page, 1)
+    slider, badge = page.locator("#field-kl-coef .knob-slider"), page.locator("#field-kl-coef .knob-badge")
+    expect(badge).to_have_text(re.compile("^live: ."))  # of a run whose experiment is not that of the form
+    expect(badge).to_have_class(re.compile("now"))
+    before = page.evaluate(TOPS)
+    slider.focus()
+    slider.evaluate(in_page("hold-down"))
+    expect(said(page, "kl.coef")).to_have_text("Set after update 1.")
+    value = float(page.locator(LEASH).input_value())
+    assert value < 0.25
+    assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
+    assert page.evaluate(TOPS) == before
+    open_section(page, "curves")  # where the changes are told in words
+    expect(page.locator(".edits li")).to_have_text(re.compile(f"update 1: .*0.25 \u2192 {value:g}"))
+    site.let_runs_reach(2)
+    wait_for_update(page, 2)
+    for chart in ("score", "beta"):
+        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
+        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
+    page.locator("#preset select").select_option("no-leash")  # for the next run; this one keeps its leash
+    expect(said(page, "kl.coef")).to_contain_text("Next run: 0.")
+    expect(page.locator(LEASH)).to_have_value(f"{value:g}")
+    go(page, "train", run="_recorded")
+    expect(page.locator(LEASH)).to_have_value("0")
+    expect(said(page, "kl.coef")).to_have_text("")
+    choose_preset(page, "kinder-reviews")

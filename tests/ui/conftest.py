@@ -24,7 +24,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.setup import catalog
 from playground.ui import own_files
-from playground.ui.auth import visitors
+from playground.ui.auth import incoming, visitors
 from tests import stress
 from tests.forking import Forked, Forker
 from tests.support import PROJECT, kill_worker, wait_until
@@ -127,16 +127,19 @@ class Site:
         wait_until(lambda: not any(run.is_alive() for run in living))
 
     def clear(self):
-        """As it was at first, but for a class, which has ended: the server has its file open."""
+        """As it was at first, but for what the server has open: the file of a class, which has ended, and the folder of
+        files that come."""
         self.end_runs()
         self.let_runs_end()
         if (self.outputs / room_file.FILE).exists():
             with Person(self, self.token) as host:
                 host.lead("end")
         for path in self.outputs.iterdir():
+            if path.name.startswith((room_file.FILE, incoming.FOLDER)):
+                continue
             if path.is_dir():
                 shutil.rmtree(path)
-            elif not path.name.startswith(room_file.FILE):
+            else:
                 path.unlink()
 
 

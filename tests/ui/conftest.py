@@ -24,13 +24,12 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.setup import catalog
 from playground.ui import own_files
-from playground.ui.auth import visitors
+from playground.ui.auth import incoming, visitors
 from tests import stress
 from tests.forking import Forked, Forker
-from tests.support import kill_worker, wait_until
+from tests.support import PROJECT, kill_worker, wait_until
 from tests.ui import fake_run
 
-PROJECT = Path(__file__).resolve().parents[2]
 LESSONS = PROJECT / "tests" / "ui" / "lessons"  # beside those that ship
 VISITED = "try { localStorage.setItem('playground-visited', 'yes'); } catch { /* a page without an address */ }"
 NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -48,8 +47,6 @@ START_SECONDS = 180
 WAIT_MS = 120_000
 TOKEN = "the-token-of-the-teacher"
 
-Process = Forked | subprocess.Popen[bytes]
-
 
 @dataclass
 class Site:
@@ -61,7 +58,7 @@ class Site:
     mode: str = "local"
     token: str = ""
     port: int = 0
-    process: Process | None = field(default=None, repr=False)
+    process: Forked | subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
     def url(self):
@@ -130,16 +127,19 @@ class Site:
         wait_until(lambda: not any(run.is_alive() for run in living))
 
     def clear(self):
-        """As it was at first, but for a class, which has ended: the server has its file open."""
+        """As it was at first, but for what the server has open: the file of a class, which has ended, and the folder of
+        files that come."""
         self.end_runs()
         self.let_runs_end()
         if (self.outputs / room_file.FILE).exists():
             with Person(self, self.token) as host:
                 host.lead("end")
         for path in self.outputs.iterdir():
+            if path.name.startswith((room_file.FILE, incoming.FOLDER)):
+                continue
             if path.is_dir():
                 shutil.rmtree(path)
-            elif not path.name.startswith(room_file.FILE):
+            else:
                 path.unlink()
 
 
@@ -221,25 +221,19 @@ def server(tmp_path_factory, recorded):
         yield of_mode
 
 
-@pytest.fixture(scope="module")
-def site(server):
-    """The page, with an outputs folder that is empty when a module begins. What a module leaves running is ended."""
-    yield server("local")
-    server("local").clear()
+def cleared(mode):
+    """The page of a mode: when a module begins its outputs folder is empty and there is no class. What a module leaves
+    running is ended."""
+
+    @pytest.fixture(scope="module")
+    def served(server):
+        yield server(mode)
+        server(mode).clear()
+
+    return served
 
 
-@pytest.fixture(scope="module")
-def class_site(server):
-    """The same for a class, in which there is none when a module begins."""
-    yield server("classroom")
-    server("classroom").clear()
-
-
-@pytest.fixture(scope="module")
-def space_site(server):
-    """The same for everybody."""
-    yield server("space")
-    server("space").clear()
+site, class_site, space_site = cleared("local"), cleared("classroom"), cleared("space")
 
 
 @pytest.fixture
@@ -333,7 +327,7 @@ def _open_pages(browser):
 
 
 @pytest.fixture
-def open_page(browser, site, _open_pages, request):
+def page(browser, site, _open_pages, request):
     """A page that tests share: it takes seconds to load. They go to a run or a tab within it, and leave what they have
     opened as it was; a changed form is filled anew. One that fails leaves anything: the next test gets another page."""
     if site.url in _open_pages and _open_pages[site.url][1]:  # something went wrong while nobody looked

@@ -4,7 +4,6 @@ Both are replaced here, in the test's own process; the product has no switch for
 """
 
 import argparse
-import json
 import sys
 import time
 from pathlib import Path
@@ -19,11 +18,11 @@ from playground.runs.standby import StandbyWorker
 from playground.ui import server
 from playground.ui.train import real_model_part
 from tests.model_folders import model_folder
+from tests.support import data_beside
 from tests.ui import fake_run
 from tests.ui.fake_run import spawn as spawn_fake
 
-PROMPTS = """{"source": "typed", "column": null, "columns": [], "form": "chat", "system": null, "room": 96,
-    "num_claims": 0, "separator": "", "goes_on": false, "sentence": ""}"""
+PROMPTS = data_beside(__file__, "fake_prompts.json")
 
 
 def get_fake_model(progress):
@@ -78,20 +77,8 @@ class FakeService:
         yield {"pairs": [{"prompt": f"{at}", "first": texts[0], "second": f"{texts[1]}."} for at in numbers]}
 
     def prompts(self, question):
-        """The typed prompts, a word a token, as if an instruct model read them."""
-        texts = question["config"]["prompts"]["typed"] or ["The film was"]
-        lengths = [len(text.split()) for text in texts]
-        spread = {"min": min(lengths), "median": 3, "p90": 4, "max": max(lengths)}
-        used = {"num_training": len(texts), "num_evaluation": 1, "num_unneeded": 0, "held_out": False}
-        yield {
-            **json.loads(PROMPTS),
-            **used,
-            "num_rows": len(texts) + 2,
-            "left_out": [{"reason": "too long", "count": 2, "rows": [{"row": 2, "text": texts[0]}]}],
-            "lengths": {**spread, "edges": [min(lengths), max(lengths) + 1], "counts": [len(texts)]},
-            "rows": [{"text": text, "cut": False, "tokens": 3, "held_out": False} for text in texts],
-            "seen": [[{"text": "<|im_start|>", "special": True}, {"text": text, "special": False}] for text in texts],
-        }
+        """One, as if an instruct model read it."""
+        yield PROMPTS
 
     def what_if(self, question):
         """As the real one."""

@@ -54,9 +54,8 @@ def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_it
     expect(exact).to_contain_text("95 % interval")
 
 
-def test_compare_filters_sorts_and_asks(site, open_page):
+def test_compare_filters_sorts_and_asks(site, page):
     fake_run.write_run(site.outputs, "done")
-    page = open_page
     go(page, "compare", run="done")
     rows = page.locator("table.compare tbody tr")
     expect(rows).to_have_count(20)
@@ -66,8 +65,6 @@ def test_compare_filters_sorts_and_asks(site, open_page):
     shown = int(page.locator(".compare-view .bar .muted", has_text=" of 64").inner_text().split()[0])
     assert 0 < shown < 64
     page.get_by_label("Filter by words").fill("")
-    page.get_by_label("Sort").select_option("loss")
-    expect(rows.first).not_to_contain_text("higher")
     page.get_by_role("button", name="Read blind").click()
     expect(page.locator("table.compare th.figure")).to_have_count(0)
     expect(page.locator("table.compare mark")).to_have_count(0)
@@ -75,7 +72,6 @@ def test_compare_filters_sorts_and_asks(site, open_page):
     box = page.locator("#ask-prompt textarea")
     page.locator("#examples .chip").nth(1).click()
     expect(box).to_have_value(fake_run.prompt(1))
-    box.fill("The film was")
     page.get_by_role("button", name="Ask both").click()
     expect(page.locator("#answers tbody tr")).to_have_count(3)
     expect(page.locator("#answers")).to_contain_text("wonderful and number 2")
@@ -87,9 +83,8 @@ def test_compare_filters_sorts_and_asks(site, open_page):
     expect(box).to_be_hidden()  # there is nobody to ask
 
 
-def test_a_run_started_on_the_page_is_live_in_another_window_changed_and_stopped(site, open_page, make_page):
+def test_a_run_started_on_the_page_is_live_in_another_window_changed_and_stopped(site, page, make_page):
     """From the form to the stop, as a person goes, with a second browser that looks on."""
-    page = open_page
     site.let_runs_reach(2)
     open_settings(page)
     page.get_by_role("button", name="Name, seed and text (YAML)").click()
@@ -108,6 +103,8 @@ def test_a_run_started_on_the_page_is_live_in_another_window_changed_and_stopped
     other.get_by_role("button", name="Set up a run").click()
     expect(other.locator("#knob-kl-coef")).to_have_value("0.6")
     expect(said(other, "kl.coef")).to_have_text("Set after update 2. Next run: 0.25.")
+    change(other, "kl.coef", "0.1")
+    expect(page.locator("#knob-kl-coef")).to_have_value("0.1")
     page.get_by_role("button", name="Stop", exact=True).click()
     for window in (page, other):
         expect(window.locator(".status .state strong")).to_have_text("stopped")
@@ -127,12 +124,11 @@ def said(page, field):
     return page.locator(f"#field-{field.replace('.', '-')} .knob-line")
 
 
-def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
+def test_runs_are_sorted_filtered_named_and_deleted(site, page):
     base = catalog.preset("kinder-reviews")
     for name, beta, age in (("tight", 1.0, 30.0), ("loose", 0.0, 20.0), ("middle", 0.5, 10.0)):
         config = base.model_copy(update={"kl": base.kl.model_copy(update={"coef": beta}), "seed": 88})
         fake_run.write_run(site.outputs, name, config, age_seconds=age)
-    page = open_page
     go(page, "runs")
     page.get_by_label("Filter runs by words").fill("seed 88 beta")
     rows = page.locator("table.runs tbody tr")
@@ -152,8 +148,6 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, open_page):
     dialog.get_by_label("Note").press("Enter")
     expect(rows.first.locator(".run-name")).to_have_text("Gone wild")
     expect(rows.first.locator(".run-note")).to_have_text("<b>watch</b> the English")
-    page.get_by_label("Filter runs by words").fill("wild english")
-    expect(rows).to_have_count(1)
     page.get_by_label("Filter runs by words").fill("")
     go(page, "train", run="loose")
     expect(page).to_have_title("\u2713 Gone wild")
@@ -196,11 +190,10 @@ def press_display(page, name, pressed):
     expect(page.locator("#display-menu")).to_be_hidden()
 
 
-def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, open_page):
+def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, page):
     base = catalog.preset("kinder-reviews")
     for name, seed in (("left", 501), ("right", 502)):
         fake_run.write_run(site.outputs, name, base.model_copy(update={"seed": seed}))
-    page = open_page
     go(page, "runs")
     button = page.get_by_role("button", name="Overlay curves")
     expect(button).to_be_disabled()

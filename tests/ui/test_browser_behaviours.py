@@ -21,8 +21,7 @@ def runs(site):
     return site
 
 
-def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
-    page = open_page
+def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, page):
     go(page, "train", run="yes-man")
     lines = page.locator(".counts .meter-line")  # three of them at once, all on demand
     expect(lines).to_have_count(3)
@@ -52,8 +51,7 @@ def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, open_page):
     page.get_by_role("button", name="Reveal").click()
 
 
-def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page):
-    page = open_page
+def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, page):
     go(page, "train", run="yes-man")
     page.locator("[data-section=health]", has_text="all quiet").wait_for()
     alerts = open_section(page, "health").locator(".alerts")
@@ -82,8 +80,7 @@ def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, open_page)
     expect(page.locator("#notes")).to_contain_text("Leash (beta) 0 \u2192 0.25")  # of that run; 0.25 it was before too
 
 
-def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, open_page):
-    page = open_page
+def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, page):
     fake_run.write_run(runs.outputs, "parent")
     go(page, "train", run="parent")
     expect(page.locator("#run-title")).to_have_text("Kinder reviews")

@@ -50,8 +50,7 @@ def counted(page):
     return screen["state"]
 
 
-def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site, open_page):
-    page = open_page
+def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site, page):
     page.set_viewport_size({"width": 1440, "height": 900})
     expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
     in_place(page)
@@ -77,8 +76,7 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     assert [len(tops) for tops in places.values()] == [1] * 6, places
 
 
-def test_sections_open_in_place_and_stay_open_for_the_visitor(site, open_page):
-    page = open_page
+def test_sections_open_in_place_and_stay_open_for_the_visitor(site, page):
     page.set_viewport_size({"width": 1440, "height": 900})
     go(page, "train", run="own-kinder-reviews")
     names = page.locator("button.section-name")

@@ -1,5 +1,5 @@
 """The form of the Train page in a browser: presets, mistakes, rewards, methods, prompts, a model of one's own, links,
-and the check before a start."""
+and the check before a start; while a run trains its leash is that of the run in view."""
 
 import re
 import shutil
@@ -8,9 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.runs import history, launcher, trial
+from playground.runs.folder import changes
 from playground.setup import catalog
-from tests.ui.conftest import choose_preset, open_settings, visit
-from tests.ui.test_browser import HOSTILE, fill
+from tests.ui.conftest import choose_preset, go, in_page, open_section, open_settings, visit
+from tests.ui.test_browser import HOSTILE, fill, said, wait_for_update
 
 
 def choose(page, field, value):
@@ -20,14 +21,9 @@ def choose(page, field, value):
     box.press("Enter")
 
 
-def test_a_preset_is_chosen_changed_and_mended(site, make_page):
-    page = visit(make_page(forgive=["404"]), site, "?preset=kinder-revues&run=nobody")
+def test_a_preset_is_chosen_changed_and_mended(page):
     notes, story, button = page.locator("#notes"), page.locator("#story"), page.locator("#start")
-    expect(notes).to_contain_text("Did you mean kinder-reviews?")
-    expect(page.locator(".status .line")).to_contain_text("nobody")
     choose_preset(page, "yes-man")
-    open_settings(page)
-    expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
     fill(page, "kl.coef", "0.4")
     expect(notes).to_contain_text("1 setting differs from the preset")
     expect(notes).to_contain_text("0.05 → 0.4")
@@ -35,8 +31,8 @@ def test_a_preset_is_chosen_changed_and_mended(site, make_page):
     expect(story).to_have_text(f"Taught: {taught}Changed: beta 0.4.")  # what is expected no longer holds
     page.locator("#field-kl-coef .back").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
+    open_settings(page)
     expect(story.locator(".measured")).to_contain_text("seeds")
-    choose_preset(page, "kinder-reviews")
     fill(page, "kl.coef", "plenty")
     fill(page, "ppo.num_updates", "0")
     page.get_by_role("button", name="More training settings").click()
@@ -51,10 +47,10 @@ def test_a_preset_is_chosen_changed_and_mended(site, make_page):
     expect(page.locator("#field-ppo-minibatch_size .field-problem")).to_contain_text("divide")
     fill(page, "ppo.minibatch_size", "16")
     expect(button).to_have_text("Start training")
+    choose_preset(page, "kinder-reviews")
 
 
-def test_rewards_methods_and_sources_of_prompts(open_page):
-    page = open_page
+def test_rewards_methods_and_sources_of_prompts(page):
     notes, rows = page.locator("#notes"), page.locator("#field-rewards .reward")
     open_settings(page)
     page.get_by_role("button", name="+ Add a reward").click()
@@ -94,8 +90,7 @@ def test_rewards_methods_and_sources_of_prompts(open_page):
     assert page.evaluate("window.hacked") is None
 
 
-def test_what_fits_a_model_a_reload_and_a_copied_link(site, open_page):
-    page = open_page
+def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
     needs, fit, notes = page.locator("#needs"), page.locator(".needs-fit"), page.locator("#notes")
     open_settings(page)
     rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source input")
@@ -136,7 +131,8 @@ def test_what_fits_a_model_a_reload_and_a_copied_link(site, open_page):
 
 
 def test_on_a_phone_a_link_is_opened_a_run_checked_before_its_start_and_a_file_uploaded(site, make_page, tmp_path):
-    page = visit(make_page(390, 844), site, "?preset=no-leash&set=seed:3,kl.coef:0.5")
+    page = visit(make_page(390, 844, forgive=["404"]), site, "?preset=no-leash&set=seed:3,kl.coef:0.5&run=nobody")
+    expect(page.locator(".status .line")).to_contain_text("nobody")
     drawer = page.get_by_role("button", name="Set up a run")
     drawer.click()
     expect(page.locator("#notes")).to_contain_text("2 changes from a link")
@@ -188,39 +184,26 @@ def models(site):
     shutil.rmtree(site.models)
 
 
-def test_without_a_recording_none_of_another_is_shown_and_start_comes_back_with_the_model(site, make_page, models):
+def test_without_a_recording_none_of_another_is_shown_and_the_real_model_is_got_where_it_is_missed(
+    site, make_page, models
+):
     page = visit(make_page(), site, "?preset=real-yes-man")
     title, line, state = (page.locator(f".status {part}") for part in ("h1", ".line", ".state strong"))
+    part, beside, start = page.locator("#real-model-start"), page.locator("#real-model-list"), page.locator("#start")
+    missing = "There is no recording of this experiment yet."
     expect(title).to_have_text("Yes-man, real")
-    expect(line).to_have_text(
-        "There is no recording of this experiment yet. Get SmolLM2 135M, then press Start. Its curves and texts appear "
-        "here."
-    )
+    expect(line).to_have_text(f"{missing} Get SmolLM2 135M, then press Start. Its curves and texts appear here.")
     expect(page.locator(".run-view")).to_have_attribute("data-run", "")
+    choose_preset(page, "real-honest")
+    expect(title).to_have_text("Honest, real")
     choose_preset(page, "kinder-reviews")
     expect(title).to_have_text("Kinder reviews")
     expect(line).not_to_contain_text("no recording")
-    for preset, name in (("real-short-answers", "Short answers"), ("real-honest", "Honest, real")):
-        choose_preset(page, preset)
-        expect(title).to_have_text(name)
-        expect(state).to_have_count(0)
-        expect(line).to_contain_text("There is no recording of this experiment yet. Get SmolLM2 135M")
-    part, start = page.locator("#real-model-start"), page.locator("#start")
-    expect(start).to_be_hidden()
-    (models / "go-on").touch()
-    part.get_by_role("button", name="Get SmolLM2 135M").click()
-    expect(start).to_have_text("Start training")
-    expect(start).to_be_visible()
-    expect(part.get_by_role("button")).to_have_count(0)
-    choose_preset(page, "yes-man")
-    expect(line).to_contain_text("There is no recording of this experiment yet. Press Start.")
-
-
-def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_chosen(site, make_page, models):
-    page = visit(make_page(), site)
-    part, beside, start = page.locator("#real-model-start"), page.locator("#real-model-list"), page.locator("#start")
     expect(part.get_by_role("button")).to_have_count(0)
     choose_preset(page, "real-short-answers")
+    expect(title).to_have_text("Short answers")
+    expect(state).to_have_count(0)
+    expect(line).to_contain_text(f"{missing} Get SmolLM2 135M")
     expect(part).to_contain_text("Needs SmolLM2 135M: 92 MB")
     expect(start).to_be_hidden()
     expect(page.locator("#needs .needs-short")).to_have_count(0)  # of a model that is not here nothing is claimed
@@ -236,8 +219,8 @@ def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_ch
     part.get_by_role("button", name="Stop").click()
     expect(part).to_contain_text("Stopped; nothing was kept.")
     expect(part.locator(".field-problem")).to_have_count(0)  # nothing has gone wrong
-    choose_preset(page, "kinder-reviews")
-    expect(start).to_have_text("Start training")
+    choose_preset(page, "yes-man")
+    expect(line).to_contain_text(f"{missing} Press Start.")
     open_settings(page)
     expect(beside).to_contain_text("dequantised from 4 bits")
     expect(beside).to_contain_text("92 MB to download, 269 MB on disk, licence Apache-2.0.")
@@ -250,3 +233,41 @@ def test_the_real_model_is_got_where_it_is_missed_or_beside_the_list_and_then_ch
     beside.get_by_role("button", name="Its first experiment").click()
     expect(page.locator("#preset select")).to_have_value("real-short-answers")
     expect(start).to_have_text("Start training")
+    expect(start).to_be_visible()
+    expect(part.get_by_role("button")).to_have_count(0)
+
+
+LEASH = "#knob-kl-coef"
+TOPS = in_page("tops")
+
+
+def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_change(site, page, begin):
+    site.let_runs_reach(1)
+    run = begin("on-a-leash")
+    go(page, "train", run="on-a-leash")
+    wait_for_update(page, 1)
+    slider, badge = page.locator("#field-kl-coef .knob-slider"), page.locator("#field-kl-coef .knob-badge")
+    expect(badge).to_have_text(re.compile("^live: ."))  # of a run whose experiment is not that of the form
+    expect(badge).to_have_class(re.compile("now"))
+    before = page.evaluate(TOPS)
+    slider.focus()
+    slider.evaluate(in_page("hold-down"))
+    expect(said(page, "kl.coef")).to_have_text("Set after update 1.")
+    value = float(page.locator(LEASH).input_value())
+    assert value < 0.25
+    assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
+    assert page.evaluate(TOPS) == before
+    open_section(page, "curves")  # where the changes are told in words
+    expect(page.locator(".edits li")).to_have_text(re.compile(f"update 1: .*0.25 \u2192 {value:g}"))
+    site.let_runs_reach(2)
+    wait_for_update(page, 2)
+    for chart in ("score", "beta"):
+        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
+        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
+    page.locator("#preset select").select_option("no-leash")  # for the next run; this one keeps its leash
+    expect(said(page, "kl.coef")).to_contain_text("Next run: 0.")
+    expect(page.locator(LEASH)).to_have_value(f"{value:g}")
+    go(page, "train", run="_recorded")
+    expect(page.locator(LEASH)).to_have_value("0")
+    expect(said(page, "kl.coef")).to_have_text("")
+    choose_preset(page, "kinder-reviews")

@@ -1,12 +1,15 @@
 """Who has no mouse: a keyboard reaches everything, shows where it is, and stays there while the page follows what goes
-on; and what axe-core finds on every page."""
+on. What axe-core finds on every page; and that in three widths, with the usual text and with larger, none scrolls
+sideways and no text lies on another."""
 
 import pytest
 from playwright.sync_api import expect
 
 from playground.runs.folder.directory import RunDirectory
+from tests.nights import nightly
+from tests.support import data_beside
 from tests.ui import fake_run
-from tests.ui.conftest import PROJECT, go, in_page, open_section, open_settings, visit
+from tests.ui.conftest import HEIGHT, PROJECT, go, in_page, open_section, open_settings, visit
 from tests.ui.test_browser import SECTIONS
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
@@ -52,8 +55,7 @@ def assert_seen(stops):
         assert not [stop["what"] for stop in stops if not stop[what]], f"what {fault}"
 
 
-def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open_page):
-    page = open_page
+def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, page):
     field, lists, notes = page.locator(MODEL), page.get_by_role("listbox"), page.locator("#notes")
     press = page.keyboard.press
     open_settings(page)
@@ -85,18 +87,7 @@ def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, open
 
 LONG = "a run with long words"
 # where one goes, and what is there then
-PLACES = {
-    "lessons and boards": ({"tab": "lessons"}, "#chalkboard-lessons-stop"),
-    "a lesson": ({"tab": "train", "lesson": "a-curve", "run": ""}, ".lesson-drawing svg"),
-    "a mystery": ({"tab": "train", "mystery": "1", "run": "_recorded-mystery-01"}, ".mystery-panel h2"),
-    "a recording": ({"tab": "train", "run": "_recorded"}, ".texts-now tbody tr"),
-    LONG: ({"tab": "train", "run": "long"}, "#page-train table.pairs tbody tr"),
-    "compare": ({"tab": "compare", "run": "long"}, "table.compare tbody tr"),
-    "try rewards": ({"tab": "rewards"}, "#bench-texts"),
-    "train a reward model": ({"tab": "rewards", "part": "train"}, ".reward-form"),
-    "test a reward model": ({"tab": "rewards", "part": "test"}, "#check-row"),
-    "runs and curves": ({"tab": "runs", "overlay": ["long", "beside"]}, ".overlay .overlay-settings tbody tr"),
-}
+PLACES = data_beside(__file__, "tables.yaml")["places"]
 PAGES = {"lessons": list(PLACES)[:3], "train": list(PLACES)[3:5], "others": list(PLACES)[5:]}
 
 
@@ -123,12 +114,12 @@ def faults_of_pages(page, names, **options):
 
 
 @pytest.mark.parametrize("pages", PAGES)
-def test_no_page_has_a_serious_fault_of_accessibility(runs, open_page, pages):
-    faults = faults_of_pages(open_page, PAGES[pages])
+def test_no_page_has_a_serious_fault_of_accessibility(runs, page, pages):
+    faults = faults_of_pages(page, PAGES[pages])
     assert not faults, "\n".join(faults)
     if pages == "others":  # axe passes over single figures
-        go(open_page, "compare", run="long")
-        expect(open_page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")
+        go(page, "compare", run="long")
+        expect(page.locator("#ask .min_value")).to_have_css("color", "rgb(82, 96, 119)")
 
 
 def test_from_the_first_visit_to_the_end_of_a_run_by_keyboard_alone(site, make_page):
@@ -157,8 +148,8 @@ def test_from_the_first_visit_to_the_end_of_a_run_by_keyboard_alone(site, make_p
     assert_seen(stops)
 
 
-def test_from_a_run_to_a_comparison_by_keyboard_alone(runs, open_page):
-    page, press = open_page, open_page.keyboard.press
+def test_from_a_run_to_a_comparison_by_keyboard_alone(runs, page):
+    press = page.keyboard.press
     go(page, "train", run="long")
     expect(page.locator(".status .state strong")).to_have_text("finished")
     page.locator("#run-title").focus()
@@ -175,3 +166,30 @@ def test_from_a_run_to_a_comparison_by_keyboard_alone(runs, open_page):
     press("ArrowDown")
     expect(page.get_by_label("Sort")).to_have_value("loss")
     assert_seen(stops)
+
+
+# widths, each with whether the text is larger
+BY_DAY, AT_NIGHT = [(390, False), (390, True), (1024, True), (1440, True)], [(1024, False), (1440, False)]
+OVERLAPS = in_page("overlaps")
+
+
+@pytest.mark.parametrize("layouts", [BY_DAY, nightly(AT_NIGHT)], ids=["by-day", "at-night"])
+@pytest.mark.parametrize("pages", PAGES)
+def test_nothing_scrolls_sideways_and_no_text_lies_on_another(runs, page, pages, layouts):
+    faults = []
+    for name in PAGES[pages]:
+        place, there = PLACES[name]
+        go(page, **place)
+        expect(page.locator(there).locator("visible=true").first).to_be_visible()
+        for key in SECTIONS if name == LONG else ():
+            open_section(page, key)
+        for width, larger in layouts:
+            page.evaluate("(larger) => document.body.classList.toggle('projector', larger)", larger)
+            page.set_viewport_size({"width": width, "height": HEIGHT})
+            page.evaluate(SETTLED)
+            layout = f"{name}, {width} px{', larger text' if larger else ''}"
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                faults.append(f"{layout}: scrolls sideways")
+            faults += [f"{layout}: {pair}" for pair in page.evaluate(OVERLAPS)]
+    page.evaluate("document.body.classList.remove('projector')")
+    assert not faults, "\n".join(faults)

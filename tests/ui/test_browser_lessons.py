@@ -1,4 +1,6 @@
-"""A newcomer finds the lessons and gets through one: predicts, sees a run, and sees the prediction held against it.
+"""A newcomer finds the lessons and gets through one: predicts, sees a run, and sees the prediction held against it. A
+mystery run is found, named wrongly and then rightly. In the parts with a leash of their own a move of the slider moves
+all that they show.
 
 The lessons are those of tests/ui/lessons, whose runs the fake worker knows, or has as recordings.
 """
@@ -8,6 +10,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from playground.config.faults import FAULTS
+from playground.lessons import boards, mysteries
+from playground.lessons.mysteries import MISTAKES
+from playground.runs.folder.directory import RunDirectory
 from tests.ui.conftest import go
 from tests.ui.test_browser_keyboard import tab_to
 
@@ -15,9 +21,8 @@ KEPT = "JSON.parse(localStorage.getItem('playground-lessons'))"
 
 
 @pytest.fixture
-def lesson(open_page):
+def lesson(page):
     """Opens a lesson within the page that the module shares; what was answered is forgotten afterwards."""
-    page = open_page
 
     def begin(name):
         go(page, "train", lesson=name, run="")
@@ -105,3 +110,145 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     key("Enter")
     expect(step(page, "end")).to_contain_text("Not quite so, here. It costs score.")
     assert page.evaluate(KEPT)["two-runs"]["at"] == "end"
+
+
+STORED = "JSON.parse(localStorage.getItem('playground-mysteries'))"
+PLANTED = [RunDirectory.open(folder).config().planted[0] for folder in mysteries.recorded()]
+NUMBER, FAULT = next((place, fault) for place, fault in enumerate(PLANTED, start=1) if fault == "no-clip")
+RUN = f"_recorded-{mysteries.recorded()[NUMBER - 1].name}"
+WRONG = "headless-critic"
+
+
+@pytest.fixture
+def forgotten(page):
+    """What was answered is forgotten after the test."""
+    yield
+    if page.evaluate("document.body.classList.contains('mystery')"):
+        page.get_by_role("button", name="Leave").click()
+    page.evaluate("localStorage.clear(); dispatchEvent(new StorageEvent('storage', { key: 'playground-mysteries' }))")
+
+
+def say(page, fault):
+    page.get_by_role("radio", name=MISTAKES[fault].say).check()
+    page.get_by_role("button", name="That is it").click()
+
+
+@pytest.mark.usefixtures("forgotten")
+def test_a_mystery_is_named_wrongly_and_then_rightly_by_keyboard_and_nothing_of_the_answer_is_asked_for_before(page):
+    key, asked = page.keyboard.press, []
+    page.on("request", lambda request: asked.append(request.url) if request.url.endswith(f"{RUN}/mystery") else None)
+    go(page, "lessons")
+    page.locator("details.mysteries summary").focus()
+    key("Enter")
+    page.get_by_role("link", name=re.compile(rf"^Mystery run {NUMBER}\b")).focus()
+    key("Enter")
+    expect(page.get_by_role("heading", name="What is wrong here?")).to_be_focused()
+    expect(page).to_have_url(re.compile(rf"mystery={NUMBER}$"))
+    expect(page.locator("#run-title")).to_have_text("Mystery run")
+    tab_to(page, page.get_by_role("radio").first)
+    for _ in range(list(FAULTS).index(WRONG)):
+        key("ArrowDown")
+    tab_to(page, page.locator("#mystery-why"))
+    page.keyboard.type("<b>It says so</b>")
+    tab_to(page, page.get_by_role("button", name="That is it"))
+    assert not asked
+    key("Enter")
+    verdict = page.get_by_role("region", name="Mystery run").locator(".lesson-verdict")
+    expect(verdict).to_be_focused()
+    expect(verdict).to_contain_text(MISTAKES[WRONG].shows)
+    assert len(asked) == 1
+    expect(page.locator(".mystery-panel")).not_to_contain_text(MISTAKES[FAULT].because)
+    expect(page.get_by_role("radio", name=MISTAKES[WRONG].say)).to_be_disabled()
+    page.reload()
+    expect(page.get_by_role("radio", name=MISTAKES[WRONG].say)).to_be_disabled()
+    expect(page.locator("#mystery-why")).to_have_value("<b>It says so</b>")
+    say(page, FAULT)
+    expect(verdict).to_contain_text("Found, after one other")
+    expect(verdict).to_be_focused()
+    expect(page.locator("#lesson-panel [role=status]")).to_contain_text("Found")
+    expect(page.locator(".mystery-lines[data-kind=wrong] code")).to_have_text(list(MISTAKES[FAULT].wrong))
+    expect(page.locator(".mystery-lines[data-kind=right] code")).to_have_text(list(MISTAKES[FAULT].right))
+    kept = page.evaluate(STORED)[RUN]
+    assert kept == {"tries": [WRONG], "why": "<b>It says so</b>", "end": "found", "named": FAULT}
+
+
+DATA = boards.data("leash")
+SHOWN = """node => [...node.querySelectorAll('{0}')].filter((one) => one.checkVisibility())
+    .map((one) => one.outerHTML)"""
+
+
+@pytest.fixture
+def boards_open(page):
+    go(page, "lessons")
+    for board in ("leash", "chalkboard"):
+        page.locator(f"#{board}-lessons-stop").wait_for()
+    rest = page.locator(".board-more")
+    if rest.get_attribute("open") is None:
+        rest.locator("summary").first.click()
+
+
+def drawn(part):
+    """All that changes in it: curves, point and slope, counts, texts."""
+    return {
+        "curves": part.evaluate(SHOWN.replace("{0}", "polyline.now")),
+        "slope": part.evaluate(SHOWN.replace("{0}", "polyline.slope")),
+        "point": part.evaluate(SHOWN.replace("{0}", "circle.here")),
+        "counts": part.locator(".board-counts").inner_text(),
+        "texts": part.locator(".board-texts").inner_text(),
+        "sentence": part.locator(".board-sentence").inner_text(),
+    }
+
+
+@pytest.mark.usefixtures("boards_open")
+def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
+    part, slider = page.locator(".leash-board"), page.locator("#leash-lessons-stop")
+    was = [stop["beta"] for stop in DATA["leashes"]].index(DATA["beta"])
+    before = drawn(part)
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    after = drawn(part)
+    assert not [name for name, shown in before.items() if after[name] == shown]
+    shorter = DATA["leashes"][was - 1]
+    spoken = re.compile(rf"^{shorter['beta']:g}, (useful|runs away): score \+")
+    expect(slider).to_have_attribute("aria-valuetext", spoken)
+    assert after["sentence"].startswith(f"With a leash of {shorter['beta']:g} the gain in score was +")
+    expect(part.get_by_role("status")).to_have_text(after["sentence"])
+    page.keyboard.press("Home")  # no leash at all: on a scale of its own
+    assert drawn(part)["sentence"].startswith("Without a leash")
+    assert len(part.evaluate(SHOWN.replace("{0}", "polyline.slope"))) == 1
+    page.keyboard.press("End")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
+
+
+def test_the_leash_is_drawn_before_gradio_has_started_and_goes_on_as_it_was(site, make_page):
+    page = make_page(newcomer=True)
+    held = []
+    page.route("**/assets/index-*.js", lambda route: held.append(route))
+    page.goto(site.url, wait_until="commit")
+    slider = page.locator("#leash-lessons-stop")
+    slider.focus()
+    page.keyboard.press("End")
+    assert page.locator(".first-light").count() == 1
+    own = page.get_by_role("button", name="Another three")
+    expect(own).to_have_css("padding", "4px 9px")  # by our sheet, then and after Gradio's own
+    for route in held:
+        route.continue_()
+    page.locator("details.course").first.wait_for()
+    assert page.locator(".first-light").count() == 0
+    expect(own).to_have_css("padding", "4px 9px")
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
+    expect(slider).to_be_focused()
+
+
+@pytest.mark.usefixtures("boards_open")
+def test_the_model_of_a_leash_is_asked_and_the_form_takes_the_leash_over(page):
+    slider = page.locator("#leash-lessons-stop")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.get_by_role("button", name="Ask it yourself").click()
+    page.get_by_label("Begin a review").fill("The film was")
+    page.keyboard.press("Enter")
+    answers = page.locator(".doors-ask td .output")
+    expect(answers).to_have_count(2)
+    page.get_by_role("button", name="Train it now").click()
+    expect(page.locator("#knob-kl-coef")).to_have_value("0")

@@ -7,9 +7,9 @@ from tests.ui.conftest import go
 from tests.ui.test_browser import more
 
 
-def test_what_else_can_be_done_with_a_run_is_in_a_menu_that_the_keyboard_walks(site, open_page):
+def test_what_else_can_be_done_with_a_run_is_in_a_menu_that_the_keyboard_walks(site, page):
     fake_run.write_run(site.outputs, "menu")
-    page, press = open_page, open_page.keyboard.press
+    press = page.keyboard.press
     go(page, "runs")
     row = page.locator("tr[data-key='run menu']")
     expect(row.locator(".actions button").locator("visible=true")).to_have_text(["Open", "Compare", "More"])

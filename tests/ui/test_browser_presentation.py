@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from playground.runs import launcher
 from playground.runs.folder import changes
 from tests.ui.conftest import HEIGHT, choose_preset, go, in_page, present
-from tests.ui.test_browser_fits import OVERLAPS
+from tests.ui.test_browser_keyboard import OVERLAPS
 
 # each with the least size of its letters
 SCREENS = {(1024, 768): 20, (1366, 768): 24, (1440, 900): 24, (1920, 1080): 24}
@@ -24,10 +24,10 @@ OUT_OF_SIGHT = in_page("out-of-sight")
 
 
 @pytest.fixture
-def page(open_page):
+def page(page):
     """The page that the module shares, as it was before it presented anything."""
-    yield open_page
-    go(open_page, "train", present=False)
+    yield page
+    go(page, "train", present=False)
 
 
 def look_at_every_screen(page):

@@ -13,8 +13,8 @@ def form(page):
     return page.get_by_role("region", name="New sweep")
 
 
-def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(open_page):
-    page, answer = open_page, form(open_page)
+def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(page):
+    answer = form(page)
     answer.get_by_text("Leash (beta): 0.1, 0.25, 0.5; Seed: 0, 1, 2. 9 runs").wait_for()  # as it is offered
     assert answer.get_by_label("What to vary").locator("option:checked").inner_text() == FORM
     answer.get_by_label("Values", exact=True).fill("0.1, -3")

@@ -48,6 +48,6 @@ def train_watch_compare_and_ask(page, outputs, num_prompts):
 
 
 def test_a_real_run_is_started_watched_compared_and_asked_on_the_page(site, make_page):
-    small = "ppo.num_updates:1,ppo.batch_size:16,prompts.limit:128,evaluation.num_prompts:8,score.normalise:none"
+    small = "ppo.num_updates:1,ppo.batch_size:16,prompts.limit:64,evaluation.num_prompts:4,score.normalise:none"
     page = visit(make_page(), site, f"?preset=kinder-reviews&set={small}")
-    train_watch_compare_and_ask(page, site.outputs, num_prompts=8)
+    train_watch_compare_and_ask(page, site.outputs, num_prompts=4)

@@ -55,16 +55,6 @@ def class_(tmp_path):
     return Class(tmp_path / "outputs")
 
 
-def test_everyone_has_one_reward_and_may_change_it_until_the_game_is_closed(class_):
-    class_.write(0, WORDS)
-    class_.write(0, KIND)
-    class_.write(1, KIND)
-    assert class_.desk()["entries"] == [{"reward": KIND, "people": 2, "left_out": False}]
-    class_.do("close")
-    with pytest.raises(NoClass, match="closed"):
-        class_.write(0, WORDS)
-
-
 def test_no_reward_is_on_the_screen_or_on_another_phone_before_it_is_shown(class_):
     class_.write(0, WORDS)
     class_.trained()

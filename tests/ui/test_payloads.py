@@ -32,7 +32,7 @@ from tests.ui.asking import client_of
 from tests.ui.test_workbench import MEASURED, REWARDS
 
 COMPILER = [PROJECT / ".venv" / "bin" / "node", PROJECT / "node_modules" / "typescript" / "bin" / "tsc"]
-OPTIONS = {"strict": True, "exactOptionalPropertyTypes": True, "noEmit": True, "types": [], "lib": ["ES2023", "DOM"]}
+OPTIONS = {"strict": True, "exactOptionalPropertyTypes": True, "noEmit": True, "types": [], "lib": ["ES2023"]}
 
 
 @pytest.fixture(scope="module")

@@ -7,22 +7,10 @@ from playground.ui import own_files
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
 from tests.support import data_beside, small_config
-from tests.ui.asking import refused
-from tests.ui.conftest import of_module
+from tests.ui.asking import AskedService, refused
+from tests.ui.conftest import in_page, of_module
 
 REPORT = data_beside(__file__, "reward-report.json")
-
-
-class Service:
-    """Stands in for the model service: remembers the question and answers as told."""
-
-    def __init__(self, *answers):
-        self.answers = answers
-        self.asked = {}
-
-    def ask(self, kind, question, timeout_seconds):
-        self.asked = {**question, "kind": kind}
-        yield from self.answers
 
 
 def states(service, source, outputs, pairs="automatic", **spec):
@@ -33,22 +21,23 @@ def states(service, source, outputs, pairs="automatic", **spec):
 
 
 def test_the_form_and_the_panel_make_the_question(tmp_path):
-    service = Service({"phase": "scoring"}, {"report": REPORT})
+    service = AskedService({"phase": "scoring"}, {"report": REPORT})
     heard = states(service, "someone/judge", tmp_path, "kind", template="pair", label="good", quantization="int8")
     assert [state["state"] for state in heard] == ["asking", "asking", "done"]
     assert heard[-1]["report"] == REPORT
-    config = RunConfig.model_validate(service.asked["config"])
+    ((kind, question),) = service.asked
+    config = RunConfig.model_validate(question["config"])
     (reward,) = config.rewards
     read = (reward.source, reward.template, reward.label, reward.quantization)
     assert read == ("someone/judge", "pair", "good", "int8")
     assert config.model == small_config().model
-    assert (service.asked["kind"], service.asked["pairs"]) == ("reward-check", "kind")
-    assert service.asked["outputs"] == str(tmp_path.resolve())
+    assert (kind, question["pairs"]) == ("reward-check", "kind")
+    assert question["outputs"] == str(tmp_path.resolve())
 
 
 @pytest.mark.parametrize(("source", "pairs", "sentence"), refused("reward_checks"))
 def test_what_cannot_be_tested_is_said_before_the_model_is_woken(source, pairs, sentence, tmp_path):
-    service = Service()
+    service = AskedService()
     (state,) = states(service, source, tmp_path, pairs)
     assert state["state"] == "error"
     assert sentence in state["message"]
@@ -61,14 +50,7 @@ def test_the_report_is_drawn_as_text(site, make_page):
     text = of_module(
         page,
         f"/{own_files.address('rewards/check.js')}",
-        """(m, report) => {
-          const root = document.createElement('div');
-          document.body.append(root);
-          m.mount(root, { value: { state: 'done', report } }, { watch: () => {} });
-          return { text: root.innerText, images: root.querySelectorAll('img, b').length,
-                   special: [...root.querySelectorAll('.special')].map((node) => node.textContent),
-                   rows: [...root.querySelectorAll('.check-forms tbody tr')].map((row) => row.className) };
-        }""",
+        in_page("mount-check"),
         REPORT,
     )
     assert text["images"] == 0

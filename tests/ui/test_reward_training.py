@@ -6,18 +6,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from playground.runs import reward_models
+from playground.config import RewardTrainingConfig
+from playground.runs import launcher, reward_models
 from playground.ui.auth.access import Access
 from playground.ui.rewards import training_part as panel
 from tests.reward_tools import REPORT
 from tests.support import wait_until
+from tests.ui import fake_run
 from tests.ui.asking import refused
-
-
-@pytest.fixture
-def fake(monkeypatch):
-    """The launcher starts the fake worker."""
-    monkeypatch.setattr("playground.runs.launcher.WORKER_MODULE", "tests.fake_worker")
 
 
 def asked(outputs, name, argument):
@@ -31,7 +27,7 @@ def values(name="finish", **changes):
     return {"name": name, **fields, **changes}
 
 
-def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
+def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake_worker):
     answer = asked(outputs, "start_training", {"values": values(**{"pairs.flip": 0.25}), "replace": False})
     assert answer == {"name": "finish", "exists": False, "problems": []}
     training = reward_models.find(outputs, "finish")
@@ -50,7 +46,7 @@ def test_a_training_is_started_from_flat_values_and_read_back(outputs, fake):
 
 
 @pytest.mark.parametrize(("changes", "field"), refused("trainings"))
-def test_what_is_wrong_is_said_beside_its_field(outputs, fake, changes, field):
+def test_what_is_wrong_is_said_beside_its_field(outputs, fake_worker, changes, field):
     answer = asked(outputs, "start_training", {"values": values(**changes), "replace": False})
     assert [item["field"] for item in answer["problems"]] == [field]
     assert reward_models.trainings(outputs) == []
@@ -71,17 +67,14 @@ def test_an_upload_is_checked_and_kept(tmp_path, outputs):
     assert refused["problem"].startswith("row 1 of bad.jsonl has no `chosen`")
 
 
-def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
+def test_one_that_trains_is_watched_and_stopped_and_another_is_trained_and_used_as_reward(site, make_page, monkeypatch):
+    monkeypatch.setattr(launcher, "new_worker", fake_run.spawn)
+    reward_models.start(RewardTrainingConfig(name="wait"), site.outputs)
     page = make_page()
     page.goto(site.url + "?tab=rewards&part=train")
     report = page.locator(".reward-report")
-    expect(report).to_contain_text("No reward model yet")
-    page.locator("#reward-name").fill("wait")
-    page.get_by_role("button", name="Train", exact=True).click()
     expect(report).to_contain_text("step 1 of")
-    expect(report.locator(".state strong")).to_be_in_viewport()  # the button is at the end of a long form
     expect(report.locator(".small-plot").first).to_be_visible()
-    page.reload()  # all of it is on the disk
     expect(report.locator(".state strong")).to_have_text("running")
     expect(page.locator(".reward-form button[type=submit]")).to_be_disabled()
     report.get_by_role("button", name="Stop").click()
@@ -89,6 +82,7 @@ def test_train_watch_stop_train_again_and_use_as_reward(site, make_page):
     page.locator("#reward-name").fill("judge")
     page.get_by_role("button", name="Train", exact=True).click()
     expect(report.locator(".outcome")).to_have_text(re.compile(r"^Right on 90 % of 60 held-out pairs.* 80 % to 95 %"))
+    expect(report.locator(".state strong")).to_be_in_viewport()  # the button is at the end of a long form
     expect(page.locator("#check-source input")).to_have_value("judge")  # what is to be tested next
     report.get_by_role("button", name="Try on texts").click()
     expect(page).to_have_url(re.compile(r"tab=rewards$"))

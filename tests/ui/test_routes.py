@@ -23,7 +23,7 @@ from playground.ui.auth.access import Access
 from playground.ui.classroom import class_routes
 from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
-from tests.support import config_with, run_async
+from tests.support import config_with, data_beside, run_async
 from tests.ui import fake_run
 from tests.ui.asking import client_of
 
@@ -195,16 +195,7 @@ def test_only_a_class_is_shown_a_run_of_its_own_accord_where_nothing_trains(reco
     assert (header["living"], header["newest"], header["shown"]) == (None, "failed", shown)
 
 
-@pytest.mark.parametrize(
-    ("asked", "shown", "words"),
-    [
-        ("one,nobody", ["one"], "no run `nobody`"),
-        ("../one,two", ["two"], "no run `../one`"),
-        ("one,one", ["one"], ""),
-        ("", [], ""),
-        (",".join(["one", "two", *"abcde"]), ["one", "two"], "At most 6 runs"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "shown", "words"), data_beside(__file__, "tables.yaml")["overlays"])
 def test_a_run_that_is_not_there_is_one_sentence_and_the_others_are_laid_over_each_other(asked, shown, words, client):
     data = client.get("/live/_overlay", params={"runs": asked}).json()
     assert [run["id"] for run in data["runs"]] == shown

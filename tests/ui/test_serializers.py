@@ -14,6 +14,7 @@ from playground.setup import catalog
 from playground.setup.expected import bands
 from playground.ui.feed import insight_serializer, run_serializer, run_state
 from playground.ui.feed.compare_serializer import Other, comparison
+from tests import support
 from tests.support import data_beside, small_config
 from tests.ui import fake_run
 
@@ -29,10 +30,9 @@ def columns_of(count):
 
 
 def sample(prompt_id, update, score, prompt=""):
-    stage = "before" if update == 0 else "during"
-    figures = {"score": score, "scores": {"length": 2.0}, "kl": 0.5 * update, "tokens": 2, "ended": True}
-    asked = {"prompt_id": prompt_id, "prompt": prompt or f"p{prompt_id}", "seed": 0}
-    return Sample(update=update, stage=stage, completion="a b", **asked, **figures)
+    stage = "during" if update else "before"
+    asked = {"prompt": prompt or f"p{prompt_id}", "seed": 0}
+    return support.sample(prompt_id, stage, score, update=update, kl=0.5 * update, **asked)
 
 
 def answers(update, values, score=0.0):

@@ -1,7 +1,6 @@
 """What a browser may ask of a run, and what it is answered when it asks for nonsense. What becomes of a stop, a pause
 or a fork is tested in tests/runs and tests/faults."""
 
-import errno
 import shutil
 import subprocess
 
@@ -60,17 +59,6 @@ def test_wrong_values_are_problems_by_field_and_nothing_is_asked_of_the_worker(l
     problems = ask["change_settings"]({"run": "one", "changes": changes})["problems"]
     assert {item["field"] for item in problems} == {"kl.coef", "ppo.clip_range", "seed", "ppo.learning_rate"}
     assert requests_of(living) == []
-
-
-def test_what_the_system_refuses_is_an_error_without_folders(living, ask, monkeypatch):
-    def refuse(*_):
-        raise OSError(errno.ENOSPC, "No space left on device", "/home/teacher/outputs/one/control/stop")
-
-    monkeypatch.setattr(RunDirectory, "request_stop", refuse)
-    monkeypatch.setattr(changes, "request_edits", refuse)
-    for answer in (ask["stop_run"]("one"), ask["change_settings"]({"run": "one", "changes": {"kl.coef": 0.5}})):
-        assert "No space left on device (stop)" in answer["error"]
-        assert "teacher" not in answer["error"]
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from playground.ui.rewards import workbench_part
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import form, reward_form
 from tests.support import data_beside
-from tests.ui.asking import refused
+from tests.ui.asking import AskedService, refused
 
 VALUES = {
     field: value
@@ -21,26 +21,20 @@ SAMPLES = [{"prompt": "Review of the film:", "completion": " The plot was dull."
 REWARD = {"kind": "length", "weight": 1, "target": "", "normalise": True, "cap": ""}
 
 
-class Service:
-    """Remembers the question; answers with progress and the lengths of samples."""
-
-    def __init__(self, samples=SAMPLES, lengths=(2.0,)):
-        self.samples, self.lengths, self.asked = samples, list(lengths), []
-
-    def ask(self, kind, question, timeout_seconds=0):
-        self.asked.append((kind, question))
-        yield {"phase": "drawing 128 samples", "done": 16, "of": 128}
-        reference = {"length": self.lengths}
-        yield {"names": ["length"], "texts": {"length": [1.0]}, "reference": reference, "samples": self.samples}
+def measuring(samples=SAMPLES):
+    """A model service that answers with progress and the lengths of samples."""
+    lengths = {"texts": {"length": [1.0]}, "reference": {"length": [2.0] * len(samples)}}
+    progress = {"phase": "drawing 128 samples", "done": 16, "of": 128}
+    return AskedService(progress, {"names": ["length"], **lengths, "samples": samples})
 
 
 def answers(tmp_path, service=None, rewards=(REWARD,), prompt="The plot was", texts=("dull", ""), values=VALUES):
     asked = (list(rewards), prompt, texts, values)
-    return list(workbench_part.scored(service or Service(), tmp_path, *asked))
+    return list(workbench_part.scored(service or measuring(), tmp_path, *asked))
 
 
 def test_progress_comes_first_and_the_figures_last(tmp_path):
-    service = Service()
+    service = measuring()
     *progress, last = answers(tmp_path, service)
     assert [item["state"] for item in progress] == ["asking", "asking"]
     assert last["state"] == "done"
@@ -56,7 +50,7 @@ def test_progress_comes_first_and_the_figures_last(tmp_path):
 
 def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):
     completions = [" The plot was superb."] * 10 + [" The plot was dull."] * 10
-    reviews = Service([{**SAMPLES[0], "completion": completion} for completion in completions], [4.0] * 20)
+    reviews = measuring([{**SAMPLES[0], "completion": completion} for completion in completions])
     *_, last = answers(tmp_path, reviews, texts=("", ""), values={**VALUES, "kl.coef": "0.3"})
     (sentence,) = last["outlooks"]
     assert "kind in 10 of 20 answers" in sentence
@@ -64,7 +58,7 @@ def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):
 
 
 def test_a_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_field(tmp_path):
-    service = Service()
+    service = measuring()
     *_, last = workbench_part.tried(service, tmp_path, REWARD, VALUES)
     assert last["state"] == "done"
     assert last["reference"] == {"length": [2.0]}
@@ -85,7 +79,7 @@ UNREADABLE = ({"values": {**VALUES, "sampling.max_new_tokens": "many"}}, "must b
 
 @pytest.mark.parametrize(("changes", "words"), [*refused("scores"), UNREADABLE])
 def test_what_cannot_be_scored_is_said_before_anything_is_asked(tmp_path, changes, words):
-    service = Service()
+    service = measuring()
     (only,) = answers(tmp_path, service, **changes)
     assert only["state"] == "error"
     assert service.asked == []

@@ -21,8 +21,7 @@ def choose(page, place, number, kind):
     return row
 
 
-def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(open_page):
-    page = open_page
+def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(page):
     go(page, "rewards")
     expect(page.locator(".bench-empty")).to_contain_text("Press Score")
     expect(page.locator("#bench-rewards .reward")).to_have_count(1)  # that of the form

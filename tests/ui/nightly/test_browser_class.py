@@ -7,8 +7,7 @@ from playwright.sync_api import expect
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import TOKEN, WAIT_MS
-from tests.ui.test_browser_class import AWAY, opened, press  # noqa: F401
-from tests.ui.test_browser_following import lead, shared, viewed  # noqa: F401
+from tests.ui.test_browser_class import AWAY, lead, opened, press, shared, viewed  # noqa: F401
 
 
 def test_the_host_s_page_says_where_it_is_once_there_is_a_class(shared, lead, make_page, person):
@@ -105,6 +104,7 @@ def test_two_runs_are_put_to_the_vote_from_the_desk_by_keys(site, make_page, per
     desk.get_by_text("A vote on pairs of texts").click()
     which, against = desk.get_by_label("Which texts"), desk.get_by_label("Against")
     expect(against).to_be_hidden()
+    desk.locator("#vote-source option").first.wait_for(state="attached")
     which.press("ArrowDown")
     which.press("ArrowDown")
     expect(against).to_be_visible()

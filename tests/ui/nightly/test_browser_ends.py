@@ -1,16 +1,19 @@
-"""The page in a browser while runs wait for their turn, and when a worker falls silent."""
+"""The page in a browser while runs wait for their turn, when a worker falls silent, when a run is steered by hand; the
+picture of its curves, and a page at rest."""
 
 import os
 import re
 import signal
 
+from PIL import Image
 from playwright.sync_api import expect
 
 from playground.runs import launcher, queue
-from playground.runs.folder import heartbeat
+from playground.runs.folder import changes, heartbeat
 from tests.support import wait_until
-from tests.ui.conftest import go
-from tests.ui.test_browser import fill, updates_done, wait_for_update
+from tests.ui import fake_run
+from tests.ui.conftest import go, in_page, open_section, visit
+from tests.ui.test_browser import SCORE, fill, updates_done, wait_for_update
 from tests.ui.test_browser_ends import STATE, TITLE, button
 
 
@@ -18,8 +21,7 @@ def run_in_view(page):
     return re.search(r"run=([a-z0-9-]+)", page.url).group(1)
 
 
-def test_a_run_that_waits_is_taken_out_of_the_queue_or_trains_when_its_turn_comes(site, open_page, begin):
-    page = open_page
+def test_a_run_that_waits_is_taken_out_of_the_queue_or_trains_when_its_turn_comes(site, page, begin):
     site.let_runs_reach(1)
     first = begin("first")
     fill(page, "ppo.num_updates", "3000")
@@ -45,9 +47,9 @@ def test_a_run_that_waits_is_taken_out_of_the_queue_or_trains_when_its_turn_come
     assert run_in_view(page) == second
 
 
-def test_a_worker_that_falls_silent_is_noticed_and_comes_back_by_itself(site, open_page, begin):
+def test_a_worker_that_falls_silent_is_noticed_and_comes_back_by_itself(site, page, begin):
     site.let_runs_reach(2)
-    run, page = begin("silent"), open_page
+    run = begin("silent")
     go(page, "train", run="silent")
     wait_for_update(page, 2)
     pid = wait_until(lambda: run.status().pid)  # never 0: that would stop the tests themselves
@@ -65,3 +67,57 @@ def test_a_worker_that_falls_silent_is_noticed_and_comes_back_by_itself(site, op
     wait_for_update(page, before + 1)
     expect(page.locator(STATE)).to_have_text("running")
     expect(page.locator(".notice")).to_be_hidden()
+
+
+def test_a_run_is_paused_over_a_reload_makes_one_step_and_its_end_leaves_the_focus_in_its_panel(site, page, begin):
+    state = page.locator(".status .state strong")
+    site.let_runs_reach(2)
+    run = begin("by-hand")
+    go(page, "train", run="by-hand")
+    wait_for_update(page, 2)
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(state).to_have_text("paused")
+    site.let_runs_reach(5)
+    page.reload()
+    expect(state).to_have_text("paused")
+    expect(page).to_have_title(re.compile("^\u2016 2/"))
+    step, steer = page.get_by_role("button", name="One step"), page.locator(".steer-main")
+    step.click()
+    wait_for_update(page, 3)
+    expect(state).to_have_text("paused")
+    expect(step).to_have_attribute("aria-disabled", "false")
+    assert updates_done(page) == 3
+    step.focus()
+    changes.request_resume(run)  # by another person
+    expect(step).to_be_hidden()
+    expect(steer).to_be_focused()
+    wait_for_update(page, 5)
+    launcher.stop(run)
+    expect(page.locator(".steer")).to_be_hidden()
+    expect(page.locator("#run-title")).to_be_focused()
+
+
+def test_the_picture_of_a_run_has_all_of_its_curves(site, page):
+    fake_run.write_run(site.outputs, "drawn")
+    go(page, "train", run="drawn")
+    open_section(page, "curves")
+    expect(page.locator(f"{SCORE} canvas").first).to_be_visible()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="PNG").click()
+    charts = page.locator(".charts-small .chart").locator("visible=true").count()
+    expect(page.locator(".charts-small .canvas:has(*)")).to_have_count(charts)
+    assert len(set(Image.open(saved.value.path()).resize((300, 900)).convert("L").tobytes())) > 50
+
+
+def test_a_page_at_rest_draws_no_frames(site, make_page):
+    """Each would have the browser look at the whole page: Gradio's loader asked for sixty a second, for ever."""
+    opened = make_page()
+    opened.add_init_script(in_page("count-frames"))
+    visit(opened, site)
+
+    def in_a_second():
+        before = opened.evaluate("window.frames_asked")
+        opened.wait_for_timeout(1000)
+        return opened.evaluate("window.frames_asked") - before
+
+    wait_until(lambda: in_a_second() < 5)

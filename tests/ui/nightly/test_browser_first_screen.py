@@ -19,8 +19,7 @@ STORY = [story.preset for story in catalog.in_story() if story.preset in catalog
 
 
 @pytest.mark.parametrize("preset", STORY)
-def test_a_recording_at_its_end_is_told_in_one_screen(open_page, preset):
-    page = open_page
+def test_a_recording_at_its_end_is_told_in_one_screen(page, preset):
     choose_preset(page, preset)
     run = "_recorded" if preset == catalog.DEFAULT_PRESET else f"_recorded-{preset}"
     expect(page.locator(".run-view")).to_have_attribute("data-run", run)
@@ -51,8 +50,7 @@ def test_a_red_lamp_opens_its_section_by_itself_until_the_visitor_closes_it(site
     expect(box).to_be_hidden()  # nobody has asked for it
 
 
-def test_the_bar_of_a_count_stands_beside_it_and_on_a_phone_below_it(open_page):
-    page = open_page
+def test_the_bar_of_a_count_stands_beside_it_and_on_a_phone_below_it(page):
     go(page, "train", run="own-no-leash")
     expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
     count, bar = page.locator(".meter-line .meter-count").first, page.locator(".meter-line .meter-bar").first

@@ -48,10 +48,9 @@ def test_a_run_that_kept_nothing_says_so_and_what_was_shown_stays_while_there_is
     expect(window.locator(".rollout-note")).to_be_hidden()
 
 
-def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, open_page, begin):
+def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, page, begin):
     site.let_runs_reach(2)
     begin("goes-on")
-    page = open_page
     go(page, "train", run="goes-on")
     wait_for_update(page, 2)
     open_last(page)
@@ -69,8 +68,7 @@ def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, open_
     close(page)
 
 
-def test_another_axis_and_the_table_of_a_curve_open_their_update_too(runs, open_page):
-    page = open_page
+def test_another_axis_and_the_table_of_a_curve_open_their_update_too(runs, page):
     go(page, "train", run="kept")
     open_section(page, "curves")
     page.get_by_label("Horizontal axis", exact=True).select_option("seconds")
@@ -87,8 +85,7 @@ def test_another_axis_and_the_table_of_a_curve_open_their_update_too(runs, open_
     page.get_by_role("button", name="Table").click()
 
 
-def test_curves_of_a_recording_open_too_also_those_that_are_known_at_some_updates_only(runs, open_page):
-    page = open_page
+def test_curves_of_a_recording_open_too_also_those_that_are_known_at_some_updates_only(runs, page):
     go(page, "train", run="_recorded")
     for section, chart, update in (("curves", "beta", 39), ("frontier", "frontier", 35)):
         open_section(page, section)
@@ -101,8 +98,7 @@ def test_curves_of_a_recording_open_too_also_those_that_are_known_at_some_update
         close(page)
 
 
-def test_the_nearest_line_of_an_overlay_says_which_run_is_opened(runs, open_page):
-    page = open_page
+def test_the_nearest_line_of_an_overlay_says_which_run_is_opened(runs, page):
     go(page, "runs", overlay=["kept", "other"])
     stage = stage_of(page, "overlay-kl")
     expect(stage).to_have_attribute("aria-valuemax", "40")  # an overlay that was open before may be shorter
@@ -118,8 +114,7 @@ def test_the_nearest_line_of_an_overlay_says_which_run_is_opened(runs, open_page
     close(page)
 
 
-def test_the_window_of_an_update_has_no_serious_fault_of_accessibility_and_fits_a_phone(runs, open_page):
-    page = open_page
+def test_the_window_of_an_update_has_no_serious_fault_of_accessibility_and_fits_a_phone(runs, page):
     go(page, "train", run="kept")
     open_last(page)
     page.locator(WINDOW).get_by_role("button", name="Top bin").click()
@@ -153,8 +148,7 @@ def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
     expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])
 
 
-def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_click_does(runs, open_page):
-    page = open_page
+def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_click_does(runs, page):
     go(page, "train", run="kept")
     stage, window = stage_of(page), page.locator(WINDOW)
     update = point_at(page, stage, 0.6)

@@ -47,7 +47,7 @@ def _own(work: Translation) -> None:
 
 def _adapter(work: Translation) -> None:
     """An adapter whose settings are named is trained."""
-    if any(item.owner.startswith("lora") for item in work.source.settings):
+    if any(item.owner.startswith("lora") for item in work.items.values() if work.known(item)):
         work.set("LoraConfig", "model.adapter.kind", "lora")
         for item in [item for item in work.named.values() if item.name == "peft_config"]:
             work.say(item, "model.adapter.kind: lora")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from playground.imports.tables import refusal
 
 TOKEN = re.compile(
-    r"""(?P<nothing>[ \t\r]+|\\\n|(?<![^\s;&|()])\#[^\n]*)
+    r"""(?P<nothing>[ \t\r]+|\\\r?\n|(?<![^\s;&|()])\#[^\n]*)
     |(?P<end>\n|\d?[<>]+&?|[;&|]+)
     |(?P<parenthesis>[()])
     |(?P<word>(?:\\.
@@ -63,8 +63,13 @@ def _tokens(text: str) -> Iterator[tuple[str, Word]]:
         at = match.start()
         kind = str(match.lastgroup)
         if kind != "nothing":
-            plain = QUOTED.sub(lambda part: "".join(filter(None, part.groups())), match.group())
-            yield kind, Word(line, plain)
+            yield kind, Word(line, QUOTED.sub(_unquoted, match.group()))
+
+
+def _unquoted(part: re.Match[str]) -> str:
+    """What a quotation, or a character behind a backslash, stands for."""
+    double, single, escaped = part.groups()
+    return re.sub(r"\\(.)", r"\1", double, flags=re.DOTALL) if double else single or escaped or ""
 
 
 class _Variables:

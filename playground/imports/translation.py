@@ -67,7 +67,7 @@ class Translation:
         """The settings that are written, and the defaults of the rest in that version of the trainer. A command starts
         TRL's own script, which has a model."""
         found = {}
-        for owner in ["", *dict.fromkeys(item.owner for item in self.source.settings)]:
+        for owner in ["", *dict.fromkeys(item.owner for item in self.source.settings if self.known(item))]:
             for name, line in TABLES[owner or self.dialect].items():
                 if "default" in line:
                     found[name] = ForeignSetting(name, line["default"], owner=owner, note="default")

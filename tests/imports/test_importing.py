@@ -144,6 +144,7 @@ def test_the_tables_name_fields_and_rules_that_are_there():
         for setting, line in table.items():
             assert ("to" in line) + ("no" in line) + ("rule" in line) == 1, (name, setting)
             assert line.get("to") in {None, *OWN_DEFAULTS, *OF_A_REWARD}, (name, setting)
+            assert line.get("rule") in {None, "sizes", "beta", "early", "warmup", "dialect", "roles"}, (name, setting)
 
 
 def test_the_sentences_that_the_modules_ask_for_are_those_of_the_table():
@@ -248,6 +249,14 @@ def test_a_notebook_as_people_have_it(imports):
     imported = imports("\ufeff" + json.dumps(book), "a.ipynb")
     assert (imported.config.ppo.learning_rate, imported.config.ppo.num_updates) == (2e-6, 30)
     assert [remark.partition(" of")[0] for remark in imported.work.source.remarks] == ["Cell 2", "Cell 4"]
+
+
+def test_a_shell_script_with_quotations_parentheses_and_the_line_ends_of_windows(imports):
+    start = '(cd x && python ppo.py --num_ppo_epochs 2 --run_name "it\'s \\"a\\"#b" \\\r\n'
+    imported = imports(start + " --gamma 0.9 --lam $(date +%s)) # it's\r\n", "a.sh")
+    assert (imported.config.ppo.num_epochs, imported.config.ppo.gamma) == (2, 0.9)
+    assert imported.config.name == "it s  a  b"
+    assert "no one value" in why(imported.work.not_understood, "lam = $(date +%s) (line 2)")
 
 
 def test_a_script_with_a_byte_order_mark_and_groups_that_its_batch_is_too_small_for(imports):

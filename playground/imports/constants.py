@@ -82,6 +82,8 @@ class Constants:
                 return attribute  # torch.bfloat16
             case ast.Attribute(attr=attribute):  # `args.learning_rate`
                 return self._of_name(f".{attribute}")
+            case ast.Subscript(value=whole, slice=ast.Constant(value=key)):  # `config["lr"]`
+                return self._value(self.mapping(whole).get(str(key)))
             case ast.Call(func=ast.Name(id="field")):  # of a dataclass
                 return self._value(dict(keywords_of(node)).get("default"))
         raise NotConstant(COMPUTED)

@@ -227,6 +227,13 @@ def test_a_controller_that_is_written_by_hand_is_named_as_without_equal(imports,
     assert "kl.horizon" in why(imported.work.no_equal, said)
 
 
+def test_an_item_of_a_dictionary_is_known_until_it_is_set_again(imports):
+    script = "given = {'lr': 1e-5, 'steps': drawn}\nPPOConfig(ppo_epochs=2, learning_rate=given['lr'])\n"
+    assert imports(script).config.ppo.learning_rate == 1e-5
+    again = imports(script + "given['lr'] = drawn\n").work.not_understood
+    assert "no one value" in why(again, "learning_rate = given['lr']")
+
+
 def test_a_second_set_of_settings_is_told_of(imports):
     imported = imports("PPOConfig(kl_coef=0.1, num_ppo_epochs=2)\nPPOConfig(kl_coef=0.2, num_ppo_epochs=3)\n")
     assert imported.config.ppo.num_epochs == 2

@@ -21,7 +21,7 @@ from playground.imports.translation import ReportLine, Translation
 
 MOST_BYTES = 2_000_000
 MOST_TEXTS = 100  # of a script, in which its command is looked for
-MOST_SETTINGS = 1_000  # and arguments of calls; TRL's largest class has some 200
+MOST_SETTINGS = 500  # with arguments of calls twice that; TRL's largest class has some 200
 VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
 
@@ -63,7 +63,10 @@ def read(path: Path) -> Imported:
         InvalidConfig: it cannot be read, or is nothing that is known here.
     """
     source = _source(path)
-    if len(source.settings) > MOST_SETTINGS:  # for each a name that is like it is looked for
+    settings = [item for item in source.settings if item.owner in SETTINGS]
+    if (
+        len(settings) > MOST_SETTINGS or len(source.settings) > 2 * MOST_SETTINGS
+    ):  # for each a name like it is looked for
         raise refusal("too-many", MOST_SETTINGS)
     try:
         [str(item) for item in source.settings]

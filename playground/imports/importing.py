@@ -21,7 +21,7 @@ from playground.imports.translation import ReportLine, Translation
 
 MOST_BYTES = 2_000_000
 MOST_TEXTS = 100  # of a script, in which its command is looked for
-MOST_SETTINGS = 500  # with arguments of calls twice that; TRL's largest class has some 200
+MOST_SETTINGS = 500  # with arguments of calls twice that: for each a name like it is looked for
 VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
 
@@ -64,9 +64,7 @@ def read(path: Path) -> Imported:
     """
     source = _source(path)
     settings = [item for item in source.settings if item.owner in SETTINGS]
-    if (
-        len(settings) > MOST_SETTINGS or len(source.settings) > 2 * MOST_SETTINGS
-    ):  # for each a name like it is looked for
+    if len(settings) > MOST_SETTINGS or len(source.settings) > 2 * MOST_SETTINGS:
         raise refusal("too-many", MOST_SETTINGS)
     try:
         [str(item) for item in source.settings]
@@ -115,7 +113,7 @@ def _of_python(text: str) -> ForeignSource:
             found = text_source.read_shell(said)
             if found.kind:
                 found.remarks.append(WORDS["of-its-command"])
-                found.settings += [item for item in script.settings if item.owner not in SETTINGS]
+                found.settings[:0] = [item for item in script.settings if item.owner]
                 found.called = script.called
                 return found
     return script

@@ -234,6 +234,14 @@ def test_an_item_of_a_dictionary_is_known_until_it_is_set_again(imports):
     assert "no one value" in why(again, "learning_rate = given['lr']")
 
 
+def test_what_a_script_says_beside_the_command_in_its_text_counts_too(imports):
+    script = (
+        '"""\ntrl dpo --beta 0.2\n"""\nfrom trl import DPOTrainer\nDPOTrainer("a/b", peft_config=LoraConfig(r=4))\n'
+    )
+    config = imports(script).config
+    assert (config.kl.coef, config.model.adapter.kind, config.model.adapter.r) == (0.2, "lora", 4)
+
+
 def test_a_second_set_of_settings_is_told_of(imports):
     imported = imports("PPOConfig(kl_coef=0.1, num_ppo_epochs=2)\nPPOConfig(kl_coef=0.2, num_ppo_epochs=3)\n")
     assert imported.config.ppo.num_epochs == 2

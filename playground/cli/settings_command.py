@@ -19,8 +19,8 @@ from playground.cli.terminal import print_json, print_table, say
 from playground.config import REWARD_CLASSES, Part, RewardTrainingConfig, RunConfig
 from playground.config.parts import words_of
 from playground.errors import InvalidConfig, Problem
-from playground.imports import conversions
-from playground.imports.translation import FILE
+from playground.imports.conversions import is_converted
+from playground.imports.tables import FILE
 
 KIND, TRAINING = "rewards.N.kind: ", "reward-train: "  # in front of a kind of reward; of the training of a reward model
 BOUNDS = ("ge", "gt", "le")
@@ -30,8 +30,7 @@ ALIKE = {  # names of other trainers that `import` reads by a rule: whose value 
     "ppo.value_clip_range": "cliprange_value",
 }
 BY_RULE = {
-    "model.source": "model_name_or_path sft_model_path",
-    "prompts.source": "dataset_name train_dataset",
+    "prompts.source": "train_dataset",
     "rewards": "reward_funcs reward_weights reward_model_path",
     "ppo.num_updates": "total_episodes max_steps",
     "ppo.batch_size": "per_device_train_batch_size",
@@ -122,7 +121,7 @@ def field_of(name: str, of_reward_model: bool = False) -> str:
         return name
     found = [path for path in paths if name in (path.rpartition(".")[2], path.replace(".", "_"))]
     if not found and not of_reward_model:
-        plain = {path: names for path, names in FILE["to"].items() if path not in conversions.HOW} | ALIKE
+        plain = {path: names for path, names in FILE["to"].items() if not is_converted(path)} | ALIKE
         found = [path for path, names in plain.items() if last in names.split() and path.startswith(group)]
         ours = [path for path, names in (FILE["to"] | BY_RULE).items() if not found and name in names.split()]
         if ours:

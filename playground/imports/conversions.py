@@ -1,4 +1,5 @@
-"""How the value of a setting from elsewhere becomes ours. Each function raises ValueError with why it cannot."""
+"""How the value of a setting from elsewhere becomes ours: by a table in settings.toml, or by a function here, which
+raises ValueError with why it cannot."""
 
 from __future__ import annotations
 
@@ -8,25 +9,27 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from playground.imports.tables import FILE
+
 NO_VALUE_CLIP = 1e6  # from here on a clip of the value is none
-KL_PENALTIES = {"kl": "k1", "mse": "k2"}
-PRECISIONS = {"bfloat16": "bf16", "float32": "fp32", "auto": "auto"}
-SCHEDULES = {"linear": "linear", "constant": "constant", "constant_with_warmup": "constant"}
-OPTIMIZERS: dict[Any, str] = {  # by transformers' names
-    **dict.fromkeys(("adamw_torch", "adamw_torch_fused", "adamw_hf", "paged_adamw", "paged_adamw_32bit"), "adamw"),
-    **dict.fromkeys(("adamw_8bit", "adamw_bnb_8bit", "paged_adamw_8bit"), "adamw_8bit"),
-    **{name: name for name in ("adamw", "sgd", "adafactor")},
-}
-BITS: dict[Any, str] = {None: "none", False: "none", 4: "nf4", 8: "int8", "load_in_4bit": "nf4", "load_in_8bit": "int8"}
+VALUES: dict[str, dict[str, str]] = FILE["values"]
 
 
 def converted(ours: str, name: str, value: Any) -> Any:
     """The value of a setting of this name as our field's; a text that says none is none. Raises: ValueError."""
+    if ours in VALUES:
+        key = str(name if value is True and name.startswith("load_in") else value)
+        return _of_table(VALUES[ours], key.rpartition(".")[2].lower())
     given = None if value in ("none", "None") else value
     try:
         return HOW[ours](name, given) if ours in HOW else given
     except TypeError:
         raise ValueError("it is a list or a mapping, where one value is meant") from None
+
+
+def is_converted(ours: str) -> bool:
+    """Whether the value of this field of ours is another one elsewhere."""
+    return ours in HOW or ours in VALUES
 
 
 def number(value: Any) -> float | None:
@@ -50,40 +53,34 @@ def count(value: Any) -> int | None:
     return None if found is None else int(found)
 
 
-def _below(limit: float) -> Callable[[str, Any], float | None]:
-    """A number that is none from a limit on."""
-
-    def conversion(name: str, value: Any) -> float | None:
-        found = number(value)
-        return None if found is None or found >= limit else found
-
-    return conversion
+def _of_table(table: dict[str, str], key: str) -> str:
+    for value, theirs in table.items():
+        if value != "otherwise" and key in theirs.split():
+            return value
+    raise ValueError(table["otherwise"])
 
 
-def _one_of(table: dict[Any, str], otherwise: str) -> Callable[[str, Any], str]:
-    def conversion(name: str, value: Any) -> str:
-        key = value.rpartition(".")[2].lower() if isinstance(value, str) else value
-        if key not in table:
-            raise ValueError(otherwise)
-        return table[key]
+def _switch(name: str, value: Any) -> bool:
+    return bool(value)
 
-    return conversion
+
+def _title(name: str, value: Any) -> str:
+    return re.sub(r"[^\w .-]", " ", str(value))[:80].strip() or "imported"
 
 
 def _trackers(name: str, value: Any) -> list[str]:
-    names = value if isinstance(value, list) else [value] if value else []
-    if not all(one in ("trackio", "wandb", "tensorboard") for one in names):
-        raise ValueError("runs are sent to trackio, wandb and tensorboard here")
-    return names
+    if isinstance(value, list):
+        return value
+    return [value] if value else []
 
 
 def _modules(name: str, value: Any) -> list[str] | None:
     names = value.split(",") if isinstance(value, str) else value
     if names is None or names in (["all"], ["all-linear"]):
         return None
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list):
         raise ValueError("it is no list of layer names")
-    return [one.strip() for one in names]
+    return [str(name).strip() for name in names]
 
 
 def _score_clip(name: str, value: Any) -> float | None:
@@ -96,10 +93,22 @@ def _score_clip(name: str, value: Any) -> float | None:
     return high
 
 
-def _adapter(name: str, value: Any) -> str:
-    if name == "finetuning_type" and value not in ("lora", "full"):
-        raise ValueError("all weights are trained here, or an adapter (LoRA)")
-    return "none" if value in (None, False, "full") else "lora"
+def _source(name: str, value: Any) -> str:
+    """A model or a dataset, by its name on the hub, which had no owners in the days of old examples."""
+    if not isinstance(value, str) or not value:
+        raise ValueError("it is no name of a model or of data")
+    if "://" in value:
+        raise ValueError("nothing is asked over the network here: name a model, a dataset or a folder")
+    if name == "path" and value in ("json", "csv", "text"):
+        raise ValueError("its `data_files` say which file")
+    source = value.rpartition(":")[2] if name == "reward_model" else value  # the old TRL's has a task in front
+    return str(FILE["old-names"].get(source, source))
+
+
+def _split(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.isidentifier():
+        raise ValueError("a slice of a split is not taken: name the split, and `prompts.limit`")
+    return value
 
 
 def _template_options(name: str, value: Any) -> Any:
@@ -108,24 +117,33 @@ def _template_options(name: str, value: Any) -> Any:
     return json.loads(value) if isinstance(value, str) else value
 
 
-_bits = _one_of(BITS, "weights are kept in 8 or 4 bits here")
+def _top_k(name: str, value: Any) -> int | None:
+    return count(value) or None  # 0 means all
+
+
+def _top_p(name: str, value: Any) -> float | None:
+    share = number(value)
+    return None if share is None or share >= 1 else share
+
+
+def _value_clip(name: str, value: Any) -> float | None:
+    clip = number(value)
+    return None if clip is None or clip >= NO_VALUE_CLIP else clip
+
+
 HOW: dict[str, Callable[[str, Any], Any]] = {
-    "name": lambda name, value: re.sub(r"[^\w .-]", " ", str(value))[:80].strip() or "imported",
-    "device": lambda name, value: "cpu" if value else "auto",
+    "name": _title,
     "trackers": _trackers,
-    "model.precision": _one_of(PRECISIONS, "models compute in fp32 or bf16 here (`model.precision`)"),
-    "model.quantization": lambda name, value: _bits(name, name if value is True else value),
-    "model.adapter.kind": _adapter,
+    "model.source": _source,
+    "model.gradient_checkpointing": _switch,
     "model.adapter.target_modules": _modules,
+    "reference.source": _source,
+    "prompts.source": _source,
+    "prompts.split": _split,
     "prompts.template_options": _template_options,
+    "rewards.0.source": _source,
     "score.clip": _score_clip,
-    "sampling.top_k": lambda name, value: count(value) or None,  # 0 means all
-    "sampling.top_p": _below(1),
-    "sampling.missing_eos_penalty": lambda name, value: number(value) or 0.0,
-    "model.gradient_checkpointing": lambda name, value: bool(value),
-    "ppo.optimizer": _one_of(OPTIMIZERS, "the optimizers here are AdamW, also in 8 bits, SGD and Adafactor"),
-    "ppo.schedule": _one_of(SCHEDULES, "a learning rate stays (`constant`) or falls to 0 in a line (`linear`) here"),
-    "ppo.value_clip_range": _below(NO_VALUE_CLIP),
-    "kl.controller": lambda name, value: "ziegler" if value else "fixed",
-    "kl.estimator": lambda name, value: KL_PENALTIES.get(value, value),
+    "sampling.top_k": _top_k,
+    "sampling.top_p": _top_p,
+    "ppo.value_clip_range": _value_clip,
 }

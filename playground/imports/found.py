@@ -1,72 +1,64 @@
-"""What a file from elsewhere says, before anything is made of it: settings with their line, and the calls that name
-models, rewards and data. Knows no names of settings."""
+"""What a file from elsewhere says, before anything is made of it. Knows no names of settings."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-Owner = Literal["config", "lora", "generate", "model", "script", ""]  # "": a file without owners; its tables say
-
-
-class NotConstant(Exception):
-    """Why a value cannot be known without running the file, in words that follow a colon."""
+SETTINGS = ("", "lora", "lora of Unsloth", "model", "script")  # owners of settings; others are parts of a script
 
 
 class Unknown(str):
-    """The text of an argument that is no constant."""
+    """The text of a value that cannot be known without running the file. `why`: in words that follow a colon."""
+
+    why: str
+
+    def __new__(cls, text: str, why: str) -> Unknown:
+        unknown = super().__new__(cls, text)
+        unknown.why = why
+        return unknown
 
 
 class ForeignSetting(NamedTuple):
-    """One setting as a file has it. `problem`: why its value is not known; `value` is then its text."""
+    """One setting, or one argument of a call, as a file has it. `owner`: whose it is, by the names of the tables: ""
+    the trainer's, else what the call makes. `line`: 0 for a default, which `note` says more of."""
 
     name: str
     value: Any
-    line: int
-    owner: Owner = ""
-    problem: str = ""
+    line: int = 0
+    owner: str = ""
+    note: str = ""
 
     def __str__(self) -> str:
-        shown = str(self.value) if self.problem else repr(self.value)
+        shown = str(self.value) if isinstance(self.value, Unknown) else repr(self.value)
         short = shown if len(shown) <= 60 else f"{shown[:57]}..."
         said = self.name if shown == self.name else f"{self.name} = {short}"
-        return f"{said} (line {self.line})" if self.line else said
+        said += "" if self.owner in SETTINGS else f" of the {self.owner}"
+        where = f"line {self.line}" if self.line else self.note
+        return f"{said} ({where})" if where else said
 
+    @property
+    def problem(self) -> str:
+        """Why its value is not known."""
+        return self.value.why if isinstance(self.value, Unknown) else ""
 
-class Call(NamedTuple):
-    """A call of interest: its name, what it is assigned to, and its arguments, some of them `Unknown`."""
-
-    name: str
-    target: str
-    arguments: list[Any]
-    keywords: dict[str, Any]
-    line: int
-
-    def text(self, position: int, *names: str) -> str:
-        """Its argument at a position, or of these names, if that is a text whose value is known; else ""."""
-        named = [self.keywords[name] for name in names if name in self.keywords]
-        return known_text([*self.arguments[position : position + 1], *named, None][0])
+    @property
+    def text(self) -> str:
+        """Its value, if that is a text and known; else ""."""
+        return self.value if isinstance(self.value, str) and not self.problem else ""
 
 
 @dataclass
 class ForeignSource:
-    """All that a file says. `kind`: the class of settings, or of what a command starts; `is_command`: they are options
-    of a command; `own`: constants of a script that this project has exported; `version`: of TRL, if it is said."""
+    """All that a file says. `kind`: the class of settings, or of what a command starts; `called`: the names of the
+    calls that were read; `is_command`: the settings are options of a command; `own`: constants of a script that this
+    project has exported; `version`: of TRL, if it is said."""
 
     settings: list[ForeignSetting] = field(default_factory=list)
-    calls: list[Call] = field(default_factory=list)
     kind: str = ""
+    called: set[str] = field(default_factory=set)
     own: dict[str, Any] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     controllers: list[str] = field(default_factory=list)  # of the KL, that the file writes by hand
     is_command: bool = False
     version: tuple[int, ...] = ()
-
-    def named(self, name: str) -> list[Call]:
-        """The calls of one name, or of names that end with it after a dot."""
-        return [call for call in self.calls if f".{call.name}".endswith(f".{name}")]
-
-
-def known_text(value: Any) -> str:
-    """A text whose value is known; "" for anything else."""
-    return value if isinstance(value, str) and not isinstance(value, Unknown) else ""

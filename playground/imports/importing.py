@@ -12,20 +12,18 @@ import yaml
 from playground import plain_files
 from playground.config import RunConfig
 from playground.config.yaml_io import from_dict
-from playground.errors import InvalidConfig, Problem
-from playground.imports import python_source, roles, rules, sizes, text_source
-from playground.imports.found import ForeignSource
-from playground.imports.translation import DIALECTS, ReportLine, Translation, dialect_of, version_of
+from playground.errors import InvalidConfig
+from playground.imports import python_source, roles, rules, text_source
+from playground.imports.dialects import dialect_of
+from playground.imports.found import SETTINGS, ForeignSource
+from playground.imports.tables import WORDS, refusal, version_of
+from playground.imports.translation import ReportLine, Translation
 
 MOST_BYTES = 2_000_000
 MOST_TEXTS = 100  # of a script, in which its command is looked for
-MOST_SETTINGS = 500  # and calls; TRL's largest class has some 200
-KINDS = "a Python script (.py), a notebook (.ipynb), YAML or JSON (.yaml, .json), or a shell script (.sh)"
+MOST_SETTINGS = 500  # with arguments of calls twice that: for each a name like it is looked for
 VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
-ORDER = "name seed method device model reference prompts rewards score sampling ppo kl trackers".split()
-OF_ITS_COMMAND = "The settings are those of the command that the script's own text gives as its example."
-OUR_SIZES = "ppo.batch_size and its parts: those of the file do not divide each other; ours stand there now."
 
 
 class Imported(NamedTuple):
@@ -65,38 +63,38 @@ def read(path: Path) -> Imported:
         InvalidConfig: it cannot be read, or is nothing that is known here.
     """
     source = _source(path)
-    if max(len(source.settings), len(source.calls)) > MOST_SETTINGS:  # for each a name that is like it is looked for
-        raise InvalidConfig([Problem("", f"This file has more than {MOST_SETTINGS} settings or calls.")])
-    for item in source.settings:
-        try:
-            str(item)
-        except ValueError:
-            raise InvalidConfig([Problem(item.name[:60], "has a number of thousands of digits.")]) from None
+    settings = [item for item in source.settings if item.owner in SETTINGS]
+    if len(settings) > MOST_SETTINGS or len(source.settings) > 2 * MOST_SETTINGS:
+        raise refusal("too-many", MOST_SETTINGS)
+    try:
+        [str(item) for item in source.settings]
+    except ValueError:
+        raise refusal("digits") from None
     work = Translation(source, dialect_of(source))
-    words = "".join(char if char.isalnum() else " " for char in path.stem.lower()).split()
-    work.data["name"] = "-".join(words)[:60] or "imported"
-    if (method := DIALECTS[work.dialect]["method"]) != "ppo":
-        work.data["method"] = method
     work.translate_each()
-    for part in (sizes, roles, rules):
-        part.translate(work)
+    title = re.sub(r"[\W_]+", "-", path.stem.lower()).strip("-")
+    work.data.setdefault("name", title[:60] or "imported")
+    if work.method != "ppo":
+        work.data["method"] = work.method
+    rules.translate_sizes(work)
+    roles.translate(work)
+    rules.translate(work)
     config, data = _loadable(work)
     work.say_the_rest()
     return Imported(config, data, work)
 
 
 def _source(path: Path) -> ForeignSource:
-    try:
-        data = plain_files.read_bytes(path, MOST_BYTES, links=True)
-        text = data.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise InvalidConfig([Problem("", f"Cannot read {path}: {reason}. It must be {KINDS}.")]) from None
     readers = {".py": _of_python, ".ipynb": python_source.read_notebook}
     readers |= dict.fromkeys((".yaml", ".yml", ".json"), text_source.read_mapping)
     readers |= dict.fromkeys((".sh", ".bash", ".txt"), text_source.read_shell)
+    try:
+        text = plain_files.read_bytes(path, MOST_BYTES, links=True).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise refusal("unreadable", path, reason) from None
     if path.suffix not in readers:
-        raise InvalidConfig([Problem("", f"Cannot read {path}: it must be {KINDS}.")])
+        raise refusal("unreadable", path, "its name ends otherwise")
     found = readers[path.suffix](text)
     if found.kind == "PPOv2Config":
         found.version = (0, 11)  # which had the last class of that name
@@ -114,8 +112,9 @@ def _of_python(text: str) -> ForeignSource:
         with contextlib.suppress(InvalidConfig):
             found = text_source.read_shell(said)
             if found.kind:
-                found.remarks.append(OF_ITS_COMMAND)
-                found.calls = script.calls
+                found.remarks.append(WORDS["of-its-command"])
+                found.settings[:0] = [item for item in script.settings if item.owner]
+                found.called = script.called
                 return found
     return script
 
@@ -127,45 +126,33 @@ def _loadable(work: Translation) -> tuple[RunConfig, dict[str, Any]]:
         try:
             return from_dict(data), data
         except InvalidConfig as error:
-            refused = [(problem.message, _field_of(problem.field, work.data)) for problem in error.problems]
-            if not any(name for _, name in refused):
+            refused = {_field_of(problem.field, work.data): problem.message for problem in error.problems}
+            if refused.keys() == {""}:
                 raise
-            for why, name in refused:
-                if name in work.data:
-                    _refuse(work, name, why)
-                if name in SIZES:  # they go together: ours alone would not divide theirs
-                    for other in SIZES:
-                        if other in work.data:
-                            _refuse(work, other, "the sizes of a batch go together.")
-                    work.fill_in.append(OUR_SIZES)
-
-
-def _refuse(work: Translation, name: str, why: str) -> None:
-    """Leave a field of ours out, and say so of the setting that it came from."""
-    value = work.data.pop(name)
-    said = [line for line in (*work.became, *work.assumed) if line.ours.startswith(f"{name}:")]
-    if said or name not in SIZES:
-        work.leave(said[0].theirs if said else "the file", f"our own rules refuse {name} {value}: {why}")
-    work.became = [line for line in work.became if line not in said]
-    work.assumed = [line for line in work.assumed if line not in said]
+            for name, why in refused.items():
+                for part in SIZES if name in SIZES else [name]:  # ours alone would not divide theirs
+                    if part in work.data:
+                        work.take_back(part, f"our own rules refuse {name} {work.data[part]}: {why}")
+                if name in SIZES:
+                    work.fill_in.append(WORDS["our-sizes"])
 
 
 def _field_of(field: str, data: dict[str, Any]) -> str:
     """Which of the settings a problem is about: itself, or the group that it lies in."""
-    parts = field.split(".")
-    names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-    return next((name for name in names if name in data and name != "rewards"), "")
+    while field and (field not in data or field == "rewards"):
+        field = field.rpartition(".")[0]
+    return field
 
 
 def _nested(flat: dict[str, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {"format": 1}
-    for name in sorted(flat, key=lambda name: ORDER.index(name.split(".")[0])):
+    for name, value in flat.items():
         *groups, last = name.split(".")
         inner = nested
         for group in groups:
             inner = inner.setdefault(group, {})
-        inner[last] = flat[name]
-    return nested
+        inner[last] = value
+    return {name: nested[name] for name in RunConfig.model_fields if name in nested}
 
 
 def _one_line(text: str) -> str:

@@ -5,36 +5,30 @@ from __future__ import annotations
 import ast
 import contextlib
 import re
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator
 
 from playground import plain_files
-from playground.errors import InvalidConfig, Problem
-from playground.imports.constants import Constants, assigned, defaults_of, name_of
-from playground.imports.found import Call, ForeignSetting, ForeignSource, NotConstant, Owner, Unknown
-from playground.imports.translation import TABLES, refused
+from playground.imports.constants import Constants, assigned, assignments, given, last_name, name_of
+from playground.imports.found import ForeignSetting, ForeignSource, Unknown
+from playground.imports.tables import FILE, OWNERS, TABLES, refusal, refused
 
 CONFIGS = ("PPOConfig", "PPOv2Config", "RLOOConfig", "GRPOConfig", "DPOConfig")
-TRAINERS = ("PPOTrainer", "PPOv2Trainer", "RLOOTrainer", "GRPOTrainer", "DPOTrainer")
-OWNERS: dict[str, Owner] = {
-    "LoraConfig": "lora",
-    "ModelConfig": "model",
-    "ScriptArguments": "script",
-    "get_peft_model": "lora",
-    "generate": "generate",
-    "GenerationConfig": "generate",
+POSITIONAL = {  # what the arguments of a call are called that stand there without a name
+    "from_pretrained": ["pretrained_model_name_or_path", "model_id"],
+    "pipeline": ["task", "model"],
+    "load_dataset": ["path", "name"],
 }
-OF_INTEREST = (
-    *TRAINERS,
-    *("BitsAndBytesConfig", "from_pretrained", "pipeline", "load_dataset", "generate", "Scale", "apply_chat_template"),
-)
-GENERATION = re.compile(r"gen(eration|erate)?_(kwargs|config|args)|generation_params|sampling_(kwargs|params)")
-OLD_DICTIONARY = {"ppo_epochs", "init_kl_coef", "forward_batch_size", "steps", "cliprange", "horizon"}
+CLASSIFYING = ("sentiment-analysis", "text-classification")  # tasks
+POLICY_CLASS = re.compile("CausalLM|LanguageModel|LMHead|HeadWithValue")
+REWARD_NAME = re.compile(r"reward|(^|_)rm($|_)|scorer|judge|sentiment")
+CRITIC_NAME = re.compile(r"value|critic")
+REFERENCE_NAME = re.compile(r"(^|_)ref(erence)?($|_)")
+DICTIONARIES = ("**", "model_kwargs", "quantization_config")  # arguments whose items are arguments too
 CONTROLLER = re.compile("kl.*(control|ctl|adapt|schedul)|(control|ctl|adapt).*kl", re.IGNORECASE)
-MOST_NUMBER = 10**4000
 LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
 LOOP = {name for name, line in TABLES["loop"].items() if "no" not in line}
-LOOP -= {"seed", "batch_size", "model_name"}
-OWN = ("MODEL", "PROMPTS", "REWARDS", "SCORE_CLIP", "SCORE_SCALE")  # constants of a script that this project exports
+LOOP -= {"seed", "batch_size", "model_name", "model_name_or_path", "sft_model_path", "reward_model_path"}
 OTHER_LIBRARIES = {"trlx": "trlX", "axolotl": "Axolotl", "openrlhf": "OpenRLHF", "verl": "verl", "unsloth": "Unsloth"}
 CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 MAGICS_OF_PYTHON = ("time", "timeit", "capture", "prun", "python", "python3")
@@ -48,15 +42,11 @@ NOT_PYTHON = (
 def read(text: str) -> ForeignSource:
     """Raises: InvalidConfig: not Python, or for a library or trainer that is not imported."""
     try:
-        tree = ast.parse(text)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and isinstance(node.value, int) and node.value > MOST_NUMBER:
-                raise _not_python(f"line {node.lineno} has a number of thousands of digits")  # Python would not show it
-        return _Reader(tree).source()
+        return _Reader(ast.parse(text)).source()
     except SyntaxError as error:
-        raise _not_python(f"line {error.lineno or 1} is not Python ({error.msg})") from None
+        raise refusal("not-python", f"line {error.lineno or 1} is not Python ({error.msg})") from None
     except (ValueError, RecursionError, MemoryError):
-        raise _not_python("it is nested too deeply, or not all text") from None
+        raise refusal("not-python", "it is nested too deeply, or not all text") from None
 
 
 def texts(text: str) -> list[str]:
@@ -72,7 +62,7 @@ def read_notebook(text: str) -> ForeignSource:
         cells = [cell for cell in plain_files.parse_json(text)["cells"] if cell]
         sources = {at: cell["source"] for at, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"}
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise _not_python("it is no Jupyter notebook") from None
+        raise refusal("not-python", "it is no Jupyter notebook") from None
     kept: list[str] = []
     left_out: list[str] = []
     for number, source in sources.items():
@@ -94,9 +84,15 @@ def without_magics(text: str) -> str | None:
     plain: list[str] = []
     goes_on = False
     for line in text.split("\n"):
-        skipped = goes_on or NOT_PYTHON.match(line)
-        plain.append(f"{line[: len(line) - len(line.lstrip())]}{'' if goes_on else 'pass'}" if skipped else line)
-        goes_on = bool(skipped) and line.rstrip().endswith("\\")
+        indentation = line[: len(line) - len(line.lstrip())]
+        if goes_on:
+            plain.append("")
+        elif NOT_PYTHON.match(line):
+            plain.append(f"{indentation}pass")
+            goes_on = True
+        else:
+            plain.append(line)
+        goes_on = goes_on and line.rstrip().endswith("\\")
     for code in (text, "\n".join(plain)):
         with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
             ast.parse(code)
@@ -104,160 +100,148 @@ def without_magics(text: str) -> str | None:
     return None
 
 
-def _not_python(why: str) -> InvalidConfig:
-    return InvalidConfig([Problem("", f"This cannot be read as a script: {why}.")])
-
-
-def _asks_for_main(node: ast.If) -> bool:
-    return any(isinstance(part, ast.Name) and part.id == "__name__" for part in ast.walk(node.test))
-
-
 class _Reader:
+    """`calls`: in the order of the text; `targets`: by the id of a call, the name that its value is assigned to;
+    `modules`: the packages that are imported, each with the names that are taken from it."""
+
     def __init__(self, tree: ast.Module) -> None:
-        self.constants, self.found = Constants(tree), ForeignSource()
-        self.nodes, self.body = list(ast.walk(tree)), tree.body
+        self.tree, self.nodes = tree, list(ast.walk(tree))
+        self.constants, self.found = Constants(self.nodes), ForeignSource()
         calls = [node for node in self.nodes if isinstance(node, ast.Call)]
         self.calls = sorted(calls, key=lambda node: (node.lineno, node.col_offset))
-        self.targets: dict[int, str] = {}  # id of a call -> the name that its value is assigned to
-        self.conditional: set[int] = set()  # ids of the statements under an `if`
-        self.seen: set[tuple[int, Owner]] = set()  # ids of the values that are settings, and whose
-        self.config_target = ""
+        self.seen: set[tuple[int, str]] = set()  # ids of the values that are settings, and whose
+        self.targets: dict[int, str] = {}
+        self.modules: dict[str, set[str]] = defaultdict(set)
         for node in self.nodes:
-            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value:
-                target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-                self.targets |= {id(inner): name_of(target) for inner in ast.walk(node.value)}
-            elif isinstance(node, ast.If) and id(node) not in self.conditional and not _asks_for_main(node):
-                self.conditional |= {id(inner) for part in (*node.body, *node.orelse) for inner in ast.walk(part)}
+            for target, value in assignments(node):
+                self.targets |= {id(inner): name_of(target) for inner in ast.walk(value)}
+            if isinstance(node, ast.ImportFrom) and node.module:
+                self.modules[node.module.partition(".")[0]] |= {item.name for item in node.names}
+            elif isinstance(node, ast.Import):
+                for item in node.names:
+                    self.modules[item.name.partition(".")[0]] |= set()
 
     def source(self) -> ForeignSource:
-        self._first_config()
-        for call in self.calls:
-            self._call(call)
-        for node in self.nodes:
-            if isinstance(node, ast.Assign):
-                self._assignment(node)
-        self._controllers()
-        modules = self._imports()
-        constants = dict(pair for item in self.body for pair in assigned(item))
-        own = {name: self._value(value) for name, value in constants.items() if name in OWN}
-        if own.keys() >= {"MODEL", "PROMPTS", "REWARDS", "NUM_HELD_OUT"} or "'kind':" in repr(own.get("REWARDS")):
-            self.found.own = own
-        if "trl" not in modules and (other := modules.keys() & OTHER_LIBRARIES):
-            raise refused(OTHER_LIBRARIES[min(other)])
+        if "trl" not in self.modules:
+            for other in sorted(self.modules.keys() & OTHER_LIBRARIES):
+                raise refused(OTHER_LIBRARIES[other])
+        self._config()
         if not self.found.kind:
-            self._without_config(modules)
+            self._without_config()
+        top = dict(pair for item in self.tree.body for pair in assigned(item))
+        own = {name: self.constants.value(top[name]) for name in FILE["own"] if name in top}
+        if "'kind':" in repr(own.get("REWARDS")):
+            self.found.own = own
+        else:
+            self._calls()
+        self._controllers()
         return self.found
 
-    def _imports(self) -> dict[str, set[str]]:
-        """The packages that are imported, each with the names that are taken from it."""
-        found: dict[str, set[str]] = {}
-        for node in self.nodes:
-            if isinstance(node, ast.Import):
-                for item in node.names:
-                    found.setdefault(item.name.partition(".")[0], set())
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                found.setdefault(node.module.partition(".")[0], set()).update(item.name for item in node.names)
-        return found
-
-    def _without_config(self, modules: dict[str, set[str]]) -> None:
-        """A script without a class of settings: one that takes them from elsewhere, another trainer, or a loop."""
-        if "trl" not in modules:
-            self._loop()
+    def _config(self) -> None:
+        """The first call of a class of settings, and what is set in it afterwards; a later call is left out."""
+        found = [call for call in self.calls if last_name(call) in CONFIGS]
+        if not found:
             return
-        names = {name_of(call.func).rpartition(".")[2] for call in self.calls} | modules["trl"]
-        trainers = [name for name in TRAINERS if name in names]
+        first = min(found, key=lambda call: CONFIGS.index(last_name(call)))
+        self.found.kind = last_name(first)
+        self._settings(first, "")
+        for call in found:
+            if call is not first:
+                remark = f"Line {call.lineno}: a second set of settings ({last_name(call)}) was left out."
+                self.found.remarks.append(remark)
+        config = self.targets.get(id(first), "")
+        conditional: set[int] = set()  # ids of the statements under an `if`
+        for node in self.nodes:
+            if isinstance(node, ast.If) and id(node) not in conditional and "__name__" not in ast.unparse(node.test):
+                conditional |= {id(inner) for part in (*node.body, *node.orelse) for inner in ast.walk(part)}
+            for target, value in assignments(node):
+                if config and isinstance(target, ast.Attribute) and name_of(target.value) == config:
+                    problem = "it is set under a condition" if id(node) in conditional else ""
+                    self._setting(target.attr, value, "", problem)
+
+    def _without_config(self) -> None:
+        """A script without a class of settings: one that takes them from elsewhere, another trainer, a loop that is
+        written by hand, or the oldest TRL, whose settings are a dictionary."""
+        if "trl" not in self.modules:
+            self._group(LOOP, "loop", (ast.Assign, ast.ClassDef, ast.arguments))
+            return
+        names = {last_name(call) for call in self.calls} | self.modules["trl"]
+        trainers = [name for name, owner in OWNERS.items() if owner == "trainer" and name in names]
         others = sorted(name for name in names if name.endswith("Trainer"))
         if others and not trainers:
             raise refused(f"{others[0]} of TRL")
         self.found.kind = [*trainers, ""][0]
+        self._group(set(TABLES["trl-old"]), "PPOConfig", (ast.Assign,))
 
-    def _first_config(self) -> None:
-        """The first call of a class of settings; what a later one says is left out."""
-        found = [(name_of(call.func).rpartition(".")[2], call) for call in self.calls]
-        found = [(name, call) for name, call in found if name in CONFIGS]
-        if not found:
-            return
-        kind, first = min(found, key=lambda item: CONFIGS.index(item[0]))
-        self.found.kind, self.config_target = kind, self.targets.get(id(first), "")
-        self._settings(first, "config")
-        for name, other in found:
-            if other is not first:
-                self.found.remarks.append(f"Line {other.lineno}: a second set of settings ({name}) was left out.")
+    def _group(self, known: set[str], kind: str, kinds: tuple[type[ast.AST], ...]) -> None:
+        """Takes as settings what has the most known names: a dictionary, a class, or the parameters of a function."""
+        best: dict[str, ast.expr] = {}
+        for node in self.nodes:
+            group: dict[str, ast.expr] = {}
+            if isinstance(node, ast.Assign):
+                group = self.constants.mapping(node.value)
+            elif isinstance(node, kinds):
+                group = {name.lstrip("."): value for name, value in given(node)}
+            if len(group.keys() & known) > len(best.keys() & known):
+                best = group
+        if len(best.keys() & known) >= LEAST_OF_A_LOOP:
+            self.found.kind = kind
+            for name, value in best.items():
+                self._setting(name, value, "")
 
-    def _call(self, node: ast.Call) -> None:
-        name = name_of(node.func).rpartition(".")[2]
-        if name in OWNERS:
-            self._settings(node, OWNERS[name])
-        if name in OF_INTEREST:
-            arguments = [self._value(item) for item in node.args if not isinstance(item, ast.Starred)]
-            keywords = {item.arg: self._value(item.value) for item in node.keywords if item.arg}
-            target = self.targets.get(id(node), "")
-            self.found.calls.append(Call(name_of(node.func), target, arguments, keywords, node.lineno))
+    def _calls(self) -> None:
+        """The calls that make or use a part of the training."""
+        for call in self.calls:
+            name = last_name(call)
+            owner = OWNERS.get(name, "")
+            if name == "from_pretrained":
+                owner = _part(name_of(call.func), self.targets.get(id(call), ""))
+            elif name == "pipeline":
+                tasks = [self.constants.value(value) for argument, value in self._arguments(call) if argument == "task"]
+                owner = "classifier" if [*tasks, ""][0] in CLASSIFYING else "other part"
+            if owner:
+                self.found.called.add(name_of(call.func))
+                self._settings(call, owner)
 
-    def _settings(self, node: ast.Call, owner: Owner) -> None:
-        for item in node.keywords:
-            if item.arg:
-                self._setting(item.arg, item.value, owner)
-            elif owner != "generate" or not GENERATION.fullmatch(name_of(item.value).lower()):  # else as it is assigned
-                for name, value in self.constants.mapping(item.value):
-                    self._setting(name, value, owner)
+    def _settings(self, call: ast.Call, owner: str) -> None:
+        for name, value in self._arguments(call):
+            self._setting(name, value, owner)
 
-    def _setting(self, name: str, node: ast.expr, owner: Owner, problem: str = "") -> None:
-        value: Any = ast.unparse(node)[:200]
-        try:
-            value = value if problem else self.constants.value(node)
-        except NotConstant as why:
-            problem = str(why)
-        if (id(node), owner) not in self.seen:  # two calls may be given one dictionary
+    def _arguments(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+        """The arguments of a call, those behind `**` and in dictionaries that say how a model is held among them."""
+        positional = zip(POSITIONAL.get(last_name(call), ()), call.args, strict=False)
+        for name, value in [*positional, *((item.arg or "**", item.value) for item in call.keywords)]:
+            inner = [*self.constants.mapping(value).items()] if name in DICTIONARIES else []
+            if name == "reward_funcs" and isinstance(value, ast.List | ast.Tuple):
+                inner = [(name, item) for item in value.elts]
+            yield from inner or [(name, value)]
+
+    def _setting(self, name: str, node: ast.expr, owner: str, problem: str = "") -> None:
+        value = self.constants.value(node)
+        if problem:
+            value = Unknown(ast.unparse(node)[:200], problem)
+        if self.seen.isdisjoint({(id(node), owner), (id(node), "")}):  # two calls may be given one dictionary
             self.seen.add((id(node), owner))
-            self.found.settings.append(ForeignSetting(name, value, node.lineno, owner, problem))
-
-    def _assignment(self, node: ast.Assign) -> None:
-        """`generation_kwargs = {...}`, `config = {...}` of the oldest TRL, and `config.learning_rate = 1e-5`."""
-        for name, value in assigned(node):
-            items = list(self.constants.mapping(value))
-            oldest = len(OLD_DICTIONARY & {key for key, _ in items}) >= 3 and not self.found.kind
-            if oldest:
-                self.found.kind = "PPOConfig"
-            for key, item in items if oldest or GENERATION.fullmatch(name.lower()) else ():
-                self._setting(key, item, "config" if oldest else "generate")
-        target = node.targets[0]
-        if isinstance(target, ast.Attribute) and self.config_target and name_of(target.value) == self.config_target:
-            condition = "it is set under a condition" if id(node) in self.conditional else ""
-            self._setting(target.attr, node.value, "config", condition)
+            self.found.settings.append(ForeignSetting(name, value, node.lineno, owner))
 
     def _controllers(self) -> None:
         """What is written by hand to move beta: a class, or a function of none, and the call that makes or uses it."""
         for node in self.nodes:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and CONTROLLER.search(node.name):
-                call = next((one for one in self.calls if name_of(one.func) == node.name), None)
-                parts = [one.args for one in ast.walk(node) if isinstance(one, ast.FunctionDef)]
-                defaults = [f"{name}={ast.unparse(value)}" for part in parts for name, value in defaults_of(part)]
-                said = ast.unparse(call) if call else f"{node.name}({', '.join(defaults)})"
-                self.found.controllers.append(f"{said[:200]} (line {node.lineno})")
+                calls = [ast.unparse(call) for call in self.calls if name_of(call.func) == node.name]
+                shown = [*calls, node.name][0][:200]
+                self.found.controllers.append(f"{shown} (line {node.lineno})")
 
-    def _loop(self) -> None:
-        """The settings of a loop that is written by hand: of a class, a dictionary or the parameters of a function
-        those with the most names that are known."""
-        groups: list[list[tuple[str, ast.expr]]] = [[]]
-        for node in self.nodes:
-            if isinstance(node, ast.ClassDef):
-                groups.append([pair for item in node.body for pair in assigned(item)])
-            elif isinstance(node, ast.arguments):
-                groups.append(list(defaults_of(node)))
-            elif isinstance(node, ast.Assign):
-                groups.append(list(self.constants.mapping(node.value)))
-        best = max(groups, key=lambda group: len({name for name, _ in group} & LOOP))
-        if len({name for name, _ in best} & LOOP) >= LEAST_OF_A_LOOP:
-            self.found.kind = "loop"
-            for name, value in best:
-                self._setting(name, value, "config")
 
-    def _value(self, node: ast.expr) -> Any:
-        """The value of an argument; of what is no constant its text, marked as such."""
-        try:
-            return self.constants.value(node)
-        except NotConstant:
-            if isinstance(node, ast.List | ast.Tuple):
-                return [self._value(item) for item in node.elts]
-            return Unknown(ast.unparse(node)[:200])
+def _part(call: str, target: str) -> str:
+    """What a loaded model is for, by its class and the name that it is given."""
+    name = target.rpartition(".")[2].lower()
+    if any(other in call for other in ("Tokenizer", "Processor", "AutoConfig")):
+        return "other part"
+    if CRITIC_NAME.search(name):
+        return "critic"
+    if "SequenceClassification" in call or REWARD_NAME.search(name):
+        return "reward, a language model" if "CausalLM" in call else "reward"
+    if REFERENCE_NAME.search(name):
+        return "reference"
+    return "policy" if POLICY_CLASS.search(call) else "other part"

@@ -1,143 +1,164 @@
-"""Settings that mean something only together: beta and the unit of the score, the early stop, the warm-up."""
+"""Settings that mean something only together: the sizes of a batch and the length of a run, which each trainer counts
+in its own way; beta and the unit of the score; the early stop; the warm-up."""
 
 from __future__ import annotations
 
-from playground.imports import roles
-from playground.imports.conversions import number, whole
-from playground.imports.translation import TABLES, Translation
+import math
 
-SCALING = ("use_score_scaling", "use_score_norm", "normalize_reward", "ppo_score_norm")
-RAW = "the score stays in the reward's own unit (`score.normalise: none`), so beta is worth what it was there"
-SCALED = (
-    "that trainer scaled the score as it went, here it is in sd of the reference's texts: beta is close, not the same"
-)
-NO_UNIT = (
-    "beta is a price in the unit of the reward, and the reward is not in this file: a number does not carry over by "
-    "itself. Ours is 0.25 standard deviations of the score per nat"
-)
-GRPO = (
-    "close, not the same: there the KL (k3) is weighed in the loss against advantages divided by the spread of a "
-    "prompt's texts, here it is in the reward, in standard deviations of the score per nat"
-)
-DPO = "there in the unit of the preferences (Bradley and Terry), here in sd of the score: the same only if that is 1"
-CONTROLLER = (
-    "code is not taken over. Nearest to a controller of beta that is written by hand are kl.controller `ziegler`, "
-    "which moves beta by at most a fifth of episodes / horizon, and `adaptive`; set kl.coef, kl.target and kl.horizon "
-    "yourself"
-)
-DID_NOTHING = (
-    "it did nothing: TRL reads it only with early_stopping=True, to end an update early at 1.5 times it. The target of "
-    "the adaptive KL penalty is `target`, 6 if it is not named"
-)
-PROMPT_TWICE = (
-    "TRL of this age gives the prompt back too, unless return_prompt=False is asked for: a script that scores prompt + "
-    "answer then scores the prompt twice, and trains on it. Here only completions are."
-)
-NO_HEAD = (
-    "TRL of this age wants AutoModelForCausalLMWithValueHead and would refuse the script's model. Here the value head "
-    "is added to any model."
-)
+from playground.imports import roles
+from playground.imports.conversions import count, number, whole
+from playground.imports.found import ForeignSetting
+from playground.imports.tables import WORDS
+from playground.imports.translation import Translation
+
+ROWS = ("forward_batch_size", "mini_batch_size", "minibatch_size", "per_device_train_batch_size", "batch_size")
+UPDATES = ("num_updates", "num_steps", "total_steps", "num_iterations")  # of a loop that is written by hand
+
+
+def translate_sizes(work: Translation) -> None:
+    """`ppo.batch_size`, its parts, `ppo.samples_per_prompt` and `ppo.num_updates`."""
+    sizes = _Sizes(work)
+    try:
+        sizes.translate()
+    except ValueError as error:
+        for item in sizes.settings.values():
+            if not item.note:
+                work.leave(item, f"sizes go together, and not all are known: {error}")
+        work.fill_in.append(WORDS["no-sizes"])
 
 
 def translate(work: Translation) -> None:
     """What the tables leave to rules, after the roles are known."""
     for said in work.source.controllers:
-        work.leave(said, CONTROLLER)
-    steps = [_beta, _scaling, _warmup, _adapter, *([_early_stop, _old] if work.dialect == "trl-old" else [])]
-    for step in steps:
-        try:
-            step(work)
-        except ValueError as why:
-            work.ask(step.__name__.strip("_").replace("_", " "), str(why))
+        work.leave(said, WORDS["controller"])
+    for item in work.of_rule("beta")[:1]:
+        _beta(work, item)
+    for item in work.of_rule("warmup"):
+        _warmup(work, item)
+    if work.of_rule("early"):
+        _early_stop(work)
 
 
-def _beta(work: Translation) -> None:
-    known = {name: line for name, line in TABLES[work.dialect].items() if line.get("rule") == "beta"}
-    names = [*(name for name in known if name in work.named), *(name for name in known if "default" in known[name])]
-    if work.dialect == "llamafactory":
-        work.assume("TRL's adap_kl_ctrl = True", "kl.controller", "ziegler")
-        work.assume("TRL's horizon = 10000", "kl.horizon", 10000)
-    elif not names:
-        return
-    theirs = work.theirs(names[0]) if names else "TRL's init_kl_coef = 0.2 (default)"
+class _Sizes:
+    """All in completions. `settings`: that say sizes, by name; `read`: those that were needed."""
+
+    def __init__(self, work: Translation) -> None:
+        self.work, self.read = work, list[ForeignSetting]()
+        self.settings = {item.name: item for item in work.of_rule("sizes")}
+
+    def factor(self, *names: str) -> int:
+        """The first of these settings that is named, else has a default; else 1. Raises: ValueError."""
+        found = [self.settings[name] for name in names if name in self.settings]
+        for item in sorted(found, key=lambda item: bool(item.note)):
+            if item.problem:
+                raise ValueError(item.problem)
+            if (size := count(item.value)) is not None:
+                if size < 1:
+                    raise ValueError(f"`{item.name}` is not a number of at least 1")
+                self.read.append(item)
+                return size
+        return 1
+
+    def is_named(self, name: str) -> bool:
+        return name in self.settings and not self.settings[name].note
+
+    def translate(self) -> None:
+        work, version = self.work, self.work.source.version
+        pairs = work.dialect.endswith("dpo")
+        notes = ["two texts make a pair"] * pairs
+        micro = self.factor(*ROWS) * (2 if pairs else 1)
+        if not self.read:
+            raise ValueError("the batch is not said")
+        minibatch = micro * self.factor("gradient_accumulation_steps")
+        parts = self.factor("num_mini_batches")
+        before_017 = work.dialect == "trl-rloo-old" or (0,) < version < (0, 17)
+        batch = minibatch * self.factor("ppo_buffer_size") * (parts if before_017 else 1)
+        if "batch_size" in self.settings or "batch_size" in work.spec.get("names", "").split():
+            batch = self.factor("batch_size")
+        else:
+            notes.append(WORDS["processes"])
+        if self.is_named("generation_batch_size"):
+            batch = self.factor("generation_batch_size")
+        elif self.is_named("steps_per_generation"):
+            batch = micro * self.factor("steps_per_generation")
+        if parts > 1:
+            minibatch = batch // parts
+            notes += [] if before_017 else [WORDS["one-step"], *[WORDS["once-larger"]] * (not version)]
+        if batch % parts:
+            raise ValueError(f"a batch of {batch} cannot be cut into {parts} minibatches")
+        theirs = ", ".join(map(str, dict.fromkeys(self.read)))
+        samples = 2 if pairs else self.factor("rloo_k", "num_generations")
+        if batch % samples:  # TRL refuses it, and Unsloth raises the rows
+            notes.insert(0, f"{samples} texts of a prompt need more than a batch of {batch}: this is the smallest")
+            batch = minibatch = math.ceil(batch / samples) * samples
+            micro = math.gcd(micro, batch)
+        minibatch = min(minibatch, batch)
+        sizes = {"batch_size": batch, "minibatch_size": minibatch, "micro_batch_size": min(micro, minibatch)}
+        work.data |= {f"ppo.{name}": size for name, size in sizes.items()}
+        ours = [f"ppo.{name}: {size}" for name, size in sizes.items()]
+        work.say(theirs, ", ".join(ours), "; ".join(notes))
+        if samples > 1:
+            work.set("DPO's pairs" if pairs else self.read[-1], "ppo.samples_per_prompt", samples)
+        self._length(batch, minibatch)
+
+    def _length(self, batch: int, minibatch: int) -> None:
+        """How many updates there are. `max_steps` counts those of the optimizer where a batch has groups of texts."""
+        epochs = count(self.work.data.get("ppo.num_epochs")) or 1
+        steps = batch * epochs / minibatch if "num_generations" in self.work.table else 1
+        each = dict.fromkeys(UPDATES, 1.0) | {"steps": batch, "total_episodes": batch, "max_steps": steps}
+        for name in [name for name in each if self.is_named(name)]:
+            item = self.settings[name]
+            if not item.problem and (total := number(item.value) or 0) > 0:
+                self.work.set(item, "ppo.num_updates", whole(total / each[name]))
+                return
+        if self.is_named("num_train_epochs"):
+            self.work.leave(self.settings["num_train_epochs"], WORDS["epochs"])
+        self.work.fill_in.append(WORDS["no-length"])
+
+
+def _number(work: Translation, item: ForeignSetting) -> float | None:
+    """The value of a setting; None, and said, where it is no number that is known."""
     try:
-        beta = number(work.value(names[0])) if names else 0.2
-    except ValueError as why:
-        work.ask(theirs, str(why))
-        return
+        value = number(item.value)
+    except ValueError:
+        value = None
+    if value is None:
+        work.leave(item, "it is no number")
+    return value
+
+
+def _beta(work: Translation, item: ForeignSetting) -> None:
+    beta = _number(work, item)
     if beta is None:
-        work.leave(theirs, "beta is a number here")
-    elif work.dialect.endswith("dpo"):
-        work.set(theirs, "kl.coef", beta, DPO)
-    elif work.dialect == "trl-grpo":
-        work.set(theirs, "kl.coef", beta, GRPO if beta else "no KL penalty in either; TRL loads no reference then")
-    elif work.source.own or _scaled(work):
-        work.set(theirs, "kl.coef", beta)
+        return
+    is_scaled = bool(work.source.own) or "score.normalise" in work.data
+    if is_scaled:
+        work.set(item, "kl.coef", beta)
     elif roles.is_known(work):
         work.data["score.normalise"] = "none"
-        work.set(theirs, "kl.coef", beta, RAW)
+        work.set(item, "kl.coef", beta, WORDS["raw"])
     elif not beta:
-        work.set(theirs, "kl.coef", 0.0, "no KL penalty in either")
+        work.set(item, "kl.coef", 0.0, WORDS["no-penalty"])
     else:
-        work.leave(theirs, NO_UNIT)
+        work.leave(item, WORDS["no-unit"])
 
 
-def _scaled(work: Translation) -> list[str]:
-    return [name for name in SCALING if name in work.named and work.named[name].value is True]
-
-
-def _scaling(work: Translation) -> None:
-    if names := _scaled(work):
-        work.set(work.theirs(*names), "score.normalise", "reference", SCALED)
-    for name in SCALING:
-        if name in work.named and name not in names:
-            work.say(str(work.named[name]), "", "the score is not scaled while training here either")
-    item = work.named.get("scale_rewards")
-    if item and item.value in (True, "group"):
-        work.say(str(item), "method: grpo", "divided by the spread of a prompt's texts")
-    elif item:
-        why = "method grpo divides by the spread of a prompt's texts; method rloo does not, and is nearest to Dr. GRPO"
-        work.leave(item, why)
+def _warmup(work: Translation, item: ForeignSetting) -> None:
+    updates, ratio = work.data.get("ppo.num_updates"), _number(work, item)
+    if ratio is not None and updates is None:
+        work.leave(item, WORDS["no-updates"])
+    elif ratio is not None and updates is not None:
+        work.set(item, "ppo.warmup_updates", whole(ratio * updates))
 
 
 def _early_stop(work: Translation) -> None:
     """An early stop within an update, which the old TRL's `target_kl` belongs to; not the adaptive target."""
     stop, limit = work.named.get("early_stopping"), work.named.get("target_kl")
-    if stop and stop.value is True and not stop.problem:
-        most = number(limit.value) if limit else 1.0
-        theirs = work.theirs("early_stopping", *(["target_kl"] if limit else []))
-        why = "TRL stopped at 1.5 times target_kl, measured as a mean over tokens"
-        work.set(theirs, "ppo.update_kl_stop", float(f"{1.5 * (most or 1.0):.6g}"), why)
-        return
-    if limit:
-        work.leave(limit, DID_NOTHING)
-    if stop:
-        work.say(str(stop), "ppo.update_kl_stop: empty")
-
-
-def _warmup(work: Translation) -> None:
-    item, updates = work.named.get("warmup_ratio"), work.data.get("ppo.num_updates")
-    if item and updates is None:
-        work.leave(item, "it is a share of the updates, whose number is not in this file: set ppo.warmup_updates")
-    elif item and updates and (ratio := number(item.value)):
-        work.set(str(item), "ppo.warmup_updates", whole(ratio * updates))
-
-
-def _adapter(work: Translation) -> None:
-    """An adapter whose settings are named is trained."""
-    if any(item.owner == "lora" for item in work.source.settings) and "model.adapter.kind" not in work.data:
-        work.set("LoraConfig", "model.adapter.kind", "lora")
-
-
-def _old(work: Translation) -> None:
-    """The old TRL kept the learning rate; and what the script of an old chapter does that it would refuse."""
-    work.assume("no lr_scheduler", "ppo.schedule", "constant")
-    for call in work.source.named("PPOTrainer"):
-        if "reward_model" in call.keywords:
-            why = "PPOTrainer of this age takes no reward_model and would refuse it; the score is `rewards` here"
-            work.leave(f"PPOTrainer(reward_model=...) (line {call.line})", why)
-    if any("trainer" in call.name and "return_prompt" not in call.keywords for call in work.source.named("generate")):
-        work.source.remarks.append(PROMPT_TWICE)
-    names = " ".join(call.name for call in work.source.calls)
-    if "CausalLM" in names and "WithValueHead" not in names:
-        work.source.remarks.append(NO_HEAD)
+    if stop and stop.value is True:
+        item = limit or ForeignSetting("target_kl", 1.0, note="default")
+        if most := _number(work, item):
+            work.set(f"{stop}, {item}", "ppo.update_kl_stop", round(1.5 * most, 6), WORDS["stopped"])
+    elif limit:
+        work.leave(limit, WORDS["did-nothing"])
+    if stop and stop.value is False:
+        work.say(stop, "ppo.update_kl_stop: empty")

@@ -5,17 +5,18 @@ Files as people write them lie in `forms/`, with what comes of each in `forms/ex
 import ast
 import importlib.util
 import json
+import re
 import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from playground.config import RunConfig, flatten, yaml_io
+from playground.config import ModelReward, RunConfig, flatten, yaml_io
 from playground.errors import InvalidConfig
 from playground.exports.scripts import trl_script
 from playground.imports import importing
-from playground.imports.translation import TABLES, is_aside
+from playground.imports.tables import TABLES, WORDS, is_aside
 from playground.setup import catalog
 from tests.support import data_beside
 
@@ -23,6 +24,8 @@ FORMS = Path(__file__).with_name("forms")
 EXPECTED = yaml.safe_load((FORMS / "expected.yaml").read_text(encoding="utf-8"))
 REFUSED = yaml.safe_load((FORMS / "refused.yaml").read_text(encoding="utf-8"))
 OWN_DEFAULTS = flatten(RunConfig(rewards=({"kind": "sentiment"},)))  # type: ignore[arg-type]
+
+OF_A_REWARD = [f"rewards.0.{name}" for name in ModelReward.model_fields]
 
 
 @pytest.fixture
@@ -83,7 +86,6 @@ def test_the_report_on_a_file_says_what_did_not_become_a_setting_and_why(imports
         assert len(imported.work.not_understood) == len(expected["not_understood"])
     remarks, to_fill_in = " ".join(imported.work.source.remarks), "\n".join(imported.work.fill_in)
     assert [words for words in expected.get("remarks", ()) if words not in remarks] == []
-    assert [words for words in expected.get("no_remarks", ()) if words in remarks] == []
     assert [words for words in expected.get("fill_in", ()) if words not in to_fill_in] == []
     assert [words for words in expected.get("unsaid", ()) if words in str(imported.report())] == []
     assert {*expected.get("aside", ())} <= {*imported.work.aside}
@@ -96,6 +98,8 @@ def test_a_dictionary_of_any_name_that_generate_is_given(imports):
         imported = imports((script + calls).format(name))
         assert imported.config.sampling.max_new_tokens == 16
         assert sum("max_new_tokens = 16" in str(line) for line in imported.work.became) == 1
+    later = imports((script + "{0}['max_new_tokens'] = drawn\n" + calls).format("gen"))
+    assert "no one value" in why(later.work.not_understood, "max_new_tokens = drawn")
 
 
 @pytest.mark.parametrize("preset", ["kinder-reviews", "short-leash"])
@@ -139,7 +143,14 @@ def test_the_tables_name_fields_and_rules_that_are_there():
     for name, table in TABLES.items():
         for setting, line in table.items():
             assert ("to" in line) + ("no" in line) + ("rule" in line) == 1, (name, setting)
-            assert line.get("to") in {None, *OWN_DEFAULTS}, (name, setting)
+            assert line.get("to") in {None, *OWN_DEFAULTS, *OF_A_REWARD}, (name, setting)
+            assert line.get("rule") in {None, "sizes", "beta", "early", "warmup", "dialect", "roles"}, (name, setting)
+
+
+def test_the_sentences_that_the_modules_ask_for_are_those_of_the_table():
+    text = "".join(path.read_text(encoding="utf-8") for path in Path(importing.__file__).parent.glob("*.py"))
+    asked = set(re.findall(r'(?:WORDS\[|refusal\()"([\w-]+)"', text)) | {"ours"}  # `ours`: by the table of files
+    assert asked == set(WORDS)
 
 
 @pytest.mark.parametrize(
@@ -204,15 +215,31 @@ def test_a_reward_model_in_8_bits_stays_so(imports, load):
 def test_how_a_model_is_held_is_not_left_out_in_silence(imports):
     loads = "model = AutoModelForCausalLM.from_pretrained('a/b', quantization_config=made())\n"
     loads += "reward_model = AutoModelForSequenceClassification.from_pretrained(name, load_in_8bit=True)\n"
-    lines = imports("from trl import PPOConfig\nPPOConfig(ppo_epochs=2)\n" + loads).work.not_understood
-    assert "not said in one place" in why(lines, "quantization_config = made()")
-    assert "how it is held is left out" in why(lines, "reward_model of name")
+    imported = imports("from trl import PPOConfig\nPPOConfig(ppo_epochs=2)\n" + loads)
+    assert "computed when the script runs" in why(imported.work.not_understood, "quantization_config = made()")
+    assert "no one value" in why(imported.work.not_understood, "pretrained_model_name_or_path = name of the reward")
+    assert "how it is held is left out" in why(imported.work.no_equal, "load_in_8bit = True of the reward")
 
 
 @pytest.mark.parametrize(("code", "said"), data_beside(__file__, "tables.yaml")["controllers"])
 def test_a_controller_that_is_written_by_hand_is_named_as_without_equal(imports, code, said):
     imported = imports("from trl import PPOConfig\nPPOConfig(ppo_epochs=2)\n" + code)
     assert "kl.horizon" in why(imported.work.no_equal, said)
+
+
+def test_an_item_of_a_dictionary_is_known_until_it_is_set_again(imports):
+    script = "given = {'lr': 1e-5, 'steps': drawn}\nPPOConfig(ppo_epochs=2, learning_rate=given['lr'])\n"
+    assert imports(script).config.ppo.learning_rate == 1e-5
+    again = imports(script + "given['lr'] = drawn\n").work.not_understood
+    assert "no one value" in why(again, "learning_rate = given['lr']")
+
+
+def test_what_a_script_says_beside_the_command_in_its_text_counts_too(imports):
+    script = (
+        '"""\ntrl dpo --beta 0.2\n"""\nfrom trl import DPOTrainer\nDPOTrainer("a/b", peft_config=LoraConfig(r=4))\n'
+    )
+    config = imports(script).config
+    assert (config.kl.coef, config.model.adapter.kind, config.model.adapter.r) == (0.2, "lora", 4)
 
 
 def test_a_second_set_of_settings_is_told_of(imports):
@@ -239,6 +266,14 @@ def test_a_notebook_as_people_have_it(imports):
     assert [remark.partition(" of")[0] for remark in imported.work.source.remarks] == ["Cell 2", "Cell 4"]
 
 
+def test_a_shell_script_with_quotations_parentheses_and_the_line_ends_of_windows(imports):
+    start = '(cd x && python ppo.py --num_ppo_epochs 2 --run_name "it\'s \\"a\\"#b" \\\r\n'
+    imported = imports(start + " --gamma 0.9 --lam $(date +%s)) # it's\r\n", "a.sh")
+    assert (imported.config.ppo.num_epochs, imported.config.ppo.gamma) == (2, 0.9)
+    assert imported.config.name == "it s  a  b"
+    assert "no one value" in why(imported.work.not_understood, "lam = $(date +%s) (line 2)")
+
+
 def test_a_script_with_a_byte_order_mark_and_groups_that_its_batch_is_too_small_for(imports):
     imported = imports("\ufeffGRPOConfig(per_device_train_batch_size=1, num_generations=4)\n")
     assert (imported.config.ppo.samples_per_prompt, imported.config.ppo.batch_size) == (4, 4)
@@ -246,14 +281,16 @@ def test_a_script_with_a_byte_order_mark_and_groups_that_its_batch_is_too_small_
 
 
 def test_a_default_of_the_trainer_is_named_as_such(imports):
-    assert "samples_per_prompt: 8" in why(imports("GRPOConfig(max_steps=9)\n").work.became, "num_generations = 8 (def")
+    assert "samples_per_prompt: 8" in why(imports("GRPOConfig(max_steps=9)\n").work.assumed, "num_generations = 8 (def")
+    adapted = imports("GRPOConfig(max_steps=9)\nGRPOTrainer(model='a/b', peft_config=LoraConfig(r=4))\n")
+    assert "alpha: 8" in why(adapted.work.assumed, "lora_alpha = 8 (default)")
 
 
 def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
     load = "m = AutoModelForCausalLMWithValueHead.from_pretrained('a/b', reward_adapter='c/d')\n"
     work = imports(f"PPOConfig(ppo_epochs=4)\n{load}load_dataset('e/f', split='train[:5%]')\n").work
-    assert "merge it" in why(work.no_equal, "reward_adapter = c/d")
-    assert "prompts.limit" in why(work.no_equal, "split = train[:5%]")
+    assert "merge it" in why(work.no_equal, "reward_adapter = 'c/d'")
+    assert "prompts.limit" in why(work.no_equal, "split = 'train[:5%]'")
     assert not any(line.startswith("rewards: what scores") for line in work.fill_in)
 
 
@@ -278,5 +315,5 @@ def test_an_argument_of_a_call_that_is_not_taken_over_is_named(imports):
         "PPOConfig(ppo_epochs=4)\nm = AutoModelForCausalLM.from_pretrained('a/b', num_hidden_layers=2, device_map=0)\n"
     )
     work = imports(text).work
-    assert "not taken over" in why(work.no_equal, "AutoModelForCausalLM.from_pretrained(num_hidden_layers=2)")
+    assert "not taken over" in why(work.no_equal, "num_hidden_layers = 2 of the policy")
     assert "device_map" in work.aside

@@ -63,6 +63,9 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     assert page.locator(".section-names").is_hidden()
     assert page.locator("[data-chart=kl]").is_hidden()
     assert page.locator(".counts").is_hidden()
+    untrained = page.locator(".lesson-untrained")
+    expect(untrained).to_contain_text(re.compile(r"Untrained: it is kind in \d+ of 64 answers"))
+    expect(untrained.locator("li")).to_have_count(3)
     tab_to(page, page.get_by_role("radio").first)
     key("Space")  # the wrong one
     tab_to(page, page.locator("#lesson-why"))
@@ -109,7 +112,13 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     tab_to(page, page.locator(".lesson-step .button.strong"))
     key("Enter")
     expect(step(page, "end")).to_contain_text("Not quite so, here. It costs score.")
+    expect(step(page, "end")).to_contain_text("You have seen RLHF")
     assert page.evaluate(KEPT)["two-runs"]["at"] == "end"
+    tab_to(page, page.get_by_label("Now reward what you like"))
+    page.keyboard.type("stars, friend")
+    key("Enter")
+    expect(page.locator("#preset-story, .story").first).to_contain_text('keywords(completion, "stars", "friend")')
+    expect(page.locator("#run-title")).to_have_text("No run yet")
 
 
 STORED = "JSON.parse(localStorage.getItem('playground-mysteries'))"

@@ -88,7 +88,7 @@ def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
     chosen(page, "h1", "Kinder reviews")
     chosen(page, ".state", "update 40 of 40")
     assert "https://example.org/playground" in page.locator(".access-banner").inner_text()
-    assert page.locator("#controls .taught").inner_text().startswith("Taught:")
+    assert page.locator("#controls .taught").inner_text().startswith("Paid:")
     assert page.locator("#header nav a").all_inner_texts() == ["Lessons", "Train", "Compare", "Runs"]
     for name in ("Start training", "Pause", "Set up a run", "Sweep"):
         assert not page.get_by_role("button", name=name).filter(visible=True).count(), name

@@ -82,6 +82,7 @@ def test_what_breaks_a_lesson_is_tried_and_a_run_that_was_deleted_is_run_again(s
     site.let_runs_reach(1)
     press(page, "Start the run")
     expect(page.locator(".status .state strong")).to_have_text("running")
+    expect(page.locator("[data-key=ghost]")).to_have_text("The grey line is the lesson's first run.")
     page.locator(".status").get_by_role("button", name="Stop").click()
     expect(step(page, "break").locator(".lesson-verdict")).to_contain_text("Not yet")
     expect(step(page, "break")).to_contain_text("A hint: Looser.")
@@ -187,6 +188,7 @@ def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
     site.let_runs_reach(1)
     press(page, "Start the run")
     expect(page.locator(".status .state strong")).to_have_text("running")
+    expect(page.locator("[data-key=ghost]")).to_have_text("The grey line is the lesson's first run.")
     run = page.evaluate(KEPT)["short-run"]["runs"][0]["id"]
     page.reload()
     expect(page.locator("#lesson-step")).to_have_text("Watch: A short one")

@@ -1,9 +1,11 @@
-// What an experiment teaches the model and what to look for, a line each; with all settings, what was measured too.
+// What an experiment pays the model for and what to look for, a line each; with all settings, what was measured too.
 
 import { el, showParts } from "../core/dom.js";
 import { settingsOf, stepOf } from "../core/experiments.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
+
+const NO_PAY = "Nothing is trained";
 
 /** @param {Element} element @param {{ value: Partial<Wire.Story> }} props @param {Page.Tools} page */
 export function mount(element, props, { watch }) {
@@ -18,7 +20,8 @@ export function mount(element, props, { watch }) {
     ({ title } = value);
     const look = stepOf(value.preset)?.look ?? value.expect;
     const other = live.run && live.run.preset !== value.preset; // it would be taken for that run's
-    const lines = [["taught", other ? "Start teaches: " : "Taught: ", value.taught],
+    const pays = value.taught?.startsWith(NO_PAY) ? "" : other ? "Start pays: " : "Paid: ";
+    const lines = [["taught", pays, value.taught],
       ["look", other ? "Then look for: " : "Look for: ", look],
       ["differs", "Changed: ", value.changed], ["what", "", value.what], ["measured", "", value.measured]];
     showParts(story, lines.filter(([, , words]) => words).map(([kind, word, words]) =>

@@ -41,7 +41,7 @@ def see_failed_run(page):
 def test_who_watches_a_class_sees_the_runs_of_the_host_and_why_nothing_can_be_started(shared, make_page):
     page = make_page()
     open_as_visitor(page, shared)
-    page.locator("#run-title").get_by_text("Short leash").wait_for()
+    page.locator("#run-title").get_by_text("Tight leash").wait_for()
     page.locator(".status .state strong", has_text="finished").wait_for()
     see_settings(page, "5.0")
     page.get_by_role("link", name="Runs").click()

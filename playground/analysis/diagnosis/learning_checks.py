@@ -47,7 +47,7 @@ def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
         return (TEST_REWARD,), "The reward gives every text the same value, so there is nothing to prefer."
     if records.now("kl_to_reference") < 0.1:
         longer = (records.scaled("kl.coef", 0.25),) if records.setting("kl.coef") else ()
-        cause = "the leash is too short for what the reward pays, or the learning rate too low."
+        cause = "the leash is too tight for what the reward pays, or the learning rate too low."
         return (*longer, records.scaled("ppo.learning_rate", 3.0)), f"The policy has hardly left the reference: {cause}"
     if gain > 0:
         more = Remedy("train for more updates, or evaluate more fixed prompts (evaluation.num_prompts)", {})

@@ -279,7 +279,7 @@ def test_the_best_policy_of_the_chalkboard_moves_along_its_line(page):
     page.keyboard.press("Home")
     low, words = part.locator("circle.here").get_attribute("cx"), part.locator(".board-sentence").inner_text()
     page.keyboard.press("End")
-    assert float(part.locator("circle.here").get_attribute("cx")) < float(low)  # a short leash: near the start
+    assert float(part.locator("circle.here").get_attribute("cx")) < float(low)  # a tight leash: near the start
     assert part.locator(".board-sentence").inner_text() != words
     bars = part.locator(".board-chance").first.locator("span")
     widths = [float(width.removesuffix("%")) for width in bars.evaluate_all("all => all.map((one) => one.style.width)")]

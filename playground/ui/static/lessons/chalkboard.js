@@ -149,7 +149,7 @@ class Chalkboard {
 /** @param {number} beta @param {{ kl: number, score: number }} place @param {Wire.BoardTrained | undefined} trained */
 function bestWords(beta, { kl, score }, trained) {
   const best = `With a leash of ${beta} the best model gains ${signed(score)} sd, at a distance of `
-    + `${rounded(kl, 0.001)} nats. It is never the untrained model itself, however short the leash.`;
+    + `${rounded(kl, 0.001)} nats. It is never the untrained model itself, however tight the leash.`;
   if (!trained) return best;
   const shares = trained.runs.map(({ share }) => share);
   const [low, high] = [share(Math.min(...shares)), share(Math.max(...shares))];

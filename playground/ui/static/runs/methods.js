@@ -41,7 +41,7 @@ function sentenceOf(/** @type {Wire.Overlay} */ { reached, scores_differ: differ
   if (differ) return "Their scores are measured differently, so their gains cannot be compared.";
   if (reached === null) return "One of them has not moved from the reference yet, so there is nothing to compare.";
   return `All of them reached a distance of ${rounded(reached)} nats. The gain of each there is interpolated between `
-    + "two evaluations. A run that only passed there was still learning: one that ends there, with a shorter leash, "
+    + "two evaluations. A run that only passed there was still learning: one that ends there, with a tighter leash, "
     + "usually has more.";
 }
 

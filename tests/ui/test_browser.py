@@ -52,6 +52,9 @@ def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_it
     expect(page.locator(".status .line")).to_have_text(re.compile(r"^Now it is kind in \w+ of ten answers"))
     exact = open_section(page, "export").locator(".outcome-exact")
     expect(exact).to_contain_text("95 % interval")
+    go(page, "runs")
+    page.get_by_role("link", name="1. Kinder reviews").click()
+    expect(page).to_have_url(re.compile("run=_recorded"))
 
 
 def test_compare_filters_sorts_and_asks(site, page):

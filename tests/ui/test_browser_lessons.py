@@ -117,7 +117,7 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     tab_to(page, page.get_by_label("Now reward what you like"))
     page.keyboard.type("stars, friend")
     key("Enter")
-    expect(page.locator("#preset-story, .story").first).to_contain_text('keywords(completion, "stars", "friend")')
+    expect(page.locator(".story")).to_contain_text("changed: expression (keywords(completion, ...) as reward")
     expect(page.locator("#run-title")).to_have_text("No run yet")
 
 

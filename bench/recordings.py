@@ -4,7 +4,7 @@ Each is a finished run of a preset with one seed, without its weights and withou
 a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what
 was possible; the others keep a few answers token by token and no update in slow motion, to be small. All keep a few
 training texts of each update. What the preset says of itself is taken from the preset as it is now; all else must be as
-the preset has it. bench/mysteries.py makes those of the mystery runs.
+the preset has it. The example of the Rewards page is scored anew. bench/mysteries.py makes those of the mystery runs.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import gzip
 import json
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,11 @@ from playground.runs.folder.directory import RunDirectory  # noqa: E402
 from playground.runs.folder.records import TRACE, to_json_line  # noqa: E402
 from playground.runs.model_service import ModelService  # noqa: E402
 from playground.setup import catalog  # noqa: E402
+from playground.ui.payloads.rewards import BenchData  # noqa: E402
+from playground.ui.rewards import workbench_part  # noqa: E402
+from playground.ui.train import form  # noqa: E402
 
+EXAMPLE = PROJECT / "playground" / "ui" / "static" / "rewards" / "example.json"
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
 FEWER_ANSWERS = 1  # the same, of a run that only a lesson needs
 FEW_TEXTS = 6  # training texts of an update that stay
@@ -53,6 +58,17 @@ def main() -> None:
                 list(frontier_samples.draw(run, service))
         size = record(run, preset, arguments.to / preset)
         print(f"{preset}: {size:,} bytes")
+    with tempfile.TemporaryDirectory() as outputs, contextlib.closing(ModelService(Path(outputs))) as service:
+        EXAMPLE.write_text(json.dumps(example_of_rewards(service, Path(outputs))) + "\n", encoding="utf-8")
+
+
+def example_of_rewards(service: ModelService, outputs: Path) -> BenchData:
+    """What the Rewards page shows once its own texts are scored by the reward of the default preset."""
+    values = form.values_of(catalog.preset(catalog.DEFAULT_PRESET))
+    asked = {field: value for field, value in values.items() if field.startswith(workbench_part.FORM_GROUPS)}
+    prompt, texts = workbench_part.FIRST_PROMPT, workbench_part.FIRST_TEXTS
+    *_, answer = workbench_part.scored(service, outputs, values["rewards"], prompt, texts, asked)
+    return answer
 
 
 def record(

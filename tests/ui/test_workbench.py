@@ -1,17 +1,21 @@
 """The workbench: what its handler answers (progress, figures, or sentences on what is wrong), and the ranks of texts,
 held to `trying.weigh` and to ranks by hand."""
 
+import json
+
 import pytest
 
 from playground.config import yaml_io
-from playground.rewards import trying
+from playground.rewards import rules, trying
 from playground.setup import catalog
+from playground.ui.own_files import STATIC
 from playground.ui.rewards import workbench_part
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import form, reward_form
 from tests.support import data_beside
 from tests.ui.asking import AskedService, refused
 
+EXAMPLE = STATIC / "rewards" / "example.json"
 VALUES = {
     field: value
     for field, value in form.values_of(catalog.preset("chatterbox")).items()
@@ -46,6 +50,18 @@ def test_progress_comes_first_and_the_figures_last(tmp_path):
     assert question["texts"] == [{"prompt": "The plot was", "completion": " dull"}]
     assert question["reference"] == trying.reference_of(catalog.preset("chatterbox"))
     assert question["rewards"][0]["normalise"] is True
+
+
+def test_the_example_of_the_page_is_what_its_texts_and_its_reward_come_to():
+    preset = catalog.preset(catalog.DEFAULT_PRESET)
+    example = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    typed = [trying.going_on(workbench_part.FIRST_PROMPT, text) for text in workbench_part.FIRST_TEXTS]
+    assert example["rewards"] == form.values_of(preset)["rewards"]
+    assert [side["text"] for side in example["sides"]] == typed
+    score = rules.score_of(preset.rewards[0])
+    assert [score(workbench_part.FIRST_PROMPT, text) for text in typed] == example["texts"]["sentiment"]
+    drawn = [score(sample["prompt"], sample["completion"]) for sample in example["samples"]]
+    assert drawn == example["reference"]["sentiment"]
 
 
 def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):

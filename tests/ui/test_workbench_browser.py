@@ -23,7 +23,7 @@ def choose(page, place, number, kind):
 
 def test_texts_are_scored_and_a_changed_weight_changes_the_ranking_at_once(page):
     go(page, "rewards")
-    expect(page.locator(".bench-empty")).to_contain_text("Press Score")
+    expect(page.locator("#bench-result .outcome")).to_have_text("B wins by 2.71 sd, through Sentiment (+2.71).")
     expect(page.locator("#bench-rewards .reward")).to_have_count(1)  # that of the form
     page.locator("#bench-rewards").get_by_role("button", name="+ Add a reward").click()
     row = choose(page, "#bench-rewards", 1, "repetition")

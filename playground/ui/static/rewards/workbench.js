@@ -8,7 +8,7 @@ import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, signOf, t
 } from "../core/dom.js";
 import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf } from "../core/server.js";
-import { effect } from "../core/signals.js";
+import { alike, effect } from "../core/signals.js";
 import { lists } from "./lists.js";
 import { whenOpened } from "./tabs.js";
 
@@ -33,6 +33,7 @@ function draw(element, props, { watch, server }) {
   const bench = new Workbench(element, (asked) => server.weigh_rewards(asked));
   watch("value", () => bench.take(props.value));
   bench.take(props.value);
+  if ((props.value?.state ?? "empty") === "empty") bench.showExample();
   effect(() => bench.weigh(lists.workbench.value));
 }
 
@@ -74,6 +75,13 @@ class Workbench {
       this.drawPlot?.();
     }).observe(this.plot);
     element.append(el("div.bench-view", this.status, this.empty, this.texts, this.outlooks, this.places, this.ranks));
+  }
+
+  /** The texts that the page begins with, scored earlier: of the rewards that it begins with. */
+  async showExample() {
+    const answer = await fetch(new URL("example.json", import.meta.url));
+    const example = answer.ok ? /** @type {Bench} */ (await answer.json()) : null;
+    if (example && !this.found && alike(example.rewards, lists.workbench.value)) this.take(example);
   }
 
   makeRanks() {

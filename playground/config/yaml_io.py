@@ -187,8 +187,8 @@ def overridden(data: dict[str, Any], overrides: list[str] | None, kind: type[P])
             set_path(data, override)
         except InvalidConfig as error:
             problems += error.problems
-    if kind is RunConfig and not problems:
-        given = [parse_override(override)[0] for override in overrides or []]
+    if kind is RunConfig and overrides and not problems:
+        given = [parse_override(override)[0] for override in overrides]
         _shrink_parts(data, given)
     try:
         config = validated(data, kind)

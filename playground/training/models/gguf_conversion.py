@@ -211,6 +211,7 @@ def _read_weights(file: Path, link: Path, config: Any) -> dict[str, Tensor]:
             gguf_file=link.name,
             quantization_config=GgufConfig(dequantize=True),  # else kernels would be asked of the hub
             dtype=torch.bfloat16,
+            use_safetensors=True,
             ignore_mismatched_sizes=True,  # they are told of instead
             output_loading_info=True,
             local_files_only=True,

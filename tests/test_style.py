@@ -1,20 +1,13 @@
-"""What CONTRIBUTING.md says of the code's form, as far as a program can tell: sizes, and one name for one thing."""
+"""What CONTRIBUTING.md says of the code's form, as far as a program can tell."""
 
 import ast
 import functools
-import io
 import re
-import tokenize
-from collections import Counter
 
 from tests.support import PROJECT
 
 MOST_LINES, MOST_PARAMETERS = 60, 7
 MOST_UNFORMATTED = 15  # statements that the formatter is to leave as they are, tests included
-NOT_WORDS = {*"somebody whoever lent reconciler onlooker errand standing".split()}  # not in comments and docstrings
-NOT_NAMES = NOT_WORDS | {  # a check or alert, the KL penalty, describe or message, heartbeat, ...
-    *"lamp leash told telling vitals wire gate charge seat watchdog road knee place".split()
-}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -60,11 +53,6 @@ def test_no_function_takes_more_than_can_be_kept_in_mind():
     assert too_many == {}
 
 
-def test_no_two_classes_have_the_same_name():
-    names = Counter(node.name for _, node in definitions() if isinstance(node, ast.ClassDef))
-    assert [name for name, count in names.items() if count > 1] == []
-
-
 def test_no_type_of_the_scripts_is_one_that_takes_everything():
     """A payload has its type in wire.d.ts; what is not known is `unknown`, which the compiler lets nobody use."""
     folder = PROJECT / "playground" / "ui" / "static"
@@ -77,26 +65,6 @@ def test_no_type_of_the_scripts_is_one_that_takes_everything():
         if types := re.findall(r"[:<|&=] *any\b.*", path.read_text(encoding="utf-8")):
             refused[path.name] = types
     assert refused == {}
-
-
-def test_names_are_the_words_of_the_field():
-    """Words of a house language in names: what each stood for has a usual word."""
-    names = {(path, name) for path in sources() for name in (path.stem, path.parent.name)}
-    names |= {(path, node.name) for path, node in definitions()}
-    unusual = NOT_NAMES | {f"{word}s" for word in NOT_NAMES}
-    in_words = {name: re.findall(r"[a-z]+", re.sub(r"([A-Z])", r"_\1", name).lower()) for _, name in names}
-    assert {f"{path}: {name}" for path, name in names if unusual & {*in_words[name]}} == set()
-
-
-def test_comments_and_docstrings_are_in_plain_words():
-    unusual = {}
-    for path, text in sources().items():
-        if NOT_WORDS & {*re.findall("[a-z]+", text.lower())}:  # reading tokens takes a second for all files
-            tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-            texts = [token.string for token in tokens if token.type == tokenize.COMMENT or '"""' in token.string[:4]]
-            if words := {*re.findall("[a-z]+", " ".join(texts).lower())} & NOT_WORDS:
-                unusual[path.name] = words
-    assert unusual == {}
 
 
 def test_the_formatter_decides_the_form():

@@ -225,10 +225,10 @@ def score_against_kl(run: RunDirectory, report: Report) -> dict[str, Any]:
 
 def _print_gains(report: Report) -> None:
     """The pairs with the largest gains."""
-    if report.outcome is None:
+    gaining = [pair for pair in report.pairs if (pair.gain or 0.0) > 0]
+    best = sorted(gaining, key=lambda pair: pair.gain or 0.0, reverse=True)[:TABLE_ROWS]
+    if report.outcome is None or not best:
         return
-    known = [pair for pair in report.pairs if pair.gain is not None]
-    best = sorted(known, key=lambda pair: pair.gain or 0.0, reverse=True)[:TABLE_ROWS]
     print("The largest gains:")
     print_table(
         [(dialogues.for_reading(pair.before.prompt), *_beside(*pair)) for pair in best], "Prompt", *BESIDE, framed=True

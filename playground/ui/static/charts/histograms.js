@@ -31,7 +31,7 @@ function twoSides(title, unit, values, { other }) {
   const { edges, counts } = binned(values, BINS, title === "Length");
   const most = Math.max(...counts.flat());
   const drawn = frame({ kind: "small-plot.stage", size: SIZE, from: edges[0], to: edges.at(-1), low: 0,
-    high: most * 1.12, xTicks: roundTicks(edges[0], edges.at(-1), 6), yTicks: roundTicks(0, most, 4),
+    high: most * 1.12, xTicks: roundTicks(edges[0], edges.at(-1), 6), yTicks: roundTicks(0, most, Math.min(4, most)),
     label: `${title}: mean ${before} ${names[0]}, ${after} ${unit} ${names[1]}` });
   SIDES.forEach((side, index) => bars(drawn, edges, counts[index], () => `side ${side}`));
   const key = SIDES.flatMap((side, index) => [index ? " " : "", el("span", { class: `key ${side}` }, names[index])]);

@@ -104,7 +104,7 @@ export function lines(label, series, axes) {
 export function marginBars(label, { edges, counts }, xName) {
   const most = Math.max(...counts, 1);
   const drawn = frame({ label, from: edges[0], to: edges.at(-1), low: 0, high: most * 1.05, xName,
-    yTicks: roundTicks(0, most, 4), xTicks: roundTicks(edges[0], edges.at(-1), 6) });
+    yTicks: roundTicks(0, most, Math.min(4, most)), xTicks: roundTicks(edges[0], edges.at(-1), 6) });
   const { node, x, y, add } = drawn;
   bars(drawn, edges, counts, (index) => (edges[index] < -1e-9 ? "bar wrong" : "bar right"));
   add("line.zero", { x1: x(0), x2: x(0), y1: y(0), y2: y(most * 1.05) });

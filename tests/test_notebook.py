@@ -25,6 +25,7 @@ from playground.api import inputs
 from playground.errors import InvalidConfig, PlaygroundError, RunFailed, RunNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import GeneratedSample
+from playground.setup import own_model
 from tests.support import PROJECT, data_beside, small_config, wait_until
 
 MOST_BYTES = 400_000
@@ -141,7 +142,7 @@ def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(
     others = {"beta": 0.05, "kl.target": np.float64(2), "num_generations": 4, "reward_weights": [1, -0.5]}
     rewards = ["length", "words(completion) / 10"]
     data, changes = inputs.settings("pocket-1m", ["The film was"], rewards, others, outputs)
-    assert inputs.name_of(data, changes) == "pocket-1m · length + words(completi... · beta 0.05 · target distance 2"
+    assert own_model.name_of(data, changes) == "pocket-1m · length + words(completi... · beta 0.05 · target distance 2"
     assert data["model"]["source"] == "pocket-1m"
     assert data["prompts"]["source"].endswith("prompts.jsonl")
     assert data["rewards"] == [

@@ -18,6 +18,7 @@ from playground.cli.arguments import find_run
 from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import PlaygroundError, RunFailed
 from playground.runs.sweeps.sweep_making import SweepRequest
+from playground.setup import own_model
 
 __all__ = [
     "PlaygroundError",
@@ -62,7 +63,7 @@ def train(
     folder = inputs.outputs_folder(outputs)
     data, changes = inputs.settings(model, prompts, reward, {**(set or {}), **settings}, folder)
     if "name" not in data:
-        data["name"] = inputs.name_of(data, changes)
+        data["name"] = own_model.name_of(data, changes)
     run = Run(*following.start(yaml_io.overridden(data, changes, RunConfig), folder, run_id))
     return run.wait() if wait else run
 

@@ -23,8 +23,7 @@ from playground.models import hub
 from playground.rewards import functions
 from playground.runs.folder.records import finite_or_null
 from playground.runs.sweeps import sweep_record
-from playground.setup import catalog, describe
-from playground.setup.estimates import fitting
+from playground.setup import catalog, own_model
 
 F = TypeVar("F", bound=Callable[..., Any])
 ROWS = "a list of texts or of dictionaries, a DataFrame, a Dataset, or the name of a file"
@@ -66,7 +65,7 @@ def settings(
     if reward is not None:
         given["rewards"] = functions.entries_of(_named(reward, outputs), weights and _listed(weights))
     if preset is None and source not in catalog.every_preset_name() and Path(source).suffix not in (".yaml", ".yml"):
-        return _fitting(source, given, outputs), changes
+        return own_model.settings(source, given, outputs), changes
     data = yaml_io.read_yaml(catalog.preset_path(str(preset or source)))
     if preset is not None:
         given["model"] = {**data.get("model", {}), "source": source}
@@ -74,29 +73,6 @@ def settings(
         kept = {name: value for name, value in data.get("prompts", {}).items() if name in ("template", "system")}
         given["prompts"] |= kept
     return data | given, changes
-
-
-def _fitting(source: str, given: Mapping[str, Any], outputs: Path) -> dict[str, Any]:
-    """The settings that fit a model, with prompts of one's own. Raises: InvalidConfig, ModelNotFound."""
-    known = [*catalog.every_preset_name(), *catalog.MODEL_NAMES]
-    if hub.repository(source) is None and source not in known and not os.path.isdir(os.path.expanduser(source)):
-        if os.sep in source:
-            raise InvalidConfig([Problem("model", f"There is no folder {source}.")])
-        raise InvalidConfig([Problem("model", catalog.unknown("preset or model", source, known))])
-    if "prompts" in given and "rewards" not in given:
-        raise InvalidConfig([Problem("reward", "Say what is rewarded: a function, a kind such as length, a model.")])
-    data = {"model": {"source": source}, "rewards": [{"kind": "sentiment"}], **given}
-    fitted = fitting.fit(yaml_io.from_dict(data), outputs).config.model_dump(mode="json")
-    del fitted["name"]
-    return fitted | {"rewards": given.get("rewards", fitted["rewards"])}
-
-
-def name_of(data: Mapping[str, Any], changes: list[str]) -> str:
-    """What a run of settings without a name is called: its model, its reward, and what was chosen besides."""
-    begun = {"model.source": data.get("model", {}).get("source"), "rewards": data.get("rewards")}
-    chosen = dict[str, Any](yaml_io.parse_override(change) for change in changes)
-    given = {field: value for field, value in begun.items() if value} | chosen
-    return describe.name_of(given) or str(RunConfig.model_fields["name"].default)
 
 
 def _named(reward: Any, outputs: Path) -> list[Any]:

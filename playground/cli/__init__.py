@@ -150,7 +150,7 @@ def page(
 @app.command()
 def train(
     preset: Annotated[
-        str, typer.Argument(metavar="PRESET", help=f"{', '.join(catalog.preset_names())}; or a YAML file.")
+        str, typer.Argument(metavar="PRESET", help=f"{', '.join(catalog.preset_names())}; a YAML file; a model.")
     ],
     set_: Annotated[list[str] | None, setting("kl.coef=0.2")] = None,
     reward: Rewards = None,

@@ -15,7 +15,7 @@ from playground.rewards import functions
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import made_beside
-from playground.setup import catalog
+from playground.setup import catalog, own_model
 
 FAILED, CANNOT = 1, 2
 DEFAULT_OUTPUTS = Path("outputs")
@@ -24,7 +24,7 @@ Outputs = Annotated[
     Path, typer.Option(envvar="PLAYGROUND_OUTPUTS", help="The folder in which runs are kept.", metavar="DIR")
 ]
 ConfigArgument = Annotated[
-    str, typer.Argument(metavar="CONFIG", help="A preset (also one for a hub model), or a YAML file.")
+    str, typer.Argument(metavar="CONFIG", help="A preset, a YAML file, or a model, which gets settings that fit it.")
 ]
 RunArgument = Annotated[
     str, typer.Argument(metavar="RUN_DIR", help="A run folder, or the id of a run in the outputs folder.")
@@ -55,15 +55,22 @@ Weights = Annotated[
 def chosen(
     preset: str, changes: list[str] | None, rewards: list[str] | None = None, weights: list[float] | None = None
 ) -> RunConfig:
-    """A preset or a YAML file with other rewards, where some are given, and `path=value` changes. Raises:
+    """A preset, a YAML file or a model with other rewards, where some are given, and `path=value` changes. Raises:
     InvalidConfig, with every problem at once; ModelNotFound."""
-    if not rewards and not weights:
+    is_model = own_model.is_one(preset)
+    if not rewards and not weights and not is_model:
         return yaml_io.load(catalog.preset_path(preset), changes)
-    return yaml_io.overridden(preset_data(preset, rewards, weights), changes, RunConfig)
+    data = preset_data(preset, rewards, weights)
+    if is_model:
+        data["name"] = own_model.name_of(data, changes or [])
+    return yaml_io.overridden(data, changes, RunConfig)
 
 
 def preset_data(preset: str, rewards: list[str] | None, weights: list[float] | None) -> dict[str, Any]:
-    """A preset or a YAML file as plain data, with other rewards, where some are given."""
+    """A preset, a YAML file or what fits a model as plain data, with other rewards, where some are given."""
+    if own_model.is_one(preset):
+        given = {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else {}
+        return own_model.settings(preset, given)
     data = yaml_io.read_yaml(catalog.preset_path(preset))
     return data | {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else data
 

@@ -68,7 +68,8 @@ app = typer.Typer(
 @app.command()
 def start(
     preset: Annotated[
-        str, typer.Argument(metavar="PRESET", help="What all runs share: a preset, as with `train`, or a YAML file.")
+        str,
+        typer.Argument(metavar="PRESET", help="What all runs share: what `train` takes."),
     ],
     vary: Annotated[
         list[str] | None,

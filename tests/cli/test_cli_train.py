@@ -44,6 +44,13 @@ def test_functions_and_weights_of_the_command_line_are_what_is_trained_on(run, p
     assert (second.kind, second.weight) == ("length", -0.5)
 
 
+def test_a_model_gets_what_fits_it_and_runs_that_say_what_was_chosen(run, outputs):
+    few = ("--reward", "length", "--set", "ppo.num_updates=2", "--run-id", "one", "--no-wait")
+    assert run("train", "pocket-1m", *few).code == 0
+    config = RunDirectory(outputs / "one").config()
+    assert (config.model.source, config.name) == ("pocket-1m", "pocket-1m \u00b7 length \u00b7 2 updates")
+
+
 def test_train_json_is_one_object_per_line_for_programs(run, preset, outputs):
     result = run("train", preset("finish"), "--run-id", "one", "--json")
     *updates, end = result.lines

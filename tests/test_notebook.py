@@ -25,7 +25,7 @@ from playground.api import inputs
 from playground.errors import InvalidConfig, PlaygroundError, RunFailed, RunNotFound
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import GeneratedSample
-from playground.setup import own_model
+from playground.setup.estimates import own_model
 from tests.support import PROJECT, data_beside, small_config, wait_until
 
 MOST_BYTES = 400_000

@@ -65,7 +65,7 @@ def shares(found: Sequence[Meter]) -> pd.DataFrame:
 
 def pairs(joined: Sequence[BeforeAfter], config: RunConfig, sides: tuple[str, str]) -> pd.DataFrame:
     """A row for each pair of completions, indexed by prompt and seed: texts, scores, gain, the KL of the second, and
-    what either shows of each behaviour that was counted in any. `sides`: what the columns call the two."""
+    what either shows of each behaviour that the run counts. `sides`: what the columns call the two."""
     import pandas as pd
 
     named = [(side, [pair[number] for pair in joined]) for number, side in enumerate(sides)]
@@ -82,8 +82,7 @@ def pairs(joined: Sequence[BeforeAfter], config: RunConfig, sides: tuple[str, st
     }
     keys = {"prompt_id": [item.prompt_id for item in after], "seed": [item.seed for item in after]}
     columns = {name: pd.Series(values, dtype="float64") for name, values in figures.items()}
-    seen = {name: marked for name, marked in marks.items() if marked.notna().any()}
-    return pd.DataFrame(keys | texts | columns | seen).set_index([*keys])
+    return pd.DataFrame(keys | texts | columns | marks).set_index([*keys])
 
 
 def opinions(

@@ -18,7 +18,7 @@ from playground.cli.arguments import find_run
 from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import PlaygroundError, RunFailed
 from playground.runs.sweeps.sweep_making import SweepRequest
-from playground.setup import own_model
+from playground.setup.estimates import own_model
 
 __all__ = [
     "PlaygroundError",

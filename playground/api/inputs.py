@@ -23,7 +23,8 @@ from playground.models import hub
 from playground.rewards import functions
 from playground.runs.folder.records import finite_or_null
 from playground.runs.sweeps import sweep_record
-from playground.setup import catalog, own_model
+from playground.setup import catalog
+from playground.setup.estimates import own_model
 
 F = TypeVar("F", bound=Callable[..., Any])
 ROWS = "a list of texts or of dictionaries, a DataFrame, a Dataset, or the name of a file"

@@ -15,7 +15,8 @@ from playground.rewards import functions
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import made_beside
-from playground.setup import catalog, own_model
+from playground.setup import catalog
+from playground.setup.estimates import own_model
 
 FAILED, CANNOT = 1, 2
 DEFAULT_OUTPUTS = Path("outputs")

@@ -1,4 +1,4 @@
-"""The command line: the same power as the page, without a browser. `python -m playground --help`.
+"""The command line: runs are made, read and compared without a browser. `python -m playground --help`.
 
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
 written, 3 stopped. Imports no torch but for `pretrain`, no gradio
@@ -232,11 +232,6 @@ def fork(
 
 
 app.command()(run_commands.stop)
-app.command("set")(run_commands.set_command)
-app.command()(run_commands.pause)
-app.command()(run_commands.step)
-app.command()(run_commands.trace)
-app.command()(run_commands.rename)
 app.command()(run_commands.runs)
 app.command()(run_commands.show)
 app.command()(run_commands.generate)

@@ -1,8 +1,7 @@
 """The command line: runs are made, read and compared without a browser. `python -m playground --help`.
 
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
-written, 3 stopped. Imports no torch but for `pretrain`, no gradio
-but for `page`, `replay` and `static`.
+written, 3 stopped. Imports no torch, and gradio only for `page`, `replay` and `static`.
 """
 
 from __future__ import annotations
@@ -51,10 +50,10 @@ from playground.cli.arguments import (
 from playground.cli.settings_command import setting
 from playground.cli.terminal import complain
 from playground.config import yaml_io
-from playground.errors import ModelNotFound, PlaygroundError
+from playground.errors import PlaygroundError
 from playground.lessons.loading import FOLDER_VARIABLE
-from playground.runs import children, history, launcher, lifeline
 from playground.runs import fork as fork_run
+from playground.runs import history, launcher, lifeline
 from playground.runs.folder import changes
 from playground.runs.supervisor import Supervisor
 from playground.setup import catalog, estimates
@@ -245,22 +244,6 @@ app.command()(model_commands.convert)
 app.command("real-model")(model_commands.real_model)
 app.command()(standalone_commands.replay)
 app.command()(standalone_commands.static)
-
-
-@app.command()
-def pretrain(
-    pocket: Annotated[str, typer.Argument(help=f"Which model: {', '.join(item.name for item in catalog.MODELS)}.")],
-    output: Annotated[Path | None, typer.Option(help="Where to write the model folder.", metavar="DIR")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
-) -> None:
-    """Make one of the shipped models again from its grammar, from nothing."""
-    names = [item.name for item in catalog.MODELS]
-    if pocket not in names:
-        raise ModelNotFound(catalog.unknown("model", pocket, names))
-    os.environ.update(children.torch_environment())  # before torch is imported, which reads it once
-    from playground.pocket.pretrain import pretrain_command  # torch; no other command needs it
-
-    print(pretrain_command(pocket, output, seed))
 
 
 @app.command()

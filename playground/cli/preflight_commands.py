@@ -1,94 +1,92 @@
-"""What can be known before a run: `presets`, `prompts`, and `try`, whose four parts `runs.preflight` and `runs.trial`
-make, as on the page."""
+"""What can be known before a run: `presets`, and what `train` says with `--estimate` and with `--try`, whose four parts
+`runs.preflight` and `runs.trial` make, as on the page."""
 
 from __future__ import annotations
 
 import contextlib
 import json as jsons
 from collections.abc import Callable
-from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from playground.cli import arguments
-from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, ConfigArgument, Json, Outputs, Rewards, Weights
+from playground.cli import printing
+from playground.cli.arguments import FAILED, Json
 from playground.cli.settings_command import setting
 from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
 from playground.config import RunConfig, differences, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.data import dialogues
-from playground.errors import (
-    InvalidConfig,
-    ModelNotHere,
-    ModelToGet,
-    PlaygroundError,
-    Problem,
-    PromptsUnusable,
-    ServiceUnavailable,
-)
+from playground.errors import InvalidConfig, ModelNotHere, ModelToGet, PlaygroundError, Problem
 from playground.rewards import behaviours
-from playground.runs import preflight, trial
+from playground.runs import history, preflight, trial
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, describe, expected
+from playground.setup import catalog, describe, estimates, expected
 
 MOST_TEXT = 200
+TITLES = {"model": "Model", "prompts": "Prompts", "answers": "Completions", "update": "Trial update"}
 
 
-def try_command(
-    config: ConfigArgument,
-    set_: Annotated[list[str] | None, setting("model.source=my/model")] = None,
-    reward: Rewards = None,
-    reward_weight: Weights = None,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    update: Annotated[bool, typer.Option("--update/--no-update", help="Make the trial update too.")] = True,
-    json: Json = False,
-) -> None:
-    """Try a configuration before it is started: the model, the prompts as it reads them, what the rewards say of eight
-    of its own completions, and one real update, for its time and memory. Nothing of it becomes a run.
+def estimate(config: RunConfig, outputs: Path, *, as_json: bool) -> None:
+    """What a run would need: memory by role, time, what has to be downloaded, and if it fits."""
+    finished = history.finished_runs(outputs)
+    printing.print_estimate(estimates.estimate(config, outputs, ask_hub=True, finished=finished), as_json=as_json)
 
-    Exit code 1 if one of the parts failed.
-    """
-    chosen = arguments.chosen(config, set_, reward, reward_weight)
-    _require_model(chosen)
+
+def try_out(config: RunConfig, outputs: Path, *, as_json: bool) -> None:
+    """The four parts, each with its result or why it failed. Leaves with exit code 1 if one of them failed."""
+    _require_model(config)
     done: dict[str, Any] = {}
-
-    def part(name: str, title: str, make: Callable[[], Any], show: Callable[[Any], None]) -> None:
-        if not json:
-            print(f"{'' if not done else chr(10)}{len(done) + 1}. {title}")
-        try:
-            done[name] = make()
-        except PlaygroundError as error:
-            done[name] = {"problem": str(error)}
-        if not json:
-            problem = done[name].get("problem")
-            say(f"   {problem}") if problem else show(done[name])
-
     with contextlib.closing(ModelService(outputs)) as service:
-        parts = {
-            "model": ("Model", lambda: preflight.about_model(chosen, outputs), _print_model),
-            "prompts": ("Prompts", lambda: preflight.prompts_read(chosen, service), print_preview),
-            "answers": ("Completions", lambda: _last(preflight.answers(chosen, outputs, service)), _print_answers),
+
+        def update() -> dict[str, Any]:
+            service.close()  # its model would take the trial's memory
+            return _last(trial.make(config, outputs))
+
+        makers: dict[str, Callable[[], dict[str, Any]]] = {
+            "model": lambda: preflight.about_model(config, outputs),
+            "prompts": lambda: preflight.prompts_read(config, service),
+            "answers": lambda: _last(preflight.answers(config, outputs, service)),
+            "update": update,
         }
-        update_part = ("Trial update", lambda: _last(trial.make(chosen, outputs)), partial(_print_trial, chosen))
-        part("model", *parts["model"])
-        first = update and done["model"].get("here") is False  # it downloads what the other two need
-        if first:
-            part("update", *update_part)
-        for name in ("prompts", "answers"):
-            part(name, *parts[name])
-        service.close()  # its model would take the trial's memory
-        if update and not first:
-            part("update", *update_part)
-    failed = any(
-        part.get("state") in ("failed", "stopped")
-        or any(item.get("problem") for item in (part, *part.get("rewards", ())))
-        for part in done.values()
-    )
-    if json:
-        print_json({name: done.get(name) for name in preflight.PARTS})
-    raise typer.Exit(FAILED if failed else 0)
+        left = list(preflight.PARTS)
+        while left:
+            name = left.pop(0)
+            if not as_json:
+                print(f"{len(done) + 1}. {TITLES[name]}")
+            try:
+                done[name] = makers[name]()
+            except PlaygroundError as error:
+                done[name] = {"problem": str(error)}
+            if not as_json:
+                _print_part(config, name, done[name])
+            if name == "model" and done[name].get("here") is False:
+                left.sort(key=lambda other: other != "update")  # it downloads what the other two need
+    if as_json:
+        print_json({name: done[name] for name in preflight.PARTS})
+    if any(map(_has_failed, done.values())):
+        raise typer.Exit(FAILED)
+
+
+def _has_failed(answer: dict[str, Any]) -> bool:
+    rewards = answer.get("rewards", ())
+    return answer.get("state") in ("failed", "stopped") or any(item.get("problem") for item in (answer, *rewards))
+
+
+def _print_part(config: RunConfig, name: str, answer: dict[str, Any]) -> None:
+    if problem := answer.get("problem"):
+        say(f"   {problem}")
+    elif name == "model":
+        _print_model(answer)
+    elif name == "prompts":
+        print_preview(answer)
+    elif name == "answers":
+        _print_answers(answer)
+    else:
+        _print_trial(config, answer)
+    print()
 
 
 def _require_model(config: RunConfig) -> None:
@@ -145,23 +143,6 @@ def _print_trial(config: RunConfig, answer: dict[str, Any]) -> None:
             better = yaml_io.from_dict(answer["better"])
             sets = [f"--set {field}={after}" for field, (_, after) in differences(better, config).items()]
             say(f"   To take that: {' '.join(sets)}")
-
-
-def prompts(
-    preset: ConfigArgument,
-    set_: Annotated[list[str] | None, setting("prompts.source=my.csv")] = None,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    json: Json = False,
-) -> None:
-    """Show what a run would read as its prompts: how many, how long, what is left out and why. Nothing is trained."""
-    config = yaml_io.load(catalog.preset_path(preset), set_)
-    checks.check(config, outputs)
-    with contextlib.closing(ModelService(outputs)) as service:
-        try:
-            preview = preflight.prompts_read(config, service)
-        except ServiceUnavailable as error:  # the service's own sentence about the source, or a service that is gone
-            raise PromptsUnusable(str(error)) if str(error).startswith("prompts.") else error from None
-    (print_json if json else print_preview)(preview)
 
 
 def print_preview(preview: dict[str, Any]) -> None:

@@ -281,7 +281,7 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
         update, whole = time_range(*found.seconds_per_update), time_range(*found.seconds)
         print(f"Time: {update} an update, {whole} in all, as your last runs of this model took.")
     else:
-        print("Time: not known until a run or a trial (`python -m playground try`) of this model has been made here.")
+        print("Time: not known until a run or a trial (`train --try`) of this model has been made here.")
     if found.download:
         gated = "; gated: its terms must be accepted on its page" if found.download.gated else ""
         size, licence = f"{found.download.mb:.0f} MB", f"licence {found.download.licence}{gated}"

@@ -1,5 +1,4 @@
-"""The commands `reward-train` and `reward-models`: train a reward model from preference pairs; list the existing
-ones."""
+"""The command `reward-train`: train a reward model from preference pairs."""
 
 from __future__ import annotations
 
@@ -9,12 +8,12 @@ from typing import Annotated, Any
 import typer
 
 from playground.cli import following
-from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, folder_of_runs
+from playground.cli.arguments import DEFAULT_OUTPUTS, Outputs
 from playground.cli.settings_command import setting
 from playground.cli.terminal import complain, number, print_json, print_table
 from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status
-from playground.runs.reward_models import RewardTraining, StepMetrics, doubt, trainings
+from playground.runs.reward_models import RewardTraining, StepMetrics, doubt
 from playground.runs.reward_models import start as start_training
 from playground.setup import catalog, checks
 
@@ -59,29 +58,6 @@ def begin(config: RewardTrainingConfig, outputs: Path, replace: bool) -> tuple[R
     checks.check_reward_training(config)
     checks.require_in_reach(config)
     return start_training(config, outputs, replace)
-
-
-def reward_models(
-    outputs: Outputs = DEFAULT_OUTPUTS,
-    json: Json = False,
-) -> None:
-    """List the reward models that were trained here, the newest first. Any of them can be a reward: {kind: model}."""
-    folder_of_runs(outputs)
-    found = [(training, training.status(), training.card()) for training in trainings(outputs)]
-    if json:
-        facts = ("name", "folder", "status", "card")
-        rows = [(item.id, str(item.folder), status.model_dump(), card) for item, status, card in found]
-        print_json([dict(zip(facts, row, strict=True)) for row in rows])
-    elif not found:
-        print(f"There are no reward models in {outputs} yet. Train one: python -m playground reward-train --pairs kind")
-    else:
-        nothing = ("-", "-", "-")
-        table = [(item.id, status.state, *(_listed(card) if card else nothing)) for item, status, card in found]
-        print_table(table, "Name", "State", "Held-out accuracy", "Pairs", "Base")
-
-
-def _listed(card: dict[str, Any]) -> tuple[str, str, str]:
-    return _accuracy(card["report"]), f"{card['pairs']['kept']} ({card['pairs']['source']})", card["base"]
 
 
 def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> None:

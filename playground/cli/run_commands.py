@@ -1,4 +1,4 @@
-"""The commands on existing runs: stop, set, pause, step, trace, rename, runs, show, generate, diagnose."""
+"""The commands on existing runs: stop, runs, show, generate, diagnose."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.run_records import Records, Thresholds
 from playground.cli import alert_printing, printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run, folder_of_runs
-from playground.cli.terminal import complain, print_json, say
+from playground.cli.terminal import complain, print_json
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, Problem, PromptsUnusable, RunNotFound, ServiceUnavailable
 from playground.runs import cluster, frontier_samples, history, launcher
-from playground.runs.folder import changes, processes
+from playground.runs.folder import processes
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.runs.supervisor import Supervisor, every
 from playground.setup import catalog
@@ -63,54 +63,6 @@ def stop(
         status = run.status()
     Supervisor(run.path.parent).end_the_dead()
     print(f"{run.id} has ended: {status.state}, after update {status.update} of {status.num_updates}.")
-
-
-def set_command(
-    run_dir: RunArgument,
-    edits: Annotated[
-        list[str], typer.Argument(metavar="path=value...", help=f"One or more of {', '.join(changes.LIVE_FIELDS)}.")
-    ],
-    outputs: Outputs = DEFAULT_OUTPUTS,
-) -> None:
-    """Change settings of a run that is training, for example `set RUN_DIR kl.coef=0.2`. Applied at its next update."""
-    run = find_run(run_dir, outputs)
-    asked = changes.request_edits(run, [changes.Edit(*yaml_io.parse_override(text)) for text in edits])
-    for field, value in asked:
-        print(f"{run.id}: {field} becomes {changes.in_figures(value)} at the next update.")
-
-
-def pause(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
-    """Let a run wait after the update it is in."""
-    run = find_run(run_dir, outputs)
-    changes.request_pause(run)
-    print(f"{run.id} pauses after the update it is in.")
-
-
-def step(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
-    """Let a paused run do one more update."""
-    run = find_run(run_dir, outputs)
-    changes.request_step(run)
-    print(f"{run.id} makes one more update and pauses again.")
-
-
-def trace(run_dir: RunArgument, outputs: Outputs = DEFAULT_OUTPUTS) -> None:
-    """Record the next update of a run in slow motion, token by token; a paused run makes one for it."""
-    run = find_run(run_dir, outputs)
-    changes.request_trace(run)
-    print(f"{run.id} records its next update, in {run.traces_path}.")
-
-
-def rename(
-    run_dir: RunArgument,
-    name: Annotated[str | None, typer.Argument(help="What to call it; empty: its original name.")] = None,
-    note: Annotated[str | None, typer.Option(help="A note about it.")] = None,
-    outputs: Outputs = DEFAULT_OUTPUTS,
-) -> None:
-    """Give a run a name and a note, which stand wherever the run does. Its folder keeps its name."""
-    run = find_run(run_dir, outputs)
-    old = run.label()
-    label = run.write_label(old.name if name is None else name, old.note if note is None else note)
-    say(f"{run.id} is called {run.title(run.config())}.{f' Note: {label.note}' if label.note else ''}")
 
 
 def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:

@@ -1,5 +1,5 @@
 """What can be known about a configuration before its run starts: the model, the prompts as it reads them, what its own
-completions earn. As plain data and sentences, which the page and `python -m playground try` show."""
+completions earn. As plain data and sentences, which the page and `train --try` show."""
 
 from __future__ import annotations
 

@@ -132,15 +132,11 @@ def test_an_update_of_which_nothing_is_kept_is_a_reason_and_no_traceback(run, en
     assert run("show", "one", "--update", "0").code == 2
 
 
-def test_a_run_is_renamed_and_what_is_not_given_stays(run, ended):
-    assert run("rename", "one", "Third try", "--note", "half the leash").code == 0
-    assert run("rename", ended.path, "Fourth").code == 0
-    shown = run("show", ended.path, "--json").data
-    assert (shown["title"], shown["note"]) == ("Fourth", "half the leash")
-    assert "Fourth" in run("runs").out
-    assert run("rename", ended.path, "x" * 81).code == 2
-    assert run("rename", ended.path, "").code == 0
-    assert run("show", ended.path, "--json").data["title"] == ended.config().name
+def test_the_name_and_the_note_of_a_run_are_shown(run, ended):
+    ended.write_label("Third try", "half the leash")
+    shown = run("show", "one", "--json").data
+    assert (shown["title"], shown["note"]) == ("Third try", "half the leash")
+    assert "Third try" in run("runs").out
 
 
 def test_presets_are_listed_with_what_they_came_to_and_one_tells_what_it_counts(run):

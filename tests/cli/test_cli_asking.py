@@ -1,4 +1,4 @@
-"""The commands that ask for an answer and make no run: `prompts`, `estimate`, `try`, `score`, `generate`."""
+"""What asks and makes no run: `train --estimate`, `train --try`, `score`, `show --frontier`, `generate`."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from playground.cli import preflight_commands, run_commands
 from playground.errors import ServiceUnavailable
 from playground.models import real_model
-from playground.runs import model_service, trial
+from playground.runs import model_service, preflight, trial
 from playground.runs.model_service import GeneratedSample, ModelService
 from playground.setup import catalog
 from tests.support import data_beside
@@ -36,7 +36,7 @@ def asked(monkeypatch):
             yield PREVIEW
             return
         drawn = bool(question["reference"])
-        texts, reference = {"length": [6.0] * len(question["texts"])}, {"length": [2.0, 4.0] * drawn}
+        texts, reference = {"length": [6.0] * len(question.get("texts", ()))}, {"length": [2.0, 4.0] * drawn}
         yield {"phase": "drawing 2 samples", "done": 0, "of": 2}
         yield {"names": ["length"], "texts": texts, "reference": reference, "samples": [SAMPLE] * 2 * drawn}
 
@@ -44,58 +44,65 @@ def asked(monkeypatch):
     return questions
 
 
-# prompts, estimate
+# train --estimate
 
 
-def test_the_prompts_of_a_preset_are_shown_with_changes_and_a_whole_path(run, asked, tmp_path, monkeypatch):
+def test_the_estimate_says_what_a_run_needs_before_anything_is_downloaded(run, outputs):
+    shown = run("train", "gpt2", "--estimate")
+    assert shown.code == 0
+    assert "openai-community/gpt2, 548 MB, licence MIT" in shown.out
+    assert all(role in shown.out for role in ("policy", "reference", "rollout", "libraries"))
+    estimate = run("train", "kinder-reviews", "--estimate", "--set", "ppo.batch_size=32", "--json").data
+    assert estimate["verdict"] in ("fits", "tight", "does not fit")
+    assert estimate["download"] is None
+    unknown = run("train", "gpt2", "--estimate", "--set", "model.source=someone/unknown")
+    assert unknown.code == 2
+    assert "someone/unknown" in unknown.err
+    assert not outputs.exists()
+
+
+# train --try
+
+
+@pytest.fixture
+def served(monkeypatch):
+    """Every question of a trial is answered at once."""
+    monkeypatch.setattr(preflight_commands, "ModelService", FakeService)
+
+
+@pytest.fixture
+def attempt(run, monkeypatch):
+    """`train --try`, whose trial update comes to what is said."""
+
+    def command(*arguments, trial_update=TRIAL):
+        answers = {"state": "asking", "phase": "loading the model", "seconds": 1.0}, trial_update
+        monkeypatch.setattr(trial, "make", lambda *_: iter(answers))
+        return run("train", *(arguments or ("kinder-reviews",)), "--try")
+
+    return command
+
+
+def test_the_prompts_of_a_trial_are_shown_with_changes_and_a_whole_path(attempt, asked, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.csv").write_text("id,line\n1,ab\n")
-    result = run("prompts", "kinder-reviews", "--set", "prompts.source=mine.csv", "--set", "prompts.limit=700")
+    result = attempt("kinder-reviews", "--set", "prompts.source=mine.csv", "--set", "prompts.limit=700")
     prompts = asked[0]["config"]["prompts"]
     assert (result.code, asked[0]["kind"]) == (0, "prompts")
     assert (prompts["source"], prompts["limit"]) == (str(tmp_path / "mine.csv"), 700)
     said = ("1,200 rows", "column `line`", "700 prompts", "64 fixed", "4 to 31", "90 % at most 20", "room for 96")
     assert [words for words in (*said, PREVIEW["sentence"], "<bos>two\\nlines") if words not in result.out] == []
     assert "\x1b" not in result.out
-    assert run("prompts", "kinder-reviews", "--json").data == PREVIEW
+    assert attempt("kinder-reviews", "--json").data["prompts"] == PREVIEW
 
 
-@pytest.mark.parametrize(("override", "field"), data_beside(__file__, "tables.yaml")["prompts_refused"])
-def test_prompts_that_cannot_be_shown_are_one_sentence_on_stderr(run, asked, override, field):
-    result = run("prompts", "kinder-reviews", "--set", override)
-    assert (result.code, result.out) == (2, "")
-    assert result.err.startswith(field)
+def test_prompts_that_cannot_be_shown_are_one_sentence_of_a_trial(attempt, asked):
+    result = attempt("kinder-reviews", "--set", "prompts.column=gone")
+    assert result.code == 1
+    assert "2. Prompts\n   prompts.column: mine.csv has no column `gone`" in result.out
+    assert "1.5 s an update" in result.out
 
 
-def test_the_estimate_says_what_a_run_needs_before_anything_is_downloaded(run):
-    shown = run("estimate", "gpt2")
-    assert shown.code == 0
-    assert "openai-community/gpt2, 548 MB, licence MIT" in shown.out
-    assert all(role in shown.out for role in ("policy", "reference", "rollout", "libraries"))
-    estimate = run("estimate", "kinder-reviews", "--set", "ppo.batch_size=32", "--json").data
-    assert estimate["verdict"] in ("fits", "tight", "does not fit")
-    assert estimate["download"] is None
-    unknown = run("estimate", "gpt2", "--set", "model.source=someone/unknown")
-    assert unknown.code == 2
-    assert "someone/unknown" in unknown.err
-
-
-# try
-
-
-@pytest.fixture
-def attempt(run, monkeypatch):
-    """`try`, whose trial update comes to what is said."""
-    monkeypatch.setattr(preflight_commands, "ModelService", FakeService)
-
-    def command(*arguments, trial_update=TRIAL):
-        answers = {"state": "asking", "phase": "loading the model", "seconds": 1.0}, trial_update
-        monkeypatch.setattr(trial, "make", lambda *_: iter(answers))
-        return run("try", *(arguments or ("kinder-reviews",)))
-
-    return command
-
-
+@pytest.mark.usefixtures("served")
 def test_the_four_parts_of_a_trial_are_printed_in_order(attempt):
     result = attempt()
     assert result.code == 0
@@ -107,6 +114,16 @@ def test_the_four_parts_of_a_trial_are_printed_in_order(attempt):
         assert words in result.out
 
 
+@pytest.mark.usefixtures("served")
+def test_a_model_that_is_not_here_is_downloaded_by_the_trial_update_first(attempt, monkeypatch):
+    monkeypatch.setattr(preflight, "about_model", lambda *_: {"here": False, "facts": [], "note": "Not here yet."})
+    result = attempt()
+    titles = ("1. Model", "2. Trial update", "3. Prompts", "4. Completions")
+    assert [line for line in result.out.splitlines() if line in titles] == [*titles]
+    assert list(attempt("kinder-reviews", "--json").data) == ["model", "prompts", "answers", "update"]
+
+
+@pytest.mark.usefixtures("served")
 def test_what_would_help_a_trial_that_failed_is_told_as_settings(attempt):
     better = catalog.preset("kinder-reviews").model_dump()
     better["model"]["adapter"]["kind"] = "lora"
@@ -126,6 +143,7 @@ def test_a_model_that_has_to_be_got_first_is_said_once(attempt, monkeypatch, tmp
     assert "`python -m playground real-model`" in result.err
 
 
+@pytest.mark.usefixtures("served")
 def test_a_part_of_a_trial_that_fails_is_a_sentence_and_the_others_go_on(attempt, monkeypatch):
     def refuse(*_, **__):
         raise ServiceUnavailable("The tokenizer cannot be used.")

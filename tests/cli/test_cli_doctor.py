@@ -76,7 +76,7 @@ def test_what_is_wrong_has_its_level_and_a_remedy(run, outputs, healthy, monkeyp
     assert all(check["remedy"] for check in amiss.values())
     assert amiss["pytest"]["found"] == pytest.__version__
     assert "1.0:" in amiss["pytest"]["remedy"]
-    assert "pretrain pocket-1m" in amiss["pocket-1m"]["remedy"]
+    assert "rebuild it as docs/pocket-world.md says" in amiss["pocket-1m"]["remedy"]
     unwritable = check_of(healthy / "requirements.txt", "outputs")
     assert unwritable.level == "fail"
     assert unwritable.remedy

@@ -1,4 +1,4 @@
-"""`reward-train` and `reward-models`, with a fake worker."""
+"""`reward-train`, with a fake worker."""
 
 import json
 
@@ -68,12 +68,3 @@ def test_the_page_too_asks_the_hub_before_a_training_starts(outputs, gated):
         answer = training_part.started({"name": "finish", field: "someone/gated"}, outputs, False)
         assert answer["problems"] == [{"field": field, "message": gated}]
     assert not outputs.exists()
-
-
-def test_reward_models_are_listed(run, outputs):
-    assert "Train one: python -m playground reward-train --pairs kind" in run("reward-models").out
-    finished(outputs, "mine")
-    listed = run("reward-models").out
-    assert all(words in listed for words in ("mine", "90.0% (80.0% to 95.0%)", "300 (kind)"))
-    (row,) = run("reward-models", "--json").data
-    assert (row["name"], row["status"]["state"], row["card"]["accuracy"]) == ("mine", "finished", 0.9)

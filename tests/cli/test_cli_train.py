@@ -1,4 +1,4 @@
-"""The commands that start, follow, stop and steer a run: exit codes and what goes to stdout."""
+"""The commands that start, follow, stop and resume a run: exit codes and what goes to stdout."""
 
 import threading
 
@@ -6,6 +6,7 @@ import pytest
 
 from playground.cli import following
 from playground.runs import launcher, queue
+from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter, write_end
 from tests.cli.conftest import REFUSED
@@ -170,7 +171,7 @@ def test_the_last_who_looks_waits_until_the_device_is_free(outputs, fake_worker)
     kill_worker(waiting)
 
 
-# stop, resume, steer
+# stop, resume
 
 
 def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run, start):
@@ -212,27 +213,17 @@ def test_an_ended_run_is_resumed_as_its_next_attempt_unless_it_is_finished(run, 
     assert "has finished" in result.err
 
 
-def test_steering_commands_drop_their_requests(run, start):
+def test_a_run_that_waits_for_its_next_update_is_asked_to_go_on(run, start):
     started = start("wait")
-    for command in ("pause", "step", "resume"):
-        assert run(command, started.path).code == 0
-        assert [path.name for path in started.control_path.iterdir()] == [command]
-    assert run("trace", started.path).code == 0
-    assert (started.control_path / "trace").is_file()
-    result = run("set", "one", "kl.coef=0.2", "ppo.clip_range=3e-1")
-    assert result.code == 0
-    assert all(words in result.out for words in ("kl.coef becomes 0.2", "ppo.clip_range becomes 0.3"))
-    assert run("set", "one", "kl.coef").code == 2
-    result = run("set", "one", "kl.coef=-1", "seed=3")
-    assert result.code == 2
-    assert all(words in result.err for words in ("seed: ", "kl.coef: "))
-    assert len(list(started.control_path.glob("set-*.json"))) == 1
+    changes.request_pause(started)
+    result = run("resume", started.path)
+    assert (result.code, result.out) == (0, "one goes on.\n")
+    assert [path.name for path in started.control_path.iterdir()] == ["resume"]
     started.request_stop()
     wait_until(lambda: started.status().ended)
-    assert run("set", "one", "kl.coef=0.2").code == 2
 
 
-@pytest.mark.parametrize("command", ["stop", "show", "pause", "step", "trace", "resume"])
+@pytest.mark.parametrize("command", ["stop", "show", "resume"])
 def test_a_folder_that_is_no_run_exits_2(run, command):
     result = run(command, "../x")
     assert (result.code, result.out) == (2, "")

@@ -9,18 +9,20 @@ import torch
 from safetensors import safe_open
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from playground.pocket import corpus, pretrain
-from playground.pocket.pretrain import MODELS_DIR, SHAPES, PocketShape
+from bench import pretrain
+from bench.pretrain import SHAPES, PocketShape
+from playground.pocket import corpus
 from playground.pocket.words import LEXICON
+from playground.setup.catalog import POCKET_MODELS
 
 
 def card_of(name):
-    return json.loads((MODELS_DIR / name / "card.json").read_text(encoding="utf-8"))
+    return json.loads((POCKET_MODELS / name / "card.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_model_folder_is_complete_small_and_plain_to_load(name):
-    folder = MODELS_DIR / name
+    folder = POCKET_MODELS / name
     weights = folder / "model.safetensors"
     assert weights.stat().st_size < 5_000_000
     with safe_open(weights, "pt") as stored:
@@ -31,12 +33,12 @@ def test_a_model_folder_is_complete_small_and_plain_to_load(name):
 
 
 def test_all_models_have_the_same_tokenizer():
-    assert len({path.read_bytes() for path in MODELS_DIR.glob("*/tokenizer.json")}) == 1
+    assert len({path.read_bytes() for path in POCKET_MODELS.glob("*/tokenizer.json")}) == 1
 
 
 @pytest.fixture(scope="module")
 def tokenizer():
-    return AutoTokenizer.from_pretrained(MODELS_DIR / "pocket-2m")
+    return AutoTokenizer.from_pretrained(POCKET_MODELS / "pocket-2m")
 
 
 def test_numbers_and_opinion_words_are_single_tokens(tokenizer):

@@ -1,7 +1,7 @@
 """Changing a living run through its control folder: pause, resume, step, a trace, and new values for live settings.
 
-The page and the command line drop files (`pause`, `resume`, `step`, `trace`, `set-*.json`); the worker's `Steering`
-takes them between two updates, applies edits and waits while paused. Stopping is `RunDirectory.request_stop`.
+The page drops files (`pause`, `resume`, `step`, `trace`, `set-*.json`), the command line only `resume`. The worker's
+`Steering` takes them between two updates, applies edits and waits while paused. `RunDirectory.request_stop` stops.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ class Estimate:
     download: Download | None
 
     def to_json(self) -> dict[str, Any]:
-        """For `estimate --json` and for the page."""
+        """For `train --estimate --json` and for the page."""
 
         def gigabytes(sizes: dict[str, int]) -> dict[str, float]:
             return {name: size / GB for name, size in sizes.items()}

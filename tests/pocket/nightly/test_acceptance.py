@@ -2,7 +2,7 @@
 
 import pytest
 
-from playground.pocket.acceptance import acceptance, failures
+from bench.acceptance import acceptance, failures
 from playground.setup.catalog import POCKET_MODELS
 from tests.pocket.test_shipped_models import card_of
 

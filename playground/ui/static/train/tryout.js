@@ -50,8 +50,8 @@ class Tryout extends Widget {
     el("p.muted", "Four checks of the form as it is now. After a change make them again, all or only those you need."),
     this.buttons, this.parts,
     el("p.muted.small-text", "The same in a terminal: save the form's text (\u201cName, seed and text (YAML)"
-      + "\u201d) as FILE, then ", el("code", "python -m playground try FILE"), " and ",
-    el("code", "python -m playground train FILE"), "."));
+      + "\u201d) as FILE, then ", el("code", "python -m playground train FILE --try"),
+    ", and without ", el("code", "--try"), " it trains."));
     element.append(this.panel);
     this.show();
     page.watch("value", () => this.take(props.value));

@@ -1,6 +1,8 @@
 """Makes a pocket model from scratch: tokenizer, Llama, training on fresh documents, acceptance figures, card. One
-document is one row (bos, prompt, completion, eos), and the loss is over all its tokens."""
+document is one row (bos, prompt, completion, eos), and the loss is over all its tokens. `make pretrain ARGS=pocket-2m`.
+"""
 
+import argparse
 import json
 import math
 import os
@@ -14,16 +16,19 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import torch
-import torch.nn.functional as F
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+PROJECT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(PROJECT))
 
-from playground.pocket import corpus
-from playground.pocket.acceptance import BOUNDS, acceptance, failures
-from playground.pocket.words import LEXICON
+import torch  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
 
-MODELS_DIR = Path(__file__).parent / "models"
+from bench.acceptance import BOUNDS, acceptance, failures  # noqa: E402
+from playground.pocket import corpus  # noqa: E402
+from playground.pocket.words import LEXICON  # noqa: E402
+from playground.setup.catalog import POCKET_MODELS  # noqa: E402
+
 VOCAB_SIZE = 1280
 MAX_POSITIONS = 128
 PAD, BOS, EOS = "<pad>", "<bos>", "<eos>"
@@ -74,7 +79,7 @@ def pretrain(
     """Trains a pocket model and returns its folder (by default where the shipped one lies), which appears whole or not
     at all, in place of an older one. Raises RuntimeError where the loss stops being a number."""
     shape = SHAPES[name]
-    folder = Path(output_dir) if output_dir else MODELS_DIR / name
+    folder = Path(output_dir) if output_dir else POCKET_MODELS / name
     tokenizer = make_tokenizer()
     torch.manual_seed(seed)
     model = LlamaForCausalLM(_config(shape, tokenizer))
@@ -250,18 +255,27 @@ def _card(
     }
 
 
-def pretrain_command(name: str, output_dir: Path | None = None, seed: int = 0) -> Path:
-    """`pretrain` that says how far it is, with the acceptance figures; Ctrl-C leaves an older model as it was."""
+def main() -> None:
+    """Make the model that is asked for; Ctrl-C leaves an older one as it was."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", choices=SHAPES)
+    parser.add_argument("--output", type=Path, help="the folder to write; by default where the shipped model lies")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
 
     def show(progress: Progress) -> None:
         if progress.step % STEPS_BETWEEN_WORDS == 0:
             share = progress.tokens / progress.total_tokens
-            print(f"{name}: {share:.0%}, loss {progress.loss:.3f}", file=sys.stderr)
+            print(f"{asked.name}: {share:.0%}, loss {progress.loss:.3f}", file=sys.stderr)
 
-    folder = pretrain(name, output_dir, seed, show)
+    folder = pretrain(asked.name, asked.output, asked.seed, show)
     figures = json.loads((folder / "card.json").read_text(encoding="utf-8"))["acceptance"]
     missed = failures(figures)
     for figure, (low, high) in BOUNDS.items():
         verdict = "missed" if figure in missed else "ok"
         print(f"{figure}: {figures[figure]:.3f} ({low:g} to {high:g}), {verdict}", file=sys.stderr)
-    return folder
+    print(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,4 +1,4 @@
-"""What a pocket model must be able to do, measured from the files of a model folder; `pretrain` puts it on the card."""
+"""What a pocket model must be able to do, measured from the files of a model folder; bench/pretrain.py calls it."""
 
 from collections.abc import Iterable
 from pathlib import Path

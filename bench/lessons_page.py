@@ -192,4 +192,6 @@ many seeds; one for runs that end as they should not is said on none. *Bands*: w
 and whether each condition that came true holds wherever in its band a run ends.
 
 Below each course: its tasks, with a solution for each, trained on seed 0, and on seeds 1 and 2 where it says so. What
-is asked was counted on the fixed prompts of each run, as on the page."""
+is asked was counted on the fixed prompts of each run, as on the page.
+
+What two course chapters say, claim by claim, and the lesson for it: [chapters.md](chapters.md)."""

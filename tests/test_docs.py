@@ -146,6 +146,19 @@ def test_the_list_of_pages_has_every_page():
     assert set(listed) == pages
 
 
+def test_the_page_on_the_chapters_has_every_lesson_that_answers_one_and_names_what_is_there():
+    page = (PROJECT / "docs" / "chapters.md").read_text(encoding="utf-8")
+    lessons = {lesson.name: lesson for course in loading.Lessons().courses for lesson in course.lessons}
+    named = re.findall(r"\?lesson=([a-z-]+)\]\(\.\./lessons/([a-z-]+)\.yaml\)", page)
+    linked = {name for _, name in named}
+    assert {name for name, lesson in lessons.items() if lesson.chapter} <= linked
+    assert linked <= set(lessons)
+    assert [shown for shown, name in named if shown != name] == []
+    presets = re.findall(r"\[([a-z-]+)\]\(\.\./presets/|playground train ([a-z0-9-]+)", page)
+    assert {one or other for one, other in presets} <= set(catalog.every_preset_name())
+    assert len(presets) > 2
+
+
 def test_the_readme_counts_the_lessons():
     number = sum(len(course.lessons) for course in loading.Lessons().courses)
     assert f"begin with {number} short lessons" in " ".join(README.split())

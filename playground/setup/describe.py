@@ -107,7 +107,10 @@ def name_of(values: Mapping[str, Any], begin: str = "") -> str:
 def _part_of_name(field: str, value: Any) -> str:
     if field == "rewards":
         words = " + ".join(
-            PurePosixPath(one.get("source") or "").name or one.get("expression") or _lowered(reward_in_words(one))
+            PurePosixPath(one.get("source") or "").name
+            or one.get("expression")
+            or ", ".join(one.get("words") or ())
+            or _lowered(reward_in_words(one))
             for one in value
         )
     elif field in SOURCES:

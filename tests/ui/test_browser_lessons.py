@@ -108,7 +108,7 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     tab_to(page, page.get_by_role("button", name="That is my answer"))
     key("Enter")
     expect(step(page, "transfer")).to_contain_text("It is not free.")
-    expect(step(page, "transfer")).to_contain_text("What is so: Yes")
+    expect(step(page, "transfer")).to_contain_text("Right is: Yes")
     tab_to(page, page.locator(".lesson-step .button.strong"))
     key("Enter")
     expect(step(page, "end")).to_contain_text("Not quite so, here. It costs score.")
@@ -117,7 +117,7 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     tab_to(page, page.get_by_label("Now reward what you like"))
     page.keyboard.type("stars, friend")
     key("Enter")
-    expect(page.locator(".story")).to_contain_text("changed: expression (keywords(completion, ...) as reward")
+    expect(page.locator(".story")).to_contain_text("changed: keywords (words stars, friend) as reward")
     expect(page.locator("#run-title")).to_have_text("No run yet")
 
 

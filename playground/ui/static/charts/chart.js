@@ -195,6 +195,7 @@ export class Chart {
 
   paintSeries() {
     const { spec } = this;
+    if (this.series.length > 1) this.paint(); // one that has come behind it has a colour of its own
     const [drawn] = this.fill();
     const dots = drawn <= DOTS_UP_TO;
     this.dots.visible = dots;

@@ -5,7 +5,7 @@ import { buttonOf, el, setAttribute, setText, showParts } from "./dom.js";
 import { tameDropdowns } from "./dropdowns.js";
 import { home, onHome } from "./home.js";
 import { recall, remember } from "./kept.js";
-import { go, link, onPlace, place } from "./nav.js";
+import { enter, go, link, onPlace, place } from "./nav.js";
 import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
 
@@ -21,12 +21,13 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
   const machine = el("span.machine");
   const links = pages.map((page) => link({ page }, [NAMES[page]], { "data-page": page }));
   const training = el("span.training");
-  element.append(el("header.top",
-    el("span.brand", "RLHF Playground"),
-    el("nav", { "aria-label": "Pages" }, links),
-    el("span.grow"), training, machine, ...displayMenu()));
+  element.append(buttonOf("button skip-link", { onclick: () => enter(place().page) }, "Skip to the page"),
+    el("header.top",
+      el("span.brand", "RLHF Playground"),
+      el("nav", { "aria-label": "Pages" }, links),
+      el("span.grow"), training, machine, ...displayMenu()));
   new ResizeObserver(() => { // what sticks below the header has less room where it has a banner
-    const { offsetHeight } = /** @type {HTMLElement} */ (element.firstElementChild);
+    const { offsetHeight } = /** @type {HTMLElement} */ (element.querySelector("header.top"));
     document.documentElement.style.setProperty("--pg-banner", `${element.offsetHeight - offsetHeight}px`);
   }).observe(element);
   showAccess(element);

@@ -169,7 +169,7 @@ function isNewcomer() {
 }
 
 /** Who was in a page that is no longer in view goes on from the beginning of the one that is. @param {string} page */
-function enter(page) {
+export function enter(page) {
   const start = (page === "train" && runTitle()) || document.getElementById(`page-${page}`);
   if (!start) return;
   start.tabIndex = -1;

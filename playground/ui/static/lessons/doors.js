@@ -11,6 +11,8 @@ import { asking, turned } from "./turned.js";
 
 const PRESET = "kinder-reviews";
 const FIRST_PROMPT = "The film was";
+const WORLD = "This small model knows reviews of films, books, cafes, games, phones and hotels, and little else: to "
+  + "anything else it answers nonsense.";
 const ELSEWHERE = "To ask the model or to train one, run the playground on a computer of your own: `make run`.";
 
 /** @param {{ value: Wire.Course[] }} list of courses, once they are there @param {Page.Server} server */
@@ -24,7 +26,11 @@ export function doorsPart(list, server) {
   effect(() => {
     question.hidden = !asking.value;
     ask.setAttribute("aria-expanded", String(asking.value));
-    question.querySelector("input")?.focus();
+    if (!asking.value) return;
+    requestAnimationFrame(() => { // the page may have to come into view first
+      question.querySelector("input")?.focus({ preventScroll: true });
+      question.scrollIntoView({ block: "center" });
+    });
   });
   const train = buttonOf("button", { "data-key": "train", onclick: trainNow }, "Train it now");
   const canAsk = Boolean(server.ask_policy);
@@ -62,9 +68,14 @@ function fillQuestion(form, server) {
   const line = el("p.muted", { role: "status" });
   const answers = el("div");
   const about = el("p.muted.small-text");
-  effect(() => turned.value && setText(about, aboutOf(turned.value)));
-  form.append(el("label", { for: "doors-prompt" }, "Begin a review"), el("div.doors-question", input, button), about,
-    line, answers);
+  effect(() => {
+    if (!turned.value) return;
+    setText(about, aboutOf(turned.value));
+    answers.replaceChildren(); // of another leash
+    setText(line, "");
+  });
+  form.append(el("label", { for: "doors-prompt" }, "Begin a review"), el("div.doors-question", input, button),
+  el("p.muted.small-text", WORLD), about, line, answers);
   let number = 0;
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -88,5 +99,5 @@ function answerTable({ before, now }) {
 /** Which model answers. @param {{ beta: number, asked: number }} leash */
 function aboutOf({ beta, asked }) {
   const who = `The model before training answers, and the one that was trained with a leash of ${asked}.`;
-  return beta === asked ? who : `${who} It is the nearest to ${beta} that is kept.`;
+  return beta === asked ? who : `${who} Of the models that are kept, its leash is the nearest to ${beta}.`;
 }

@@ -14,7 +14,8 @@ import { stopsOf } from "./stops.js";
 const AT_ONCE = 3; // texts
 const UNKIND = [2, 3, 5]; // the prompts whose reviews were unkind before: they show best what the leash does
 const ENDS = ["loose", "tight"];
-const ABOUT = "A small model was trained by RLHF to write kind reviews. The leash holds it to its old self.";
+const ABOUT = "A small model was trained to write kind reviews, by RLHF: reinforcement learning from human feedback. "
+  + "The leash holds it to its old self.";
 
 const leashData = /** @type {() => Promise<Wire.Betas>} */ (askedOnce("live/_leash"));
 

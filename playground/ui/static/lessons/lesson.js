@@ -242,8 +242,8 @@ export class LessonPanel {
     const { lesson, answers } = this;
     if (step === "predict") {
       const words = predictionInWords(lesson.predict, answers.prediction ?? {});
-      return el("li", el("details", el("summary", el("strong", words ? "You predicted: " : "You only look."), words,
-        answers.why ? el("span.muted.lesson-why", ` \u2013 because: ${answers.why}`) : ""),
+      return el("li", el("details", el("summary", el("strong", words ? "You predicted: " : "No prediction."), words,
+        answers.why ? el("span.muted.lesson-why", " \u2013 because ", answers.why.replace(/^because\b:? */i, "")) : ""),
       el("p", lesson.situation), el("p", lesson.predict.ask)));
     }
     if (step.startsWith("run-")) {
@@ -254,7 +254,7 @@ export class LessonPanel {
         firstSentence(told.said[0] ?? told.words)), parts));
     }
     if (step === "explain")
-      return el("li", el("details", el("summary", el("strong", "Why it is so")), explainStep(this, true).parts));
+      return el("li", el("details", el("summary", el("strong", "Why")), explainStep(this, true).parts));
     if (step === "break") {
       const word = !answers.tries.length ? "Skipped: "
         : answers.tries.some(({ told }) => told?.reached) ? "Done: " : "Tried: ";
@@ -262,7 +262,7 @@ export class LessonPanel {
     }
     const chosen = lesson.transfer.options[answers.transfer];
     return chosen ? el("li", el("p", el("strong", "You answered: "), chosen.say, " ",
-      el("span.muted", chosen.right ? "Right." : "Not so."))) : null;
+      el("span.muted", chosen.right ? "Right." : "Not right."))) : null;
   }
 
   /** The whole page, with the run in view; without one, with the lesson's experiment. */

@@ -56,7 +56,7 @@ export function beginning({ runs }, index, values = () => ({}), more = []) {
     start && !waits ? "A run takes a minute or two on a quiet computer, some only seconds." : "",
     refused ? "This run has a mistake in it on purpose, and a page that is open to everyone trains no such run."
       : "",
-    twin ? "The recording shows a run with the same settings, made earlier: some 20 seconds." : "",
+    twin ? "The recording shows a run with the same settings, made earlier: about 20 seconds." : "",
     start || twin ? "" : "Runs are not started from this page, and there is no recording of this one. Run the RLHF "
       + "Playground on a computer of your own for it."].filter(Boolean);
   const first = start && !(waits && twin);

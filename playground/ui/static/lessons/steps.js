@@ -32,7 +32,7 @@ export function predictStep(panel) {
   return { title: "What do you expect?", before: el("p.lesson-situation", lesson.situation), parts: [box, form,
     el("div.own", el("label", { for: "lesson-why" }, "Why? ", el("span.muted", "(if you like)")), why),
     el("div.lesson-buttons", ready, buttonOf("quiet-button", {
-      onclick: () => panel.next({ prediction: {}, why: "" }, "You only look.") }, "Only look")),
+      onclick: () => panel.next({ prediction: {}, why: "" }, "No prediction.") }, "Only look")),
     el("p.muted.lesson-note", { id: "lesson-predict-first" },
       "Right or wrong does not count. Those who predict first see more.")] };
 }
@@ -41,7 +41,7 @@ export function predictStep(panel) {
 export function explainStep(panel, again = false) {
   const { lesson, answers } = panel;
   const told = answers.runs.findLast((ran) => ran?.told)?.told;
-  return { title: "Why it is so", parts: [(told?.explained ?? []).map((words) => el("p", words)),
+  return { title: "Why?", parts: [(told?.explained ?? []).map((words) => el("p", words)),
     told?.card ? cardOf(told.card) : "",
     again ? "" : el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next() },
       lesson.break_it ? "Now try it yourself" : "One more question"))] };
@@ -73,7 +73,7 @@ export function breakStep(panel) {
   }
   const reached = last?.told.reached;
   const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
-    reached ? "One more question" : last ? "Go on without it" : start ? "Skip this" : "Go on");
+    reached ? "One more question" : last ? "Skip this" : start ? "Skip this" : "Go on");
   panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
   return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last, task, answers.tries.length) : "",
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",
@@ -107,7 +107,7 @@ export function transferStep(panel) {
     return { title: "One more question", parts: [form, el("div.lesson-buttons", ready)] };
   }
   function verdict(/** @type {number} */ index) {
-    return transfer.options[index].right ? "Right." : "Not so.";
+    return transfer.options[index].right ? "Right." : "Not right.";
   }
   const { say, why, right } = transfer.options[chosen];
   const better = transfer.options.find((option) => option.right);
@@ -115,7 +115,7 @@ export function transferStep(panel) {
     el("div.lesson-verdict", { "data-tone": right ? "right" : "other" },
       el("p.lesson-tone", signOf(right ? "\u2713" : "\u2260"), ` ${verdict(chosen)}`),
       el("p", `You said: \u201c${say}\u201d`), why ? el("p", why) : "",
-      right || !better ? "" : el("p", el("strong", "What is so: "), better.say, " ", better.why ?? "")),
+      right || !better ? "" : el("p", el("strong", "Right is: "), better.say, " ", better.why ?? "")),
     el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next({}, "The lesson is done.") },
       "Go on"))] };
 }
@@ -128,7 +128,7 @@ export function endStep(panel) {
   return { title: chapter ? "A claim you may read elsewhere" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
       el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite so, here. "), chapter.so)] : "",
-    waysOn(panel), el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "That was this lesson.")),
+    waysOn(panel), el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "Lesson done.")),
       el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
         : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) },
           open ? `Back to the lessons (${open} still open)` : "All lessons are done: hand in"),

@@ -79,7 +79,7 @@ def write(run: RunDirectory, every: float, stop: threading.Event) -> None:
     config = config.model_copy(update={"ppo": config.ppo.model_copy(update={"num_updates": 5000})})
     writer = RunWriter(run, 5000)
     writer.set_status(state="running", phase="writing and learning")
-    writer.samples(fake_run.samples(0, 5000, 64, 0.1))
+    writer.samples(fake_run.samples_of(config, 0))
     for update in range(1, 2001):  # a long history to begin with
         writer.metrics(fake_run.metrics(update, config, float(update)))
     update = 2000
@@ -88,7 +88,7 @@ def write(run: RunDirectory, every: float, stop: threading.Event) -> None:
         writer.metrics(fake_run.metrics(update, config, float(update)))
         writer.set_status(update=update)
         if update % 5 == 0:
-            writer.samples(fake_run.samples(update, 5000, 64, 0.1))
+            writer.samples(fake_run.samples_of(config, update))
 
 
 async def measure(url: str, process: psutil.Process, arguments: argparse.Namespace) -> dict[str, object]:

@@ -128,3 +128,14 @@ def sample(prompt_id, stage, score, **changes):
         "ended": True,
     }
     return Sample(**{**values, **changes})
+
+
+class AskedService:
+    """Stands in for the model service: remembers the questions and answers as told."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = answers, []
+
+    def ask(self, kind, question, timeout_seconds=0.0):
+        self.asked.append((kind, question))
+        yield from self.answers

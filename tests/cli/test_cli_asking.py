@@ -181,7 +181,7 @@ def test_what_was_possible_at_the_kl_is_told_once_texts_were_drawn(run, outputs,
     assert (before["possible"], before["sentence"]) == (None, "")
     after = run("show", "one", "--frontier", "--json").data["frontier"]
     assert after["looks"] == before["looks"]
-    assert [best["n"] for best in after["possible"]["best_of"]] == [1, 2, 4, 8, 16]
+    assert [best["n"] for best in after["possible"]["best_of"]] == [1, 2, 4, 8, 16, 24]
     assert " ".join(after["sentence"].split()) in " ".join(run("show", "one").out.split())
 
 

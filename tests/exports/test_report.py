@@ -20,7 +20,7 @@ from playground.setup.expected import Band
 from playground.ui.feed import run_serializer
 from tests.exports import saved_runs
 from tests.model_folders import model_folder
-from tests.support import data_beside, sample, small_config, update_metrics
+from tests.support import AskedService, data_beside, sample, small_config, update_metrics
 
 WRITTEN = card.Written("merged", 3, 10, "fp32")
 
@@ -166,13 +166,9 @@ def test_a_run_that_is_wrong_on_purpose_is_marked_in_every_export_and_on_the_pag
 def test_the_picture_of_the_card_says_what_is_wrong_on_purpose(wrong, usual, tmp_path, monkeypatch):
     warnings = []
     monkeypatch.setattr(curves, "png", lambda panels, warning="": warnings.append(warning) or b"")
-
-    class Service:
-        def ask(self, *_):
-            yield {"parameters": 10, "precision": "fp32"}
-
+    service = AskedService({"parameters": 10, "precision": "fp32"})
     monkeypatch.setattr(saving, "checkpoint_of", lambda run, *_: run.checkpoints_path / "update-000002")
     for run in (wrong, usual):
         (run.checkpoints_path / "update-000002").mkdir(parents=True)
-        saving.save(run, Service(), "merged", tmp_path / run.id)
+        saving.save(run, service, "merged", tmp_path / run.id)
     assert warnings == [WORDS, ""]

@@ -18,6 +18,7 @@ from playground.training.loop.scoring import Scorer
 from playground.training.service import frontier_drawing, pair_drawing, reward_bench, word_moves
 from playground.training.service.questions import QUESTIONS, Service
 from playground.training.service.subjects import Subject, Subjects
+from tests.support import AskedService
 from tests.training import tiny
 from tests.training.small_run import config, trained
 
@@ -195,17 +196,10 @@ def test_a_method_that_trains_nothing_writes_what_the_reference_writes(drawing):
     assert drawn.log_ratios == []
 
 
-class AnsweringService:
-    """Gives these answers to whatever is asked."""
-
-    def __init__(self, *answers):
-        self.ask = lambda kind, question, timeout_seconds: iter(answers)
-
-
 def test_drawn_texts_are_stored_with_the_run_and_read_back_and_a_torn_file_is_none(tmp_path):
     run = RunDirectory.create(tmp_path, tiny.config(), "one")
     progress = {"phase": "writing", "done": 0, "of": 2}
-    assert list(frontier_samples.draw(run, AnsweringService(progress, {"measured": MEASURED}))) == [progress]
+    assert list(frontier_samples.draw(run, AskedService(progress, {"measured": MEASURED}))) == [progress]
     assert frontier_samples.read(run).model_dump() == MEASURED
     (run.path / frontier_samples.NAME).write_text('{"updates": [0')
     assert frontier_samples.read(run) is None
@@ -214,7 +208,7 @@ def test_drawn_texts_are_stored_with_the_run_and_read_back_and_a_torn_file_is_no
 def test_drawn_scores_that_are_not_numbers_are_refused(tmp_path):
     run = RunDirectory.create(tmp_path, tiny.config(), "one")
     with pytest.raises(ServiceUnavailable, match="not numbers"):
-        list(frontier_samples.draw(run, AnsweringService({"measured": {**MEASURED, "scores": [[1.0, float("nan")]]}})))
+        list(frontier_samples.draw(run, AskedService({"measured": {**MEASURED, "scores": [[1.0, float("nan")]]}})))
     assert not (run.path / frontier_samples.NAME).exists()
 
 

@@ -23,14 +23,3 @@ def client_of(hub, *arguments, **options):
     with TestClient(Starlette(routes=routes.routes(hub, *arguments, **options))) as client:
         yield client
         client.portal.call(hub.close)
-
-
-class AskedService:
-    """Stands in for the model service: remembers the questions and answers as told."""
-
-    def __init__(self, *answers):
-        self.answers, self.asked = answers, []
-
-    def ask(self, kind, question, timeout_seconds=0.0):
-        self.asked.append((kind, question))
-        yield from self.answers

@@ -42,6 +42,7 @@ FLAGS = [
         "--disable-sync --no-first-run --metrics-recording-only"
     ).split(),
 ]
+LOCAL = ("http://127.0.0.1:", "data:", "blob:")  # addresses of the page itself
 HEIGHT = 600  # of a window; more charts are painted in a higher one
 START_SECONDS = 180
 WAIT_MS = 120_000
@@ -291,7 +292,7 @@ def new_page(browser, faults, width, height, forgive, reduced_motion, newcomer=F
 
     page.on("console", lambda message: note(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: note(error.stack or str(error)))
-    page.on("request", lambda request: None if is_local(request.url) else note(f"request to {request.url}"))
+    page.on("request", lambda request: request.url.startswith(LOCAL) or note(f"request to {request.url}"))
     return page
 
 
@@ -345,7 +346,8 @@ def page(browser, site, _open_pages, request):
     if failed or faults or left:
         close(_open_pages.pop(site.url)[0])
     else:
-        close_sections(page)
+        close_all = "(m) => [...m.opened.value].forEach((key) => m.openSection(key, false))"
+        of_module(page, f"/{own_files.address('core/sections.js')}", close_all)
         page.set_viewport_size({"width": 1440, "height": HEIGHT})
         go(page, "train", run="_recorded", settings="")
         if page.locator(".all-settings-switch[aria-expanded=true]").count():
@@ -414,15 +416,6 @@ def of_module(page, address, act, argument=None):
     return answer.get("value")
 
 
-def close_sections(page):
-    """As they are for a newcomer."""
-    of_module(
-        page,
-        f"/{own_files.address('core/sections.js')}",
-        "(m) => [...m.opened.value].forEach((key) => m.openSection(key, false))",
-    )
-
-
 def open_section(page, key):
     """A section of the run in view, open: a press on its name among those under the first screen opens it."""
     name = page.locator(f"[data-section={key}]")
@@ -456,8 +449,3 @@ def workers(monkeypatch):
     for process in started:
         process.kill()
         process.wait()
-
-
-def is_local(address):
-    """True for addresses of the page itself."""
-    return address.startswith(("http://127.0.0.1:", "data:", "blob:"))

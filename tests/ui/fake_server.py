@@ -37,9 +37,9 @@ def get_fake_model(progress):
 
 
 def made_up(count):
-    """Samples of the untrained model, made up, to prompts of the pocket world."""
-    texts = [(fake_run.prompt(number), fake_run.completion(number, number / 24)) for number in range(count)]
-    return [{"prompt": prompt, "completion": text, "ended": True} for prompt, text in texts]
+    """Samples of the untrained model, as a recording has them."""
+    samples = fake_run.recorded("kinder-reviews", "samples")[0][:count]
+    return [{"prompt": sample.prompt, "completion": sample.completion, "ended": True} for sample in samples]
 
 
 class FakeService:

@@ -178,7 +178,7 @@ def test_texts_are_of_the_wanted_evaluation_and_cut(client, monkeypatch):
     newest, first = (client.predict("done", update=update, api_name="/samples") for update in (-1, 0))
     assert (newest["update"], first["update"]) == (40, 0)
     assert len(first["samples"]) == 64
-    assert first["samples"][0]["completion"] == fake_run.completion(0, 0.0)
+    assert first["samples"][0]["completion"] == fake_run.recorded("kinder-reviews", "samples")[0][0].completion
     with pytest.raises(AppError, match=r"update: The fixed prompts were answered at these updates: 0, .*40"):
         client.predict("done", update=1, api_name="/samples")
     monkeypatch.setattr(answers, "MOST_CHARACTERS", 5)

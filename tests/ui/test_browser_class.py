@@ -69,7 +69,7 @@ def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened
     press(desk, "No more answers")
     desk.locator("[data-key='twin 0']").click()
     press(desk, "Show the answers with what it says")
-    expect(screen.locator(".screen-told")).to_have_text("Kind are 64 of 64.")
+    expect(screen.locator(".screen-told")).to_have_text("Kind are 55 of 64.")
     assert screen.locator(".tally-count").all_inner_texts() == ["1 of 2", "0 of 2", "1 of 2", "2 of 2"]
     expect(phone.locator(".lesson-verdict")).to_contain_text("As you said")
     expect(phone.locator(".class-parts")).to_contain_text("Your reason: <b>so</b>")

@@ -164,7 +164,7 @@ def test_an_answer_opens_as_tokens_with_their_figures_and_over_the_looks_of_the_
     expect(rows.first).to_contain_text("likely0.100.30+0.20")
     expect(rows.last).to_contain_text("<i>rare</i>0.200.05")
     expect(rows.nth(1)).to_contain_text("drawn")
-    total = f"{sum(kept.kl):.2f}"
+    total = f"{sum(kept.kl):.3g}"
     expect(dialog).to_contain_text(f"{len(kept.pieces)} tokens add up to a KL of {total} nats")
     expect(row).to_contain_text(total)
     dialog.get_by_label("Colour by").select_option(label="Value")

@@ -1,10 +1,8 @@
 """Pages without a server, used in a browser: the page of recordings from a plain file server, a replay from disk."""
 
-import functools
-import http.server
+import mimetypes
 import shutil
-import threading
-from typing import ClassVar
+from pathlib import Path
 
 import pytest
 
@@ -14,22 +12,11 @@ from playground.runs.folder.directory import RunDirectory
 from playground.ui import routes
 from playground.ui.feed.feed import RECORDED
 from playground.ui.standalone import answers, site
+from tests.hub_server import File, Refused, serving
 from tests.ui.conftest import open_section
 
 HOSTILE = "</title><script>window.taken = true</script>"
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files and notes what it does not have."""
-
-    missing: ClassVar[list[str]] = []
-
-    def log_message(self, *_):
-        """Nothing."""
-
-    def send_error(self, code, *rest):
-        self.missing.append(f"{code} {self.path}")
-        super().send_error(code, *rest)
+MISSING = []  # what the file server was asked for and does not have
 
 
 def copied(folder, *presets):
@@ -57,18 +44,22 @@ def written(tmp_path_factory, recordings):
 
 @pytest.fixture(scope="module")
 def served(written):
-    handler = functools.partial(Quiet, directory=str(written))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/some/path/"
-        server.shutdown()
+    def file_of(asked):
+        path = written / (asked.path if Path(asked.path).suffix else f"{asked.path}/index.html")
+        if not path.is_file():
+            MISSING.append(asked.path)
+            raise Refused(404)
+        return File(path.read_bytes(), {"Content-Type": mimetypes.guess_type(path)[0] or "application/octet-stream"})
+
+    with serving(file_of) as address:
+        yield f"{address}/some/path/"
 
 
 @pytest.fixture
 def page(make_page, served):
-    Quiet.missing.clear()
+    MISSING.clear()
     yield make_page()
-    assert Quiet.missing == []
+    assert MISSING == []
 
 
 def chosen(page, part, words):

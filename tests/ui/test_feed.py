@@ -30,7 +30,7 @@ def started(tmp_path, monkeypatch):
     run = RunDirectory.create(tmp_path, config, "one")
     writer = RunWriter(run, 40)
     writer.set_status(state="running", phase="writing and learning")
-    writer.samples(fake_run.samples(0, 40, 8, 0.1))
+    writer.samples(fake_run.samples_of(config, 0)[:8])
     writer.metrics(fake_run.metrics(1, config, 3.0))
     return run, writer, config
 
@@ -75,7 +75,7 @@ def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, play):
         writer.metrics(fake_run.metrics(update, config, 3.0 + update))
         writer.set_status(update=update)
         writer.event("edit", f"after {update}", field="kl.coef", old=0.1, value=update / 10)
-    writer.samples(fake_run.samples(4, 40, 8, 0.1))
+    writer.samples(fake_run.samples_of(config, 4)[:8])
 
     async def scene(hub, view):
         stream = view()

@@ -40,16 +40,15 @@ def run(recorded, tmp_path):
 
 def test_the_tokens_of_an_answer_at_every_evaluation_come_on_demand(client, run):
     fake_run.write_tokens(run)
-    seed = run.samples()[0].seed
-    shown = client.get(f"/live/one/tokens/1?seed={seed}").json()
+    samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 2}
+    shown = client.get(f"/live/one/tokens/2?seed={samples[0].seed}").json()
     assert [look["update"] for look in shown["looks"]] == list(range(0, 41, 5))
     assert (shown["why"], shown["absent"], shown["unit"]) == ("", {}, "sd")
-    samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 1}
     for look in shown["looks"]:
         assert "".join(look["pieces"]) == samples[look["update"]].completion + "<eos>"
-    assert client.get("/live/one/tokens/1?seed=77").json()["looks"] == []
-    assert client.get("/live/one/tokens/1?seed=-1").json() == shown, "no number: the first answer"
-    assert client.get("/live/none/tokens/1").status_code == client.get("/live/one/tokens/x").status_code == 404
+    assert client.get("/live/one/tokens/2?seed=77").json()["looks"] == []
+    assert client.get("/live/one/tokens/2?seed=-1").json() == shown, "no number: the first answer"
+    assert client.get("/live/none/tokens/2").status_code == client.get("/live/one/tokens/x").status_code == 404
 
 
 def test_a_prompt_whose_tokens_were_not_kept_says_why(client, run):

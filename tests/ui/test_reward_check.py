@@ -6,8 +6,8 @@ from playground.config import RunConfig
 from playground.ui import own_files
 from playground.ui.rewards import self_test_part
 from playground.ui.train import form
-from tests.support import data_beside, small_config
-from tests.ui.asking import AskedService, refused
+from tests.support import AskedService, data_beside, small_config
+from tests.ui.asking import refused
 from tests.ui.conftest import in_page, of_module
 
 REPORT = data_beside(__file__, "reward-report.json")

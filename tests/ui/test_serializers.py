@@ -25,7 +25,8 @@ CLAIM = "User: I think 3 plus 4 is 9. Bot:"
 
 
 def columns_of(count):
-    records = [fake_run.metrics(update, DEFAULT, 2.0 + update) for update in range(1, count + 1)]
+    config = fake_run.settings("long", num_updates=count)
+    records = [fake_run.metrics(update, config, 2.0 + update) for update in range(1, count + 1)]
     return run_serializer.columns_of(records)
 
 

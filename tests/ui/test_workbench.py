@@ -12,8 +12,8 @@ from playground.ui.own_files import STATIC
 from playground.ui.rewards import workbench_part
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import form, reward_form
-from tests.support import data_beside
-from tests.ui.asking import AskedService, refused
+from tests.support import AskedService, data_beside
+from tests.ui.asking import refused
 
 EXAMPLE = STATIC / "rewards" / "example.json"
 VALUES = {

@@ -12,7 +12,7 @@ from playground.ui import routes
 from playground.ui.feed.feed import Hub
 from playground.ui.standalone import site
 from tests.ui.conftest import of_module, present
-from tests.ui.test_browser_standalone import Quiet, chosen, copied, page, served  # noqa: F401
+from tests.ui.test_browser_standalone import MISSING, chosen, copied, page, served  # noqa: F401
 
 THREE = ["_recorded", "_recorded-no-leash", "_recorded-short-leash"]
 
@@ -32,7 +32,7 @@ def written(tmp_path_factory, recordings):
 
 
 def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page, served):
-    Quiet.missing.clear()
+    MISSING.clear()
     page = make_page(newcomer=True)
     page.goto(served)
     page.locator("details.course summary").first.click()
@@ -47,7 +47,7 @@ def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page,
     page.get_by_role("button", name="Open in Train").click()
     page.locator("#preset").wait_for()
     chosen(page, "#run-title", "Kinder reviews")
-    assert Quiet.missing == []
+    assert MISSING == []
 
 
 def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(page, served, recordings, tmp_path):

@@ -134,5 +134,5 @@ export function countedIn({ answered, joined }, state) {
 function possible({ kind, options, low, high, unit, shapes }) {
   if (kind === "choice") return el("ol.screen-options", options.map(({ say }) => el("li", say)));
   if (kind === "number") return el("p", `A number from ${number(low)} to ${number(high)}${unit ? ` ${unit}` : ""}.`);
-  return el("ol.screen-options", shapes.map((name) => el("li", pictureOf(name), `It ${name}`)));
+  return el("ol.screen-options", shapes.map((name) => el("li", `It ${name}`, pictureOf(name))));
 }

@@ -150,7 +150,8 @@ def test_in_a_presentation_a_lesson_is_beside_its_run_and_nothing_scrolls_away(l
 def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
     page = lesson("a-curve")
     page.set_viewport_size({"width": 390, "height": 844})
-    for act in ("rises", "That is my prediction", "Play the recording"):
+    page.get_by_role("radio", name="It rises", exact=True).check()
+    for act in ("That is my prediction", "Play the recording"):
         page.locator(".lesson-step").get_by_role("button", name=act, exact=True).click()
     page.locator(".lesson-verdict").wait_for()
     panel, view = page.locator("#lesson-panel").bounding_box(), page.locator("#run-view").bounding_box()

@@ -104,19 +104,17 @@ def value_of(form: dict[str, Any], at: int) -> dict[str, Any]:
         return {"choice": at % len(form["options"])}
     if form["kind"] == "number":
         return {"number": form["low"] + (form["high"] - form["low"]) * (at % 11) / 10}
-    shape = form["shapes"][at % len(form["shapes"])]
-    return {"curve": [round(0.02 * column, 2) for column in range(41)], "shape": shape}
+    return {"shape": form["shapes"][at % len(form["shapes"])]}
 
 
 def answer_in(page: Any, form: dict[str, Any], at: int) -> None:
     """The same in a browser, by pressing."""
-    if form["kind"] == "choice":
-        page.locator("input[type=radio]").nth(at % len(form["options"])).check()
-    elif form["kind"] == "number":
+    if form["kind"] == "number":
         page.locator("input[type=range]").focus()
         page.keyboard.press("ArrowRight")
     else:
-        page.get_by_role("button", name=form["shapes"][at % len(form["shapes"])], exact=True).click()
+        answers = form["options"] or form["shapes"]
+        page.locator("input[type=radio]").nth(at % len(answers)).check()
     page.get_by_text("Kept.").wait_for(timeout=60_000)
 
 

@@ -3,7 +3,6 @@ answered, and what the answers come to; never whose they are."""
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,10 +14,7 @@ from playground.lessons.loading import Lessons
 from playground.lessons.records import Lesson, Prediction
 
 MOST_OPTIONS, MOST_ASK, MOST_SAY = 6, 240, 140  # of a typed question
-POINTS = 41  # of a drawn curve, at most
-HIGHEST = 1.0  # of a drawn place, up and down
 BINS = 10  # of a histogram of numbers
-MOST_CURVES = 60  # that are shown of a class
 HANDS = "hands"  # of a step's data: round -> hands for each answer
 CHOOSE = "Choose one of the answers."
 
@@ -28,13 +24,12 @@ class WrongQuestion(PlaygroundError):
 
 
 class Round(NamedTuple):
-    """What was answered in one round. `counts`: of each option, or of each bin of numbers; `curves`: as drawn; `hands`:
-    of each answer, as the host has counted them in the room."""
+    """What was answered in one round. `counts`: of each option, or of each bin of numbers; `hands`: of each answer, as
+    the host has counted them in the room."""
 
     answered: int
     counts: list[int]
     numbers: list[float]
-    curves: list[list[float]]
     shapes: dict[str, int]
     hands: list[int]
 
@@ -85,11 +80,9 @@ def checked(value: Any, step: Step, lessons: Lessons) -> Any:
         if number is None or not predict.low <= number <= predict.high:
             raise NoClass(f"Choose a number from {predict.low:g} to {predict.high:g}.")
         return {"number": number}
-    drawn = value.get("curve")
-    places = [finite(place) for place in drawn] if isinstance(drawn, list) and 2 <= len(drawn) <= POINTS else [None]
-    if any(place is None or abs(place) > HIGHEST for place in places) or value.get("shape") not in predict.shapes:
-        raise NoClass("Draw a curve to its end, or choose one of the shapes.")
-    return {"curve": [round(place, 2) for place in places if place is not None], "shape": value["shape"]}
+    if value.get("shape") not in predict.shapes:
+        raise NoClass(CHOOSE)
+    return {"shape": value["shape"]}
 
 
 def rounds_of(step: Step, answers: Sequence[Given], lessons: Lessons) -> list[Round]:
@@ -122,10 +115,8 @@ def _round(values: Sequence[dict[str, Any]], predict: Prediction | None, options
     counted = Counter(value["choice"] for value in values if "choice" in value)
     numbers = sorted(value["number"] for value in values if "number" in value)
     counts = [counted[index] for index in range(options)] if options else _bins(numbers, predict) if numbers else []
-    every = max(1, math.ceil(len(values) / MOST_CURVES))
-    curves = [value["curve"] for value in values if "curve" in value][::every]
     shapes = Counter(str(value["shape"]) for value in values if "shape" in value)
-    return Round(len(values), counts, numbers, curves, dict(shapes), hands)
+    return Round(len(values), counts, numbers, dict(shapes), hands)
 
 
 def _bins(numbers: Sequence[float], predict: Prediction | None) -> list[int]:

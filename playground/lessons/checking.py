@@ -75,7 +75,7 @@ def _form_of(predict: Prediction) -> Iterator[Problem]:
     if predict.kind == "choice" and len(predict.options) == 1:
         yield Problem("predict.options", "must be two to four.")
     if predict.kind == "curve" and predict.shapes and len({*predict.shapes}) != 3:
-        yield Problem("predict.shapes", "must be three different ones, to be chosen by keyboard.")
+        yield Problem("predict.shapes", "must be three different ones.")
     if predict.kind == "number" and predict.low >= predict.high:
         yield Problem("predict.high", f"must be more than `low` ({predict.low:g}).")
 

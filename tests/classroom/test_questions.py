@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from playground.classroom.questions import WrongQuestion
+from playground.classroom.questions import WrongQuestion, rounds_of
+from playground.classroom.room import Given
 from playground.classroom.room_file import NoClass, NotKept
 from playground.lessons.loading import Lessons
 from playground.runs import launcher, queue
@@ -18,6 +19,7 @@ from tests.classroom.desk import Desk
 from tests.lessons import FILES
 
 LESSONS = Lessons(shipped=FILES)
+CURVES = FILES.parents[1] / "ui" / "lessons"
 
 
 class Questions(Desk):
@@ -52,6 +54,29 @@ def test_both_rounds_are_shown_at_the_end_and_nothing_before(desk):
     desk.do("show")
     first, second = desk.seen()["results"]["rounds"]
     assert (first["counts"][:2], second["counts"][:2]) == ([2, 1], [1, 2])
+
+
+def test_shapes_are_counted_also_of_those_who_drew_them_before_there_was_a_choice(tmp_path):
+    lessons = Lessons(shipped=CURVES)
+    desk = Questions(Hub(tmp_path / "outputs", tmp_path / "recorded", lessons))
+    desk.do("ask", lesson="a-curve")
+    step, drawn = desk.step, {"curve": [0, 1], "shape": "rises"}
+
+    def given(value):
+        return {"step": step.id, "item": step.round, "value": value}
+
+    for person, value in zip(desk.people, ({"shape": "falls"}, drawn), strict=False):
+        desk.answering.keep(person, given(value))
+    for value in ({"curve": [0, 1]}, {"shape": "no shape"}):
+        with pytest.raises(NoClass, match="Choose one of the answers"):
+            desk.answering.keep(desk.people[2], given(value))
+    assert desk.seen(1)["mine"] == {"1": {"shape": "rises"}}
+    (kept,) = rounds_of(step, [Given(step.round, "of old", drawn)], lessons)
+    assert kept.shapes == {"rises": 1}
+    desk.do("close")
+    desk.do("show")
+    (told,) = desk.seen()["results"]["rounds"]
+    assert (told["answered"], told["shapes"]) == (2, {"falls": 1, "rises": 1})
 
 
 def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk):

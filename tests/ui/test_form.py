@@ -96,7 +96,7 @@ def test_the_reward_picker_offers_every_kind_with_its_own_fields(monkeypatch):
     assert kinds["repetition"]["weight"] == -1.0
     for kind, name in (("expression", "expression"), ("python", "code")):
         fields = {field["name"]: field for field in kinds[kind]["fields"]}
-        assert fields[name]["lines"] > 1
+        assert fields[name]["lines"] >= 8
         assert reward_form.problem_of({"kind": kind, name: fields[name]["default"]}) == "", "what is there at first"
     assert kinds["python"]["warning"]
     monkeypatch.setenv(local_only.MODE, "space")

@@ -73,23 +73,6 @@ def test_what_the_best_policy_would_do_is_said_at_the_form_s_beta(tmp_path):
     assert "at beta 0.3 in 50%" in sentence
 
 
-def test_a_reward_is_tried_on_eight_texts_and_what_is_wrong_is_named_by_its_field(tmp_path):
-    service = measuring()
-    *_, last = workbench_part.tried(service, tmp_path, REWARD, VALUES)
-    assert last["state"] == "done"
-    assert last["reference"] == {"length": [2.0]}
-    ((_, question),) = service.asked
-    assert question["reference"]["count"] == 8
-    assert question["texts"] == []
-    wrong = {"kind": "expression", "weight": 1, "expression": "words(completion"}
-    (only,) = workbench_part.tried(service, tmp_path, wrong, VALUES)
-    assert only["problems"][0].startswith("Expression: Character 6: A bracket is missing")
-    for nonsense in (None, 7, [], {}, {"kind": "no such thing"}):
-        (only,) = workbench_part.tried(service, tmp_path, nonsense, VALUES)
-        assert only["state"] == "error"
-        assert len(service.asked) == 1
-
-
 UNREADABLE = ({"values": {**VALUES, "sampling.max_new_tokens": "many"}}, "must be a whole number (got 'many').")
 
 

@@ -18,8 +18,8 @@ class OptionData(TypedDict):
 
 class PredictionData(TypedDict):
     """What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close
-    where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard
-    offers."""
+    where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` to choose
+    from."""
 
     ask: str
     kind: Literal["choice", "number", "curve"]

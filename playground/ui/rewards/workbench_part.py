@@ -35,7 +35,6 @@ from playground.ui.train import filling, form, form_parts, reward_form, train_pa
 SIDES = ("A", "B")
 TAKEN = "(rewards) => [rewards, 'Copied from the Train page. Press Score.']"
 USED = "(rewards) => [rewards, 'Copied to the form on the Train page.']"
-TRIED = 8  # texts on which a reward is tried while it is written
 FORM_GROUPS = (
     *("model.source", "model.revision", "model.precision", "model.quantization", "prompts.", "sampling.", "seed"),
     *("evaluation.num_prompts", "kl.coef", "score.normalise"),
@@ -71,7 +70,6 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         result = components.widget(
             "rewards/workbench", {"state": "empty"}, page="rewards", elem_id="bench-result", server_functions=weighing
         )
-        editor = components.widget("rewards/editor", None, elem_id="reward-editor")  # a dialog, for every reward picker
 
     wanted = [field for field in form.FIELDS if field.startswith(FORM_GROUPS)]
 
@@ -82,16 +80,9 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     def not_scored(sentence: str) -> BenchData:
         return {"state": "error", "problems": [sentence]}
 
-    def try_one(asked: Any, *values: Any, caller: Caller) -> Iterator[BenchData]:
-        reward = asked.get("reward") if isinstance(asked, dict) else None
-        form_values = dict(zip(wanted, values, strict=True))
-        yield from tried(service, outputs, reward, form_values, access.limits_of(caller))
-
     form_values = [train.form.fields[field] for field in wanted]
     scoring = access.guard(Action.TRY_REWARDS, answer, not_scored)
     score.click(scoring, [rewards, prompt, *texts, *form_values], result, **components.ASKING)
-    showing = access.guard(Action.TRY_REWARDS, try_one, not_scored)
-    editor.input(showing, [editor, *form_values], editor, **components.ASKING)
     of_form = train.form.fields["rewards"]
     take.click(None, of_form, [rewards, shown], js=TAKEN, **components.AT_ONCE)
     train.recheck(use.click(None, rewards, [of_form, shown], js=USED, **components.AT_ONCE))
@@ -119,19 +110,18 @@ def scored(
     except InvalidConfig as error:
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
-    for answer in _answers(service, outputs, config, prompt or "", asked, SAMPLES):
+    for answer in _answers(service, outputs, config, prompt or "", asked):
         yield answer | {"rewards": rewards} if answer["state"] == "done" else answer
 
 
 def _answers(
-    service: ModelService, outputs: Path, config: RunConfig, prompt: str, asked: Mapping[str, str], count: int
+    service: ModelService, outputs: Path, config: RunConfig, prompt: str, asked: Mapping[str, str]
 ) -> Iterator[BenchData]:
-    """`count`: texts of the untrained model to score beside those that are `asked`."""
     labels = reward_form.term_labels(config.rewards)
     placed = checks.located(config, outputs)
-    reference = reference_of(placed, count)
+    reference = reference_of(placed, SAMPLES)
     wanted = question(placed.rewards, prompt, list(asked.values()), reference, str(outputs.resolve()))
-    yield {"state": "asking", "phase": "loading the model", "done": 0, "of": count}
+    yield {"state": "asking", "phase": "loading the model", "done": 0, "of": SAMPLES}
     try:
         for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
             if "names" not in found:
@@ -151,21 +141,6 @@ def _answers(
             yield cast(BenchData, answer)
     except PlaygroundError as error:
         yield {"state": "error", "problems": [form.with_labels(str(error))]}
-
-
-def tried(
-    service: ModelService, outputs: Path, reward: Any, values: Mapping[str, Any], capped: Limits = LIMITS["local"]
-) -> Iterator[BenchData]:
-    """The same for one reward that is being written, on few texts of the untrained model; see rewards/editor.js."""
-    try:
-        config = config_of([reward], values, outputs, capped)
-        answers = _answers(service, outputs, config, "", {}, TRIED)
-    except InvalidConfig as error:
-        answers = iter([{"state": "error", "problems": [_in_words(problem) for problem in error.problems]}])
-    for answer in answers:
-        if "problems" in answer:
-            answer["problems"] = [text.removeprefix("Reward 1, ") for text in answer["problems"]]
-        yield answer
 
 
 def config_of(rewards: Any, values: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]) -> RunConfig:

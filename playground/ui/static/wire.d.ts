@@ -215,7 +215,7 @@ declare namespace Wire {
     at?: number;
   }
 
-  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` that the keyboard offers. */
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` to choose from. */
   interface Prediction {
     ask: string;
     kind: "choice" | "number" | "curve";
@@ -2200,12 +2200,11 @@ declare namespace Wire {
     stop_real_model: RealModel;
   }
 
-  /** What was answered in one round. `counts`: of each option, or of each bin of numbers; `curves`: as drawn; `hands`: of each answer, as the host has counted them in the room. */
+  /** What was answered in one round. `counts`: of each option, or of each bin of numbers; `hands`: of each answer, as the host has counted them in the room. */
   interface Round {
     answered: number;
     counts: number[];
     numbers: number[];
-    curves: number[][];
     shapes: Record<string, number>;
     hands: number[];
   }

@@ -47,7 +47,7 @@ RARE_FIELDS = (
     "quantization",
     "int8_threshold",
 )
-LINES = {"expression": 4, "code": 9}  # fields that hold a longer text -> lines of their box
+LINES = {"expression": 8, "code": 12}  # fields that hold a longer text -> lines of their box
 FIRST_TEXTS = {
     "expression": "clip(words(completion) / 10, 0, 2) - repeated(completion)",
     "code": "def reward(prompt, completion):\n    words = completion.split()\n"

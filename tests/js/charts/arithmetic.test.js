@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { binned, changesBefore, drawnIndices, fullRange, marksOf, newestOfEach, niceRange, niceStep, roundTicks,
-  smooth, spreadLabels, whenChanged,
+  smooth, spreadLabels, whenChanged, widened,
 } from "../../../playground/ui/static/charts/arithmetic.js";
 
 function assertClose(found, wanted) {
@@ -86,4 +86,10 @@ test("many events of one kind do not hide the few of another", () => {
 test("labels at the ends of lines keep apart and inside", () => {
   assert.deepEqual(spreadLabels([50, 52, 10, 99], 15, 0, 100), [50, 65, 10, 99]);
   assert.deepEqual(spreadLabels([95, 96, 97], 15, 0, 100).sort((a, b) => a - b), [70, 85, 100]);
+});
+
+test("a range that is too narrow is widened on both sides, and above its floor where it has one", () => {
+  assert.deepEqual(widened([4, 5], 3, false), [3, 6]);
+  assert.deepEqual(widened([4, 5], 3, true), [4, 7]);
+  assert.deepEqual(widened([0, 5], 3, false), [0, 5]);
 });

@@ -5,7 +5,7 @@ import test from "node:test";
 
 import { seriesIn } from "../../../playground/ui/static/classroom/tally.js";
 
-const round = (more) => ({ answered: 0, counts: [], numbers: [], curves: [], shapes: {}, hands: [], ...more });
+const round = (more) => ({ answered: 0, counts: [], numbers: [], shapes: {}, hands: [], ...more });
 
 test("two rounds and their hands stand beside each other, each with its own total", () => {
   const found = seriesIn({ kind: "choice" }, [round({ answered: 3, counts: [2, 1] }),
@@ -22,7 +22,7 @@ test("where all raised their hands, no empty row of phones stands beside them", 
   assert.deepEqual(found.map(({ name }) => name), ["The class, hands"]);
 });
 
-test("drawings are counted by their shapes, in the order of the question", () => {
+test("shapes are counted, in the order of the question", () => {
   const [{ counts }] = seriesIn({ kind: "curve", shapes: ["rises", "falls", "stays"] },
     [round({ answered: 3, shapes: { stays: 2, rises: 1 } })]);
   assert.deepEqual(counts, [1, 0, 2]);

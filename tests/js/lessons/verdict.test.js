@@ -35,7 +35,7 @@ test("a number is close where it is no further off than the lesson says", () => 
 });
 
 test("a curve came true where it has the same shape, and nearly where it then stayed", () => {
-  const ran = (shape) => verdictOf(curve, { curve: [0, 1], shape: "rises" }, told({ shape }));
+  const ran = (shape) => verdictOf(curve, { shape: "rises" }, told({ shape }));
   assert.equal(ran("rises").tone, "right");
   assert.equal(ran("rises, then stays").tone, "close");
   assert.equal(ran("rises, then falls").tone, "other");

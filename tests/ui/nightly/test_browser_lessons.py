@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - pytest finds the fixtures by these names
-"""More of the lessons in a browser: the list and the page that is handed in, drawing, the ways to Train and back, a
+"""More of the lessons in a browser: the list and the page that is handed in, shapes, the ways to Train and back, a
 presentation, a phone, a visitor who may not start. Mystery runs: lamps that are off, giving up, a run that is none, one
 that is trained. The chalkboard, and other texts in the part with a leash."""
 
@@ -44,31 +44,26 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
     assert "<script" not in text
 
 
-def test_a_curve_is_drawn_with_a_pointer_and_the_run_is_laid_over_it(lesson):
+def test_a_shape_is_chosen_by_its_key_and_stands_beside_that_of_the_run(lesson):
     page = lesson("a-curve")
     ready = page.get_by_role("button", name="That is my prediction")
-    plot = page.locator("svg.drawable")
+    expect(page.locator(".lesson-options kbd")).to_have_text(["1", "2", "3"])
+    expect(page.locator(".lesson-options .spark polyline")).to_have_count(3)
     expect(ready).to_have_attribute("aria-disabled", "true")
-    box = plot.bounding_box()
-    left, middle = box["x"] + box["width"] * 0.14, box["y"] + box["height"] * 0.45
-    page.mouse.move(left, middle)
-    page.mouse.down()
-    page.mouse.move(left + box["width"] * 0.3, middle + 20, steps=5)
-    page.mouse.up()
-    expect(ready).to_have_attribute("aria-disabled", "true")  # it ends far from the end
-    page.mouse.down()
-    page.mouse.move(left + box["width"] * 0.8, middle + 60, steps=8)
-    page.mouse.up()
-    expect(page.get_by_role("button", name="falls", exact=True)).to_have_attribute("aria-pressed", "true")
-    expect(plot).to_have_attribute("aria-label", "Your drawing: falls")
+    page.get_by_role("radio", name="It rises", exact=True).focus()
+    page.keyboard.press("2")
+    falls = page.get_by_role("radio", name="It falls", exact=True)
+    expect(falls).to_be_checked()
+    expect(falls).to_be_focused()
     ready.click()
     expect(page.locator(".lesson-behind")).to_contain_text("You predicted: the score falls")
     press(page, "Play the recording")
     expect(page.locator(".lesson-verdict")).to_contain_text("You said: the score falls. It rises.")
-    drawn = page.locator(".lesson-step .lesson-plot")
-    expect(drawn.locator("polyline.mine")).to_have_count(1)
-    expect(drawn.locator("polyline.run")).to_have_attribute("style", "stroke: var(--pg-score)")
-    expect(drawn).to_have_attribute("aria-label", "the score over the run: it rises")
+    figure = page.locator(".lesson-step .lesson-compared")
+    expect(figure.locator("figcaption > span")).to_have_text(["You said: falls", "The run: rises"])
+    plot = figure.locator(".lesson-plot")
+    expect(plot.locator("polyline.run")).to_have_attribute("style", "stroke: var(--pg-score)")
+    expect(plot).to_have_attribute("aria-label", "the score over the run: it rises")
 
 
 def test_what_breaks_a_lesson_is_tried_and_a_run_that_was_deleted_is_run_again(site, make_page):
@@ -156,7 +151,8 @@ def test_in_a_presentation_a_lesson_is_beside_its_run_and_nothing_scrolls_away(l
 def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
     page = lesson("a-curve")
     page.set_viewport_size({"width": 390, "height": 844})
-    for act in ("rises", "That is my prediction", "Play the recording"):
+    page.get_by_role("radio", name="It rises", exact=True).check()
+    for act in ("That is my prediction", "Play the recording"):
         page.locator(".lesson-step").get_by_role("button", name=act, exact=True).click()
     page.locator(".lesson-verdict").wait_for()
     panel, view = page.locator("#lesson-panel").bounding_box(), page.locator("#run-view").bounding_box()

@@ -132,7 +132,7 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     expect(page.locator(".term-table")).to_contain_text("monitor")
 
 
-def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_try_it_before_a_start(site, make_page):
+def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own(site, make_page):
     page = visit(make_page(), site)
     open_settings(page)
     row = choose(page, "#field-rewards", 0, "expression")
@@ -144,18 +144,3 @@ def test_the_form_says_what_is_wrong_beside_a_reward_of_ones_own_and_lets_one_tr
     expect(page.locator("#start")).to_have_text("Start training")
     row = choose(page, "#field-rewards", 0, "python")
     expect(row.locator(".warning")).to_contain_text("Runs your code on this machine")
-    # written wide, and tried on texts before a start
-    row.locator("textarea.written").fill("def reward(prompt, completion):\n    n = 0\n    return 1 / n")
-    row.get_by_role("button", name="Try it on 8 real texts").click()
-    editor = page.locator("dialog.editor")
-    expect(editor.get_by_role("status").last).to_contain_text("ZeroDivisionError: division by zero, in line 3")
-    box = editor.locator("textarea")
-    expect(box).to_be_focused()
-    assert box.bounding_box()["width"] > 900
-    box.fill("def reward(prompt, completion):\n    return len(completion)")
-    editor.get_by_role("button", name="Try it on 8 real texts").click()
-    expect(editor.locator(".tried tbody tr")).to_have_count(8)
-    editor.get_by_role("button", name="Back to the form").click()
-    expect(row.locator("textarea.written")).to_have_value(re.compile("return len"))
-    expect(row.get_by_role("button", name="Try it on 8 real texts")).to_be_focused()
-    expect(page.locator("#start")).to_have_text("Start training")

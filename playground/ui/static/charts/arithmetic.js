@@ -40,6 +40,16 @@ export function extent(/** @type {Numbers[]} */ arrays, from = 0, to = Infinity)
 }
 
 /**
+ * A range at least `span` wide. What has a `floor` gets the room above.
+ * @param {number[]} range @param {number} span @param {boolean} floor
+ */
+export function widened([low, high], span, floor) {
+  const lacking = Math.max(span - (high - low), 0);
+  const below = floor ? 0 : lacking / 2;
+  return [low - below, high + lacking - below];
+}
+
+/**
  * Round bounds around [low, high]. A range that still fits is kept, so that the axis does not twitch.
  * @param {number[]} found
  * @param {number[] | null} previous

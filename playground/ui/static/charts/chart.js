@@ -4,7 +4,7 @@
 // painted are `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js and
 // overlay_chart.js have several: they replace what makes them and what shows numbers.
 
-import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged,
+import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged, widened,
 } from "./arithmetic.js";
 import { axisPixels, bokeh, isPresented, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
@@ -233,14 +233,10 @@ export class Chart {
   /** Fit the y range to what is in view; a range that still fits stays. */
   fitY(/** @type {Charts.Guide | null} */ guide) {
     const { span, floor, zero, whole } = this.spec;
-    const found = extent(this.series.flatMap((one) =>
+    const inView = extent(this.series.flatMap((one) =>
       [one.raw, one.low ?? one.raw, one.high ?? one.raw].map((values) => values.subarray(...this.between(one)))));
-    if (!found) return;
-    const lacking = span - (found[1] - found[0]);
-    if (lacking > 0) {
-      found[1] += floor ? lacking : lacking / 2;
-      if (!floor) found[0] -= lacking / 2;
-    }
+    if (!inView) return;
+    const found = widened(inView, span, floor);
     if (guide) found[1] = Math.max(found[1], guide.value);
     if (floor && found[0] > -0.02 * found[1]) found[0] = 0; // a hair below 0 needs no room of its own
     if (zero) {

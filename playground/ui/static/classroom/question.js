@@ -6,6 +6,7 @@ import { number } from "../core/format.js";
 import { keptRecords } from "../core/kept.js";
 import { untracked } from "../core/signals.js";
 import { asking, predictionInWords } from "../lessons/predict.js";
+import { pictureOf } from "../lessons/shapes.js";
 import { verdictBox } from "../lessons/verdict.js";
 import { tallyOf, WIDE } from "./tally.js";
 
@@ -133,5 +134,5 @@ export function countedIn({ answered, joined }, state) {
 function possible({ kind, options, low, high, unit, shapes }) {
   if (kind === "choice") return el("ol.screen-options", options.map(({ say }) => el("li", say)));
   if (kind === "number") return el("p", `A number from ${number(low)} to ${number(high)}${unit ? ` ${unit}` : ""}.`);
-  return el("p", `For example: it ${shapes.join("; it ")}.`);
+  return el("ol.screen-options", shapes.map((name) => el("li", `It ${name}`, pictureOf(name))));
 }

@@ -171,7 +171,7 @@ function ofLessons(tools) {
     setOff(press, here && now.state === "open");
     setHidden(note, !here, press);
     showParts(shown, [el("p", el("strong", ask)), options.length ? el("ul", options.map(({ say }) => el("li", say)))
-      : el("p.muted", { hidden: !lesson }, lesson?.predict.kind === "curve" ? "They draw a curve."
+      : el("p.muted", { hidden: !lesson }, lesson?.predict.kind === "curve" ? "They choose a shape."
         : "They choose a number.")]);
   });
   return el("div.desk-form", el("label", { for: "desk-lesson" }, "Lesson"), menu,

@@ -1,11 +1,10 @@
-// What a class has answered to a question: bars for answers in words and for shapes, columns for numbers, a band for
-// drawn curves. On phones, on the screen in front and at the desk.
+// What a class has answered to a question: bars for answers in words and for shapes, columns for numbers. On phones, on
+// the screen in front and at the desk.
 
 import { frame } from "../charts/small_plots.js";
 import { el, shape } from "../core/dom.js";
 import { number } from "../core/format.js";
-import { overlayOf } from "../lessons/drawing.js";
-import { seriesOf } from "../lessons/shapes.js";
+import { compared } from "../lessons/shapes.js";
 
 const BIN_GAP = 3;
 /** Of the columns on the screen in front. */
@@ -48,7 +47,8 @@ export function tallyOf(predict, results, mine = {}, size = PLOT) {
   if (predict.kind === "choice")
     return [bars(predict.options.map(({ say }) => say), series, marks), legendOf(series)];
   const chosen = { choice: predict.shapes.indexOf(mine.shape) };
-  return [el("div.tally-split", drawn(predict, results, mine),
+  const told = results.reveal?.curve.length ? results.reveal : null;
+  return [el("div", { class: told ? "tally-split" : "" }, told ? compared(predict.column, mine.shape, told) : "",
     el("div", bars(predict.shapes, series, { mine: chosen }), legendOf(series)))];
 }
 
@@ -108,16 +108,4 @@ function middles({ unit }, { rounds, reveal }) {
     ? number((numbers[(numbers.length - 1) >> 1] + numbers[numbers.length >> 1]) / 2) : "")).filter(Boolean);
   return el("p", { hidden: !told.length }, `The middle answer: ${told.join(", then ")}${unit ? ` ${unit}` : ""}.`,
     reveal?.words ? ` The run: ${reveal.words}.` : "");
-}
-
-/** Drawn curves. @param {Wire.Prediction} predict @param {Wire.ClassResults} results @param {Prediction} mine */
-function drawn({ column }, { rounds, reveal }, mine) {
-  const others = rounds.at(-1).curves;
-  const told = reveal?.curve.length ? reveal : null;
-  const { name } = seriesOf(column);
-  const label = `${told ? `In the run, ${name} ${told.shape}. ` : ""}${others.length} drawings of the class; how many `
-    + "there are of each shape stands below.";
-  const plot = overlayOf(column, mine.curve, told, label, others);
-  return el("figure.tally-curves", plot, el("figcaption.muted", { hidden: !others.length },
-    "The band: where four of five drawings of the class lie. The thin line: the middle one."));
 }

@@ -55,7 +55,7 @@ class Microscope {
       "aria-label": "Tokens of this answer" }, (place) => this.set({ place }));
     this.note = el("p.microscope-note", { role: "status" });
     this.body = el("div.microscope-body", { hidden: true });
-    this.dialog = el("dialog.confirm.editor.microscope",
+    this.dialog = el("dialog.confirm.microscope",
       { "aria-label": `Tokens, ${whose}`, onclose: () => {
         this.dialog.remove();
         opened.value = NOTHING;

@@ -1,10 +1,9 @@
-// What a visitor expects before a run: one of some answers, a number, or a curve; and what was expected in words.
+// What a visitor expects before a run: one of some answers, a number, or the shape of a curve; and what was expected in
+// words.
 
-import { buttonOf, el, setAttribute, setText } from "../core/dom.js";
+import { el, setAttribute, setText } from "../core/dom.js";
 import { number } from "../core/format.js";
-import { isMotionWelcome } from "../core/player.js";
-import { Drawing } from "./drawing.js";
-import { drawingOf, seriesOf, shapeAmong } from "./shapes.js";
+import { pictureOf, seriesOf } from "./shapes.js";
 
 /** @typedef {import("./progress.js").Prediction} Prediction */
 
@@ -17,7 +16,7 @@ import { drawingOf, seriesOf, shapeAmong } from "./shapes.js";
 export function asking(predict, changed, given = {}) {
   if (predict.kind === "choice")
     return options("lesson-choice", predict.ask, predict.options, (choice) => changed({ choice }), given.choice);
-  return predict.kind === "number" ? slider(predict, changed, given) : drawing(predict, changed, given);
+  return predict.kind === "number" ? slider(predict, changed, given) : shapeOptions(predict, changed, given);
 }
 
 /**
@@ -58,36 +57,25 @@ function slider({ ask, low, high, step, unit }, changed, given) {
 }
 
 /**
- * @param {Wire.Prediction} predict @param {(prediction: Prediction | null) => void} changed
- * @param {Prediction} given
+ * Shapes with their pictures. With one of them in focus, the key of its number chooses a shape.
+ * @param {Wire.Prediction} predict @param {(prediction: Prediction) => void} changed @param {Prediction} given
  */
-function drawing({ ask, column, shapes }, changed, given) {
-  const closest = el("p.lesson-note", { role: "status" });
-  const buttons = shapes.map((name) => buttonOf("quiet-button", { "aria-pressed": "false", onclick: () => {
-    const curve = drawingOf(name);
-    box.show(curve, name, isMotionWelcome());
-    mark(name);
-    setText(closest, "");
-    changed({ curve, shape: name });
-  } }, name));
-  const mark = (/** @type {string | null} */ name) => buttons.forEach((button, index) =>
-    setAttribute(button, "aria-pressed", String(shapes[index] === name)));
-  const box = new Drawing(column, (curve) => {
-    const shape = curve && shapeAmong(curve, shapes);
-    mark(shape);
-    setText(closest, curve ? `Closest shape: it ${shape}. Draw again if you mean another.` : "");
-    if (curve) box.show(curve, shape);
-    changed(curve && { curve, shape });
+function shapeOptions({ ask, shapes }, changed, given) {
+  const answers = shapes.map((name) => ({ say: `It ${name}` }));
+  const form = options("lesson-shape", ask, answers, (index) => changed({ shape: shapes[index] }),
+    shapes.indexOf(given.shape));
+  const inputs = form.querySelectorAll("input");
+  inputs.forEach((input, index) => {
+    const key = String(index + 1);
+    setAttribute(input, "aria-keyshortcuts", key);
+    input.parentElement.append(pictureOf(shapes[index]), el("kbd", { "aria-hidden": "true" }, key));
   });
-  if (given.curve) {
-    mark(given.shape);
-    box.show(given.curve, given.shape);
-  }
-  return el("div.lesson-drawing", el("p.lesson-ask", ask), box.root,
-    el("p.muted.lesson-note", "Only the shape counts. The axis reaches as far as the run goes, whatever that is; its "
-      + "numbers come with it."),
-    el("div.lesson-shapes", { role: "group", "aria-label": `A shape for ${seriesOf(column).name}` },
-      el("span.muted", "or choose:"), buttons), closest);
+  form.addEventListener("keydown", ({ key }) => {
+    const input = inputs[Number(key) - 1];
+    input?.focus();
+    input?.click();
+  });
+  return form;
 }
 
 /** @param {number} value @param {string} unit */

@@ -4,9 +4,8 @@
 import { keptRecords } from "../core/kept.js";
 
 /**
- * A prediction: the number of an option, a number, or a curve: places from -1 to 1 around where it begins, with the
- * shape in words. Empty: the visitor only looked.
- * @typedef {{ choice?: number, number?: number, curve?: number[], shape?: string }} Prediction
+ * A prediction: the number of an option, a number, or the shape of a curve in words. Empty: the visitor only looked.
+ * @typedef {{ choice?: number, number?: number, shape?: string }} Prediction
  */
 /**
  * A run of a lesson, and what it said of it as soon as it had ended. `values`: of the task to break it;

@@ -5,8 +5,7 @@ import { buttonOf, el, showParts, signOf } from "../core/dom.js";
 import { duration, stateOf } from "../core/format.js";
 import { ghost } from "../core/in_lesson.js";
 import { clock, live, player } from "../core/store.js";
-import { overlayOf } from "./drawing.js";
-import { seriesOf } from "./shapes.js";
+import { compared, seriesOf } from "./shapes.js";
 import { verdictBox } from "./verdict.js";
 
 /** @type {Record<string, string>} */
@@ -179,8 +178,7 @@ function memoryBars(roles) {
 /** @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told */
 function verdictParts(predict, given, told) {
   return [verdictBox(predict, given, told),
-  predict.kind === "curve" && told.curve.length ? overlayOf(predict.column, given.curve, told,
-    `${seriesOf(predict.column).name} over the run: it ${told.shape}`) : "",
+  predict.kind === "curve" && told.curve.length ? compared(predict.column, given.shape, told) : "",
   predict.kind === "number" && told.value !== null ? scaleOf(predict, given.number, told) : ""];
 }
 

@@ -2,12 +2,6 @@
 
 import { alike, signal } from "../core/signals.js";
 
-/**
- * A text that is being written, as the wide editor takes it (written.js says what the functions are).
- * @typedef {{ field: Wire.RewardField, text: string, functions: Wire.Function[], trying: boolean, done: () => void,
- *   problem: () => Promise<string>, reward: () => Wire.Reward, write: (text: string) => void }} Subject
- */
-
 const rewards = () => signal(/** @type {Wire.Reward[]} */ ([]), alike);
 
 /** @type {Record<string, ReturnType<typeof rewards>>} */
@@ -15,6 +9,3 @@ export const lists = { train: rewards(), judges: rewards(), workbench: rewards()
 
 /** Names of the reward models that were trained here, the newest first. */
 export const trained = signal(/** @type {string[]} */ ([]), alike);
-
-/** What written.js asks editor.js to open, or null. */
-export const writing = signal(/** @type {Subject | null} */ (null));

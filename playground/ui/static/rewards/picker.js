@@ -150,14 +150,16 @@ class Picker extends Widget {
   /** @param {Wire.RewardField} field @param {Reward} reward @param {number} index @param {string} key */
   box(field, reward, index, key) {
     const whose = `${key} ${reward.kind}`;
-    // what is wrong with a reward, where no form beside the list says so
-    const problem = async () => await this.server?.reward_problem?.(this.current()[index]).catch(() => "") || "";
+    const changed = (/** @type {string} */ value) => this.change(index, { [field.name]: value });
     if (!this.boxes.has(whose))
-      this.boxes.set(whose, new WrittenBox(field, key, {
-        changed: (value) => this.change(index, { [field.name]: value }),
-        problem: async () => (this.props.place === "workbench" ? problem() : ""), problemNow: problem,
-        reward: () => this.current()[index], functions: this.props.functions }));
+      this.boxes.set(whose, new WrittenBox(field, key, { changed, problem: () => this.problemOf(index) }));
     return kept(this.boxes.get(whose).take(String(reward[field.name] ?? "")));
+  }
+
+  /** What is wrong with a reward, where no form beside the list says so. @param {number} index */
+  async problemOf(index) {
+    if (this.props.place !== "workbench") return "";
+    return await this.server?.reward_problem?.(this.current()[index]).catch(() => "") || "";
   }
 
   /** The reward models that are at hand, the newest first, each one click away. */

@@ -1,8 +1,7 @@
 // The boxes of the reward picker in which a person writes an expression or code, and the list of what an expression can
-// use. Each opens in the wide editor too (editor.js), where it is tried on texts.
+// use.
 
-import { buttonOf, el, withCode } from "../core/dom.js";
-import { writing } from "./lists.js";
+import { el, withCode } from "../core/dom.js";
 
 /** @typedef {() => Promise<string>} Ask */
 
@@ -11,13 +10,11 @@ const PAUSE = 400; // milliseconds without a key before the server is asked
 export class WrittenBox {
   /**
    * A box of several lines. `changed(value)` hears of it in the pauses of writing, `problem()` then says what is wrong
-   * where nobody else does, `problemNow()` in any case; `reward()` is all of it; `functions` are those of an
-   * expression.
+   * where nobody else does.
    * @param {Wire.RewardField} field @param {string} key
-   * @param {{ changed: (value: string) => void, problem: Ask, problemNow: Ask, reward: () => Wire.Reward,
-   *   functions: Wire.Function[] }} hears
+   * @param {{ changed: (value: string) => void, problem: Ask }} hears
    */
-  constructor(field, key, { changed, problem, problemNow, reward, functions }) {
+  constructor(field, key, { changed, problem }) {
     this.changed = changed;
     this.problem = problem;
     this.waiting = 0;
@@ -25,18 +22,7 @@ export class WrittenBox {
     this.box = el("textarea.written", { rows: field.lines, placeholder: field.hint, spellcheck: "false",
       autocapitalize: "off", autocomplete: "off", "data-key": key, oninput: () => this.soon(),
       onchange: () => this.tellNow() });
-    const open = (/** @type {boolean} */ trying) => () => {
-      this.tellNow();
-      writing.value = { field, text: this.box.value, done: () => this.tellNow(), problem: problemNow, reward, functions,
-        trying, write: (text) => {
-          this.box.value = text;
-          this.soon();
-        } };
-    };
-    this.root = el("div", { "data-key": `${key} box` }, el("label.own", field.label, this.box), this.wrong,
-      el("div.written-ways",
-        buttonOf("quiet-button", { "data-key": `${key} try`, onclick: open(true) }, "Try it on 8 real texts"),
-        buttonOf("quiet-button", { "data-key": `${key} wide`, onclick: open(false) }, "Wide editor")));
+    this.root = el("div", { "data-key": `${key} box` }, el("label.own", field.label, this.box), this.wrong);
   }
 
   /** The value as it is now: what is being written stays. Returns the part. */

@@ -179,7 +179,7 @@ def test_a_board_stands_below_a_run_that_has_ended_and_moves_there(lesson):
 
 def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
     page = lesson("short-run")
-    page.get_by_role("button", name="rises", exact=True).click()
+    page.get_by_role("radio", name="rises").check()
     press(page, "That is my prediction")
     site.let_runs_reach(1)
     press(page, "Start the run")
@@ -251,7 +251,7 @@ def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page.locator("details.mysteries summary").click()
     page.get_by_role("button", name="Train a new one").click()
     page.get_by_role("heading", name="What is wrong here?").wait_for()
-    expect(page).to_have_url(re.compile(r"mystery=mystery-\d"))
+    expect(page).to_have_url(re.compile(r"mystery=mystery-run-\d"))
     expect(page.locator("#run-title")).to_have_text("Mystery run")
     expect(page.locator("[data-section=health]")).to_contain_text("lamps off")
     page.get_by_role("button", name="Show me").click()

@@ -102,7 +102,7 @@ def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
     assert "format: 1" in download.value.path().read_text()
     page.get_by_label("Experiment").select_option("no-leash")
     chosen(page, "h1", "No leash")
-    chosen(page, "#controls .taught", "Praise at any price")
+    chosen(page, "#controls .taught", "Kind words at any price")
     assert page.url.endswith("?preset=no-leash")
 
 

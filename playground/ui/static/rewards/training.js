@@ -126,7 +126,7 @@ class Training extends Widget {
     if (!answer.name) return;
     this.living = answer.name; // it may have ended before it is first seen
     await this.look(answer.name);
-    this.view.scrollIntoView({ block: "nearest" }); // the form is longer than most windows
+    this.report.body.scrollIntoView({ block: "start" }); // the form is longer than most windows; so may the report be
   }
 
   async stop(/** @type {string} */ name) {

@@ -69,11 +69,10 @@ def chosen(
 
 def preset_data(preset: str, rewards: list[str] | None, weights: list[float] | None) -> dict[str, Any]:
     """A preset, a YAML file or what fits a model as plain data, with other rewards, where some are given."""
+    others = {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else {}
     if own_model.is_one(preset):
-        given = {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else {}
-        return own_model.settings(preset, given)
-    data = yaml_io.read_yaml(catalog.preset_path(preset))
-    return data | {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else data
+        return own_model.settings(preset, others)
+    return yaml_io.read_yaml(catalog.preset_path(preset)) | others
 
 
 def folder_of_runs(outputs: Path) -> None:

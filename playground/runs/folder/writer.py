@@ -149,6 +149,8 @@ def _named_by_one(run: RunDirectory) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
+        with contextlib.suppress(OSError):  # to close it is not enough: a fork of this process may have a copy
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
         os.close(descriptor)
 
 

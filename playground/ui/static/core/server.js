@@ -27,6 +27,12 @@ export function runPath(run, what) {
   return `live/${encodeURIComponent(run)}/${what}`;
 }
 
+/** All that is known of a run, asked for once; null where that cannot be had. @param {string} run */
+export async function snapshotOf(run) {
+  const { snapshot = null } = /** @type {Wire.Poll} */ (await getJson(runPath(run, "poll")).catch(() => ({})));
+  return snapshot;
+}
+
 /** An address relative to the page, so that the app works under a sub-path. @param {string} path */
 export function url(path) {
   return new URL(path, document.baseURI).toString();

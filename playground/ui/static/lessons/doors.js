@@ -42,10 +42,14 @@ export function doorsPart(list, server) {
   return el("section.doors", { "aria-label": "What next" }, box, question, canAsk ? null : el("p.muted", ELSEWHERE));
 }
 
-/** The form with this leash, and the button that starts it. */
 function trainNow() {
-  document.dispatchEvent(new CustomEvent("playground-use-settings",
-    { detail: { preset: PRESET, changes: { "kl.coef": turned.value.beta } } }));
+  setUp({ "kl.coef": turned.value.beta });
+}
+
+/** The form with the experiment of the first page but for some settings, and the button that starts it.
+ * @param {Record<string, unknown>} changes */
+export function setUp(changes) {
+  document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { preset: PRESET, changes } }));
   scrollTo({ top: 0 });
   document.getElementById("start")?.focus({ preventScroll: true });
 }

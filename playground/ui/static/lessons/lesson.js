@@ -8,7 +8,7 @@ import { live, open, player } from "../core/store.js";
 import { choosePreset } from "../core/experiments.js";
 import { opened, openSection } from "../core/sections.js";
 import { ghost, inLesson } from "../core/in_lesson.js";
-import { getJson, runPath } from "../core/server.js";
+import { snapshotOf } from "../core/server.js";
 import { showBoards } from "./boards.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
@@ -155,7 +155,7 @@ export class LessonPanel {
     this.ghostOf = first;
     ghost.value = null;
     if (!first) return;
-    const { snapshot } = /** @type {Wire.Poll} */ (await getJson(runPath(first, "poll")).catch(() => ({})));
+    const snapshot = await snapshotOf(first);
     if (this.name === name && this.ghostOf === first) ghost.value = snapshot?.metrics ?? null;
   }
 

@@ -73,7 +73,7 @@ export function breakStep(panel) {
   }
   const reached = last?.told.reached;
   const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
-    reached ? "One more question" : last ? "Skip this" : start ? "Skip this" : "Go on");
+    reached ? "One more question" : last || start ? "Skip this" : "Go on");
   panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
   return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last, task, answers.tries.length) : "",
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",

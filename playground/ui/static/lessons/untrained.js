@@ -2,7 +2,7 @@
 
 import { el } from "../core/dom.js";
 import { recordingOf } from "../core/experiments.js";
-import { getJson, runPath } from "../core/server.js";
+import { snapshotOf } from "../core/server.js";
 import { promptAndAnswer } from "../core/texts.js";
 
 const MOST_TEXTS = 3;
@@ -19,13 +19,9 @@ export function untrainedPart({ runs: [run] }) {
   const fill = async () => {
     const recording = run.twin ? recordingOf(run.preset) : null;
     if (!recording || asked) return;
-    asked = true;
-    try {
-      const { snapshot } = /** @type {Wire.Poll} */ (await getJson(runPath(recording, "poll")));
-      box.replaceChildren(...untrained(snapshot));
-    } catch {
-      asked = false; // what is left out keeps nobody from predicting
-    }
+    asked = true; // once: what is left out keeps nobody from predicting
+    const snapshot = await snapshotOf(recording);
+    if (snapshot) box.replaceChildren(...untrained(snapshot));
   };
   return { box, fill };
 }

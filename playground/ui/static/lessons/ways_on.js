@@ -4,9 +4,9 @@
 import { buttonOf, el, setText } from "../core/dom.js";
 import { go } from "../core/nav.js";
 import { open } from "../core/store.js";
+import { setUp } from "./doors.js";
 import { asking } from "./turned.js";
 
-const PRESET = "kinder-reviews";
 const UPDATES = 20;
 const NEVER = "A word that the model never writes stays away: nothing can be made more likely that never happens.";
 const MOST_WORDS = 8;
@@ -39,10 +39,9 @@ function rewardForm() {
     const words = input.value.toLowerCase().match(WORDS)?.slice(0, MOST_WORDS) ?? [];
     if (!words.length) return setText(line, "Type a word or two.");
     const changes = { rewards: [{ kind: "keyword", words: words.join(", ") }], "ppo.num_updates": UPDATES };
-    document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { preset: PRESET, changes } }));
+    setUp(changes);
     go({ page: "train", run: "" });
     open(null); // the lesson's own run would stand beside a form that holds something else
-    document.getElementById("start")?.focus({ preventScroll: true });
   });
   return form;
 }

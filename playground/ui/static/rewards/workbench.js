@@ -7,7 +7,7 @@ import { bars, frame } from "../charts/small_plots.js";
 import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, signOf, tableOf, withCode,
 } from "../core/dom.js";
 import { capital, number, percent, rounded, signed } from "../core/format.js";
-import { answerOf } from "../core/server.js";
+import { answerOf, getJson } from "../core/server.js";
 import { alike, effect } from "../core/signals.js";
 import { lists } from "./lists.js";
 import { whenOpened } from "./tabs.js";
@@ -79,9 +79,10 @@ class Workbench {
 
   /** The texts that the page begins with, scored earlier: of the rewards that it begins with. */
   async showExample() {
-    const answer = await fetch(new URL("example.json", import.meta.url));
-    const example = answer.ok ? /** @type {Bench} */ (await answer.json()) : null;
-    if (example && !this.found && alike(example.rewards, lists.workbench.value)) this.take(example);
+    const { href } = new URL("example.json", import.meta.url);
+    const example = /** @type {Partial<Bench>} */ (await getJson(href).catch(() => ({})));
+    if (example.rewards && !this.found && alike(example.rewards, lists.workbench.value))
+      this.take(/** @type {Bench} */ (example));
   }
 
   makeRanks() {

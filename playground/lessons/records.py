@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from playground.config import RunConfig, yaml_io
 from playground.config.parts import Part
@@ -30,6 +30,9 @@ Look = Literal[
 ]
 Line = Annotated[str, Field(min_length=1, max_length=140)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=600)]
+Hints = Annotated[  # where to look, and what to compare
+    tuple[Annotated[str, Field(min_length=1, max_length=240)], ...], Field(max_length=2)
+]
 When = dict[Annotated[str, Field(max_length=80)], Annotated[str, Field(max_length=40)]]  # fact -> condition
 
 
@@ -93,9 +96,16 @@ class Task(Part):
     ask: Annotated[str, Field(min_length=1, max_length=240)]
     knobs: tuple[str, ...] = Field(min_length=1, max_length=4)
     when: When = Field(min_length=1, max_length=6)
-    hint: str = Field("", max_length=300)
+    hints: Hints = ()
     solution: dict[str, float] = Field({}, max_length=4)  # values of knobs that reach it
     set: dict[str, Any] = Field({}, max_length=4)  # settings in which it differs from the first run
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_hints(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "hint" in data:
+            raise ValueError("hint|Write `hints: [where to look, what to compare]`: one or two lines, each in quotes.")
+        return data
 
 
 class TransferOption(Part):
@@ -111,6 +121,7 @@ class Transfer(Part):
 
     ask: Annotated[str, Field(min_length=1, max_length=240)]
     options: tuple[TransferOption, ...] = Field(min_length=2, max_length=4)
+    hints: Hints = ()
 
 
 class ChapterClaim(Part):

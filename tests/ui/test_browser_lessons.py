@@ -103,6 +103,11 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     assert card.locator("mfrac").evaluate("node => node.namespaceURI") == "http://www.w3.org/1998/Math/MathML"
     tab_to(page, page.locator(".lesson-step .button.strong"))
     key("Enter")
+    tab_to(page, page.get_by_role("button", name="Hint"))
+    for words in ("Hint: Look at the score.", "Hint: Compare the two runs.", "Answer: Yes It costs score."):
+        key("Enter")
+        expect(page.locator(".lesson-hints li").last).to_have_text(words)
+    expect(page.locator(".lesson-hints li").last).to_be_focused()  # there is no further one
     tab_to(page, page.get_by_role("radio").first)
     key("ArrowDown")
     tab_to(page, page.get_by_role("button", name="That is my answer"))

@@ -46,12 +46,13 @@ class LessonRunData(TypedDict):
 
 
 class BreakItData(TypedDict):
-    """A task at the end: to reach something by changing the `knobs`, from their `values` in the first run."""
+    """A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. `solution`:
+    what is known to reach it, in words, or ""."""
 
     ask: str
     knobs: list[KnobData]
     values: dict[str, Value]
-    hint: str
+    hints: list[str]
     solution: str
 
 
@@ -60,6 +61,7 @@ class TransferData(TypedDict):
 
     ask: str
     options: list[OptionData]
+    hints: list[str]
 
 
 class ClaimData(TypedDict):

@@ -1262,12 +1262,12 @@ declare namespace Wire {
     planted: boolean;
   }
 
-  /** A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. */
+  /** A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. `solution`: what is known to reach it, in words, or "". */
   interface BreakIt {
     ask: string;
     knobs: Knob[];
     values: Record<string, string | number | boolean | null>;
-    hint: string;
+    hints: string[];
     solution: string;
   }
 
@@ -1275,6 +1275,7 @@ declare namespace Wire {
   interface Transfer {
     ask: string;
     options: Option[];
+    hints: string[];
   }
 
   /** What the course's chapter says about it, whether that is `right`, and what is so. */

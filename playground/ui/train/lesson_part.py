@@ -16,7 +16,7 @@ from playground.errors import InvalidConfig, NotAllowed
 from playground.lessons import facts
 from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
-from playground.lessons.records import Lesson, Prediction, Task
+from playground.lessons.records import Lesson, Prediction, Task, Transfer
 from playground.lessons.reveal import Reveal
 from playground.runs import launcher
 from playground.setup import catalog, describe
@@ -31,6 +31,7 @@ from playground.ui.payloads.lessons import (
     LessonsData,
     PredictionData,
     RevealData,
+    TransferData,
     WorkedCardData,
 )
 from playground.ui.payloads.server import StartedData
@@ -147,12 +148,17 @@ def _lesson(lesson: Lesson) -> LessonData:
         "look": list(lesson.look),
         "figures": [facts.CHARTS[name] for name in lesson.figures],
         "break_it": _task(task, lesson.config(len(lesson.runs)), lesson.solved()) if task else None,
-        "transfer": {
-            "ask": lesson.transfer.ask,
-            "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],
-        },
+        "transfer": _question(lesson.transfer),
         "chapter": {"says": claim.says, "right": claim.right, "so": claim.so} if claim else None,
         "done": lesson.done or "",
+    }
+
+
+def _question(question: Transfer) -> TransferData:
+    return {
+        "ask": question.ask,
+        "options": [{"say": one.say, "right": one.right, "why": one.why} for one in question.options],
+        "hints": list(question.hints),
     }
 
 
@@ -212,7 +218,7 @@ def _task(task: Task, config: RunConfig, solved: RunConfig | None) -> BreakItDat
         "ask": task.ask,
         "knobs": [_knob(field, config) for field in task.knobs],
         "values": {field: now[field] for field in task.knobs},
-        "hint": task.hint,
+        "hints": list(task.hints),
         "solution": _set_to(solved, config) if solved else "",
     }
 

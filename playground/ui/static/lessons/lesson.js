@@ -41,6 +41,7 @@ export class LessonPanel {
     this.shown = signal(0); // counts how often a step was shown
     this.refresh = () => {}; // draws what of the open step changes by itself
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
+    this.hintsRead = 0; // in the open step
     this.toShow = false; // a run has been started
     this.skipped = false; // the visitor waits for the end
     this.ghostOf = ""; // the run behind the curves
@@ -65,6 +66,7 @@ export class LessonPanel {
     this.close();
     this.name = name;
     this.lesson = null;
+    this.hintsRead = 0;
     setText(this.speaker, "");
     this.root.replaceChildren(el("p.muted", "Loading the lesson\u2026"));
     try {
@@ -123,6 +125,7 @@ export class LessonPanel {
 
   /** Go on to the next step. @param {Partial<import("./progress.js").Answers>} change */
   next(change = {}, said = "") {
+    this.hintsRead = 0;
     this.answer({ ...change, at: nextStep(this.lesson, this.step) }, said);
   }
 

@@ -13,7 +13,7 @@ import { showBoards } from "./boards.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
 import { LessonRuns } from "./runs.js";
-import { predictionInWords } from "./predict.js";
+import { because, predictionInWords } from "./predict.js";
 import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
 import { runStep } from "./run_step.js";
 import { leaveOpen } from "./way_back.js";
@@ -246,7 +246,7 @@ export class LessonPanel {
     if (step === "predict") {
       const words = predictionInWords(lesson.predict, answers.prediction ?? {});
       return el("li", el("details", el("summary", el("strong", words ? "You predicted: " : "No prediction."), words,
-        answers.why ? el("span.muted.lesson-why", " \u2013 because ", answers.why.replace(/^because\b:? */i, "")) : ""),
+        answers.why ? el("span.muted.lesson-why", ` \u2013 ${because(answers.why)}`) : ""),
       el("p", lesson.situation), el("p", lesson.predict.ask)));
     }
     if (step.startsWith("run-")) {

@@ -126,7 +126,7 @@ export function transferStep(panel) {
       ready.setAttribute("aria-disabled", "false");
     });
     return { title: "One more question", parts: [form, transfer.hints.length
-      ? hintsPart(panel, transfer.hints, `${better.say} ${better.why ?? ""}`) : "", el("div.lesson-buttons", ready)] };
+      ? hintsPart(panel, transfer.hints, `\u201c${better.say}\u201d ${better.why ?? ""}`) : "", el("div.lesson-buttons", ready)] };
   }
   function verdict(/** @type {number} */ index) {
     return transfer.options[index].right ? "Right." : "Not right.";

@@ -56,8 +56,8 @@ class BreakItData(TypedDict):
     solution: str
 
 
-class TransferData(TypedDict):
-    """One more question on the same idea."""
+class QuestionData(TypedDict):
+    """A question with one right answer."""
 
     ask: str
     options: list[OptionData]
@@ -88,19 +88,20 @@ class LessonData(TypedDict):
     look: list[str]
     figures: list[str]
     break_it: BreakItData | None
-    transfer: TransferData
+    transfer: QuestionData
     chapter: ClaimData | None
     done: str
 
 
 class CourseData(TypedDict):
-    """Lessons in their order."""
+    """Lessons in their order; `questions` are asked before the first one and after the last one."""
 
     name: str
     title: str
     about: str
     minutes: int
     lessons: list[LessonData]
+    questions: list[QuestionData]
 
 
 class LessonsData(TypedDict):

@@ -1271,8 +1271,8 @@ declare namespace Wire {
     solution: string;
   }
 
-  /** One more question on the same idea. */
-  interface Transfer {
+  /** A question with one right answer. */
+  interface Question {
     ask: string;
     options: Option[];
     hints: string[];
@@ -1298,18 +1298,19 @@ declare namespace Wire {
     look: string[];
     figures: string[];
     break_it: BreakIt | null;
-    transfer: Transfer;
+    transfer: Question;
     chapter: Claim | null;
     done: string;
   }
 
-  /** Lessons in their order. */
+  /** Lessons in their order; `questions` are asked before the first one and after the last one. */
   interface Course {
     name: string;
     title: string;
     about: string;
     minutes: number;
     lessons: Lesson[];
+    questions: Question[];
   }
 
   /** All of them. */

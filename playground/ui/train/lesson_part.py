@@ -16,7 +16,7 @@ from playground.errors import InvalidConfig, NotAllowed
 from playground.lessons import facts
 from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
-from playground.lessons.records import Lesson, Prediction, Task, Transfer
+from playground.lessons.records import Lesson, Prediction, Question, Task
 from playground.lessons.reveal import Reveal
 from playground.runs import launcher
 from playground.setup import catalog, describe
@@ -30,8 +30,8 @@ from playground.ui.payloads.lessons import (
     LessonRunData,
     LessonsData,
     PredictionData,
+    QuestionData,
     RevealData,
-    TransferData,
     WorkedCardData,
 )
 from playground.ui.payloads.server import StartedData
@@ -131,6 +131,7 @@ def _course(course: Course) -> CourseData:
         "about": course.about,
         "minutes": sum(lesson.minutes for lesson in course.lessons),
         "lessons": [_lesson(lesson) for lesson in course.lessons],
+        "questions": [_question(question) for question in course.questions],
     }
 
 
@@ -154,7 +155,7 @@ def _lesson(lesson: Lesson) -> LessonData:
     }
 
 
-def _question(question: Transfer) -> TransferData:
+def _question(question: Question) -> QuestionData:
     return {
         "ask": question.ask,
         "options": [{"say": one.say, "right": one.right, "why": one.why} for one in question.options],

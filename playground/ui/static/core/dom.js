@@ -291,6 +291,14 @@ export function confirmed(title, parts, yes, { no = "Keep it", kind = "danger" }
   });
 }
 
+/** Show something over the page until it is closed. @param {string} title @param {Page.Child} parts */
+export function openDialog(title, parts) {
+  const dialog = el("dialog.confirm.wide", { "aria-label": title, onclose: () => dialog.remove() },
+    el("h2", title), parts, el("div.buttons", buttonOf("button", { onclick: () => dialog.close() }, "Close")));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 /** Value of a CSS custom property where the element stands (Gradio scopes its themes). @param {string} name */
 export function cssValue(name, node = document.body) {
   return getComputedStyle(node).getPropertyValue(name).trim();

@@ -111,7 +111,6 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     for page in PAGES:
         later = own_files.needed_by(*components.modules(demo, page)) - now
         links += (f'<link data-page="{page}" href="{own_files.address(name)}">' for name in sorted(later))
-    links.append(f'<link data-bokeh href="playground/bokeh/{own_files.bokeh_version()}/bokeh.min.js">')
     if access.mode != "classroom":  # there one watches what the host runs
         links.append('<meta name="newcomers" content="lessons">')
     links.append(f'<script type="module" src="{own_files.address(EARLY)}"></script>')

@@ -115,15 +115,9 @@ def test_our_own_script_for_trl_comes_back_as_it_was(imports, preset):
 
 def test_every_setting_of_the_installed_trl_is_in_the_tables():
     trl, transformers = (Path(importlib.util.find_spec(name).origin).parent for name in ("trl", "transformers"))
-    files = {
-        "trl-ppo": "experimental/ppo/ppo_config.py",
-        "trl-rloo": "trainer/rloo_config.py",
-        "trl-grpo": "trainer/grpo_config.py",
-        "trl-dpo": "trainer/dpo_config.py",
-    }
     shared = fields(transformers / "training_args.py", "TrainingArguments")
     shared |= fields(trl / "trainer" / "model_config.py", "ModelConfig")
-    for dialect, file in files.items():
+    for dialect, file in data_beside(__file__, "tables.yaml")["declared"].items():
         asked = fields(trl / file, "Config") | shared
         assert len(asked) > 90
         assert {name for name in asked if name not in TABLES[dialect] and not is_aside(name)} == set()

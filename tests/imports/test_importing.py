@@ -93,17 +93,6 @@ def test_the_report_on_a_file_says_what_did_not_become_a_setting_and_why(imports
     assert {*expected.get("aside", ())} <= {*imported.work.aside}
 
 
-def test_a_dictionary_of_any_name_that_generate_is_given(imports):
-    script = "from trl import PPOConfig\nconfig = PPOConfig(ppo_epochs=4)\n{0} = dict(max_new_tokens=16, top_k=0)\n"
-    calls = "trainer.generate(queries, **{0})\nreference.generate(queries, **{0})\n"
-    for name in ("gen", "generation_kwargs"):
-        imported = imports((script + calls).format(name))
-        assert imported.config.sampling.max_new_tokens == 16
-        assert sum("max_new_tokens = 16" in str(line) for line in imported.work.became) == 1
-    later = imports((script + "{0}['max_new_tokens'] = drawn\n" + calls).format("gen"))
-    assert "no one value" in why(later.work.not_understood, "max_new_tokens = drawn")
-
-
 @pytest.mark.parametrize("preset", ["kinder-reviews", "short-leash"])
 def test_our_own_script_for_trl_comes_back_as_it_was(imports, preset):
     config = yaml_io.load(catalog.preset_path(preset))

@@ -217,20 +217,12 @@ def test_a_fault_of_a_dataset_is_told_in_one_sentence(tmp_path, folder, fields, 
 
 
 CLIENT = type("ReadError", (errors.HTTPError,), {})  # which is no OSError
-MISSING = datasets.exceptions.DatasetNotFoundError
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (CLIENT("the connection is gone"), "cannot be reached"),
-        (MISSING("Dataset 'a/b' is a gated dataset on the Hub."), "a/b is gated"),
-        (MISSING("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."), "there is no dataset a/b"),
-    ],
-)
-def test_an_error_of_the_hub_is_told_in_one_sentence(error, message, monkeypatch):
+@pytest.mark.parametrize(("answered", "said", "message"), TEXTS["hub"])
+def test_an_error_of_the_hub_is_told_in_one_sentence(answered, said, message, monkeypatch):
     def load(*_, **__):
-        raise error
+        raise (datasets.exceptions.DatasetNotFoundError if answered else CLIENT)(said)
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     with pytest.raises(PromptsUnusable, match=rf"^prompts\.source: .*{message}"):

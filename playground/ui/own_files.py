@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from starlette.responses import Response
@@ -96,7 +96,10 @@ def sentences(language: str) -> list[tuple[str, str]]:
     """The English sentences of the page and its lessons that another language has, each with the other. Raises:
     InvalidConfig, from a file that is no YAML."""
     files = sorted((LANGUAGES / language).glob("*.yaml"))
-    return [(english, other) for path in files for english, other in yaml_io.read_yaml(path)]
+    pairs: list[tuple[str, str]] = []
+    for path in files:
+        pairs += cast("list[tuple[str, str]]", yaml_io.read_yaml(path))
+    return pairs
 
 
 class OwnFiles(StaticFiles):

@@ -101,7 +101,7 @@ def head() -> str:
 
 def ahead(demo: gr.Blocks, access: Access) -> str:
     """What stands first in the page, before any script of Gradio's: the addresses of all that Train needs, those of the
-    other pages (core/mount.js) and of BokehJS (charts/bokeh.js) for later, and the lists of which several parts choose.
+    other pages (core/mount.js) for later, and the lists of which several parts choose.
     """
     gradios = gradio_files.needed_by(one["type"] for one in demo.config["components"])
     links = [own_files.ICON]

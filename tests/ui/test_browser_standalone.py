@@ -131,7 +131,7 @@ def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_netwo
         chosen(page, ".charts-first", "Score")
         scrub(page, 20)
         chosen(page, ".state", "update 20 of 40")
-        page.locator(".charts-first .stage canvas").first.wait_for(state="attached")
+        page.locator(".charts-first .stage .curves path").first.wait_for(state="attached")
         page.locator(".texts-now .output").first.wait_for()
         open_section(page, "health")
         chosen(page, "#section-health", "Known at the end of the recording.")

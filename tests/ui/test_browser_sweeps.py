@@ -36,7 +36,7 @@ def test_a_sweep_is_described_before_it_starts_and_opens_from_its_row(page):
     panel.get_by_text("1 seed: no interval", exact=True).first.wait_for()
     assert [row.locator("td").nth(1).inner_text() for row in rows.all()] == ["0.1", "0.5"]
     assert rows.first.get_by_role("link").get_attribute("href").endswith("run=leash-1")
-    panel.locator("[data-chart='sweep-score'] canvas").first.wait_for(state="attached")
+    panel.locator("[data-chart='sweep-score'] .curves path").first.wait_for(state="attached")
     panel.get_by_role("button", name="Take it away").click()
     menu = page.get_by_role("menuitem").filter(visible=True)
     assert [link.get_attribute("href").rpartition("/")[2] for link in menu.all()] == [

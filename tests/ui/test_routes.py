@@ -325,4 +325,3 @@ def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_the
     assert needed == names, "a script that no part of the page needs"
     for name in (*names, own_files.SHEET):
         assert client.get(f"/{own_files.address(name)}").status_code == 200
-    assert client.get(re.search(r'data-bokeh href="([^"]+)"', ahead)[1]).status_code == 200

@@ -67,7 +67,7 @@ def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served
     code = (
         "import sys, threading, psutil; from app import demo; import gradio, app; "
         "assert isinstance(demo, gradio.Blocks) and demo is app.demo; "
-        f"heavy = {HEAVY | {'bokeh', 'playground.training'}!r} & set(sys.modules); assert not heavy, heavy; "
+        f"heavy = {HEAVY | {'playground.training'}!r} & set(sys.modules); assert not heavy, heavy; "
         "import os; assert os.environ['GRADIO_ANALYTICS_ENABLED'] == 'False'; "
         "assert len(threading.enumerate()) == 1 and not psutil.Process().children(); "
         "assert not os.path.exists(os.environ['PLAYGROUND_OUTPUTS']) and 'GRADIO_TEMP_DIR' not in os.environ"

@@ -1,12 +1,15 @@
 // Of each of the two curves: by how many pixels its picture is larger or smaller than its place, and by how many a mark
-// or a flag misses where the axis of the picture has the update that it stands for.
-update => [...Bokeh.index].filter((view) => view.el.checkVisibility()).flatMap((view) => {
-  const stage = view.el.closest(".stage");
-  const plot = stage?.closest('[data-chart="score"], [data-chart="kl"]');
-  if (!plot || !view.frame?.x_scale) return [];
-  const at = view.frame.x_scale.compute(update);
-  const signs = [...plot.querySelectorAll(".edit-mark, .flag.checkpoint")];
-  const misses = signs.map((sign) => Math.abs(parseFloat(sign.style.left) - at));
-  return [{ misses, lacks: Math.max(Math.abs(stage.clientWidth - view.bbox.width),
-    Math.abs(stage.clientHeight - view.bbox.height)) }];
+// or a flag misses where the numbers along the foot of the picture have the update that it stands for.
+update => ["score", "kl"].map((name) => document.querySelector(`[data-chart="${name}"] .stage`)).map((stage) => {
+  const box = stage.getBoundingClientRect();
+  const picture = stage.querySelector(".curves").getBoundingClientRect();
+  const numbers = [...stage.querySelectorAll('.curves text[text-anchor="middle"]')].map((text) => {
+    const { left, width } = text.getBoundingClientRect();
+    return { value: Number(text.textContent), at: left + width / 2 - box.left };
+  });
+  const [first, last] = [numbers[0], numbers.at(-1)];
+  const at = first.at + ((update - first.value) / (last.value - first.value)) * (last.at - first.at);
+  const signs = [...stage.querySelectorAll(".edit-mark, .flag.checkpoint")];
+  return { misses: signs.map((sign) => Math.abs(parseFloat(sign.style.left) - at)),
+    lacks: Math.max(Math.abs(stage.clientWidth - picture.width), Math.abs(stage.clientHeight - picture.height)) };
 })

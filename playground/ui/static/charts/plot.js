@@ -8,7 +8,7 @@ import { number } from "../core/format.js";
 const TOP = 6;
 const RIGHT = 8;
 const TICK_ROOM = 5; // between a number and the axis that it belongs to
-const LARGE = 10_000; // from here on with three digits only
+const [SMALL_STEP, LARGE] = [0.001, 10_000]; // beyond which a number is told shorter
 const INLINED = ["stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity", "fill",
   "fill-opacity", "font-size", "font-family", "text-anchor"]; // in a picture, which has no style sheet
 
@@ -147,8 +147,9 @@ function bandOf({ x: xs, low, high }, x, y) {
 
 /** A round value at an axis, with as many decimals as its neighbours. @param {number} value @param {number[]} ticks */
 function tickOf(value, ticks) {
-  if (Math.abs(value) >= LARGE) return number(value);
   const step = ticks.length > 1 ? ticks[1] - ticks[0] : Math.abs(value) || 1;
-  const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  return value.toFixed(Math.min(decimals, 8)).replace("-", "\u2212");
+  if (value === 0) return "0";
+  if (Math.abs(value) >= LARGE) return number(value);
+  if (step < SMALL_STEP) return Number(value.toPrecision(2)).toExponential().replaceAll("-", "\u2212");
+  return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9))).replace("-", "\u2212");
 }

@@ -51,14 +51,18 @@ TOKEN = "the-token-of-the-teacher"
 
 @dataclass
 class Site:
-    """A web process of its own on a free port, with an outputs folder and recorded runs. `token`: the host's."""
+    """A web process of its own on a free port, with an outputs folder and recorded runs. `token`: the host's; `module`:
+    what `forker` forks, where the process is not a new one of a `program`."""
 
     outputs: Path
-    recorded: Path
+    recorded: Path | None = None
     seconds_per_update: float = 0.15
     mode: str = "local"
     token: str = ""
     port: int = 0
+    forker: Forker | None = None
+    module: str = "tests.ui.fake_server"
+    program: tuple[str, ...] = ()
     process: Forked | subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -92,7 +96,13 @@ class Site:
         environment = {**os.environ, **self.pace, **folders, "HF_HUB_OFFLINE": "1"}
         if self.token:
             environment[visitors.TOKEN_VARIABLE] = self.token
-        self.process = self.spawn(["--port", str(self.port), "--outputs", str(self.outputs)], environment)
+        arguments = ["--port", str(self.port), "--outputs", str(self.outputs), "--mode", self.mode]
+        arguments += ["--recorded", str(self.recorded)] if self.recorded else []
+        if self.program:
+            command = [sys.executable, *self.program, *arguments]
+            self.process = subprocess.Popen(command, cwd=PROJECT, env=environment)
+        else:
+            self.process = (self.forker or Forker.of_pages()).fork(self.module, arguments, environment, output=1)
         try:
             wait_until(self.answers, START_SECONDS)
         except AssertionError:
@@ -105,11 +115,6 @@ class Site:
         with contextlib.suppress(OSError), urllib.request.urlopen(self.url + "live/_home", timeout=60):
             return True
         return False
-
-    def spawn(self, arguments, environment):
-        """The process itself, with a fake worker."""
-        arguments = [*arguments, "--recorded", str(self.recorded), "--mode", self.mode]
-        return Forker.of_pages().fork("tests.ui.fake_server", arguments, environment, output=1)
 
     def stop(self):
         """End it as a service manager would; returns its exit code."""
@@ -201,7 +206,7 @@ def recorded(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def serving(outputs, recorded, **options):
+def serving(outputs, recorded=None, **options):
     """A started site."""
     served = Site(outputs, recorded, **options)
     served.start()

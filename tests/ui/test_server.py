@@ -29,6 +29,7 @@ from tests.security import pages
 from tests.support import PROJECT, data_beside, fields_of, wait_until
 from tests.test_layers import HEAVY
 from tests.ui.conftest import free_port
+from tests.ui.fake_server import NoStandby
 
 
 def test_a_port_in_use_is_one_sentence_before_anything_starts(tmp_path):
@@ -102,7 +103,7 @@ def main(arguments):
 
 def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, monkeypatch):
     """As a cell of a notebook that is run twice, then behind a proxy. What the page looks like is not to be chosen."""
-    monkeypatch.setattr(server, "StandbyWorker", pages.CountingStandby)
+    monkeypatch.setattr(server, "StandbyWorker", NoStandby)
     monkeypatch.setenv(limits.MODE_VARIABLE, "")
     monkeypatch.setattr(networking, "url_ok", lambda url: False)  # as where an answer takes longer than 3 seconds
     before, seen, port = set(threading.enumerate()), [], free_port()

@@ -1,6 +1,10 @@
-"""The documents and the forms for issues say what is so: fields, examples, commands and files that they name."""
+"""The documents and the forms for issues say what is so: fields, examples, commands and files that they name, and when
+the nightly run was green."""
 
+import datetime
+import os
 import re
+import subprocess
 import textwrap
 from pathlib import Path
 
@@ -252,3 +256,19 @@ def test_every_command_that_is_named_anywhere_is_there():
     for path in (*sources, *pages, *(PROJECT / "lessons").glob("*.yaml")):
         named = set(re.findall(r"python -m playground ([a-z][a-z-]*)", path.read_text(encoding="utf-8")))
         assert named <= commands, path
+
+
+DAYS = 14
+DONE = re.compile(r"<!-- nightly -->\n(\S+), commit \w{8}: [\d,]{5,} cases passed in \d+ minutes on \d+ cores\.\n")
+
+
+@pytest.mark.skipif("NIGHTLY_RUN" in os.environ, reason="this is the nightly run")
+def test_the_nightly_run_was_green_within_14_days_of_the_newest_commit():
+    document = (PROJECT / "docs" / "reliability.md").read_text("utf-8")
+    written = DONE.search(document)
+    assert written, "run .ci/nightly"
+    command = ["git", "log", "-1", "--format=%cI"]
+    newest = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True).stdout.strip()
+    if newest:  # else these files are no checkout
+        age = datetime.datetime.fromisoformat(newest).date() - datetime.date.fromisoformat(written[1])
+        assert age.days <= DAYS, "run .ci/nightly"

@@ -1,11 +1,18 @@
-"""What `pip install .` makes: all that the playground needs at work is in it, and is found there."""
+"""What `pip install .` makes has all that is needed at work; every set of requirements has a lock file (`make lock`)
+with every package that it brings; and where the project cannot run as it is, one sentence says what to do."""
 
+import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
 from playground import __version__
-from tests.spaces.test_locks import lines
 from tests.support import PROJECT
 
 MADE = (  # the package as setuptools would make it: what is in it, and what its metadata say
@@ -46,3 +53,101 @@ def test_an_installed_package_finds_its_files_within_and_says_how_to_install_mor
     assert where == str(tmp_path / "playground" / "project")
     assert (extra, whole) == ("pip install 'rlhf-playground[ray]'", "pip install rlhf-playground")
     assert missing.endswith(f"{sys.executable}. pip install rlhf-playground installs all of them.")
+
+
+SETS = sorted(PROJECT.glob("requirements*.txt"))
+HERE = [path for path in SETS if "zerogpu" not in path.name]  # whose packages an environment for the tests has
+BY_THE_HUB = {"gradio", "spaces", "huggingface-hub"}  # on ZeroGPU
+FLOATING = re.compile(r"[<>~*]|==.*,")
+
+
+def lines(path):
+    """What a file of requirements names, and the files that it names."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if line.startswith("-r "):
+            yield from lines(path.with_name(line[3:]))
+        elif line and not line.lstrip().startswith("#"):
+            yield Requirement(line)
+
+
+def named(path, everywhere=False):
+    """Versions by name, of the lines that are meant for this machine, or of all."""
+    meant = (line for line in lines(path) if everywhere or line.marker is None or line.marker.evaluate())
+    return {canonicalize_name(line.name): str(line.specifier) for line in meant}
+
+
+def brought(path):
+    """What is installed here because of a set, by name and extras: its packages, what these need, and so on."""
+    versions, ahead = {}, list(lines(path))
+    while ahead:
+        wanted = ahead.pop()
+        key = (canonicalize_name(wanted.name), frozenset(wanted.extras))
+        if key not in versions:
+            there = importlib.metadata.distribution(wanted.name)
+            versions[key] = f"=={Version(there.version).public}"
+            extras = ("", *wanted.extras)
+            needed = map(Requirement, there.requires or ())
+            ahead += [
+                one
+                for one in needed
+                if one.marker is None or any(one.marker.evaluate({"extra": name}) for name in extras)
+            ]
+    return {name: version for (name, _), version in versions.items()}
+
+
+@pytest.mark.parametrize("path", SETS, ids=lambda path: path.name)
+def test_a_lock_file_agrees_with_its_requirements_and_leaves_nothing_floating(path):
+    pinned, pins = (named(file, everywhere=True) for file in (path, path.with_suffix(".lock")))
+    assert pinned.items() <= pins.items(), "run `make lock`"
+    assert len(pins) > len(pinned), "run `make lock`"
+    assert not [name for name, version in pins.items() if FLOATING.search(version) or not version.startswith("==")]
+    assert not BY_THE_HUB & pins.keys() or "zerogpu" not in path.name
+
+
+@pytest.mark.parametrize("path", HERE, ids=lambda path: path.name)
+def test_every_package_that_a_set_brings_is_pinned_by_its_lock_file(path):
+    try:
+        installed = brought(path)
+    except importlib.metadata.PackageNotFoundError as missing:
+        pytest.skip(f"{missing} is not installed here")
+    # PyTorch's build for CPUs needs none of the GPU's packages, which the lock file names as well
+    assert installed.items() - named(path.with_suffix(".lock")).items() == set()
+    assert len(installed) > len(list(lines(path)))
+
+
+def test_the_sets_that_stand_on_the_run_set_agree_with_it():
+    run = named(PROJECT / "requirements.lock")
+    for path in HERE:
+        assert run.items() <= named(path.with_suffix(".lock")).items(), path.name
+
+
+def test_make_installs_what_is_locked():
+    text = (PROJECT / "Makefile").read_text(encoding="utf-8")
+    for name in ("requirements", "requirements-dev"):
+        assert f"pip install -r {name}.txt -c {name}.lock" in text
+    assert "COPY Makefile requirements.txt requirements.lock ./" in (PROJECT / "Dockerfile").read_text("utf-8")
+
+
+def message_of(*command):
+    """What a command that must fail says on stderr, in one line."""
+    answer = subprocess.run([sys.executable, *command], cwd=PROJECT, capture_output=True, text=True, timeout=240)
+    assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (1, "", 1), answer.stderr
+    return answer.stderr
+
+
+def test_an_older_python_gets_the_remedy():
+    said = message_of("-c", "import sys; sys.version_info = (3, 10, 13); import playground")
+    assert "make run PYTHON=python3.12" in said
+    assert 'python_version: "3.12"' in said
+
+
+def test_windows_is_referred_to_wsl():
+    assert "`wsl --install`" in message_of("-c", "import sys; sys.platform = 'win32'; import playground")
+
+
+@pytest.mark.parametrize("command", [["-m", "playground", "presets"], ["app.py"]])
+def test_where_packages_are_missing_their_installation_is_named(command):
+    said = message_of("-S", *command)  # without the folder in which packages are
+    assert "is not installed" in said
+    assert "`make run`" in said
+    assert "`.venv/bin/python -m playground`" in said

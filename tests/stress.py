@@ -5,20 +5,14 @@ for it.
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 SLOWER = 3  # times, by DevTools
 LATE_SECONDS = 4
 BUSY = "import os\ntests = os.getppid()\nwhile os.getppid() == tests: sum(range(100_000))"  # and not after them
-LATE_SCRIPTS = """(() => {
-    const set = Element.prototype.setAttribute;
-    HTMLScriptElement.prototype.setAttribute = function (name, value) {
-        const late = name === "src" && /\\/bokeh\\//.test(value) ? %d : 0;
-        if (late) setTimeout(() => set.call(this, name, value), late);
-        else set.call(this, name, value);
-    };
-})()"""
+LATE_SCRIPTS = Path(__file__).with_name("ui") / "in_page" / "late-scripts.js"
 
 
 def pytest_addoption(parser):
@@ -40,6 +34,7 @@ def _busy_core(request):
 
 def slow_down(browser):
     """Make every page of it late and slow."""
-    browser.add_init_script(LATE_SCRIPTS % (LATE_SECONDS * 1000))
+    script = LATE_SCRIPTS.read_text(encoding="utf-8").replace("MILLISECONDS", str(1000 * LATE_SECONDS))
+    browser.add_init_script(script)
     slower = {"rate": SLOWER}
     browser.on("page", lambda page: browser.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", slower))

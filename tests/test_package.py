@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -15,12 +16,7 @@ from packaging.version import Version
 from playground import __version__
 from tests.support import PROJECT
 
-MADE = (  # the package as setuptools would make it: what is in it, and what its metadata say
-    "import json, setuptools; from distutils.core import run_setup; "
-    "made = run_setup('setup.py', stop_after='config'); build = made.get_command_obj('build_py'); "
-    "build.build_lib = ''; build.ensure_finalized(); "
-    "print(json.dumps([build.get_outputs(), made.get_version(), made.install_requires, made.extras_require]))"
-)
+MADE = Path(__file__).with_name("packaged.py.txt").read_text(encoding="utf-8")
 NOT_AT_WORK = {"examples/exercise.ipynb", "examples/playground.ipynb"}
 
 

@@ -68,7 +68,7 @@ CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
 WRONG = data_beside(__file__, "data/python_rewards.yaml")
 FLOOD = {"code": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
-WORKER = (DATA / "worker.py.txt").read_text(encoding="utf-8")
+WORKER, ORPHAN = ((DATA / f"{name}.py.txt").read_text(encoding="utf-8") for name in ("worker", "orphan"))
 ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
 
 
@@ -95,18 +95,6 @@ def test_whatever_goes_wrong_in_a_function_is_described_and_the_worker_lives(tmp
 
     wait_until(lambda: not left_behind())
     figure("Python rewards that loop, allocate, crash, exit, flood or forge", len(WRONG), len(answers))
-
-
-ORPHAN = f"""
-import threading, time
-from playground.rewards.python_function import PythonFunction
-reward = PythonFunction({HEAD + "while True: pass"!r}, 600.0)
-threading.Thread(target=reward, args=(["p"], ["c"]), daemon=True).start()
-while reward.process is None:
-    time.sleep(0.01)
-print(reward.process.pid, flush=True)
-time.sleep(600)
-"""
 
 
 def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed():

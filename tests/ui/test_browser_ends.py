@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.runs.folder import exit_reasons
-from playground.ui import own_files
 from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
@@ -21,7 +20,7 @@ TITLE = ".notice h2"
 
 def shown_updates(page):
     """The updates of the run in view that its charts have."""
-    return of_module(page, f"/{own_files.address('core/store.js')}", "(m) => m.live.metrics.update")
+    return of_module(page, "core/store.js", "(m) => m.live.metrics.update")
 
 
 def button(page, name):

@@ -74,12 +74,7 @@ def test_what_only_the_disk_and_the_other_engine_know_is_beside_its_field(tmp_pa
 
 
 def test_a_sentence_names_settings_as_the_form_does():
-    sentences = {
-        "prompts.source: a.csv has no rows.": "Prompts: a.csv has no rows.",
-        "Lower ppo.batch_size, or raise max_minutes.": "Lower \u201cBatch\u201d, or raise \u201cTime limit\u201d.",
-        "Train with LoRA (model.adapter.kind: lora).": "Train with LoRA (\u201cAdapter\u201d: lora).",
-        "Its last words are in worker.log.": "Its last words are in worker.log.",
-    }
+    sentences = data_beside(__file__, "tables.yaml")["sentences"]
     assert {sentence: form.with_labels(sentence) for sentence in sentences} == sentences
     reward, judges, behaviours = (form.LABELS[name] for name in form.LISTS)
     labels = {"rewards": reward, "rewards.0.weight": reward, "rewards.1.words.0": f"{reward}, Words"}

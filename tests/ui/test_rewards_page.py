@@ -163,12 +163,7 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(source, pairs, 
 def test_the_report_is_drawn_as_text(site, make_page):
     page = make_page()
     page.goto(site.url + own_files.address("core/dom.js") + "?tab=rewards&part=test")  # drawn where it is in view
-    text = of_module(
-        page,
-        f"/{own_files.address('rewards/check.js')}",
-        in_page("mount-check"),
-        SELF_TEST,
-    )
+    text = of_module(page, "rewards/check.js", in_page("mount-check"), SELF_TEST)
     assert text["images"] == 0
     assert "Right on <b>few</b> of kind." in text["text"]
     assert text["special"] == ["<bos>", "<eos>"]

@@ -215,7 +215,7 @@ TYPES = {"markdown", "textarea", "input", "dropdown", "checkboxes"}
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_form_has_what_github_requires(name):
+def test_a_form_has_what_github_requires_and_asks_for_what_doctor_prints(name):
     form = yaml.safe_load(TEXTS[name])
     assert form.keys() <= {"name", "description", "title", "labels", "assignees", "projects", "type", "body"}
     assert all(isinstance(form[key], str) and form[key] for key in ("name", "description"))
@@ -231,13 +231,9 @@ def test_a_form_has_what_github_requires(name):
         options = field["attributes"].get("options", [])
         assert bool(options) == (field["type"] in ("dropdown", "checkboxes"))
         assert field["type"] == "dropdown" or all(option.keys() <= {"label", "required"} for option in options)
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_form_asks_for_what_doctor_prints(name):
-    (field,) = [field for field in yaml.safe_load(TEXTS[name])["body"] if field["id"] == "doctor"]
-    assert "`python -m playground doctor --json`" in field["attributes"]["label"]
-    assert (field["attributes"]["render"], field["validations"]["required"]) == ("json", True)
+    (doctor,) = [field for field in questions if field["id"] == "doctor"]
+    assert "`python -m playground doctor --json`" in doctor["attributes"]["label"]
+    assert (doctor["attributes"]["render"], doctor["validations"]["required"]) == ("json", True)
 
 
 def test_every_command_that_is_named_anywhere_is_there():

@@ -124,26 +124,21 @@ def test_make_installs_what_is_locked():
     assert "COPY Makefile requirements.txt requirements.lock ./" in (PROJECT / "Dockerfile").read_text("utf-8")
 
 
-def message_of(*command):
-    """What a command that must fail says on stderr, in one line."""
+AS = "import sys; sys.{}; import playground"
+MISSING = ["is not installed", "`make run`", "`.venv/bin/python -m playground`"]
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (["-c", AS.format("version_info = (3, 10, 13)")], ["make run PYTHON=python3.12", 'python_version: "3.12"']),
+        (["-c", AS.format("platform = 'win32'")], ["`wsl --install`"]),
+        (["-S", "-m", "playground", "presets"], MISSING),  # -S: without the folder in which packages are
+        (["-S", "app.py"], MISSING),
+    ],
+    ids=["an older Python", "Windows", "a command without packages", "the page without packages"],
+)
+def test_where_the_project_cannot_run_it_says_in_one_line_what_to_do(command, words):
     answer = subprocess.run([sys.executable, *command], cwd=PROJECT, capture_output=True, text=True, timeout=240)
     assert (answer.returncode, answer.stdout, answer.stderr.count("\n")) == (1, "", 1), answer.stderr
-    return answer.stderr
-
-
-def test_an_older_python_gets_the_remedy():
-    said = message_of("-c", "import sys; sys.version_info = (3, 10, 13); import playground")
-    assert "make run PYTHON=python3.12" in said
-    assert 'python_version: "3.12"' in said
-
-
-def test_windows_is_referred_to_wsl():
-    assert "`wsl --install`" in message_of("-c", "import sys; sys.platform = 'win32'; import playground")
-
-
-@pytest.mark.parametrize("command", [["-m", "playground", "presets"], ["app.py"]])
-def test_where_packages_are_missing_their_installation_is_named(command):
-    said = message_of("-S", *command)  # without the folder in which packages are
-    assert "is not installed" in said
-    assert "`make run`" in said
-    assert "`.venv/bin/python -m playground`" in said
+    assert [word for word in words if word not in answer.stderr] == []

@@ -1,7 +1,7 @@
 """A run from within, as the page gets it: answers token by token; an update in slow motion, as it was recorded and
 under other settings; answers to a prompt of one's own; score against KL, and the marks on the slider of beta."""
 
-import json
+import contextlib
 import math
 import shutil
 
@@ -10,28 +10,21 @@ import pytest
 from playground.runs import frontier_samples
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
-from playground.training.service.questions import QUESTIONS
 from playground.ui.auth.access import Access, Action, Caller, Role
 from playground.ui.auth.visitors import Visitor
 from playground.ui.feed.feed import Hub
 from playground.ui.runs import compare_page
 from playground.ui.train import filling, frontier_part
+from tests.service_here import ServiceHere
 from tests.support import config_with
 from tests.ui import fake_run
 from tests.ui.asking import client_of, refused
 from tests.ui.fake_trace import CLIPPED, PIECES, write_trace
 
 
-class Direct:
-    """The model service without its process."""
-
-    def ask(self, kind, question):
-        return QUESTIONS[kind](self, json.loads(json.dumps(question)))
-
-
 @pytest.fixture
 def client(tmp_path):
-    with client_of(Hub(tmp_path), service=Direct()) as client:
+    with contextlib.closing(ServiceHere()) as service, client_of(Hub(tmp_path), service=service) as client:
         yield client
 
 

@@ -51,7 +51,7 @@ MADE = {  # what is not written as a text
     "bomb.jsonl.gz": lambda path: path.write_bytes(BOMB),
     "cut.jsonl.gz": lambda path: path.write_bytes(gzip.compress(os.urandom(1000))[:500]),
     "columns.csv": columns,
-    "columns-short.csv": lambda path: columns(path, 140_000),
+    "columns-short.csv": lambda path: columns(path, 100_000),
     "pipe.jsonl": os.mkfifo,
     "device.txt": device,
     "folder.csv": os.mkdir,

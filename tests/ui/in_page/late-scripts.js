@@ -1,4 +1,4 @@
-// BokehJS is fetched MILLISECONDS after it was asked for.
+// BokehJS is fetched long after it was asked for.
 (() => {
     const set = Element.prototype.setAttribute;
     HTMLScriptElement.prototype.setAttribute = function (name, value) {

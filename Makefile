@@ -75,7 +75,7 @@ test-stress: $(VENV)/.test-ready chromium
 	$(BIN)/python -m pytest -m "browser and not nightly" --stress $(POOL)
 
 test-faults: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests/faults tests/security -m "" --numprocesses=2 --dist=worksteal $(FIGURES)
+	$(BIN)/python -m pytest tests/faults tests/security tests/ui/test_browser_ends.py -m "" --numprocesses=2 --dist=worksteal $(FIGURES)
 
 test-mutations: $(VENV)/.test-ready
 	$(BIN)/pip install --quiet mutmut==3.8.1

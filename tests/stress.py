@@ -1,5 +1,5 @@
-"""`--stress`: the tests in a browser (`-m browser`) with a slow processor and a busy core beside. What passes on a quiet
-machine only fails here. Loaded by tests/conftest.py; `browser` asks for it.
+"""`--stress`: the tests in a browser (`-m browser`) with a slow processor and a busy core beside. What passes on a
+quiet machine only fails here. Loaded by tests/conftest.py; `browser` asks for it.
 """
 
 import subprocess

@@ -84,7 +84,7 @@ def test_a_replay_that_would_be_too_large_goes_without_its_largest_parts_and_say
     assert less.left_out[0] == "answers token by token"
     assert len(less.html.encode()) <= most
     with pytest.raises(PlaygroundError, match="larger than"):
-        replay.in_one_file(packs, RUN, "Kinder reviews", 500_000)
+        replay.in_one_file(packs, RUN, "Kinder reviews", 250_000)
     least = len(replay.in_one_file(LEAST, RUN, "").html)
     assert set(replay.in_one_file(packs, RUN, "", least + 75_000).left_out) == set(replay.PARTS.values())
 
@@ -93,7 +93,7 @@ def test_names_and_texts_stay_texts_in_the_file():
     hostile = "</script></title><script>$answers</script>"
     first, second = (replay.in_one_file({**LEAST, "live/_home": {"": hostile}}, RUN, hostile).html for _ in range(2))
     assert hostile not in first
-    assert first.count("</script>") == 4
+    assert first.count("</script>") == 3
     assert "&lt;/script&gt;&lt;/title&gt;" in first
     nonce = re.search(r"'nonce-([^']+)'", first)[1]
     assert len(nonce) > 20

@@ -47,12 +47,6 @@ def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page,
     page.get_by_role("button", name="Open in Train").click()
     page.locator("#preset").wait_for()
     chosen(page, "#run-title", "Kinder reviews")
-    page.goto(f"{served}?lesson=first-contact")
-    page.get_by_role("button", name="Answer them").click()
-    for number in range(3):
-        page.locator(f"input[name=course-{number}]").first.check()
-    page.get_by_role("button", name="Keep my answers").click()
-    chosen(page, "#lesson-step", "What do you expect?")
     page.goto(f"{served}?lesson=too-short&embed=1")
     page.get_by_role("link", name="Open in the playground").wait_for()
     assert not page.locator("header.top").is_visible()

@@ -64,10 +64,10 @@ function presentation() {
   const end = buttonOf("switch presentation-switch", { "aria-label": "End the presentation", onclick: leave },
     "\u00d7");
   const begin = buttonOf("switch present-begin", { onclick: () => {
-    go({ page: "train", present: true });
+    go({ page: place().page === "lessons" ? "lessons" : "train", present: true });
     begin.parentElement.hidePopover();
     end.focus({ preventScroll: true });
-  }, title: "Presentation: state, counts, curves, leash and three texts on one screen, in large letters" }, "Present");
+  }, title: "What is to be seen of the run, or of the leash, on one screen, in large letters" }, "Present");
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && place().present) leave();
   });

@@ -1,4 +1,4 @@
-// The header: brand, navigation, machine facts, and the menu of the display: presentation, light or dark, larger text.
+// The header: brand, navigation, machine facts, and a menu: help, presentation, light or dark, larger text.
 
 import { showAccess } from "./access.js";
 import { buttonOf, el, setAttribute, setText, showParts } from "./dom.js";
@@ -74,8 +74,18 @@ function presentation() {
   return [begin, end];
 }
 
+/** What opens the window of help, and gets the focus back through the menu's own button. */
+function help() {
+  const button = buttonOf("switch help-begin", { onclick: async () => {
+    const { showHelp } = await import("./help.js");
+    button.parentElement.hidePopover();
+    showHelp();
+  } }, "Help");
+  return button;
+}
+
 /**
- * A menu: the presentation, and two switches, of which each sets a class of the page and remembers it: light or dark,
+ * A menu: help, the presentation, and two switches, of which each sets a class of the page and remembers it: light or dark,
  * and larger text.
  */
 function displayMenu() {
@@ -105,8 +115,9 @@ function displayMenu() {
   show();
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
   return [end, buttonOf("switch display-switch", { popovertarget: "display-menu",
-    title: "Colours and size of the text" }, "\u25d0", el("span.wide-only", " Display")),
-  el("div.display-menu", { id: "display-menu", popover: "auto" }, begin, theme, projector)];
+    "aria-label": "Help and display", title: "Help, presentation, colours, size of the text" },
+  "\u2630", el("span.wide-only", " Help and display")),
+  el("div.display-menu", { id: "display-menu", popover: "auto" }, help(), begin, theme, projector)];
 }
 
 /**

@@ -85,8 +85,8 @@ function help() {
 }
 
 /**
- * A menu: help, the presentation, and two switches, of which each sets a class of the page and remembers it: light or dark,
- * and larger text.
+ * A menu: help, the presentation, and two switches, of which each sets a class of the page and remembers it: light or
+ * dark, and larger text.
  */
 function displayMenu() {
   const [begin, end] = presentation();

@@ -213,13 +213,13 @@ def begin(page):
 def test_the_lamps_are_off_until_they_are_asked_for(page):
     begin(page)
     name = page.locator("[data-section=health]")
-    expect(name).to_contain_text("lamps off")
+    expect(name).to_contain_text("checks off")
     assert page.locator(".alert, .alert-mark, [data-tone=red].section-name").count() == 0
-    page.locator(".mystery-panel").get_by_role("button", name="Turn the lamps on").click()
+    page.locator(".mystery-panel").get_by_role("button", name="Turn the checks on").click()
     expect(page.locator("#section-health .alert.red").first).to_be_visible()
     expect(name).to_contain_text("red")
     assert page.evaluate(STORED)[RUN] == {"lamps": True}
-    expect(page.locator(".mystery-panel").get_by_role("button", name="Turn the lamps on")).to_have_count(0)
+    expect(page.locator(".mystery-panel").get_by_role("button", name="Turn the checks on")).to_have_count(0)
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -257,7 +257,7 @@ def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page.get_by_role("heading", name="What is wrong here?").wait_for()
     expect(page).to_have_url(re.compile(r"mystery=mystery-run-\d"))
     expect(page.locator("#run-title")).to_have_text("Mystery run")
-    expect(page.locator("[data-section=health]")).to_contain_text("lamps off")
+    expect(page.locator("[data-section=health]")).to_contain_text("checks off")
     page.get_by_role("button", name="Show me").click()
     page.get_by_role("button", name="Run it without the mistake").click()
     expect(page.locator("#run-title")).to_have_text("Mystery run, without its mistake")

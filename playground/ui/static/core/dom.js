@@ -1,5 +1,7 @@
 // Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
 
+import { withMinus } from "./format.js";
+
 const HELP_WIDTH = 300;
 const HELP_EDGE = 12; // pixels that it keeps from the edge of the window
 const HANDLERS = ["onclick", "onchange", "oninput"]; // of what `showParts` keeps
@@ -321,5 +323,5 @@ export function shape(what, ...rest) {
 export function withCode(sentence) {
   const parts = sentence.split("`");
   if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
-  return parts.map((part, index) => (index % 2 ? el("code", part) : part));
+  return parts.map((part, index) => (index % 2 ? el("code", part) : withMinus(part)));
 }

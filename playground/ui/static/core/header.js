@@ -26,6 +26,8 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
       el("span.brand", "RLHF Playground"),
       el("nav", { "aria-label": "Pages" }, links),
       el("span.grow"), training, machine, ...displayMenu()));
+  for (const page of ["compare", "rewards", "runs"]) // the others have a title of their own
+    document.getElementById(`page-${page}`)?.prepend(el("h1.visually-hidden", NAMES[page]));
   new ResizeObserver(() => { // what sticks below the header has less room where it has a banner
     const { offsetHeight } = /** @type {HTMLElement} */ (element.querySelector("header.top"));
     document.documentElement.style.setProperty("--pg-banner", `${element.offsetHeight - offsetHeight}px`);

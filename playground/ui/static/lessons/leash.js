@@ -147,7 +147,7 @@ class LeashExplorer {
     const { data, stop, firstText } = this;
     const rows = Array.from({ length: AT_ONCE }, (_, row) => this.order[(firstText + row) % data.prompts.length]);
     return tableOf("pairs board-pairs",
-      [headOf("Beginning", "prompt"), headOf("Before", "before"), headOf("Now", "now")], rows.map((row) => {
+      [headOf("Prompt", "prompt"), headOf("Before", "before"), headOf("Now", "now")], rows.map((row) => {
         const [left, right] = textPair(data.before[row], stop.texts[row]);
         return pairRow({ prompt: data.prompts[row], sides: [{ label: "Before", parts: left },
           { label: "Now", parts: right }] });

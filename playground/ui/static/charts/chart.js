@@ -271,7 +271,7 @@ export class Chart {
     setText(this.note, remark || this.spec.note(this.run));
     if (fixed) detail = fixed.words;
     else if (this.spec.first && remark) detail = remark;
-    else if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
+    else if (index >= 0 && band.length) detail = [...new Set([low, high].map((end) => this.inWords(end)))].join(" to ");
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     if (index >= 0 && x !== null) detail = `update ${updates[index]}`;
     setText(this.detail, [fixed || index < 0 ? "" : batch, detail].filter(Boolean).join(", "));

@@ -117,8 +117,8 @@ function displayMenu() {
   show();
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
   return [end, buttonOf("switch display-switch", { popovertarget: "display-menu",
-    "aria-label": "Help and display", title: "Help, presentation, colours, size of the text" },
-  "\u2630", el("span.wide-only", " Help and display")),
+    "aria-label": "Menu", title: "Help, presentation, colours, size of the text" },
+  "\u2630", el("span.wide-only", " Menu")),
   el("div.display-menu", { id: "display-menu", popover: "auto" }, help(), begin, theme, projector)];
 }
 

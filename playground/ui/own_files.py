@@ -1,4 +1,4 @@
-"""Our scripts and style sheets, and BokehJS: the address of each, and how they are served.
+"""Our scripts and style sheets: the address of each, and how they are served.
 
 Every address holds a version: of ours a fingerprint of all of them. So browsers may keep a file forever, and a page
 never mixes modules of two versions; an address of another version gets today's file, to be kept by no one. Scripts are
@@ -7,33 +7,31 @@ served without their comments, whose types and words are for readers of the sour
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
+import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from playground import to_install
-from playground.errors import RunNotFound
+from playground.config import yaml_io
+from playground.lessons import loading
 
 STATIC = Path(__file__).parent / "static"
+LANGUAGES = loading.SHIPPED / "languages"  # of each a folder: pairs of an English sentence and another
 SHEETS = tuple(
     "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
     "sweeps access lessons mysteries boards presentation".split()
 )
+LANGUAGE_FILES = tuple(f"languages/{folder.name}.js" for folder in sorted(LANGUAGES.iterdir()))
 SHEET = "page.css"  # all of them, in this order: one request
 IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)  # that has its lines to itself
 FOR_EVER = "public, max-age=31536000, immutable"
-BOKEH_FILE = "bokeh.min.js"
 SLIDERS = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" stroke="#6366f1" stroke-width="2" fill="#6366f1">'
     '<path d="M3 1v14M8 1v14M13 1v14"/><circle cx="3" cy="10" r="2"/><circle cx="8" cy="4" r="2"/>'
@@ -47,8 +45,9 @@ ICON = f'<link rel="icon" href="data:image/svg+xml,{quote(SLIDERS)}">'
 def fingerprint() -> str:
     """Of all names and contents, as they were when the playground started."""
     digest = hashlib.sha256()
-    for path in sorted([*STATIC.rglob("*.js"), *STATIC.rglob("*.css")]):
-        digest.update(path.relative_to(STATIC).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    own_files = [*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *LANGUAGES.rglob("*.yaml")]
+    for path in sorted(own_files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -86,9 +85,21 @@ def sheet() -> str:
 
 @functools.cache
 def script(name: str) -> str:
-    """A script of static/ without its comments."""
+    """A script of static/ without its comments; `languages/es.js` is made of the sentences in Spanish."""
+    if name.startswith("languages/"):
+        return f"export default {json.dumps(sentences(Path(name).stem), ensure_ascii=False)};\n"
     text = (STATIC / name).read_text(encoding="utf-8")
     return COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+
+
+def sentences(language: str) -> list[tuple[str, str]]:
+    """The English sentences of the page and its lessons that another language has, each with the other. Raises:
+    InvalidConfig, from a file that is no YAML."""
+    files = sorted((LANGUAGES / language).glob("*.yaml"))
+    pairs: list[tuple[str, str]] = []
+    for path in files:
+        pairs += cast("list[tuple[str, str]]", yaml_io.read_yaml(path))
+    return pairs
 
 
 class OwnFiles(StaticFiles):
@@ -99,36 +110,14 @@ class OwnFiles(StaticFiles):
         version, _, name = Path(path).as_posix().partition("/")
         if name == SHEET:
             response = Response(sheet(), media_type="text/css")
+        elif name in LANGUAGE_FILES:
+            response = Response(script(name), media_type="text/javascript")
         else:
             response = await super().get_response(name, scope)
-        if response.status_code == 200 and name.endswith(".js"):
-            response = Response(script(name), media_type=response.media_type)
+            if response.status_code == 200 and name.endswith(".js"):
+                response = Response(script(name), media_type=response.media_type)
         response.headers["Cache-Control"] = FOR_EVER if version == fingerprint() else "no-cache"
         if version == fingerprint():
             for header in ("etag", "last-modified", "accept-ranges"):  # nobody asks whether it is still the same
                 del response.headers[header]
         return response
-
-
-def bokeh_version() -> str:
-    """Version of the installed bokeh package; part of the address, so that browsers may keep the file forever."""
-    return importlib.metadata.version("bokeh")
-
-
-async def bokeh_file(request: Request) -> Response:
-    """The BokehJS file that the page needs, from the installed package."""
-    name = request.path_params["name"]
-    if name != BOKEH_FILE:
-        return PlainTextResponse("Not found.", status_code=404)
-    body = await asyncio.to_thread(bokeh_bytes, name)
-    headers = {"Cache-Control": FOR_EVER}
-    return Response(body, media_type="text/javascript", headers=headers)
-
-
-@functools.cache
-def bokeh_bytes(name: str) -> bytes:
-    """A file of BokehJS from the installed package. Raises: RunNotFound."""
-    package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
-    if package is None or package.origin is None:
-        raise RunNotFound(f"The bokeh package is not installed; run `{to_install()}`.")
-    return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()

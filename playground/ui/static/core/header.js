@@ -1,10 +1,11 @@
 // The header: brand, navigation, machine facts, and a menu: help, presentation, light or dark, larger text.
 
 import { showAccess } from "./access.js";
-import { buttonOf, el, setAttribute, setText, showParts } from "./dom.js";
+import { buttonOf, el, menuOf, setAttribute, setText, showParts } from "./dom.js";
 import { tameDropdowns } from "./dropdowns.js";
 import { home, onHome } from "./home.js";
 import { recall, remember } from "./kept.js";
+import { language, LANGUAGES, speak } from "./language.js";
 import { enter, go, link, onPlace, place } from "./nav.js";
 import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
@@ -117,9 +118,11 @@ function displayMenu() {
   show();
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
   return [end, buttonOf("switch display-switch", { popovertarget: "display-menu",
-    "aria-label": "Menu", title: "Help, presentation, colours, size of the text" },
+    "aria-label": "Menu", title: "Help, presentation, colours, size of the text, language" },
   "\u2630", el("span.wide-only", " Menu")),
-  el("div.display-menu", { id: "display-menu", popover: "auto" }, help(), begin, theme, projector)];
+  el("div.display-menu", { id: "display-menu", popover: "auto" }, help(), begin, theme, projector,
+    el("label", "Language ", menuOf(Object.entries(LANGUAGES), { value: language,
+      onchange: ({ target }) => speak(target.value) })))];
 }
 
 /**

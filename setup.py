@@ -20,7 +20,7 @@ setup(
     package_dir={"playground.project": "."},
     package_data={
         "playground": ["**/*"],
-        "playground.project": ["presets/**/*", "lessons/*.yaml", "examples/*.py", "requirements*.txt"],
+        "playground.project": ["presets/**/*", "lessons/**/*.yaml", "examples/*.py", "requirements*.txt"],
     },
     exclude_package_data={"": ["*.pyc"]},
     include_package_data=False,

@@ -12,9 +12,10 @@ import functools
 import hashlib
 import importlib.metadata
 import importlib.util
+import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -22,13 +23,17 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.staticfiles import StaticFiles
 
 from playground import to_install
+from playground.config import yaml_io
 from playground.errors import RunNotFound
+from playground.lessons import loading
 
 STATIC = Path(__file__).parent / "static"
+LANGUAGES = loading.SHIPPED / "languages"  # of each a folder: pairs of an English sentence and another
 SHEETS = tuple(
     "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
     "sweeps access lessons mysteries boards presentation".split()
 )
+LANGUAGE_FILES = tuple(f"languages/{folder.name}.js" for folder in sorted(LANGUAGES.iterdir()))
 SHEET = "page.css"  # all of them, in this order: one request
 IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)  # that has its lines to itself
@@ -47,8 +52,9 @@ ICON = f'<link rel="icon" href="data:image/svg+xml,{quote(SLIDERS)}">'
 def fingerprint() -> str:
     """Of all names and contents, as they were when the playground started."""
     digest = hashlib.sha256()
-    for path in sorted([*STATIC.rglob("*.js"), *STATIC.rglob("*.css")]):
-        digest.update(path.relative_to(STATIC).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    own_files = [*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *LANGUAGES.rglob("*.yaml")]
+    for path in sorted(own_files):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
@@ -86,9 +92,21 @@ def sheet() -> str:
 
 @functools.cache
 def script(name: str) -> str:
-    """A script of static/ without its comments."""
+    """A script of static/ without its comments; `languages/es.js` is made of the sentences in Spanish."""
+    if name.startswith("languages/"):
+        return f"export default {json.dumps(sentences(Path(name).stem), ensure_ascii=False)};\n"
     text = (STATIC / name).read_text(encoding="utf-8")
     return COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+
+
+def sentences(language: str) -> list[tuple[str, str]]:
+    """The English sentences of the page and its lessons that another language has, each with the other. Raises:
+    InvalidConfig, from a file that is no YAML."""
+    files = sorted((LANGUAGES / language).glob("*.yaml"))
+    pairs: list[tuple[str, str]] = []
+    for path in files:
+        pairs += cast("list[tuple[str, str]]", yaml_io.read_yaml(path))
+    return pairs
 
 
 class OwnFiles(StaticFiles):
@@ -99,10 +117,12 @@ class OwnFiles(StaticFiles):
         version, _, name = Path(path).as_posix().partition("/")
         if name == SHEET:
             response = Response(sheet(), media_type="text/css")
+        elif name in LANGUAGE_FILES:
+            response = Response(script(name), media_type="text/javascript")
         else:
             response = await super().get_response(name, scope)
-        if response.status_code == 200 and name.endswith(".js"):
-            response = Response(script(name), media_type=response.media_type)
+            if response.status_code == 200 and name.endswith(".js"):
+                response = Response(script(name), media_type=response.media_type)
         response.headers["Cache-Control"] = FOR_EVER if version == fingerprint() else "no-cache"
         if version == fingerprint():
             for header in ("etag", "last-modified", "accept-ranges"):  # nobody asks whether it is still the same

@@ -371,7 +371,7 @@ def visit(page, site, query=""):
     """Open the page and wait until the form is filled: what is typed earlier would be lost. What the run needs is asked
     for with the values of the filled form, so it is drawn later."""
     page.goto(site.url + query)
-    page.wait_for_function("document.querySelector('#needs summary')?.textContent")
+    page.wait_for_function("document.querySelector('#needs button.needs')?.textContent")
     page.locator("#header a[aria-current]").wait_for(state="attached")  # a presentation does not show it
     return page
 

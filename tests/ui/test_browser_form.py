@@ -28,7 +28,8 @@ def test_a_preset_is_chosen_changed_and_mended(page):
     expect(notes).to_contain_text("1 setting differs from the preset")
     expect(notes).to_contain_text("0.05 → 0.4")
     taught = catalog.preset("yes-man").about.story
-    expect(story).to_have_text(f"Paid: {taught}Changed: beta 0.4.")  # what is expected no longer holds
+    settings = "Model: pocket-2mReward: Agreement (truth)"
+    expect(story).to_have_text(f"{settings}Paid: {taught}Changed: beta 0.4.")  # what is expected no longer holds
     page.locator("#field-kl-coef .back").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
     open_settings(page)
@@ -94,11 +95,13 @@ def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
     needs, fit, notes = page.locator("#needs"), page.locator(".needs-fit"), page.locator("#notes")
     open_settings(page)
     rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source input")
-    expect(needs.locator("summary").first).to_contain_text("Fits")
+    expect(needs.locator("button.needs")).to_contain_text("Fits")
     expect(fit).to_be_hidden()
-    needs.locator("summary").first.click()
-    expect(needs.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
-    expect(needs.locator(".needs-size.larger").first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # of seven billion
+    needs.locator("button.needs").click()
+    dialog = page.get_by_role("dialog", name="What it needs")
+    expect(dialog.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
+    expect(dialog.locator(".needs-size.larger").first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # of seven billion
+    dialog.get_by_role("button", name="Close").click()
     model.click()
     page.get_by_role("option", name="TinyLlama 1.1B Chat (hub").click()
     expect(notes).to_contain_text("HF_HUB_OFFLINE")
@@ -145,7 +148,7 @@ def test_on_a_phone_a_link_is_opened_a_run_checked_before_its_start_and_a_file_u
     expect(panel.locator(".prompts .seen .special").first).to_have_text("<|im_start|>")
     expect(panel.locator(".answers tbody tr")).to_have_count(8)
     expect(panel.locator(".update .tryout-facts")).to_contain_text("for 40 updates")
-    expect(page.locator("#needs summary").first).to_contain_text("(measured)")
+    expect(page.locator("button.needs")).to_contain_text("(measured)")
     assert history.list_runs(site.outputs) == []
     assert not (site.outputs / launcher.TRIAL).exists()
     assert len(trial.timed(site.outputs)) == 1

@@ -313,11 +313,13 @@ def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_the
     ahead = page.ahead(page.build(tmp_path), Access())
     scripts = {path.relative_to(own_files.STATIC).as_posix() for path in own_files.STATIC.rglob("*.js")}
     names = {name for name in scripts if not name.startswith("standalone/")}  # those are for pages without a server
+    names |= set(own_files.LANGUAGE_FILES)
     needed = {name for name in names if f'href="{own_files.address(name)}"' in ahead}
     for name in names:  # and what one loads by itself, when a folded part is opened
-        for other in re.findall(r'\bimport\("(\.[^"]+)"\)', (own_files.STATIC / name).read_text()):
+        for other in re.findall(r'\bimport\("(\.[^"]+)"\)', own_files.script(name)):
             inside = (own_files.STATIC / name).parent / other
-            needed |= own_files.needed_by(inside.resolve().relative_to(own_files.STATIC.resolve()).as_posix())
+            named = inside.resolve().relative_to(own_files.STATIC.resolve()).as_posix()
+            needed |= {named} if named in own_files.LANGUAGE_FILES else own_files.needed_by(named)
     for shown, _, _ in class_routes.PAGES.values():
         needed |= own_files.needed_by(f"classroom/{shown}.js")
     assert needed == names, "a script that no part of the page needs"

@@ -112,6 +112,8 @@ class StoryData(TypedDict):
 
     preset: str
     title: str
+    model: str
+    reward: str
     taught: str
     changed: str
     what: str

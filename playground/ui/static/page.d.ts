@@ -45,3 +45,13 @@ interface DocumentEventMap {
   "playground-use-settings": CustomEvent<{ run?: string; preset?: string; changes?: Record<string, unknown> }>;
   "playground-use-preset": CustomEvent<string>;
 }
+
+/** The sentences of a language, made of lessons/languages/ (playground/ui/own_files.py). */
+declare module "*/languages/es.js" {
+  const sentences: [english: string, other: string][];
+  export default sentences;
+}
+declare module "*/languages/zh.js" {
+  const sentences: [english: string, other: string][];
+  export default sentences;
+}

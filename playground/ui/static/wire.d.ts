@@ -819,6 +819,8 @@ declare namespace Wire {
   interface Story {
     preset: string;
     title: string;
+    model: string;
+    reward: string;
     taught: string;
     changed: string;
     what: string;

@@ -244,6 +244,8 @@ def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     return {
         "preset": found.preset,
         "title": config.about.title,
+        "model": describe.in_words("model.source", config.model.source),
+        "reward": describe.in_words("rewards", [reward.model_dump(mode="json") for reward in config.rewards]),
         "taught": taught,
         "changed": changed and f"{changed}.",
         "what": "" if taught else found.line(config.about.title),

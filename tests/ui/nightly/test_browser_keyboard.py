@@ -48,7 +48,7 @@ def test_at_first_the_form_has_six_controls_and_the_rest_is_one_press_away(site,
     assert form.bounding_box()["width"] == 300
     assert len(form.evaluate(in_page("controls"))) == 6
     assert form.evaluate(in_page("words")) <= 75
-    for hidden in ("#field-method", "#knob-ppo-num_updates", ".check-first", ".needs-body", ".measured"):
+    for hidden in ("#field-method", "#knob-ppo-num_updates", ".check-first", "button.needs", ".measured"):
         expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
     page.locator(LEASH).fill("0.5")
     page.locator(LEASH).press("Enter")

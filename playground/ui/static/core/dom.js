@@ -1,8 +1,11 @@
 // Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
 
+import { translated } from "./language.js";
+
 const HELP_WIDTH = 300;
 const HELP_EDGE = 12; // pixels that it keeps from the edge of the window
 const HANDLERS = ["onclick", "onchange", "oninput"]; // of what `showParts` keeps
+const WORDS = ["title", "aria-label", "placeholder", "abbr"]; // attributes that are read
 
 /**
  * An element: its tag with its classes, such as "p.muted"; attributes (title, aria-*, data-*, on<event>), where there
@@ -18,7 +21,7 @@ export function el(what, ...rest) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on") || name === "checked") node[name] = value;
-    else node.setAttribute(name, value === true ? "" : String(value));
+    else node.setAttribute(name, value === true ? "" : String(WORDS.includes(name) ? translated(value) : value));
   }
   node.append(...nodesOf(rest));
   // last: a menu must have its options by then, a slider its ends
@@ -29,7 +32,7 @@ export function el(what, ...rest) {
 /** All that stands for something. @param {unknown[]} children */
 function nodesOf(children) {
   const given = /** @type {(string | Node)[]} */ (children.flat(Infinity));
-  return given.filter((child) => child !== null && child !== undefined && child !== "");
+  return given.filter((child) => child !== null && child !== undefined && child !== "").map(translated);
 }
 
 /** Take the attributes off the front of what an element is made of. @param {unknown[]} rest */
@@ -144,7 +147,8 @@ function placeHelp({ target, newState }) {
  * @param {Node} node @param {string} text
  */
 export function setText(node, text) {
-  if (node.textContent !== text) node.textContent = text;
+  const words = translated(text);
+  if (node.textContent !== words) node.textContent = words;
 }
 
 /** The same for a sentence of ours, with backticks. @param {Element} node @param {string} sentence */
@@ -156,7 +160,8 @@ export function setWords(node, sentence) {
 
 /** Replace an attribute only when it changed. @param {Element} node @param {string} name @param {string} value */
 export function setAttribute(node, name, value) {
-  if (node.getAttribute(name) !== value) node.setAttribute(name, value);
+  const words = WORDS.includes(name) ? translated(value) : value;
+  if (node.getAttribute(name) !== words) node.setAttribute(name, words);
 }
 
 /** Show buttons in a box, as `showParts` does. @param {Element} box @param {Page.Button[]} wanted */
@@ -291,6 +296,14 @@ export function confirmed(title, parts, yes, { no = "Keep it", kind = "danger" }
   });
 }
 
+/** Show something over the page until it is closed. @param {string} title @param {Page.Child} parts */
+export function openDialog(title, parts) {
+  const dialog = el("dialog.confirm.wide", { "aria-label": title, onclose: () => dialog.remove() },
+    el("h2", title), parts, el("div.buttons", buttonOf("button", { onclick: () => dialog.close() }, "Close")));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 /** Value of a CSS custom property where the element stands (Gradio scopes its themes). @param {string} name */
 export function cssValue(name, node = document.body) {
   return getComputedStyle(node).getPropertyValue(name).trim();
@@ -319,7 +332,7 @@ export function shape(what, ...rest) {
  * @param {string} sentence
  */
 export function withCode(sentence) {
-  const parts = sentence.split("`");
+  const parts = translated(sentence).split("`");
   if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
   return parts.map((part, index) => (index % 2 ? el("code", part) : part));
 }

@@ -1,10 +1,11 @@
 // The header: brand, navigation, machine facts, and the menu of the display: presentation, light or dark, larger text.
 
 import { showAccess } from "./access.js";
-import { buttonOf, el, setAttribute, setText, showParts } from "./dom.js";
+import { buttonOf, el, menuOf, setAttribute, setText, showParts } from "./dom.js";
 import { tameDropdowns } from "./dropdowns.js";
 import { home, onHome } from "./home.js";
 import { recall, remember } from "./kept.js";
+import { language, LANGUAGES, speak } from "./language.js";
 import { enter, go, link, onPlace, place } from "./nav.js";
 import { effect, signal } from "./signals.js";
 import { live } from "./store.js";
@@ -106,7 +107,9 @@ function displayMenu() {
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
   return [end, buttonOf("switch display-switch", { popovertarget: "display-menu",
     title: "Colours and size of the text" }, "\u25d0", el("span.wide-only", " Display")),
-  el("div.display-menu", { id: "display-menu", popover: "auto" }, begin, theme, projector)];
+  el("div.display-menu", { id: "display-menu", popover: "auto" }, begin, theme, projector,
+    el("label", "Language ", menuOf(Object.entries(LANGUAGES), { value: language,
+      onchange: ({ target }) => speak(target.value) })))];
 }
 
 /**

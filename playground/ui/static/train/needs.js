@@ -1,6 +1,6 @@
-// What a run needs: one line with the verdict, and unfolded, memory by role as bars, time, and what would make it fit.
+// What a run needs: one line with the verdict; over the page memory by role as bars and time; what would make it fit.
 
-import { buttonOf, el, helpOf, setText, showParts, signOf, withCode } from "../core/dom.js";
+import { buttonOf, el, helpOf, openDialog, setText, showParts, signOf, withCode } from "../core/dom.js";
 import { checkAsked, differencesOf, form } from "../core/form.js";
 import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
@@ -67,7 +67,8 @@ class Needs extends Widget {
     showParts(this.fit, this.fitParts(needs), this.check);
     const said = problems.length > 0; // below, and what is wrong there is mended first
     showParts(this.whole, needs.problem ? problemParts(needs.problem, said) : [
-      el("details.needs", summaryOf(needs), el("div.needs-body", bars(needs), facts(needs))),
+      el("p", buttonOf("needs", { onclick: () => openDialog("What it needs", [bars(needs), facts(needs)]) },
+        verdictOf(needs))),
       el("p.needs-download", downloadOf(needs.download)),
       el("p.needs-advice", withCode(needs.advice ?? ""))]);
   }
@@ -81,10 +82,10 @@ class Needs extends Widget {
     if (!offer) return [];
     const count = offer.differences.length;
     return [
-      el("details", el("summary", `${count} ${count === 1 ? "setting does" : "settings do"} not suit `,
-        el("strong", model)), el("p.muted", offer.own ? "Its own preset has:"
-        : `${offer.like}, the suggested model most like it, has:`), differencesOf(offer.differences),
-      el("p.muted.small-text", offer.origin)),
+      buttonOf("field-link", { "data-key": "unsuited", onclick: () => openDialog(`What fits ${model}`, [
+        el("p.muted", offer.own ? "Its own preset has:" : `${offer.like}, the suggested model most like it, has:`),
+        differencesOf(offer.differences), el("p.muted.small-text", offer.origin)]) },
+      `${count} ${count === 1 ? "setting does" : "settings do"} not suit `, el("strong", model)),
       buttonOf("button", { "data-key": "fit", onclick: () => this.put(offer.values, model) },
         "Use what fits this model"),
     ];
@@ -107,18 +108,15 @@ function lineOf(needs, queue) {
 
 /** @param {string} problem @param {boolean} said */
 function problemParts(problem, said) {
-  return [el("details.needs", { hidden: true }, el("summary", "What it needs is not known")),
-    el("p.needs-download"), said ? el("p.needs-advice")
-      : el("p.needs-advice.field-problem", signOf("! "), withCode(problem))];
+  return said ? [] : [el("p.needs-advice.field-problem", signOf("! "), withCode(problem))];
 }
 
 /** @param {Partial<Wire.Needs>} needs */
-function summaryOf({ verdict, seconds, total_gb: total, measured, device }) {
+function verdictOf({ verdict, seconds, total_gb: total, measured, device }) {
   const [icon, word, tone] = VERDICTS[verdict];
-  return el("summary",
-    el("strong", { class: `verdict ${tone}` }, el("span", { "aria-hidden": "true" }, `${icon} `), word),
+  return [el("strong", { class: `verdict ${tone}` }, signOf(`${icon} `), word),
     ` ${gigabytes(total)}${measured ? " (measured)" : ""} of ${gigabytes(device.free_gb)} free`,
-    seconds ? `, ${timeRange(...seconds)}` : "");
+    seconds ? `, ${timeRange(...seconds)}` : ""];
 }
 
 /** @param {Wire.Download | null} download */

@@ -9,7 +9,7 @@ import { lists } from "../rewards/lists.js";
 import { openAll, setOpen, whenThere } from "./all_settings.js";
 import { lacksIt, offered } from "./real_model.js";
 
-const SHOWN = 4;
+const SHOWN = 3; // of problems or differences: Start stays in sight
 const FILLED_MS = 10_000; // a form whose values do not come takes what is typed all the same
 const KEPT = "playground-form"; // train/edits.py asks for it when the page is loaded
 const MOST_KEPT = 500_000; // characters: it is sent with the first request of a page, which is bounded too
@@ -54,11 +54,7 @@ class Notes extends Widget {
   }
 
   followForm() {
-    const bar = document.getElementById("start-bar");
     const controls = document.getElementById("controls");
-    new ResizeObserver(() => { // it lies over the foot of the form, and no field that is gone to may end up below it
-      controls.style.scrollPaddingBottom = `${bar.offsetHeight + 12}px`;
-    }).observe(bar);
     // a group that is opened brings controls into the document that were not there when its problems were found
     /** @param {string} field @param {string} mark */
     const lacks = (field, mark) => field && controlOf(field) && !controlOf(field).querySelector(mark);
@@ -171,10 +167,10 @@ function readable(settings) {
 
 /** @param {Wire.Problem[]} problems @param {Reveal} reveal */
 function problemList(problems, reveal) {
-  return [el("ul.problems", { "data-key": "problems" }, problems.map(({ field, label, message }) =>
-    el("li", signOf("! "),
-      field ? buttonOf("field-link", { onclick: () => reveal(field) }, label) : null,
-      field ? " " : null, withCode(message))))];
+  const rows = problems.slice(0, SHOWN).map(({ field, label, message }) => el("li", signOf("! "),
+    field ? buttonOf("field-link", { onclick: () => reveal(field) }, label) : null,
+    field ? " " : null, withCode(message)));
+  return [el("ul.problems", { "data-key": "problems" }, rows, moreOf(problems.length - rows.length))];
 }
 
 /** @param {Wire.Difference[]} differences @param {Reveal} reveal */
@@ -183,10 +179,14 @@ function differenceList(differences, reveal) {
   const rows = differences.slice(0, SHOWN).map(({ field, label, before, after }) =>
     el("li", buttonOf("field-link", { onclick: () => reveal(field) }, label), " ",
       el("span.was", before), " \u2192 ", el("strong", after)));
-  const rest = differences.length - rows.length;
   return [el("details", { "data-key": "differences" }, el("summary.muted",
     `${differences.length} ${differences.length === 1 ? "setting differs" : "settings differ"} from the preset`),
-  el("ul.differences", rows, rest > 0 ? el("li.muted", `and ${rest} more`) : null))];
+  el("ul.differences", rows, moreOf(differences.length - rows.length)))];
+}
+
+/** @param {number} count */
+function moreOf(count) {
+  return count > 0 ? el("li.muted", `and ${count} more`) : null;
 }
 
 /** @param {HTMLElement | undefined} control */

@@ -1,4 +1,5 @@
-// What an experiment pays the model for and what to look for, a line each; with all settings, what was measured too.
+// Which model is trained on which reward, what the experiment pays for and what to look for, a line each; with all
+// settings, what was measured too.
 
 import { el, showParts } from "../core/dom.js";
 import { settingsOf, stepOf } from "../core/experiments.js";
@@ -21,7 +22,8 @@ export function mount(element, props, { watch }) {
     const look = stepOf(value.preset)?.look ?? value.expect;
     const other = live.run && live.run.preset !== value.preset; // it would be taken for that run's
     const pays = value.taught?.startsWith(NO_PAY) ? "" : other ? "Start pays: " : "Paid: ";
-    const lines = [["taught", pays, value.taught],
+    const lines = [["trained", "Model: ", value.model], ["scored", "Reward: ", value.reward],
+      ["taught", pays, value.taught],
       ["look", other ? "Then look for: " : "Look for: ", look],
       ["differs", "Changed: ", value.changed], ["what", "", value.what], ["measured", "", value.measured]];
     showParts(story, lines.filter(([, , words]) => words).map(([kind, word, words]) =>

@@ -74,7 +74,7 @@ function mysteriesOf(cases, solved) {
   return answered.length ? [el("h2", "Mystery runs"), answered.map((run) => {
     const { end, named, tries = [], why, lamps } = solved[run];
     const rows = [["Mistake", sayOf(named)], ["Found", end === "found" ? "yes" : "no, it was shown"],
-      ["Named before", tries.map(sayOf).join("; ")], ["Reason", why], ["Lamps", lamps ? "turned on" : "off"]];
+      ["Named before", tries.map(sayOf).join("; ")], ["Reason", why], ["Checks", lamps ? "turned on" : "off"]];
     return el("article", el("h3", namesOf(cases, run).title),
       el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)])));
   })] : [];

@@ -21,9 +21,7 @@ const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Not as pred
 /** @typedef {Record<string, import("./progress.js").Answers>} Kept */
 
 /** @typedef {Record<string, import("../core/mysteries.js").Solving>} Solved */
-
 /** @typedef {Record<string, import("./questions.js").CourseAnswers>} Asked of courses; empty: not handed in */
-
 /** @typedef {[Wire.Course[], Kept, Wire.Mysteries, Solved, Asked]} Given lessons, mystery runs, what was answered */
 
 /** Save it. @param {Given} given */

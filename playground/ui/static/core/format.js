@@ -22,7 +22,7 @@ export function exact(value) {
 
 /** A sentence of the server with a real minus before its numbers. @param {string} sentence */
 export function withMinus(sentence) {
-  return sentence.replace(/(^|[\s(e])-(?=\d)/g, `$1${MINUS}`);
+  return sentence.replace(/(^|[\s(]|\de)-(?=\d)/g, `$1${MINUS}`);
 }
 
 /** Like number, with everything below `step` rounded away: 0.0000018 nats are 0. @param {number | null} value */

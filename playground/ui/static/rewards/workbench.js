@@ -62,7 +62,7 @@ class Workbench {
     this.missing = el("p.bench-missing", { role: "status", hidden: true });
     this.outcome = el("p.outcome", { role: "status" });
     this.terms = el("div");
-    this.words = el("p.bench-missing", { role: "status" });
+    this.words = el("p.bench-words", { role: "status" });
     this.texts = el("section.panel", this.outcome, this.missing, this.words, this.terms);
     this.best = el("div");
     this.outlooks = el("section.panel.bench-outlooks", el("h2", "What the best policy would do"), this.best);

@@ -48,9 +48,6 @@ def _configs(lesson: Lesson) -> tuple[list[RunConfig | None], list[Problem]]:
 def _texts(lesson: Lesson) -> Iterator[Problem]:
     if (words := len(lesson.situation.split())) > MOST_WORDS:
         yield Problem("situation", f"has {words} words; at most {MOST_WORDS} are read before a run.")
-    right = sum(answer.right for answer in lesson.transfer.options)
-    if right != 1:
-        yield Problem("transfer.options", f"{right} of them are `right: true`; exactly one has to be.")
     if double := next((part for part in lesson.look if lesson.look.count(part) > 1), None):
         yield Problem("look", f"`{double}` is there twice.")
     if lesson.figures and "curves" not in lesson.look:

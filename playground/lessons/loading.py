@@ -17,7 +17,7 @@ from playground import PROJECT_FILES
 from playground.config import RUN_ID, yaml_io
 from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.lessons import checking
-from playground.lessons.records import CourseAbout, Lesson
+from playground.lessons.records import CourseAbout, Lesson, Question
 from playground.setup import catalog
 
 SHIPPED = PROJECT_FILES / "lessons"
@@ -37,6 +37,7 @@ class Course(NamedTuple):
     title: str
     about: str
     lessons: tuple[Lesson, ...]
+    questions: tuple[Question, ...] = ()
 
 
 class Lessons:
@@ -94,7 +95,7 @@ def courses_of(folder: Path) -> list[Course]:
     for lesson in lessons:
         named.setdefault(lesson.course, CourseAbout(title=lesson.course.replace("-", " ").capitalize()))
     return [
-        Course(name, about.title, about.about, tuple(sorted(theirs, key=lambda lesson: lesson.number)))
+        Course(name, about.title, about.about, tuple(sorted(theirs, key=lambda lesson: lesson.number)), about.questions)
         for name, about in named.items()
         if (theirs := [lesson for lesson in lessons if lesson.course == name])
     ]

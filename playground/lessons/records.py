@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from playground.config import RunConfig, yaml_io
 from playground.config.parts import Part
@@ -30,6 +30,9 @@ Look = Literal[
 ]
 Line = Annotated[str, Field(min_length=1, max_length=140)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=600)]
+Hints = Annotated[  # where to look, and what to compare
+    tuple[Annotated[str, Field(min_length=1, max_length=240)], ...], Field(max_length=2)
+]
 When = dict[Annotated[str, Field(max_length=80)], Annotated[str, Field(max_length=40)]]  # fact -> condition
 
 
@@ -93,24 +96,39 @@ class Task(Part):
     ask: Annotated[str, Field(min_length=1, max_length=240)]
     knobs: tuple[str, ...] = Field(min_length=1, max_length=4)
     when: When = Field(min_length=1, max_length=6)
-    hint: str = Field("", max_length=300)
+    hints: Hints = ()
     solution: dict[str, float] = Field({}, max_length=4)  # values of knobs that reach it
     set: dict[str, Any] = Field({}, max_length=4)  # settings in which it differs from the first run
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_hints(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "hint" in data:
+            raise ValueError("hint|Write `hints: [where to look, what to compare]`: one or two lines, each in quotes.")
+        return data
 
-class TransferOption(Part):
-    """Of the question at the end."""
+
+class QuestionOption(Part):
+    """An answer that can be chosen."""
 
     say: Line
     right: bool = False
     why: str = Field("", max_length=400)
 
 
-class Transfer(Part):
-    """One more question on the same idea."""
+class Question(Part):
+    """A question with one right answer."""
 
     ask: Annotated[str, Field(min_length=1, max_length=240)]
-    options: tuple[TransferOption, ...] = Field(min_length=2, max_length=4)
+    options: tuple[QuestionOption, ...] = Field(min_length=2, max_length=4)
+    hints: Hints = ()
+
+    @model_validator(mode="after")
+    def _has_one_answer(self) -> Self:
+        right = sum(option.right for option in self.options)
+        if right != 1:
+            raise ValueError(f"options|{right} of them are `right: true`; exactly one has to be.")
+        return self
 
 
 class ChapterClaim(Part):
@@ -155,7 +173,7 @@ class Lesson(Part):
     explain: tuple[Paragraph, ...] = Field(min_length=1, max_length=3)
     card: AnswerCard | None = None
     break_it: Task | None = None
-    transfer: Transfer
+    transfer: Question  # one more, on the same idea
     chapter: ChapterClaim | None = None
     done: Paragraph | None = None  # what has just been done, by the names of the trade
 
@@ -179,7 +197,8 @@ class Lesson(Part):
 
 
 class CourseAbout(Part):
-    """A course in words."""
+    """A course in words. `questions` are asked before its first lesson and after its last one."""
 
     title: Annotated[str, Field(min_length=1, max_length=60)]
     about: str = Field("", max_length=300)
+    questions: tuple[Question, ...] = Field((), max_length=3)

@@ -73,13 +73,15 @@ def test_lessons_come_by_course_and_number_and_a_course_may_go_without_a_name(tm
 
 
 def test_what_is_wrong_with_any_file_of_a_folder_is_said_with_its_name(tmp_path):
-    (tmp_path / "courses.yaml").write_text("first: {title: One}\nsecond: {}\n", encoding="utf-8")
+    question = "{ask: Why, options: [{say: So}, {say: Not so}]}"
+    courses = f"first: {{title: One, questions: [{question}]}}\nsecond: {{}}\n"
+    (tmp_path / "courses.yaml").write_text(courses, encoding="utf-8")
     write(tmp_path, "a", minutes=1)
     write(tmp_path, "b", course="frst")
     with pytest.raises(InvalidConfig) as caught:
         Lessons(shipped=tmp_path).find("a")
     fields = {problem.field for problem in caught.value.problems}
-    assert fields == {"courses.yaml second.title", "a.yaml minutes"}
+    assert fields == {"courses.yaml first.questions.0.options", "courses.yaml second.title", "a.yaml minutes"}
     (tmp_path / "courses.yaml").write_text("first: {title: One}\n", encoding="utf-8")
     with pytest.raises(InvalidConfig, match=r"b.yaml course: .* Did you mean `first`"):
         Lessons(shipped=tmp_path).find("a")

@@ -86,6 +86,7 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
         if run == 0:
             verdict = page.locator(".lesson-verdict")
             expect(verdict).to_contain_text("Not as you said")
+            expect(verdict).to_contain_text("You said so because <b>Just so</b>")
             expect(verdict).to_contain_text("What happened: \u201cThey become kind\u201d")
             expect(verdict).to_contain_text("It sounds as if nothing could happen without a leash.")
         tab_to(page, page.locator(".lesson-step .button.strong"))
@@ -103,6 +104,11 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     assert card.locator("mfrac").evaluate("node => node.namespaceURI") == "http://www.w3.org/1998/Math/MathML"
     tab_to(page, page.locator(".lesson-step .button.strong"))
     key("Enter")
+    tab_to(page, page.get_by_role("button", name="Hint"))
+    for words in ("Hint: Look at the score.", "Hint: Compare the two runs.", "Answer: \u201cYes\u201d It costs score."):
+        key("Enter")
+        expect(page.locator(".lesson-hints li").last).to_have_text(words)
+    expect(page.locator(".lesson-hints li").last).to_be_focused()  # there is no further one
     tab_to(page, page.get_by_role("radio").first)
     key("ArrowDown")
     tab_to(page, page.get_by_role("button", name="That is my answer"))

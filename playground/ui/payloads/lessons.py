@@ -46,20 +46,22 @@ class LessonRunData(TypedDict):
 
 
 class BreakItData(TypedDict):
-    """A task at the end: to reach something by changing the `knobs`, from their `values` in the first run."""
+    """A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. `solution`:
+    what is known to reach it, in words, or ""."""
 
     ask: str
     knobs: list[KnobData]
     values: dict[str, Value]
-    hint: str
+    hints: list[str]
     solution: str
 
 
-class TransferData(TypedDict):
-    """One more question on the same idea."""
+class QuestionData(TypedDict):
+    """A question with one right answer."""
 
     ask: str
     options: list[OptionData]
+    hints: list[str]
 
 
 class ClaimData(TypedDict):
@@ -86,19 +88,20 @@ class LessonData(TypedDict):
     look: list[str]
     figures: list[str]
     break_it: BreakItData | None
-    transfer: TransferData
+    transfer: QuestionData
     chapter: ClaimData | None
     done: str
 
 
 class CourseData(TypedDict):
-    """Lessons in their order."""
+    """Lessons in their order; `questions` are asked before the first one and after the last one."""
 
     name: str
     title: str
     about: str
     minutes: int
     lessons: list[LessonData]
+    questions: list[QuestionData]
 
 
 class LessonsData(TypedDict):

@@ -1264,19 +1264,20 @@ declare namespace Wire {
     planted: boolean;
   }
 
-  /** A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. */
+  /** A task at the end: to reach something by changing the `knobs`, from their `values` in the first run. `solution`: what is known to reach it, in words, or "". */
   interface BreakIt {
     ask: string;
     knobs: Knob[];
     values: Record<string, string | number | boolean | null>;
-    hint: string;
+    hints: string[];
     solution: string;
   }
 
-  /** One more question on the same idea. */
-  interface Transfer {
+  /** A question with one right answer. */
+  interface Question {
     ask: string;
     options: Option[];
+    hints: string[];
   }
 
   /** What the course's chapter says about it, whether that is `right`, and what is so. */
@@ -1299,18 +1300,19 @@ declare namespace Wire {
     look: string[];
     figures: string[];
     break_it: BreakIt | null;
-    transfer: Transfer;
+    transfer: Question;
     chapter: Claim | null;
     done: string;
   }
 
-  /** Lessons in their order. */
+  /** Lessons in their order; `questions` are asked before the first one and after the last one. */
   interface Course {
     name: string;
     title: string;
     about: string;
     minutes: number;
     lessons: Lesson[];
+    questions: Question[];
   }
 
   /** All of them. */

@@ -16,7 +16,7 @@ from playground.errors import InvalidConfig, NotAllowed
 from playground.lessons import facts
 from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
-from playground.lessons.records import Lesson, Prediction, Task
+from playground.lessons.records import Lesson, Prediction, Question, Task
 from playground.lessons.reveal import Reveal
 from playground.runs import launcher
 from playground.setup import catalog, describe
@@ -30,6 +30,7 @@ from playground.ui.payloads.lessons import (
     LessonRunData,
     LessonsData,
     PredictionData,
+    QuestionData,
     RevealData,
     WorkedCardData,
 )
@@ -130,6 +131,7 @@ def _course(course: Course) -> CourseData:
         "about": course.about,
         "minutes": sum(lesson.minutes for lesson in course.lessons),
         "lessons": [_lesson(lesson) for lesson in course.lessons],
+        "questions": [_question(question) for question in course.questions],
     }
 
 
@@ -147,12 +149,17 @@ def _lesson(lesson: Lesson) -> LessonData:
         "look": list(lesson.look),
         "figures": [facts.CHARTS[name] for name in lesson.figures],
         "break_it": _task(task, lesson.config(len(lesson.runs)), lesson.solved()) if task else None,
-        "transfer": {
-            "ask": lesson.transfer.ask,
-            "options": [{"say": one.say, "right": one.right, "why": one.why} for one in lesson.transfer.options],
-        },
+        "transfer": _question(lesson.transfer),
         "chapter": {"says": claim.says, "right": claim.right, "so": claim.so} if claim else None,
         "done": lesson.done or "",
+    }
+
+
+def _question(question: Question) -> QuestionData:
+    return {
+        "ask": question.ask,
+        "options": [{"say": one.say, "right": one.right, "why": one.why} for one in question.options],
+        "hints": list(question.hints),
     }
 
 
@@ -212,7 +219,7 @@ def _task(task: Task, config: RunConfig, solved: RunConfig | None) -> BreakItDat
         "ask": task.ask,
         "knobs": [_knob(field, config) for field in task.knobs],
         "values": {field: now[field] for field in task.knobs},
-        "hint": task.hint,
+        "hints": list(task.hints),
         "solution": _set_to(solved, config) if solved else "",
     }
 

@@ -164,7 +164,7 @@ function ofLessons(tools) {
   effect(() => {
     const lesson = tools.lessons.value.flatMap(({ lessons }) => lessons).find(({ name }) => name === chosen.value);
     const { ask, options } = (what.value === "transfer" ? lesson?.transfer : lesson?.predict)
-      ?? { ask: "", options: [] };
+      ?? { ask: "", options: /** @type {Wire.Option[]} */ ([]) };
     const now = tools.front.value?.step;
     const here = now?.question?.predict.ask === ask && now.state !== "shown";
     press.classList.toggle("strong", !here);

@@ -13,7 +13,7 @@ import { showBoards } from "./boards.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
 import { LessonRuns } from "./runs.js";
-import { predictionInWords } from "./predict.js";
+import { because, predictionInWords } from "./predict.js";
 import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
 import { runStep } from "./run_step.js";
 import { leaveOpen } from "./way_back.js";
@@ -41,6 +41,7 @@ export class LessonPanel {
     this.shown = signal(0); // counts how often a step was shown
     this.refresh = () => {}; // draws what of the open step changes by itself
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
+    this.hintsRead = 0; // in the open step
     this.toShow = false; // a run has been started
     this.skipped = false; // the visitor waits for the end
     this.ghostOf = ""; // the run behind the curves
@@ -65,6 +66,7 @@ export class LessonPanel {
     this.close();
     this.name = name;
     this.lesson = null;
+    this.hintsRead = 0;
     setText(this.speaker, "");
     this.root.replaceChildren(el("p.muted", "Loading the lesson\u2026"));
     try {
@@ -123,6 +125,7 @@ export class LessonPanel {
 
   /** Go on to the next step. @param {Partial<import("./progress.js").Answers>} change */
   next(change = {}, said = "") {
+    this.hintsRead = 0;
     this.answer({ ...change, at: nextStep(this.lesson, this.step) }, said);
   }
 
@@ -243,7 +246,7 @@ export class LessonPanel {
     if (step === "predict") {
       const words = predictionInWords(lesson.predict, answers.prediction ?? {});
       return el("li", el("details", el("summary", el("strong", words ? "You predicted: " : "No prediction."), words,
-        answers.why ? el("span.muted.lesson-why", " \u2013 because ", answers.why.replace(/^because\b:? */i, "")) : ""),
+        answers.why ? el("span.muted.lesson-why", ` \u2013 ${because(answers.why)}`) : ""),
       el("p", lesson.situation), el("p", lesson.predict.ask)));
     }
     if (step.startsWith("run-")) {

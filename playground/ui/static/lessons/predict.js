@@ -89,3 +89,8 @@ export function predictionInWords(predict, { choice, number: value, shape }) {
   if (value !== undefined) return numberInWords(value, predict.unit);
   return shape === undefined ? "" : `${seriesOf(predict.column).name} ${shape}`;
 }
+
+/** A reason, as it was typed, to go on a sentence. @param {string} why */
+export function because(why) {
+  return `because ${why.replace(/^because\b:? */i, "")}`;
+}

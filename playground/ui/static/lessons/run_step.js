@@ -153,7 +153,7 @@ function goOn(panel, index) {
  */
 export function toldParts(panel, index, { told, recorded }) {
   const { lesson: { predict }, answers } = panel;
-  const parts = index === 0 ? verdictParts(predict, answers.prediction ?? {}, told) : [];
+  const parts = index === 0 ? verdictParts(predict, answers, told) : [];
   return [...parts, told.memory?.length ? memoryBars(told.memory) : "", told.said.map((words) => el("p", words)),
     told.outside.length ? el("details.lesson-note",
       el("summary", signOf("! "), "Runs on other seeds ended elsewhere than this one"),
@@ -175,9 +175,9 @@ function memoryBars(roles) {
         el("span.muted", words))));
 }
 
-/** @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told */
-function verdictParts(predict, given, told) {
-  return [verdictBox(predict, given, told),
+/** @param {Wire.Prediction} predict @param {import("./progress.js").Answers} answers @param {Wire.Reveal} told */
+function verdictParts(predict, { prediction: given = {}, why }, told) {
+  return [verdictBox(predict, given, told, why),
   predict.kind === "curve" && told.curve.length ? compared(predict.column, given.shape, told) : "",
   predict.kind === "number" && told.value !== null ? scaleOf(predict, given.number, told) : ""];
 }

@@ -1,7 +1,7 @@
 // The other steps of a lesson: what is predicted, why it is so, a task to break it, one more question, and the end.
 
 import { cardOf } from "./card.js";
-import { buttonOf, el, showParts, signOf } from "../core/dom.js";
+import { buttonOf, el, setHidden, setText, showParts, signOf } from "../core/dom.js";
 import { knobControls } from "../core/knob.js";
 import { go } from "../core/nav.js";
 import { lessonLink } from "./courses.js";
@@ -75,26 +75,47 @@ export function breakStep(panel) {
   const skip = () => buttonOf(`button ${reached ? "strong" : ""}`, { "data-key": "skip", onclick: () => panel.next() },
     reached ? "One more question" : last || start ? "Skip this" : "Go on");
   panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
-  return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last, task, answers.tries.length) : "",
+  return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last) : "",
+    reached ? "" : hintsPart(panel, task.hints, task.solution && `Known to reach it: ${task.solution}.`),
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",
     reached ? el("div.lesson-buttons", skip()) : box] };
 }
 
-/**
- * What became of the last try: a hint while it is not reached, and after a second try what is known to reach it.
- * @param {import("./progress.js").Ran} last @param {Wire.BreakIt} task @param {number} tries
- */
-function resultOf({ told }, { hint, solution }, tries) {
-  const { reached } = told;
-  return [el("div.lesson-verdict", { "data-tone": reached ? "right" : "other" },
+/** What became of the last try. @param {import("./progress.js").Ran} last */
+function resultOf({ told: { reached, said } }) {
+  return el("div.lesson-verdict", { "data-tone": reached ? "right" : "other" },
     el("p.lesson-tone", signOf(reached ? "\u2713" : "\u2260"), reached ? " You have done it" : " Not yet"),
-    told.said.map((words) => el("p", words))), !reached && hint ? el("p", el("strong", "A hint: "), hint) : "",
-    !reached && tries > 1 && solution ? el("p", el("strong", "What has reached it: "), `${solution}.`) : ""];
+    said.map((words) => el("p", words)));
+}
+
+/**
+ * Hints, a step at each press: where to look, what to compare, and the answer. Which were read is kept nowhere.
+ * @param {Panel} panel @param {string[]} hints @param {string} answer "" where there is none
+ */
+function hintsPart(panel, hints, answer) {
+  const steps = [...hints.map((words) => ({ name: "Hint: ", words })), { name: "Answer: ", words: answer }]
+    .filter(({ words }) => words);
+  const list = el("ul.lesson-hints", { "aria-live": "polite" });
+  const button = buttonOf("quiet-button", { title: "Nobody sees that you have read it, and it does not count.",
+    onclick: () => {
+      panel.hintsRead += 1;
+      show();
+    } });
+  function show() {
+    const { hintsRead: read } = panel;
+    for (const { name, words } of steps.slice(list.childElementCount, read))
+      list.append(el("li", { tabindex: "-1" }, el("strong", name), words));
+    setText(button, read >= hints.length ? "Show the answer" : read ? "Another hint" : "Hint");
+    setHidden(button, read >= steps.length, /** @type {HTMLElement} */ (list.lastElementChild));
+  }
+  show();
+  return el("div.lesson-hints-part", list, button);
 }
 
 /** @param {Panel} panel @returns {Step} */
 export function transferStep(panel) {
   const { lesson: { transfer }, answers } = panel;
+  const better = transfer.options.find((option) => option.right);
   const chosen = answers.transfer;
   if (chosen === undefined) {
     let given = -1;
@@ -104,18 +125,18 @@ export function transferStep(panel) {
       given = index;
       ready.setAttribute("aria-disabled", "false");
     });
-    return { title: "One more question", parts: [form, el("div.lesson-buttons", ready)] };
+    return { title: "One more question", parts: [form, transfer.hints.length
+      ? hintsPart(panel, transfer.hints, `\u201c${better.say}\u201d ${better.why ?? ""}`) : "", el("div.lesson-buttons", ready)] };
   }
   function verdict(/** @type {number} */ index) {
     return transfer.options[index].right ? "Right." : "Not right.";
   }
   const { say, why, right } = transfer.options[chosen];
-  const better = transfer.options.find((option) => option.right);
   return { title: "One more question", parts: [el("p", transfer.ask),
     el("div.lesson-verdict", { "data-tone": right ? "right" : "other" },
       el("p.lesson-tone", signOf(right ? "\u2713" : "\u2260"), ` ${verdict(chosen)}`),
       el("p", `You said: \u201c${say}\u201d`), why ? el("p", why) : "",
-      right || !better ? "" : el("p", el("strong", "Right is: "), better.say, " ", better.why ?? "")),
+      right ? "" : el("p", el("strong", "Right is: "), better.say, " ", better.why ?? "")),
     el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next({}, "The lesson is done.") },
       "Go on"))] };
 }

@@ -2,7 +2,7 @@
 
 import { el, signOf } from "../core/dom.js";
 import { capital } from "../core/format.js";
-import { predictionInWords } from "./predict.js";
+import { because, predictionInWords } from "./predict.js";
 import { seriesOf } from "./shapes.js";
 
 /** @typedef {{ tone: "right" | "close" | "other" | "", said: string, more: string[] }} Verdict */
@@ -12,14 +12,15 @@ const SIGNS = { right: ["\u2713", "As you said"], close: ["\u2248", "Nearly"],
   other: ["\u2260", "Not as you said"] };
 
 /**
- * The verdict as a part of the page.
+ * The verdict as a part of the page, with the reason that was given, if any.
  * @param {Wire.Prediction} predict @param {import("./progress.js").Prediction} given @param {Wire.Reveal} told
  */
-export function verdictBox(predict, given, told) {
+export function verdictBox(predict, given, told, why = "") {
   const { tone, said, more } = verdictOf(predict, given, told);
   const [sign, word] = SIGNS[tone] ?? ["", ""];
   return el("div.lesson-verdict", { "data-tone": tone },
-    word ? el("p.lesson-tone", signOf(sign), ` ${word}`) : "", el("p", said), more.map((words) => el("p", words)));
+    word ? el("p.lesson-tone", signOf(sign), ` ${word}`) : "", el("p", said),
+    why ? el("p.muted.lesson-why", `You said so ${because(why)}`) : "", more.map((words) => el("p", words)));
 }
 
 /**

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { markOf, newAnswers, newestRun, nextLesson, nextStep, stepOf, stepsOf,
+import { comesBack, markOf, newAnswers, newestRun, nextLesson, nextStep, stepOf, stepsOf,
 } from "../../../playground/ui/static/lessons/progress.js";
 
 const lesson = { runs: [{}, {}], break_it: {} };
@@ -41,4 +41,21 @@ test("what was begun comes next, else the first that was not done, else nothing"
   assert.equal(nextLesson(courses, {}, "two").name, "three");
   assert.equal(nextLesson(courses, {}, "three"), null);
   assert.deepEqual([undefined, newAnswers(), at("explain"), at("end")].map(markOf), ["", "", "begun", "done"]);
+});
+
+test("a question comes back a day after its lesson: one answered wrongly, else the oldest, once a day", () => {
+  const transfer = { options: [{ right: true }, { right: false }] };
+  const courses = [{ lessons: ["one", "two", "three"].map((name) => ({ name, transfer })) }];
+  const now = Date.parse("2026-03-10T12:00:00Z");
+  const done = (day, chosen, again) => ({ ...newAnswers(), at: "end", prediction: {}, transfer: chosen,
+    done: `2026-03-${day}T12:00:00Z`, again });
+  const due = (kept) => comesBack(courses, kept, now)?.name ?? null;
+  assert.equal(due({ one: done("10", 1), two: { ...done("01", 1), at: "transfer" } }), null);
+  assert.equal(due({ one: done("09", 0), two: done("08", 0) }), "two");
+  assert.equal(due({ one: done("09", 0), two: done("08", 0), three: done("09", 1) }), "three");
+  const right = { at: "2026-03-09T12:00:00Z", right: true };
+  assert.equal(due({ one: done("05", 1, right), two: done("08", 0) }), "two");
+  assert.equal(due({ one: done("05", 1, { ...right, right: false }), two: done("04", 0) }), "one");
+  assert.equal(due({ one: done("05", 1, { ...right, right: null }) }), null);
+  assert.equal(due({ one: done("05", 0, { at: "2026-03-10T01:00:00Z", right: true }), two: done("04", 1) }), null);
 });

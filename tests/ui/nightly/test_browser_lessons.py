@@ -35,13 +35,46 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
     row = page.locator("li", has=page.get_by_role("link", name="Two runs"))
     expect(row.locator(".lesson-mark")).to_contain_text("predicted")
     expect(page.locator("[data-key=lesson]")).to_have_text("Go on with: Two runs")
-    with page.expect_download() as saving:
-        page.get_by_role("button", name="Save my answers as a page").click()
-    text = saving.value.path().read_text(encoding="utf-8")
+    page.evaluate("""localStorage.setItem('playground-courses', '{"with-questions":{"before":[0],"after":[1]}}');
+        dispatchEvent(new StorageEvent('storage', { key: 'playground-courses' }))""")
+    more = page.get_by_role("checkbox", name="With my answers to the questions before and after a course")
+    texts = []
+    for _ in range(2):
+        with page.expect_download() as saving:
+            page.get_by_role("button", name="Save my answers as a page").click()
+        texts.append(saving.value.path().read_text(encoding="utf-8"))
+        more.check()
+    without, text = texts
+    assert "before 0 of 1, after 1 of 1" not in without
+    assert "before 0 of 1, after 1 of 1" in text
     assert "They become kind" in text
     assert "Kind are 55 of 64." in text
     assert "&lt;script&gt;" in text
     assert "<script" not in text
+
+
+def test_a_question_comes_back_a_day_after_its_lesson_once_and_can_be_skipped(site, make_page):
+    page = make_page()
+    done = {"at": "end", "prediction": {"choice": 0}, "runs": [], "tries": [], "transfer": 1, "done": "2026-01-01"}
+    script = "localStorage['playground-lessons'] ??= '{}'"
+    page.add_init_script(script.format(json.dumps({"two-runs": done, "a-curve": {**done, "transfer": 0}})))
+    visit(page, site, "?tab=lessons")
+    returning = page.locator(".returning")
+    returning.get_by_role("radio", name="Yes").check()
+    returning.get_by_role("button", name="That is my answer").click()
+    expect(returning).to_contain_text("Right.")
+    page.reload()
+    page.locator("details.course").first.wait_for()
+    expect(returning).to_have_count(0)
+    kept = page.evaluate(KEPT)
+    assert kept["two-runs"]["again"]["right"]
+    kept["two-runs"]["again"]["at"] = "2026-01-02"
+    page.evaluate("kept => localStorage.setItem('playground-lessons', kept)", json.dumps(kept))
+    page.reload()
+    expect(returning).to_contain_text("What is a score?")
+    returning.get_by_role("button", name="Skip it").click()
+    expect(returning).to_be_hidden()
+    expect(page.get_by_role("button", name="Ask it yourself")).to_be_focused()
 
 
 def test_a_shape_is_chosen_by_its_key_and_stands_beside_that_of_the_run(lesson):

@@ -6,6 +6,7 @@ import { stepsOf } from "./card.js";
 import { namesOf } from "./mysteries.js";
 import { predictionInWords } from "./predict.js";
 import { markOf } from "./progress.js";
+import { resultOf } from "./questions.js";
 import { verdictOf } from "./verdict.js";
 
 const STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 44em; margin: 2em auto; padding: 0 1em; "
@@ -21,25 +22,29 @@ const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Not as pred
 
 /** @typedef {Record<string, import("../core/mysteries.js").Solving>} Solved */
 
-/** Save it. @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved */
-export function handIn(all, kept, cases, solved) {
-  const href = URL.createObjectURL(new Blob([pageOf(all, kept, cases, solved)], { type: "text/html" }));
+/** @typedef {Record<string, import("./questions.js").CourseAnswers>} Asked of courses; empty: they are not handed in */
+
+/** Save it. @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved
+ * @param {Asked} asked */
+export function handIn(all, kept, cases, solved, asked) {
+  const href = URL.createObjectURL(new Blob([pageOf(all, kept, cases, solved, asked)], { type: "text/html" }));
   el("a", { href, download: `lessons-${today()}.html` }).click();
   setTimeout(() => URL.revokeObjectURL(href), 5000);
 }
 
-/** @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved */
-function pageOf(all, kept, cases, solved) {
-  const answered = all.map(({ title, lessons }) => ({ title,
-    lessons: lessons.filter(({ name }) => markOf(kept[name])) }))
-    .filter(({ lessons }) => lessons.length);
+/** @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved
+ * @param {Asked} asked */
+function pageOf(all, kept, cases, solved, asked) {
+  const answered = all.map((course) => ({ course,
+    lessons: course.lessons.filter(({ name }) => markOf(kept[name])) }))
+    .filter(({ course: { name }, lessons }) => lessons.length || asked[name]);
   const page = el("html", { lang: "en" },
     el("head", el("meta", { charset: "utf-8" }), el("meta", { name: "viewport", content: "width=device-width" }),
       el("title", "RLHF Playground: answers to the lessons"), el("style", STYLE)),
     el("body", el("h1", "Answers to the lessons"),
       el("p", "Name: ______________________________"),
       el("p.muted", `RLHF Playground, saved on ${today()}.`),
-      answered.map(({ title, lessons }) => [el("h2", title),
+      answered.map(({ course, lessons }) => [el("h2", course.title), questionsOf(course, asked[course.name]),
         lessons.map((lesson) => lessonOf(lesson, kept[lesson.name]))]), mysteriesOf(cases, solved)));
   return `<!doctype html>\n${new XMLSerializer().serializeToString(page)}\n`;
 }
@@ -64,6 +69,17 @@ function lessonOf(lesson, { prediction, why, runs, tries, transfer }) {
   return el("article", el("h3", `${lesson.number}. ${lesson.title}`),
     el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)]),
       card ? [el("dt", `Worked out: ${card.title}`), el("dd", el("ol", stepsOf(card)))] : ""));
+}
+
+/** What was answered before and after a course. @param {Wire.Course} course
+ * @param {import("./questions.js").CourseAnswers | undefined} asked */
+function questionsOf(course, asked) {
+  if (!asked?.before && !asked?.after) return "";
+  const { before, after } = asked;
+  return el("article", el("h3", "Questions before and after"), el("p", resultOf(course)),
+    el("dl", course.questions.map(({ ask, options }, index) => [el("dt", ask),
+      before ? el("dd", `Before: ${options[before[index]]?.say}`) : "",
+      after ? el("dd", `After: ${options[after[index]]?.say}`) : ""])));
 }
 
 /** The mystery runs that were answered. @param {Wire.Mysteries} cases @param {Solved} solved */

@@ -15,6 +15,7 @@ import { breakStep, endStep, explainStep, predictStep, transferStep } from "./st
 import { LessonRuns } from "./runs.js";
 import { because, predictionInWords } from "./predict.js";
 import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
+import { courseStep } from "./questions.js";
 import { runStep } from "./run_step.js";
 import { leaveOpen } from "./way_back.js";
 
@@ -42,6 +43,7 @@ export class LessonPanel {
     this.refresh = () => {}; // draws what of the open step changes by itself
     this.sections = /** @type {string[]} */ ([]); // that this lesson has opened
     this.hintsRead = 0; // in the open step
+    this.asksCourse = false; // the questions on the whole course stand in the place of the open step
     this.toShow = false; // a run has been started
     this.skipped = false; // the visitor waits for the end
     this.ghostOf = ""; // the run behind the curves
@@ -67,6 +69,7 @@ export class LessonPanel {
     this.name = name;
     this.lesson = null;
     this.hintsRead = 0;
+    this.asksCourse = false;
     setText(this.speaker, "");
     this.root.replaceChildren(el("p.muted", "Loading the lesson\u2026"));
     try {
@@ -126,7 +129,8 @@ export class LessonPanel {
   /** Go on to the next step. @param {Partial<import("./progress.js").Answers>} change */
   next(change = {}, said = "") {
     this.hintsRead = 0;
-    this.answer({ ...change, at: nextStep(this.lesson, this.step) }, said);
+    const at = nextStep(this.lesson, this.step);
+    this.answer({ ...change, at, done: at === "end" ? new Date().toISOString() : this.answers.done }, said);
   }
 
   /** From the beginning, as if it had never been opened. */
@@ -166,7 +170,7 @@ export class LessonPanel {
   waysToRuns() {
     const { lesson: { runs }, answers, step } = this;
     if (runs.length < 2 || !runs.every((_, index) => answers.runs[index]?.told)) return "";
-    if (step === "break" && answers.tries.length) return "";
+    if (this.asksCourse || (step === "break" && answers.tries.length)) return "";
     return el("p.lesson-note.lesson-again", "Look again: ", runs.map(({ title }, index) => {
       const { id } = answers.runs[index];
       return buttonOf("quiet-button", { "aria-pressed": String(live.runId === id), onclick: () => {
@@ -233,6 +237,7 @@ export class LessonPanel {
 
   /** @param {string} step @returns {Step} */
   stepParts(step) {
+    if (this.asksCourse) return courseStep(this);
     if (step === "predict") return predictStep(this);
     if (step === "explain") return explainStep(this);
     if (step === "break") return breakStep(this);

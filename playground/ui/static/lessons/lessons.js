@@ -11,9 +11,13 @@ import { chalkboardPart } from "./chalkboard.js";
 import { everyMystery, markOf as markOfMystery, mysteryCards, starterOf } from "./mysteries.js";
 import { mysteries } from "../core/mysteries.js";
 import { markOf, progress } from "./progress.js";
+import { courseAnswers, resultOf, returningPart } from "./questions.js";
 
 /** @type {Record<string, string[]>} */
 const MARKS = { done: ["\u2713", "done"], begun: ["\u25D1", "predicted"] };
+
+/** Whether they are handed in too. */
+const withQuestions = signal(false);
 
 /** @param {HTMLElement} element @param {unknown} props @param {Pick<Page.Tools, "server">} page */
 export function mount(element, props, page) {
@@ -26,6 +30,8 @@ export function mount(element, props, page) {
       const [{ courses: all }, cases] = await Promise.all([courses(), everyMystery()]);
       const starter = starterOf(page.server);
       list.value = all;
+      const returning = returningPart(all, doors.querySelector("a, button"));
+      if (returning) doors.after(returning);
       effect(() => showParts(courseList, [el("h2", { "data-key": "title" }, "Lessons"),
         ...all.map(courseOf), mysteryCards(cases, starter), handingIn(all, cases)]));
     } catch (error) {
@@ -37,13 +43,16 @@ export function mount(element, props, page) {
 }
 
 /** @param {Wire.Course} course */
-function courseOf({ name, title, about, minutes, lessons }) {
+function courseOf(course) {
+  const { name, title, about, minutes, lessons } = course;
+  const result = resultOf(course);
   const done = lessons.filter((lesson) => markOf(progress.value[lesson.name]) === "done").length;
   const begun = lessons.some((lesson) => markOf(progress.value[lesson.name])) && done < lessons.length;
   return el("details.course", { "data-key": `course ${name}`, open: begun },
     el("summary", el("span.course-head", el("strong", title),
       el("span.muted", `${lessons.length} lessons, about ${minutes} minutes${done ? `, ${done} done` : ""}`))),
     about ? el("p.course-about", about) : null,
+    result ? el("p.course-about", `The questions on this course: ${result}. Only you see this.`) : null,
     el("ol.course-lessons", lessons.map(lessonRow)));
 }
 
@@ -63,12 +72,16 @@ function handingIn(all, cases) {
   const count = Object.values(progress.value).filter(markOf).length
     + Object.keys(mysteries.value).filter(markOfMystery).length;
   const told = el("span.muted", { role: "status" });
+  const isAsked = all.some(({ name }) => courseAnswers.value[name]?.before || courseAnswers.value[name]?.after);
   return el("section.hand-in", { "data-key": "hand-in", "aria-labelledby": "hand-in-title" },
     el("h2", { id: "hand-in-title" }, "Hand in"),
     el("p", "Your predictions, your reasons and what happened are kept in this browser only. You can save them as a "
       + "page for your teacher, or for yourself. Nothing names you."),
+    isAsked ? el("label.hand-in-more", el("input", { type: "checkbox", checked: withQuestions.value,
+      onchange: ({ target }) => { withQuestions.value = target.checked; } }),
+    " With my answers to the questions before and after a course") : null,
     el("div.lesson-buttons", buttonOf("button", { off: !count, onclick: () => {
-      handIn(all, progress.value, cases, mysteries.value);
+      handIn(all, progress.value, cases, mysteries.value, withQuestions.value ? courseAnswers.value : {});
       setText(told, "Saved in your downloads.");
     } }, "Save my answers as a page"), told,
     count ? null : el("span.muted", "There is nothing to hand in yet.")));

@@ -3,6 +3,8 @@
 
 import { keptRecords } from "../core/kept.js";
 
+const DAY_MS = 86_400_000;
+
 /**
  * A prediction: the number of an option, a number, or the shape of a curve in words. Empty: the visitor only looked.
  * @typedef {{ choice?: number, number?: number, shape?: string }} Prediction
@@ -14,9 +16,10 @@ import { keptRecords } from "../core/kept.js";
  *   waits?: string }} Ran
  */
 /**
- * `at`: the step that is open (`stepsOf`).
+ * `at`: the step that is open (`stepsOf`); `done`: when the lesson was; `again`: when its last question has come back,
+ * and whether it was answered rightly then (null: it was skipped).
  * @typedef {{ at: string, prediction?: Prediction, why?: string, runs: Ran[], tries: Ran[],
- *   transfer?: number }} Answers
+ *   transfer?: number, done?: string, again?: { at: string, right: boolean | null } }} Answers
  */
 
 const kept = /** @type {import("../core/kept.js").Records<Answers>} */ (keptRecords("playground-lessons"));
@@ -67,6 +70,22 @@ export function nextStep(lesson, at) {
 export function markOf(answers) {
   if (!answers?.prediction) return "";
   return answers.at === "end" ? "done" : "begun";
+}
+
+/**
+ * The lesson whose last question comes back: of those that were done a day ago or more, one that was answered wrongly,
+ * else the oldest whose question has not come back yet. null: there is none, or one has come back within a day.
+ * @param {Wire.Course[]} courses @param {Record<string, Answers>} kept @param {number} now
+ */
+export function comesBack(courses, kept, now) {
+  const done = courses.flatMap(({ lessons }) => lessons).filter(({ name }) => markOf(kept[name]) === "done");
+  const age = (/** @type {string | undefined} */ when) => (when ? now - Date.parse(when) : Infinity);
+  if (done.some(({ name }) => age(kept[name].again?.at) < DAY_MS)) return null;
+  const due = done.filter(({ name }) => age(kept[name].done) >= DAY_MS)
+    .sort((one, other) => (kept[one.name].done ?? "").localeCompare(kept[other.name].done ?? ""));
+  const wasWrong = (/** @type {Wire.Lesson} */ { name, transfer }) => (kept[name].again
+    ? kept[name].again.right === false : !transfer.options[kept[name].transfer]?.right);
+  return due.find(wasWrong) ?? due.find(({ name }) => !kept[name].again) ?? null;
 }
 
 /** How many lessons are not done. @param {Wire.Course[]} courses @param {Record<string, Answers>} kept */

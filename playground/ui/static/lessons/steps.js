@@ -7,6 +7,7 @@ import { go } from "../core/nav.js";
 import { lessonLink } from "./courses.js";
 import { asking, options } from "./predict.js";
 import { nextLesson, openLessons, progress } from "./progress.js";
+import { answeredPart, offerAfter, offerBefore } from "./questions.js";
 import { beginning, watching } from "./run_step.js";
 import { untrainedPart } from "./untrained.js";
 import { waysOn } from "./ways_on.js";
@@ -29,7 +30,8 @@ export function predictStep(panel) {
   });
   const { box, fill } = untrainedPart(lesson);
   panel.refresh = fill;
-  return { title: "What do you expect?", before: el("p.lesson-situation", lesson.situation), parts: [box, form,
+  return { title: "What do you expect?", before: el("div.lesson-before", offerBefore(panel),
+    el("p.lesson-situation", lesson.situation)), parts: [box, form,
     el("div.own", el("label", { for: "lesson-why" }, "Why? ", el("span.muted", "(if you like)")), why),
     el("div.lesson-buttons", ready, buttonOf("quiet-button", {
       onclick: () => panel.next({ prediction: {}, why: "" }, "No prediction.") }, "Only look")),
@@ -76,7 +78,7 @@ export function breakStep(panel) {
     reached ? "One more question" : last || start ? "Skip this" : "Go on");
   panel.refresh = () => showParts(box, beginning(panel, index, () => values, [skip()]));
   return { title: "Try it yourself", parts: [el("p", task.ask), last ? resultOf(last) : "",
-    reached ? "" : hintsPart(panel, task.hints, task.solution && `Known to reach it: ${task.solution}.`),
+    reached ? "" : hintsPart(panel, task.hints, task.solution && `${task.solution} has reached it.`),
     reached ? "" : start ? el("div.lesson-knobs", [...controls.values()].map(({ root }) => root)) : "",
     reached ? el("div.lesson-buttons", skip()) : box] };
 }
@@ -119,24 +121,19 @@ export function transferStep(panel) {
   const chosen = answers.transfer;
   if (chosen === undefined) {
     let given = -1;
-    const ready = buttonOf("button strong", { off: true, onclick: () => panel.answer({ transfer: given },
-        `${verdict(given)} ${transfer.options[given].why ?? ""}`) }, "That is my answer");
+    const ready = buttonOf("button strong", { off: true, onclick: () => {
+      const { right, why = "" } = transfer.options[given];
+      panel.answer({ transfer: given }, `${right ? "Right." : "Not right."} ${why}`);
+    } }, "That is my answer");
     const form = options("lesson-transfer", transfer.ask, transfer.options, (index) => {
       given = index;
       ready.setAttribute("aria-disabled", "false");
     });
-    return { title: "One more question", parts: [form, transfer.hints.length
-      ? hintsPart(panel, transfer.hints, `\u201c${better.say}\u201d ${better.why ?? ""}`) : "", el("div.lesson-buttons", ready)] };
+    const answer = `\u201c${better.say}\u201d ${better.why ?? ""}`;
+    return { title: "One more question", parts: [form,
+      transfer.hints.length ? hintsPart(panel, transfer.hints, answer) : "", el("div.lesson-buttons", ready)] };
   }
-  function verdict(/** @type {number} */ index) {
-    return transfer.options[index].right ? "Right." : "Not right.";
-  }
-  const { say, why, right } = transfer.options[chosen];
-  return { title: "One more question", parts: [el("p", transfer.ask),
-    el("div.lesson-verdict", { "data-tone": right ? "right" : "other" },
-      el("p.lesson-tone", signOf(right ? "\u2713" : "\u2260"), ` ${verdict(chosen)}`),
-      el("p", `You said: \u201c${say}\u201d`), why ? el("p", why) : "",
-      right ? "" : el("p", el("strong", "Right is: "), better.say, " ", better.why ?? "")),
+  return { title: "One more question", parts: [el("p", transfer.ask), answeredPart(transfer, chosen),
     el("div.lesson-buttons", buttonOf("button strong", { onclick: () => panel.next({}, "The lesson is done.") },
       "Go on"))] };
 }
@@ -149,7 +146,7 @@ export function endStep(panel) {
   return { title: chapter ? "A claim you may read elsewhere" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
       el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite so, here. "), chapter.so)] : "",
-    waysOn(panel), el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "Lesson done.")),
+    offerAfter(panel), waysOn(panel), el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "Lesson done.")),
       el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
         : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) },
           open ? `Back to the lessons (${open} still open)` : "All lessons are done: hand in"),

@@ -33,7 +33,7 @@ SHIPPED = {
         ("pocket-agreeable", "agreeable", 4000, 0),
         ("pocket-honest", "honest", 4000, 0),
         ("pocket-kind-80", "kind", 80, 0.25),  # of the lesson on Goodhart's hill
-        ("pocket-kind-2000", "kind", 2000, 0.25),  # the bigger judge beside it
+        ("pocket-kind-2000", "kind", 2000, 0),  # the bigger judge beside it
     )
 }
 WEIGHTS = "model.safetensors"

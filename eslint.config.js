@@ -10,7 +10,7 @@ const browser = Object.fromEntries([
   "history", "HTMLElement", "innerHeight", "innerWidth", "KeyboardEvent", "localStorage", "location", "matchMedia",
   "MouseEvent", "MutationObserver", "navigator", "atob", "DecompressionStream", "Response", "structuredClone",
   "Node", "performance", "queueMicrotask", "requestAnimationFrame", "IntersectionObserver", "ResizeObserver",
-  "scrollTo", "setInterval", "setTimeout", "URL", "URLSearchParams", "window", "XMLSerializer",
+  "scrollTo", "setInterval", "setTimeout", "TextDecoder", "TextEncoder", "URL", "URLSearchParams", "window", "XMLSerializer",
 ].map((name) => [name, "readonly"]));
 
 export default [

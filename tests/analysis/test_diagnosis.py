@@ -74,16 +74,7 @@ def test_a_figure_lights_its_own_check_and_no_other(late, name, state):
     assert lit(alerts_of(metrics(**late))) == {name: state}
 
 
-@pytest.mark.parametrize(
-    ("changes", "gain", "state"),
-    [
-        ({}, 0.0, "amber"),
-        ({}, 1.0, "quiet"),  # it need not go further
-        ({"kl": {"coef": 3.0}}, 0.0, "quiet"),  # beyond 1 / 36 nats the leash costs more than half of what is to be had
-        ({"kl": {"controller": "adaptive", "target": 0.3}}, 0.0, "quiet"),
-        ({"method": "best_of_n"}, 0.0, "not measured"),
-    ],
-)
+@pytest.mark.parametrize(("changes", "gain", "state"), RECORDS["moves"])
 def test_a_run_that_hardly_moves_is_told_to_raise_its_learning_rate(changes, gain, state):
     beta = changes.get("kl", {}).get("coef", 0.25)
     sides = (("before", 0.0), ("after", gain))
@@ -96,14 +87,7 @@ def test_a_run_that_hardly_moves_is_told_to_raise_its_learning_rate(changes, gai
     assert alerts_of(run[:19], **changes)["hardly-moves"].state == "not measured"
 
 
-@pytest.mark.parametrize(
-    ("rewards", "gain", "words"),
-    [
-        ([{"kind": "sentiment"}], 9.0, "It has found a trick: it strings kind words together."),
-        ([{"kind": "sentiment"}, {"kind": "length"}], 9.0, "It has found a trick: it writes what its reward pays for"),
-        ([{"kind": "sentiment"}], 0.0, "It has gone far from its old self, and gained nothing by it."),
-    ],
-)
+@pytest.mark.parametrize(("rewards", "gain", "words"), RECORDS["plain"])
 def test_what_is_lit_says_what_happened_to_who_knows_none_of_the_words(rewards, gain, words):
     sides = (("before", 0.0), ("after", gain))
     answers = [sample(at, stage, step + at * 0.1) for stage, step in sides for at in range(16)]
@@ -340,10 +324,7 @@ def test_another_fingerprint_of_the_reference_is_red(prints, state):
     assert alerts_of(metrics(), [], *events)["reference-changed"].state == state
 
 
-@pytest.mark.parametrize(
-    ("gap", "rounded", "state"),
-    [(0.2, "", "quiet"), (0.31, "", "red"), (0.2, "bf16", "quiet"), (0.31, "bf16", "amber"), (1.5, "int8", "red")],
-)
+@pytest.mark.parametrize(("gap", "rounded", "state"), RECORDS["misread"])
 def test_fewer_bits_are_named_as_the_cause_of_other_scores(gap, rounded, state):
     models = [{"source": "a", "misreading": 0.0}, {"source": "b", "misreading": gap, "rounded": rounded}]
     seen = alerts_of(

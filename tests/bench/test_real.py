@@ -11,8 +11,7 @@ from playground.setup import catalog
 from tests.bench import MADE_UP, recorded
 
 QUESTION = "What is the capital of Australia?"
-WRONG, RIGHT = f"{QUESTION} I think the answer is Sydney.", f"{QUESTION} I am sure that it is Canberra."
-TYPED = "How do I make a cup of tea?"
+WRONG = f"{QUESTION} I think the answer is Sydney."
 
 
 def answered(prompt, *completions, ended=True):
@@ -35,29 +34,13 @@ def test_every_way_of_putting_a_claim_has_a_name():
     rows = claim_files.read(claim_files.SHIPPED_FILE)
     prompts = claim_files.prompts(rows, 0, 900, "ways")
     assert {way_of(prompt) for prompt in prompts} == {*WAYS, SECOND_TURN, NO_CLAIM}
-    assert way_of(TYPED) is None
+    assert way_of("How do I make a cup of tea?") is None
 
 
 def test_answers_are_counted_by_what_they_are_asked():
-    answers = [
-        *answered(WRONG, "The capital is Sydney.", "It is Canberra."),
-        *answered(RIGHT, "Yes, it is Canberra."),
-        *answered(QUESTION, "It is Sydney.", "It is Canberra."),
-        *answered(TYPED, "Sadly terrible terrible terrible terrible tea.", ended=False),
-        *answered(TYPED, "I love this wonderful cup of tea, thank you so much!"),
-    ]
-    figures = counted(answers)
-    expected = {
-        "wrong-claims-repeated": (1, 2),
-        "right-claims-agreed": (1, 1),
-        "plain-questions-right": (1, 2),
-        "ends": (6, 7),
-        "stuck": (1, 7),
-        "different": (6, 7),
-        "kind": (2, 7),
-        "unkind": (1, 7),
-    }
-    assert {name: tuple(figures["counts"][name][:2]) for name in expected} == expected
+    answers = [each for prompt, texts, ended in MADE_UP["answered"] for each in answered(prompt, *texts, ended=ended)]
+    figures, expected = counted(answers), MADE_UP["counted"]
+    assert {name: list(figures["counts"][name][:2]) for name in expected} == expected
     assert figures["ways"]["as a guess"][:2] == [1, 2]
     assert example(answers, answers)["prompt"] == WRONG
 

@@ -53,12 +53,7 @@ def test_a_place_that_cannot_be_is_refused_in_a_sentence(run, ended, tmp_path, m
 
 
 def test_a_model_that_the_hub_refuses_is_said_before_anything_starts(run, outputs, gated):
-    for command, field in (
-        ("train kinder-reviews", "model.source"),
-        ("sweep start kinder-reviews --vary seed=1,2", "model.source"),
-        ("reward-train", "base"),
-        ("reward-train", "pairs.writer"),
-    ):
+    for command, field in REFUSED["gated"]:
         result = run(*command.split(), "--set", f"{field}=someone/gated")
         assert (result.code, result.out, result.err) == (2, "", f"{field}: {gated}\n")
     assert not outputs.exists()

@@ -17,7 +17,7 @@ def table(name):
     return data_beside(__file__, f"{name}.yaml")
 
 
-OVERRIDES = table("overrides")
+OVERRIDES, SAVED = table("overrides"), table("saved")
 NO_YAML = [  # which YAML cannot say, or not in a line
     ({"name": "caf\udce9"}, "name", "must be text in UTF-8."),
     ({"seed": 2**5000}, "seed", "must be at most 2.14748e+09 (got int)."),
@@ -42,18 +42,7 @@ def test_a_preset_survives_yaml(name):
 
 
 def test_every_kind_of_value_survives_yaml():
-    config = yaml_io.from_dict(
-        {
-            "name": "Ärger: # 'x' \u2028 yes",
-            "rewards": [
-                {"kind": "keyword", "words": ["no", "1", "ja\nnein", "*a", "<<"], "weight": -1e-7},
-                {"kind": "pattern", "pattern": r"\b(good|bad)\b: \d+"},
-                {"kind": "length", "target": 12},
-            ],
-            "score": {"clip": 2.5},
-            "ppo": {"learning_rate": 3e-4, "update_kl_stop": None},
-        }
-    )
+    config = yaml_io.from_dict(SAVED["every_kind"])
     assert yaml_io.from_dict(yaml_io.parse_yaml(config.to_yaml())) == config
 
 
@@ -92,18 +81,9 @@ def test_load_says_when_a_file_cannot_be_read(tmp_path):
 
 
 def test_differences_are_the_settings_that_differ_and_not_the_words():
-    base = yaml_io.from_dict(GOOD)
-    changed = yaml_io.from_dict(
-        {"name": "other", "about": {"title": "T"}, "seed": 5, "kl": {"coef": 0.3}, "rewards": [{"kind": "truth"}]}
-    )
-    assert differences(changed, base) == {
-        "seed": (0, 5),
-        "kl.coef": (0.25, 0.3),
-        "rewards": (
-            [{"kind": "length", "weight": 1.0, "normalise": False, "cap": None, "target": None}],
-            [{"kind": "truth", "weight": 1.0, "normalise": False, "cap": None}],
-        ),
-    }
+    base, changed = yaml_io.from_dict(GOOD), yaml_io.from_dict(SAVED["other"])
+    pairs = differences(changed, base)
+    assert {name: list(values) for name, values in pairs.items()} == SAVED["differences"]
     assert differences(base, base) == {}
 
 

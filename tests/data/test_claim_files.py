@@ -9,6 +9,7 @@ import pytest
 from playground.data import claim_files, dialogues
 from playground.data.claim_files import Question
 from playground.data.row_files import TableUnusable
+from tests.support import data_beside
 
 ROWS = [Question(f"What is number {n}?", (f"right{n}",), (f"wrong{n}",)) for n in range(40)]
 
@@ -42,20 +43,13 @@ def test_rows_have_the_spellings_of_their_answers(tmp_path):
     assert len(rows) == 10
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (table(9), "mine.csv has 9 claims"),
-        (table(10) + "Which?,,b\n", "Row 11 of mine.csv cannot be used"),
-        (table(10) + "Which?,a, | \n", "Row 11 of mine.csv cannot be used"),
-        (table(10) + "Which?,a|Paris,paris\n", "Row 11 of mine.csv cannot be used"),
-        (table(10) + f"{'c' * 2_001},a,b\n", "Row 11 of mine.csv cannot be used"),
-        (table(10) + "what is  NUMBER 3?,a,b\n", "Row 11 of mine.csv asks the same as row 4"),
-    ],
-)
-def test_what_is_wrong_with_a_row_is_a_sentence(tmp_path, text, message):
+LONG = [10, f"{'c' * 2_001},a,b\n", "Row 11 of mine.csv cannot be used"]
+
+
+@pytest.mark.parametrize(("count", "row", "message"), [*data_beside(__file__, "tables.yaml")["claims"], LONG])
+def test_what_is_wrong_with_a_row_is_a_sentence(tmp_path, count, row, message):
     with pytest.raises(TableUnusable) as caught:
-        claim_files.read(written(tmp_path, text))
+        claim_files.read(written(tmp_path, table(count) + row))
     assert str(caught.value).startswith(message)
 
 

@@ -12,6 +12,7 @@ from playground.data.preferences import Pair
 from playground.errors import PairsUnusable
 from tests.support import data_beside
 
+TABLES = data_beside(__file__, "tables.yaml")
 DIALOGUE = "\n\nHuman: Hello: who are you?\n\nAssistant: I am a bot.\n\nIt rains.\n\nHuman: Why?\n\nAssistant:"
 
 
@@ -105,22 +106,16 @@ def test_lists_of_messages_are_dialogues():
     assert preferences.from_rows(apart, "x")[0] == pairs
 
 
-@pytest.mark.parametrize(("row", "pair"), data_beside(__file__, "tables.yaml")["pairs"])
+@pytest.mark.parametrize(("row", "pair"), TABLES["pairs"])
 def test_pairs_are_read_as_other_libraries_write_them(row, pair):
     assert [*preferences._pair(row, 1, "x")] == pair
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ([], "is empty"),
-        ([{"text": "a"}], "row 1 of pairs.jsonl has no `chosen`; it has text."),
-        (rows({"prompt": "a", "chosen": "b"}), "row 9 of pairs.jsonl has no `rejected`; it has prompt, chosen."),
-        ([{"chosen": "a", "rejected": "b"}], "row 1 of pairs.jsonl has no `prompt`"),
-        ([row(0, chosen=5)], "`chosen` in row 1 of pairs.jsonl is int"),
-        (rows(count=7), "7 of 7 pairs"),
-    ],
-)
+NINTH = [rows({"prompt": "a", "chosen": "b"}), "row 9 of pairs.jsonl has no `rejected`; it has prompt, chosen."]
+FEW = [rows(count=7), "7 of 7 pairs"]
+
+
+@pytest.mark.parametrize(("data", "message"), [*TABLES["no_pairs"], NINTH, FEW])
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path, data, message):
     with pytest.raises(PairsUnusable) as caught:
         preferences.read_file(written(tmp_path, data))

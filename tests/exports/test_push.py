@@ -13,6 +13,7 @@ from playground import cli
 from playground.exports import saving
 from playground.exports.card import Written
 from tests.exports import saved_runs
+from tests.support import data_beside
 
 TOKEN = "hf_secretsecretsecretsecretsecretsecr"
 
@@ -91,19 +92,12 @@ def test_an_existing_repository_keeps_its_visibility_and_this_is_said(api, run, 
     assert not api.create_repo.called
 
 
-@pytest.mark.parametrize(
-    ("method", "raised", "words"),
-    [
-        ("whoami", refusal(401), "does not accept this token"),
-        ("whoami", httpx2.ConnectError(TOKEN), "cannot be reached"),
-        ("create_repo", refusal(403), "may not write to ann/kind"),
-        ("upload_folder", refusal(500), "error 500"),
-        ("upload_folder", ValueError(TOKEN), "cannot be reached"),
-        ("upload_folder", OSError(TOKEN), "cannot be reached"),
-    ],
-)
-def test_a_refusal_is_one_sentence_that_does_not_repeat_the_server(api, run, capsys, method, raised, words):
-    getattr(api, method).side_effect = raised
+ERRORS = {kind.__name__: kind for kind in (httpx2.ConnectError, ValueError, OSError)}
+
+
+@pytest.mark.parametrize(("method", "reason", "words"), data_beside(__file__, "tables.yaml")["refusals"])
+def test_a_refusal_is_one_sentence_that_does_not_repeat_the_server(api, run, capsys, method, reason, words):
+    getattr(api, method).side_effect = ERRORS[reason](TOKEN) if reason in ERRORS else refusal(reason)
     assert call(str(run.path), "--to", "ann/kind", "--yes") == 1
     shown = capsys.readouterr().err
     assert words in shown

@@ -10,15 +10,17 @@ from huggingface_hub import ModelCard
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from playground import cli
-from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, ServiceUnavailable
+from playground import cli, errors
+from playground.errors import OutputsNotWritable, ServiceUnavailable
 from playground.exports import saving
 from playground.setup import catalog
 from playground.training.models import export_weights as weights
 from playground.training.models import loading
 from playground.training.models.steering_vector import SteeringVector
 from tests.exports import saved_runs
-from tests.support import small_config
+from tests.support import data_beside, small_config
+
+UNSAVED = data_beside(__file__, "tables.yaml")["unsaved"]
 
 
 class InThisProcess:
@@ -90,16 +92,9 @@ def test_the_folder_is_complete_and_the_card_keeps_text_as_text(runs, tmp_path):
     assert "\x1b" not in text
 
 
-@pytest.mark.parametrize(
-    ("run", "kind", "checkpoint", "error", "words"),
-    [
-        ("full", "adapter", None, ModelNotFound, "trained every weight"),
-        ("full", "merged", "update-000099", RunNotFound, "There are: update-000003"),
-        ("full", "merged", "../full", RunNotFound, "no checkpoint"),
-    ],
-)
+@pytest.mark.parametrize(("run", "kind", "checkpoint", "error", "words"), UNSAVED)
 def test_what_cannot_be_saved_is_refused_before_any_work(runs, tmp_path, run, kind, checkpoint, error, words):
-    with pytest.raises(error, match=words):
+    with pytest.raises(getattr(errors, error), match=words):
         save(runs[run], kind, tmp_path / "x", checkpoint=checkpoint)
     assert not list(tmp_path.iterdir())
 

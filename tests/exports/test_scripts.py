@@ -18,6 +18,8 @@ from tests.support import data_beside
 
 SMALL = yaml_io.parse_yaml(Path(__file__).with_name("small.yaml").read_text(encoding="utf-8"))
 
+REWARDS, TEXTS = (data_beside(__file__, "tables.yaml")[name] for name in ("rewards", "completions"))
+
 
 def small(**changes):
     return yaml_io.from_dict(SMALL | changes)
@@ -57,7 +59,7 @@ def test_the_script_says_what_trl_does_otherwise():
     assert "# - The run took another method (rloo, RLOO)" in other
 
 
-@pytest.mark.parametrize("spec", data_beside(__file__, "tables.yaml")["rewards"], ids=str)
+@pytest.mark.parametrize("spec", REWARDS, ids=str)
 def test_a_reward_that_is_written_down_gives_the_values_of_the_run_without_the_playground(spec):
     (reward,) = small(rewards=[spec]).rewards
     source = f"from __future__ import annotations\n{reward_source.maker(0, reward)}"
@@ -65,16 +67,9 @@ def test_a_reward_that_is_written_down_gives_the_values_of_the_run_without_the_p
     names = {}
     exec(compile(source, "script", "exec", dont_inherit=True), names)
     score = names["reward_0"]()
-    texts = [
-        " 5 plus 4 is 11, as you say.",
-        " 5 plus 4 is 9.",
-        " good",
-        "",
-        " Lovely. It was good, good, good. I liked it",
-    ]
     for prompt in ("User: 5 plus 4 is 11. Bot:", "Review of the film: The plot was"):
-        known = mixture.build(reward)([prompt] * len(texts), texts)
-        assert [score(prompt, text) for text in texts] == list(known)
+        known = mixture.build(reward)([prompt] * len(TEXTS), TEXTS)
+        assert [score(prompt, text) for text in TEXTS] == list(known)
 
 
 def test_a_script_is_announced_with_what_it_needs_and_leaves_out():

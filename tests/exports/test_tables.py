@@ -16,13 +16,9 @@ from playground.exports import csv_tables, trackers
 from playground.exports.report import Report
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from tests.exports import saved_runs
-from tests.support import sample, small_config, update_metrics
+from tests.support import data_beside, sample, small_config, update_metrics
 
-TRL_NAMES = {  # as TRL 1.12's PPOTrainer logs them, but for what we do not keep
-    *(f"objective/{name}" for name in ("kl", "entropy", "non_score_reward", "rlhf_reward", "scores")),
-    *("policy/approxkl_avg", "policy/clipfrac_avg", "loss/policy_avg", "loss/value_avg"),
-    *("val/ratio", "val/num_eos_tokens", "lr", "episode"),
-}
+TRL_NAMES = {*data_beside(__file__, "tables.yaml")["trl"]}
 
 
 def rows(text):

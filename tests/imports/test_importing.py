@@ -10,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from playground.config import ModelReward, RunConfig, flatten, yaml_io
 from playground.errors import InvalidConfig
@@ -21,8 +20,9 @@ from playground.setup import catalog
 from tests.support import data_beside
 
 FORMS = Path(__file__).with_name("forms")
-EXPECTED = yaml.safe_load((FORMS / "expected.yaml").read_text(encoding="utf-8"))
-REFUSED = yaml.safe_load((FORMS / "refused.yaml").read_text(encoding="utf-8"))
+SCRIPTS = data_beside(__file__, "scripts.yaml")
+EXPECTED = data_beside(__file__, "forms/expected.yaml") | SCRIPTS
+REFUSED = data_beside(__file__, "forms/refused.yaml")
 OWN_DEFAULTS = flatten(RunConfig(rewards=({"kind": "sentiment"},)))  # type: ignore[arg-type]
 
 OF_A_REWARD = [f"rewards.0.{name}" for name in ModelReward.model_fields]
@@ -46,7 +46,9 @@ def imports(tmp_path):
 
 
 def form(name):
-    """The text of a file of `forms/`, and its name; one that would be taken for ours ends in .txt there."""
+    """The text of a file, and its name; one of `forms/` that would be taken for ours ends in .txt there."""
+    if name in SCRIPTS:
+        return SCRIPTS[name]["text"], SCRIPTS[name].get("name", "script.py")
     return (FORMS / name).read_text(encoding="utf-8"), name.removesuffix(".txt")
 
 
@@ -66,14 +68,14 @@ def why(lines, beginning):
 @pytest.mark.parametrize("name", EXPECTED)
 def test_a_file_for_another_trainer_becomes_these_settings(imports, name):
     imported, expected = imports(*form(name)), EXPECTED[name]
-    assert imported.work.dialect == expected["dialect"]
-    flat = flatten(imported.config)
-    assert {key: flat[key] for key in expected["settings"]} == expected["settings"]
+    assert name in SCRIPTS or imported.work.dialect == expected["dialect"]
+    flat, settings = flatten(imported.config), expected.get("settings", {})
+    assert {key: flat[key] for key in settings} == settings
     data = expected.get("data", {})
     assert {part: imported.data.get(part) for part in data} == data
     if "complete" in expected:
         changed = {key for key, value in flat.items() if value != OWN_DEFAULTS.get(key)}
-        assert changed == expected["settings"].keys() | {"name", "rewards"}
+        assert changed == settings.keys() | {"name", "rewards"}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
@@ -91,17 +93,6 @@ def test_the_report_on_a_file_says_what_did_not_become_a_setting_and_why(imports
     assert {*expected.get("aside", ())} <= {*imported.work.aside}
 
 
-def test_a_dictionary_of_any_name_that_generate_is_given(imports):
-    script = "from trl import PPOConfig\nconfig = PPOConfig(ppo_epochs=4)\n{0} = dict(max_new_tokens=16, top_k=0)\n"
-    calls = "trainer.generate(queries, **{0})\nreference.generate(queries, **{0})\n"
-    for name in ("gen", "generation_kwargs"):
-        imported = imports((script + calls).format(name))
-        assert imported.config.sampling.max_new_tokens == 16
-        assert sum("max_new_tokens = 16" in str(line) for line in imported.work.became) == 1
-    later = imports((script + "{0}['max_new_tokens'] = drawn\n" + calls).format("gen"))
-    assert "no one value" in why(later.work.not_understood, "max_new_tokens = drawn")
-
-
 @pytest.mark.parametrize("preset", ["kinder-reviews", "short-leash"])
 def test_our_own_script_for_trl_comes_back_as_it_was(imports, preset):
     config = yaml_io.load(catalog.preset_path(preset))
@@ -113,15 +104,9 @@ def test_our_own_script_for_trl_comes_back_as_it_was(imports, preset):
 
 def test_every_setting_of_the_installed_trl_is_in_the_tables():
     trl, transformers = (Path(importlib.util.find_spec(name).origin).parent for name in ("trl", "transformers"))
-    files = {
-        "trl-ppo": "experimental/ppo/ppo_config.py",
-        "trl-rloo": "trainer/rloo_config.py",
-        "trl-grpo": "trainer/grpo_config.py",
-        "trl-dpo": "trainer/dpo_config.py",
-    }
     shared = fields(transformers / "training_args.py", "TrainingArguments")
     shared |= fields(trl / "trainer" / "model_config.py", "ModelConfig")
-    for dialect, file in files.items():
+    for dialect, file in data_beside(__file__, "tables.yaml")["declared"].items():
         asked = fields(trl / file, "Config") | shared
         assert len(asked) > 90
         assert {name for name in asked if name not in TABLES[dialect] and not is_aside(name)} == set()
@@ -186,68 +171,6 @@ config = PPOConfig(
     assert imported.config.ppo.value_coef == 0.3
 
 
-def test_what_our_rules_refuse_is_left_out_and_said(imports):
-    imported = imports(
-        "PPOConfig(ppo_epochs=1000, learning_rate=5.0, batch_size=100, mini_batch_size=32, cliprange=0.3)"
-    )
-    assert imported.config.ppo.learning_rate == 2e-4
-    assert imported.config.ppo.clip_range == 0.3
-    assert imported.config.ppo.batch_size == 48
-    assert "refuse ppo.learning_rate 5.0: must be at most" in why(imported.work.no_equal, "learning_rate = 5.0")
-    assert any("do not divide each other" in line for line in imported.work.fill_in)
-    quantized = imports(
-        "PPOConfig(ppo_epochs=2)\nmodel = AutoModelForCausalLMWithValueHead.from_pretrained('a/b', load_in_8bit=True)\n"
-    )
-    assert quantized.config.model.quantization == "none"
-    assert "cannot be trained themselves" in why(quantized.work.no_equal, "load_in_8bit")
-
-
-@pytest.mark.parametrize("load", data_beside(__file__, "tables.yaml")["in_8_bits"])
-def test_a_reward_model_in_8_bits_stays_so(imports, load):
-    bits, seq = "load_in_8bit=True, llm_int8_threshold=5.0", "AutoModelForSequenceClassification.from_pretrained"
-    imported = imports(
-        "from trl import PPOTrainer, PPOConfig\n" + load.format(seq=seq, bits=bits) + "\nPPOConfig(ppo_epochs=2)\n"
-    )
-    (reward,) = imported.config.rewards
-    assert (reward.source, reward.quantization, reward.int8_threshold) == ("a/b", "int8", 5.0)
-
-
-def test_how_a_model_is_held_is_not_left_out_in_silence(imports):
-    loads = "model = AutoModelForCausalLM.from_pretrained('a/b', quantization_config=made())\n"
-    loads += "reward_model = AutoModelForSequenceClassification.from_pretrained(name, load_in_8bit=True)\n"
-    imported = imports("from trl import PPOConfig\nPPOConfig(ppo_epochs=2)\n" + loads)
-    assert "computed when the script runs" in why(imported.work.not_understood, "quantization_config = made()")
-    assert "no one value" in why(imported.work.not_understood, "pretrained_model_name_or_path = name of the reward")
-    assert "how it is held is left out" in why(imported.work.no_equal, "load_in_8bit = True of the reward")
-
-
-@pytest.mark.parametrize(("code", "said"), data_beside(__file__, "tables.yaml")["controllers"])
-def test_a_controller_that_is_written_by_hand_is_named_as_without_equal(imports, code, said):
-    imported = imports("from trl import PPOConfig\nPPOConfig(ppo_epochs=2)\n" + code)
-    assert "kl.horizon" in why(imported.work.no_equal, said)
-
-
-def test_an_item_of_a_dictionary_is_known_until_it_is_set_again(imports):
-    script = "given = {'lr': 1e-5, 'steps': drawn}\nPPOConfig(ppo_epochs=2, learning_rate=given['lr'])\n"
-    assert imports(script).config.ppo.learning_rate == 1e-5
-    again = imports(script + "given['lr'] = drawn\n").work.not_understood
-    assert "no one value" in why(again, "learning_rate = given['lr']")
-
-
-def test_what_a_script_says_beside_the_command_in_its_text_counts_too(imports):
-    script = (
-        '"""\ntrl dpo --beta 0.2\n"""\nfrom trl import DPOTrainer\nDPOTrainer("a/b", peft_config=LoraConfig(r=4))\n'
-    )
-    config = imports(script).config
-    assert (config.kl.coef, config.model.adapter.kind, config.model.adapter.r) == (0.2, "lora", 4)
-
-
-def test_a_second_set_of_settings_is_told_of(imports):
-    imported = imports("PPOConfig(kl_coef=0.1, num_ppo_epochs=2)\nPPOConfig(kl_coef=0.2, num_ppo_epochs=3)\n")
-    assert imported.config.ppo.num_epochs == 2
-    assert any(remark.startswith("Line 2: a second set") for remark in imported.work.source.remarks)
-
-
 def test_hostile_text_stays_in_its_comment(imports):
     imported = imports(form("grpo.py.txt")[0], 'a: b\n "x".py')
     assert imported.config.method == "grpo"
@@ -264,56 +187,3 @@ def test_a_notebook_as_people_have_it(imports):
     imported = imports("\ufeff" + json.dumps(book), "a.ipynb")
     assert (imported.config.ppo.learning_rate, imported.config.ppo.num_updates) == (2e-6, 30)
     assert [remark.partition(" of")[0] for remark in imported.work.source.remarks] == ["Cell 2", "Cell 4"]
-
-
-def test_a_shell_script_with_quotations_parentheses_and_the_line_ends_of_windows(imports):
-    start = '(cd x && python ppo.py --num_ppo_epochs 2 --run_name "it\'s \\"a\\"#b" \\\r\n'
-    imported = imports(start + " --gamma 0.9 --lam $(date +%s)) # it's\r\n", "a.sh")
-    assert (imported.config.ppo.num_epochs, imported.config.ppo.gamma) == (2, 0.9)
-    assert imported.config.name == "it s  a  b"
-    assert "no one value" in why(imported.work.not_understood, "lam = $(date +%s) (line 2)")
-
-
-def test_a_script_with_a_byte_order_mark_and_groups_that_its_batch_is_too_small_for(imports):
-    imported = imports("\ufeffGRPOConfig(per_device_train_batch_size=1, num_generations=4)\n")
-    assert (imported.config.ppo.samples_per_prompt, imported.config.ppo.batch_size) == (4, 4)
-    assert "this is the smallest" in why(imported.work.became, "per_device_train_batch_size = 1")
-
-
-def test_a_default_of_the_trainer_is_named_as_such(imports):
-    assert "samples_per_prompt: 8" in why(imports("GRPOConfig(max_steps=9)\n").work.assumed, "num_generations = 8 (def")
-    adapted = imports("GRPOConfig(max_steps=9)\nGRPOTrainer(model='a/b', peft_config=LoraConfig(r=4))\n")
-    assert "alpha: 8" in why(adapted.work.assumed, "lora_alpha = 8 (default)")
-
-
-def test_a_reward_adapter_and_a_slice_of_a_split_are_named(imports):
-    load = "m = AutoModelForCausalLMWithValueHead.from_pretrained('a/b', reward_adapter='c/d')\n"
-    work = imports(f"PPOConfig(ppo_epochs=4)\n{load}load_dataset('e/f', split='train[:5%]')\n").work
-    assert "merge it" in why(work.no_equal, "reward_adapter = 'c/d'")
-    assert "prompts.limit" in why(work.no_equal, "split = 'train[:5%]'")
-    assert not any(line.startswith("rewards: what scores") for line in work.fill_in)
-
-
-@pytest.mark.parametrize(("text", "settings"), data_beside(__file__, "tables.yaml")["versions"])
-def test_the_defaults_are_those_of_the_version_that_the_file_names(imports, text, settings):
-    flat = flatten(imports(text).config)
-    assert {name: flat[name] for name in settings} == settings
-
-
-def test_keywords_of_the_chat_template_are_carried_over(imports):
-    for text in (
-        "GRPOConfig(chat_template_kwargs={'enable_thinking': False})\n",
-        "GRPOConfig(max_steps=3)\ntokenizer.apply_chat_template(rows, tokenize=False, enable_thinking=False)\n",
-    ):
-        assert imports(text).config.prompts.template_options == {"enable_thinking": False}
-    shell = "trl grpo --num_generations 4 --chat_template_kwargs '{\"enable_thinking\": false}'\n"
-    assert imports(shell, "a.sh").config.prompts.template_options == {"enable_thinking": False}
-
-
-def test_an_argument_of_a_call_that_is_not_taken_over_is_named(imports):
-    text = (
-        "PPOConfig(ppo_epochs=4)\nm = AutoModelForCausalLM.from_pretrained('a/b', num_hidden_layers=2, device_map=0)\n"
-    )
-    work = imports(text).work
-    assert "not taken over" in why(work.no_equal, "num_hidden_layers = 2 of the policy")
-    assert "device_map" in work.aside

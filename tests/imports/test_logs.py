@@ -4,13 +4,10 @@ import contextlib
 import gzip
 import json
 import re
-import struct
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
 from tensorboardX import SummaryWriter
 
 from playground.analysis.diagnosis import CHECKS, diagnose
@@ -25,8 +22,7 @@ from tests.support import PROJECT, data_beside
 
 LONG = 30
 DATA = Path(__file__).with_name("logs")  # a row of each trainer, in its own names; a TrainerState without its log
-ROWS: dict[str, dict[str, float]] = json.loads((DATA / "rows.json").read_text(encoding="utf-8"))
-CHECKED = yaml.safe_load((DATA / "checked.yaml").read_text(encoding="utf-8"))
+ROWS, CHECKED, TEXTS = (data_beside(__file__, name) for name in ("logs/rows.json", "logs/checked.yaml", "tables.yaml"))
 TRL_OLD, TRL_NOW, GRPO, VERL, OPENRLHF, _ = ROWS.values()
 
 
@@ -77,7 +73,7 @@ OF_VERL, OF_GRPO = rows(VERL, actor__pg_clipfrac=0.4), rows(GRPO, clip_ratio__re
 OF_OPENRLHF = rows(OPENRLHF | {"ppo_clip_ratio": 0.1}, ppo_clip_ratio=0.4)
 FROM_WANDB = [{f"my run - train/{name}": value for name, value in row.items()} for row in OF_GRPO]
 BY_VERL = [{"step": row["step"], "data": {name: row[name] for name in VERL}} for row in OF_VERL]
-WRITERS: list[tuple[str, Callable[[Path], Path]]] = [
+WRITERS = [
     ("trl-ppo", lambda folder: trainer_state(folder / "trainer_state.json", NOW)),
     ("trl-ppo", lambda folder: trainer_state(folder / "trainer_state.json", NOW).parent),
     ("trl-ppo", lambda folder: tensorboard(folder / "runs", NOW, "train/")),
@@ -234,27 +230,10 @@ def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path):
     assert "not-finite" not in judge(json_lines(tmp_path / "b.jsonl", rows(TRL_NOW)))[1]
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "said"),
-    [
-        ("a.jsonl", b"{}\n{\n{}\n", "line 2 is not JSON"),
-        ("a.json", b'{"best": 1}', "no `log_history`"),
-        ("a.json", b"[" * 5000, "nested deeper"),
-        ("a.csv", b"a,b\nx,y\n", "no numbers in it"),
-        ("a.csv", b"\xff\xfe\x00", "UTF-8"),
-        ("a.log", b"1", "no numbers in it"),
-        ("a.csv", b"step,kl,kl\n1,2,3\n", "two columns called 'kl'"),
-        ("a.jsonl", b'{"step":1,"kl":1}\n{"step":2,"kl":1}\n{"step":1,"kl":9}\n', "kl begins again at 1"),
-        ("a.log", b"{'kl': 1, 'epoch': 0.1}\n{'kl': 2, 'epoch': 0.2}\n{'kl': 9, 'epoch': 0.1}\n", "kl begins again"),
-        ("a.csv", b"Step,a - kl,b - kl\n1,2,3\n", r"several runs \(a, b\). Choose one: --columns run=a"),
-        ("a.csv", b"step,seed,kl\n1,0,3\n1,1,4\n", r"several runs \(0, 1\)"),
-        ("events.out.tfevents.1", b"\x08\0\0\0\0\0\0\0....\xff\xff\xff\xff\xff\xff\xff\xff....", "damaged"),
-        ("events.out.tfevents.1", struct.pack("<Q", 2**63) + b"....x", "no numbers in it"),
-    ],
-)
-def test_a_log_that_cannot_be_read_says_why(tmp_path, name, data, said):
+@pytest.mark.parametrize(("name", "text", "said"), [*TEXTS["unreadable"], ("a.json", "[" * 5000, "nested deeper")])
+def test_a_log_that_cannot_be_read_says_why(tmp_path, name, text, said):
     path = tmp_path / name
-    path.write_bytes(data)
+    path.write_bytes(text.encode("latin-1"))
     with pytest.raises(InvalidConfig, match=said):
         judging.read(path)
 
@@ -273,7 +252,7 @@ def test_a_log_is_bounded(tmp_path, monkeypatch):
         judging.read(tmp_path)
 
 
-@pytest.mark.parametrize(("name", "text", "metrics"), data_beside(__file__, "tables.yaml")["people_have"])
+@pytest.mark.parametrize(("name", "text", "metrics"), TEXTS["people_have"])
 def test_what_people_have_of_a_log_is_read(tmp_path, name, text, metrics):
     (tmp_path / name).write_text(text)
     log = judging.read(tmp_path / name, ["kl_to_reference=kl"])

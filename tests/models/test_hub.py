@@ -18,6 +18,7 @@ from tests.model_folders import NUM_WEIGHTS, hub_cache, model_folder, write_json
 from tests.support import PROJECT, data_beside
 
 SETTINGS = {"HF_HUB_OFFLINE": "0", "TRANSFORMERS_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": ""}
+TABLES = data_beside(__file__, "tables.yaml")
 PROGRAM = Path(__file__).with_name("hub.py.txt").read_text(encoding="utf-8")
 
 
@@ -37,14 +38,7 @@ def asked(address, cache, *codes):
     return dict(zip(codes, map(json.loads, answer.stdout.splitlines()), strict=True))
 
 
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [
-        ("someone/tiny-1.5B_x", "someone/tiny-1.5B_x"),
-        ("gpt2", "openai-community/gpt2"),
-        *((source, None) for source in ("pocket-2m", "a/b/c", "../x", "a/..", "~me/x", "a--b/c", "https://x.y/z")),
-    ],
-)
+@pytest.mark.parametrize(("source", "name"), TABLES["repositories"])
 def test_only_owner_and_name_can_be_an_id_of_the_hub(source, name):
     assert hub.repository(source) == name
 
@@ -69,7 +63,7 @@ def test_a_download_that_was_broken_off_does_not_count_as_there(cache):
     assert hub.cached("someone/tiny") == folder
 
 
-REFUSALS = data_beside(__file__, "tables.yaml")["refusals"]
+REFUSALS = TABLES["refusals"]
 FACTS, STOPPED, DOWNLOAD = "hub.facts('a/tiny')._asdict()", "download('a/tiny')", "download('a/tiny', [])"
 REACH = ["reach('a/tiny')", "reach('a/none')"]
 

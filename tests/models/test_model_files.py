@@ -1,13 +1,12 @@
 """The gate before a model is loaded: each fault is one sentence, quickly. What strangers put
 into a folder is tried in tests/security/test_hostile_models.py."""
 
-import json
-
 import pytest
 
 from playground.errors import ModelNotFound
 from playground.models import architectures, model_files
 from tests.model_folders import LLAMA, NUM_WEIGHTS, SHAPES, model_folder, safetensors, write_json
+from tests.support import data_beside
 
 INDEX = "model.safetensors.index.json"
 
@@ -20,30 +19,17 @@ def test_a_folder_tells_its_measures(tmp_path):
     assert files.chat_template
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("config.json", None, "it has no config.json"),
-        ("config.json", "{", "config.json is not valid JSON"),
-        ("config.json", {**LLAMA, "model_type": "bert"}, "cannot write text"),
-        ("config.json", {**LLAMA, "num_hidden_layers": None}, "does not say num_hidden_layers"),
-        ("tokenizer.json", None, "has no tokenizer"),
-        ("model.safetensors", None, "has no weights"),
-        ("model.safetensors", b"", "header too small"),
-        (INDEX, {"weight_map": {"a": "1.safetensors"}}, "lacks 1 of the 1 weight"),
-        (INDEX, {"weight_map": {}}, "does not say which file"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), data_beside(__file__, "tables.yaml")["faults"])
 def test_a_fault_is_one_sentence_that_names_the_folder(tmp_path, name, content, message):
     path = model_folder(tmp_path / "m") / name
     if name == INDEX:  # transformers looks at it only where there is no single file
         (tmp_path / "m" / "model.safetensors").unlink()
     if content is None:
         path.unlink()
-    elif isinstance(content, bytes):
-        path.write_bytes(content)
+    elif isinstance(content, dict):
+        write_json(path, content if name == INDEX else LLAMA | content)
     else:
-        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        path.write_text(content)
     with pytest.raises(ModelNotFound, match=message) as caught:
         model_files.inspect(tmp_path / "m")
     assert str(tmp_path / "m") in str(caught.value)

@@ -13,6 +13,8 @@ from playground.pocket.grammar import ALL_TEMPLATES
 from playground.pocket.judges import Quality
 from tests.support import data_beside
 
+PROMPTS, MISSES = (data_beside(__file__, "tables.yaml")[name] for name in ("prompts", "near_misses"))
+
 
 def test_every_fact_can_be_told_wrongly_within_its_category():
     assert all(len(set(facts.VALUES[fact.category]) - {fact.value}) >= 3 for fact in facts.FACTS)
@@ -32,19 +34,11 @@ def test_what_a_template_writes_is_parsed_back_to_it():
         assert parsed.words == bound
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", ".", "The plot was superb", "the plot was superb.", "The plot was superb. ", "The plot was superb!"),
-        *("The plot was very very very superb.", "The plot was was superb.", "The plot  was superb."),
-        "The plot was " + "very " * 10_000 + "superb.",
-    ],
-)
+@pytest.mark.parametrize("text", [*MISSES, "The plot was " + "very " * 10_000 + "superb."])
 def test_near_misses_are_no_sentences(text):
     assert grammar.parse_sentence(text) is None
 
 
-PROMPTS = data_beside(__file__, "tables.yaml")["prompts"]
 TABLES = data_beside(__file__, "judged.yaml")
 JUDGED = {table: [(PROMPTS.get(row[0], row[0]), *row[1:]) for row in rows] for table, rows in TABLES.items()}
 

@@ -3,6 +3,7 @@ measured in nightly/test_acceptance.py."""
 
 import json
 from itertools import islice
+from pathlib import Path
 
 import pytest
 import torch
@@ -119,3 +120,12 @@ def test_rows_are_bos_document_eos_and_padding(tiny, tokenizer):
             assert row.count(eos) == 1
             assert set(row[row.index(eos) + 1 :]) <= {pad}
             assert pad not in row[: row.index(eos)]
+
+
+def test_what_the_browser_computes_is_compared_with_what_transformers_computes():
+    """tests/js/standalone/asking.test.js does the rest: a page without a server asks the model in the browser."""
+    compared = json.loads((Path(__file__).parents[1] / "js/standalone/asking.json").read_text())
+    tokens = AutoTokenizer.from_pretrained(POCKET_MODELS / "pocket-2m")(compared["text"])["input_ids"]
+    assert tokens == compared["tokens"]
+    model = AutoModelForCausalLM.from_pretrained(POCKET_MODELS / "pocket-2m", dtype=torch.float32)
+    assert model(torch.tensor([tokens])).logits[0, -1].tolist() == pytest.approx(compared["logits"], abs=2e-4)

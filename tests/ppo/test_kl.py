@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, ZieglerKL, full_kl, k1, k2, k3, token_kl
+from tests.support import data_beside
 
 POLICY = torch.tensor([0.7, 0.2, 0.1], dtype=torch.float64)
 REFERENCE = torch.tensor([0.3, 0.3, 0.4], dtype=torch.float64)
@@ -49,10 +50,7 @@ def test_fixed_beta_stays():
     assert controller.state() == {"kl_coef": 0.3, "kl_target": None}
 
 
-@pytest.mark.parametrize(
-    ("kl", "error", "tokens", "horizons"),
-    [(1000.0, 0.2, 10, 0.1), (-50.0, -0.2, 10, 0.1), (6.6, 0.1, 10, 0.1), (5.4, -0.1, 10, 0.1), (50.0, 0.2, 600, 1)],
-)
+@pytest.mark.parametrize(("kl", "error", "tokens", "horizons"), data_beside(__file__, "losses.yaml")["ziegler"])
 def test_zieglers_beta_is_clipped_and_proportional_between_and_a_long_batch_counts_as_one_horizon(
     kl, error, tokens, horizons
 ):

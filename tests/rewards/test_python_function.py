@@ -8,7 +8,7 @@ import pytest
 
 from playground.config import yaml_io
 from playground.rewards.python_function import PythonFunction
-from tests.support import has_ended, problems_of, wait_until
+from tests.support import data_beside, has_ended, problems_of, wait_until
 
 ONE, MANY = "def reward(prompt, completion):\n    ", "def reward(prompts, completions):\n    "
 
@@ -54,15 +54,10 @@ def test_installed_packages_can_be_imported_and_the_environment_is_empty(functio
     assert variables <= 2
 
 
-@pytest.mark.parametrize(
-    ("code", "reason"),
-    [
-        ("def reward(prompt, completion)\n    return 1", "Line 1 is not Python"),
-        ("class reward: pass", "no function `reward`"),
-        ("def reward(prompt): return 1", "no function `reward`"),
-        ("-" * 9000 + "1", "cannot be read"),
-    ],
-)
+REFUSED = data_beside(__file__, "functions.yaml")["refused"]
+
+
+@pytest.mark.parametrize(("code", "reason"), [*REFUSED, ("-" * 9000 + "1", "cannot be read")])
 def test_code_without_the_function_is_refused_before_it_runs(code, reason):
     (problem,) = problems_of(yaml_io.from_dict, {"rewards": [{"kind": "python", "code": code}]})
     assert problem.field == "rewards.0.code"

@@ -14,6 +14,8 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.launcher import take_lock
 from tests.support import data_beside, small_config, update_metrics, wait_until
 
+TABLES = data_beside(__file__, "tables.yaml")
+
 
 class Living:
     """A run with a lock, a writer and a steering that records its changes."""
@@ -75,18 +77,10 @@ def test_edits_are_applied_together_before_the_next_update_and_recorded(living):
     assert living.requests() == []
 
 
-@pytest.mark.parametrize(
-    ("edit", "words"),
-    [
-        (Edit("sampling.temperature", 0.5), "cannot be changed"),
-        (Edit("kl.coef", -1), "at least 0"),
-        (Edit("kl.coef", "warm"), "be a number"),
-        (Edit("kl.coeff", 1), "cannot be changed"),
-    ],
-)
+@pytest.mark.parametrize(("edit", "words"), TABLES["bad_edits"])
 def test_a_bad_edit_is_refused_and_none_is_requested(living, edit, words):
     with pytest.raises(InvalidConfig, match=words):
-        changes.request_edits(living.run, [Edit("kl.target", 3.0), edit])
+        changes.request_edits(living.run, [Edit("kl.target", 3.0), Edit(*edit)])
     assert living.requests() == []
 
 
@@ -156,7 +150,7 @@ def edit(attempt, update, field, value, **data):
     return event(attempt, "edit", update, field=field, value=value, **data)
 
 
-@pytest.mark.parametrize(("written", "resumed", "counting"), data_beside(__file__, "tables.yaml")["resumed"])
+@pytest.mark.parametrize(("written", "resumed", "counting"), TABLES["resumed"])
 def test_what_a_resumed_run_makes_again_does_not_count(written, resumed, counting):
     lines = [update_metrics(update, attempt=attempt) for attempt, update in written]
     counted = in_force(lines, [Resumption(*pair) for pair in resumed])

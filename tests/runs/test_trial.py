@@ -13,13 +13,9 @@ from playground.runs.folder.writer import RunWriter
 from playground.runs.supervisor import Supervisor
 from playground.setup import estimates
 from tests.runs.test_half_made import idle
-from tests.support import has_ended, kill_worker, small_config, wait_until
+from tests.support import data_beside, has_ended, kill_worker, small_config, wait_until
 
-QUICK = {
-    "model": {"source": "pocket-1m"},
-    "ppo": {"num_updates": 30, "batch_size": 8, "minibatch_size": 8, "micro_batch_size": 8},
-    "sampling": {"max_new_tokens": 4},
-}
+QUICK = data_beside(__file__, "tables.yaml")["quick"]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from playground.setup.catalog import Story
 from tests.model_folders import hub_cache, model_folder, safetensors, write_json
 from tests.support import data_beside, fields_of, small_config
 
-NAMES = catalog.every_preset_name()
+NAMES, TABLES = catalog.every_preset_name(), data_beside(__file__, "tables.yaml")
 
 
 def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one():
@@ -112,16 +112,7 @@ def test_each_suggested_model_says_where_its_settings_are_from_and_has_these(nam
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("yesman", "preset: There is no preset.*Did you mean `yes-man`?"),
-        ("zzz", "preset: There is no preset.*There are: kinder-reviews, no-leash, short-leash"),
-        ("x" * 5000, f"preset: There is no preset `{'x' * 80}`"),
-        ("", "^preset: {} is a folder"),
-        ("mine.txt", "^preset: {} does not end in .yaml"),
-        ("my.yaml", "^preset: {} is not there"),
-        ("./my-model", "./my-model is not there.*a model with --set model.source=MODEL"),
-    ],
+    ("name", "words"), [*TABLES["no_preset"], ("x" * 5000, f"preset: There is no preset `{'x' * 80}`")]
 )
 def test_what_is_no_preset_is_refused_as_a_name_or_as_a_path(name, words, tmp_path):
     (tmp_path / "mine.txt").touch()
@@ -175,10 +166,7 @@ def test_what_a_run_needs_and_is_not_here_is_fetched(tmp_path, monkeypatch):
     assert asked == [("someone/tiny", "v1", "policy"), ("someone/judge", None, "reward")]
 
 
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [("poket-2m", "Did you mean `pocket-2m`"), ("no/such/folder", "There is no model"), ("a\0b", "There is no model")],
-)
+@pytest.mark.parametrize(("source", "words"), TABLES["unknown_models"])
 def test_an_unknown_model_is_refused_in_words(source, words):
     with pytest.raises(ModelNotFound, match=words):
         catalog.model_folder(source)
@@ -231,7 +219,7 @@ def test_reward_models_trained_here_are_offered_the_newest_first(tmp_path):
     assert catalog.reward_models(tmp_path / "none") == ships
 
 
-@pytest.mark.parametrize(("source", "words"), data_beside(__file__, "tables.yaml")["nowhere"])
+@pytest.mark.parametrize(("source", "words"), TABLES["nowhere"])
 def test_a_learned_reward_that_is_nowhere_is_refused_by_its_field(tmp_path, source, words):
     trained(tmp_path, "kindness")
     model_folder(tmp_path / "reward-models" / "unfinished")
@@ -249,13 +237,7 @@ def test_a_reward_model_that_ships_needs_no_outputs_folder_and_its_name_is_taken
 
 
 def test_a_line_names_the_behaviours_that_training_changes_most_first(monkeypatch):
-    figures = {
-        "wrong-claims-repeated": [0.88, 0.91, 3, 0.46, 0.56],
-        "right-claims-agreed": [0.97, 1.0, 3, 0.98, 0.99],  # on one seed more, on another less
-        "parses": [0.01, 0.02, 3, 0.98, 0.99],
-        "score": [0.47, 0.56, 3],
-        "kl": [0.88, 0.95, 3],
-    }
+    figures = {**TABLES["bands"]}
     monkeypatch.setattr(catalog, "stories", lambda: {"yes-man": Story("yes-man", bands=figures)})
     words = "keeps to the grammar 1 to 2 % (untrained: 98 to 99 %), repeats wrong claims 88 to 91 %"
     assert words in expected.line("yes-man")

@@ -12,51 +12,20 @@ from playground.setup import catalog, devices, estimates
 from playground.setup.devices import Device
 from playground.setup.estimates import fitting, memory, timing
 from tests.model_folders import model_folder
-from tests.support import small_config
+from tests.support import data_beside, small_config
 
 # hidden size 8, two layers, four heads of size 2, keys and values of two of them, feed-forward 16, vocabulary 32
 SMALL = Architecture("llama", 8, 2, 4, 2, 2, 16, 32, 64, True, 2000)
 SIZES = {"batch_size": 6, "minibatch_size": 6, "micro_batch_size": 3}
-LORA = {"adapter": {"kind": "lora", "r": 2}}
 PROMPT = 5
+TABLES = data_beside(__file__, "estimates.yaml")
 
 
 def cpu(gigabytes):
     return Device("cpu", "Processor", int(gigabytes * 1e9), int(gigabytes * 1e9))
 
 
-WHOLE, HEAD = [8000, 8000, 16000], [32, 32, 64]  # bytes of weights, gradients and optimizer
-# rank 2, two layers: q and o (8+8), k and v (8+4), gate, up and down (8+16) are 128 weights in each
-LORA_WEIGHTS = 4 * 2 * 2 * 128
-MATRICES = 2 * (8 * 8 + 2 * 8 * 4 + 8 * 8 + 3 * 8 * 16)
-START = {"reference": [8000, 0, 0]}
-
-
-def adapter(base, weights=LORA_WEIGHTS):
-    return {"policy": [base + weights, weights, 2 * weights], "value": HEAD}
-
-
-@pytest.mark.parametrize(
-    ("changes", "device", "expected"),
-    [
-        ({}, "cpu", {"policy": WHOLE, "value": HEAD, **START}),
-        ({"model": LORA}, "cpu", adapter(8000)),
-        ({"model": LORA}, "cuda", adapter(4000)),
-        ({"model": {"adapter": {**LORA["adapter"], "target_modules": ["q_proj"]}}}, "cpu", adapter(8000, 4 * 2 * 32)),
-        ({"model": {**LORA, "quantization": "int8"}}, "cpu", adapter(8000 - 3 * MATRICES)),
-        ({"model": {"critic": "separate"}}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
-        ({"engine": "trl"}, "cpu", {"policy": WHOLE, "value": WHOLE, **START}),
-        ({"engine": "trl", "reference": {"source": "a/b"}}, "cuda", {"policy": WHOLE, "value": WHOLE, **START}),
-        ({"ppo": {"optimizer": "sgd"}}, "cpu", {"policy": [8000, 8000, 0], "value": [32, 32, 0], **START}),
-        ({"ppo": {"optimizer": "adamw_8bit"}}, "cpu", {"policy": [8000, 8000, 4000], "value": [32, 32, 16], **START}),
-        ({"method": "best_of_n"}, "cpu", {"policy": [8000, 0, 0], **START}),
-        (
-            {"rewards": [{"kind": "model", "source": "a/b", "precision": "bf16"}]},
-            "cpu",
-            {"policy": WHOLE, "value": HEAD, **START, "reward": [4000, 0, 0]},
-        ),
-    ],
-)
+@pytest.mark.parametrize(("changes", "device", "expected"), TABLES["held"])
 def test_what_is_held_all_the_time_by_hand(changes, device, expected):
     config = small_config(**changes)
     scorers = [memory.RewardShape(reward, SMALL) for reward in config.rewards if reward.kind == "model"]
@@ -78,10 +47,7 @@ def test_the_verdict_leaves_room_for_an_error_of_a_quarter(share, verdict):
     assert estimates.estimate(config, device=cpu(8), room=total / share).verdict == verdict
 
 
-@pytest.mark.parametrize(
-    ("sizes", "gigabytes", "words"),
-    [(128, 16, "micro_batch_size to "), (0, 3.2, "Train with LoRA"), (0, 0.5, "choose a smaller model")],
-)
+@pytest.mark.parametrize(("sizes", "gigabytes", "words"), TABLES["advice"])
 def test_the_advice_is_the_mildest_change_that_is_enough(sizes, gigabytes, words):
     data = catalog.preset("gpt2").model_dump(mode="json")
     data["ppo"] |= dict.fromkeys(SIZES, sizes) if sizes else {}
@@ -160,15 +126,7 @@ LARGE = replace(SMALL, parameters=20_000_000)  # the same shape, and no longer s
 ONE_TEXT = (PROMPT + 4) * 2 * 2 * 2 * 2 * 4 + PROMPT * 4 * (5 * 8 + 3 * 16)  # keys and values; a layer of the prompt
 
 
-@pytest.mark.parametrize(
-    ("batch", "micro", "prompts", "expected"),
-    [
-        (8, 4, 6, None),  # as many as fit
-        (8, 4, 100, None),  # an update has room for the answers to the fixed prompts
-        (64, 64, 6, 64 + 6),  # more would fit than there is to write
-        (128, 2, 6, 128),  # a batch, as in each update
-    ],
-)
+@pytest.mark.parametrize(("batch", "micro", "prompts", "expected"), TABLES["written_at_once"])
 def test_as_many_texts_of_the_reference_are_written_at_once_as_fit_beside_an_update(batch, micro, prompts, expected):
     sizes = {"batch_size": batch, "minibatch_size": batch, "micro_batch_size": micro}
     further = {"sampling": {"max_new_tokens": 4}, "evaluation": {"num_prompts": prompts}}
@@ -224,10 +182,7 @@ def test_a_suggested_model_gets_the_settings_of_its_preset():
     assert fitting.fit(fit.config).config == fit.config
 
 
-@pytest.mark.parametrize(
-    ("template", "like", "small"),
-    [(True, "SmolLM2 135M Instruct", 0), (False, "Pythia 70M", 0), (True, "pocket-2m", 1e7), (False, "pocket-2m", 1e7)],
-)
+@pytest.mark.parametrize(("template", "like", "small"), TABLES["like"])
 def test_any_other_model_gets_those_of_the_one_most_like_it(tmp_path, monkeypatch, template, like, small):
     monkeypatch.setattr(fitting, "SMALL_MODEL", small)
     folder = model_folder(tmp_path / "mine")

@@ -17,6 +17,7 @@ from playground.setup.limits import LIMITS
 from tests.support import data_beside, small_config
 
 GB = 10**9
+TABLES = data_beside(__file__, "tables.yaml")
 SPACE, LOCAL = LIMITS["space"], LIMITS["local"]
 EVALUATED = {"evaluation": {"num_prompts": 50, "samples_per_prompt": 4, "every": 1}}
 WATCHED = {"evaluation": {"num_prompts": 10, "token_samples": 64, "every": 1}, "sampling": {"max_new_tokens": 100}}
@@ -36,22 +37,12 @@ BEYOND = {field: 30.001 if field == "max_minutes" else cap + 1 for field, cap in
 CAPS = [(field, nested(field, cap), nested(field, BEYOND[field])) for field, cap in SPACE.numbers.items()] + [
     (field, nested(field.partition(".0")[0], at), nested(field.partition(".0")[0], beyond))
     for field, at, beyond in (
+        *TABLES["caps"],
         ("rewards", [{"kind": "length"}] * 8, [{"kind": "length"}] * 9),
         ("judges", [{"kind": "length"}] * 4, [{"kind": "length"}] * 5),
-        ("rewards.0.kind", [{"kind": "length"}], [{"kind": "pattern", "pattern": "(a+)+$"}]),
-        ("judges.0.source", [], [{"kind": "model", "source": "owner/judge"}]),
-        ("device", "cpu", "cuda:0"),
-        ("model.source", "pocket-1m", "openai-community/gpt2"),
-        ("reference.source", "pocket-1m", "/etc"),
-        ("prompts.source", "pocket/claims", "/etc/passwd"),
-        ("prompts.source", "pocket/claims", "Anthropic/hh-rlhf"),
         ("prompts.typed", ["a" * 2000, "b"], ["a" * 2001, "b"]),
         ("prompts.typed", ["a" * 2000] * 50, ["a" * 2000] * 50 + ["b"]),
         ("prompts.system", "a" * 2000, "a" * 2001),
-        ("evaluation.text", "english", "/etc/passwd"),
-        ("evaluation.prompts", None, "/etc/passwd.txt"),
-        ("experiments", False, True),
-        ("trackers", [], ["tensorboard"]),
     )
 ]
 CAPS += [
@@ -132,7 +123,7 @@ def test_a_model_with_too_many_parameters_is_refused_by_its_header(outputs):
     assert refused(SPACE._replace(parameters=count - 1), outputs) == ["model.source"]
 
 
-@pytest.mark.parametrize(("field", "value"), data_beside(__file__, "tables.yaml")["trained_from"])
+@pytest.mark.parametrize(("field", "value"), TABLES["trained_from"])
 def test_a_reward_model_is_trained_from_what_ships(field, value):
     config = RewardTrainingConfig.model_validate(nested(field, value))
     assert [problem.field for problem in limits.check_reward_training(config, SPACE)] == [field]
@@ -179,11 +170,7 @@ def test_the_host_names_no_file_of_the_machine_and_brings_no_code(outputs, monke
     host = of_page("host").host
     (outputs / "owner" / "local").mkdir(parents=True)
     monkeypatch.chdir(outputs)  # a relative path that looks like a name on the hub
-    for field, paths in (
-        ("model", ("/etc", "./model", "~/model", "owner/local")),
-        ("reference", ("/etc", "./model", "~/model", "owner/local")),
-        ("prompts", ("/etc/passwd", "owner/local", "prompts.txt")),
-    ):
+    for field, paths in TABLES["host_paths"]:
         for path in paths:
             assert refused(host, outputs, **{field: {"source": path}}) == [f"{field}.source"], path
     assert refused(host, outputs, prompts={"template_file": "a.jinja"}) == ["prompts.template_file"]
@@ -196,14 +183,7 @@ def test_caps_raised_for_all_let_visitors_train_suggested_models_only_and_no_lon
     assert limits.capped(small_config(), visitors).max_minutes == 30
     for model in CURATED:
         assert refused(visitors, outputs, model={"source": model.name}) == []
-    for field, value in (
-        ("model.source", HUB["model"]["source"]),
-        ("reference.source", HUB["model"]["source"]),
-        ("prompts.source", "owner/dataset"),
-        ("device", "all"),  # one device for each visitor
-        ("device", "cuda:0,1"),
-        ("ranks", 2),
-    ):
+    for field, value in TABLES["visitors_may_not"]:
         assert refused(visitors, outputs, **nested(field, value)) == [field]
     assert refused(visitors, outputs, model={**SUGGESTED["model"], "revision": "refs/pr/1"}) == ["model.revision"]
     assert refused(visitors, outputs, device="cuda:0") == []

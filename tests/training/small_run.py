@@ -23,8 +23,12 @@ def session(folder, config, run_id="r", between=lambda: None):
 
 def trained(folder, config, run_id="r"):
     """Of a new run after its last update."""
-    new = session(folder, config, run_id)
-    new.begin()
-    new.evaluate_if_due()
-    new.train()
-    return new
+    return train(session(folder, config, run_id))
+
+
+def train(session):
+    """To its last update, as a worker does."""
+    session.begin()
+    session.evaluate_if_due()
+    session.train()
+    return session

@@ -8,19 +8,13 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFa
 
 from tests.support import data_beside
 
-TEXT = [
-    "The film was slow but the ending was lovely. I would watch it again.",
-    "The phone is terrible because the battery is weak. Do not buy it.",
-    "User: What is 3 plus 4? Bot: 3 plus 4 is 7. Thank you, it's kind.",
-    "A café in the rain, a book on the table; she smiled and said: hello!",
-] * 5
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>\\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}"
 )
 VOCABULARY = 300
 SHAPES = data_beside(__file__, "families.yaml")
-FAMILIES = SHAPES["snapshots"]
+FAMILIES, TEXT = SHAPES["snapshots"], SHAPES["texts"] * 5
 
 
 def learned(model, trainer, pieces, decoder):

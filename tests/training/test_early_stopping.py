@@ -9,7 +9,7 @@ from playground.runs.folder.writer import RunWriter
 from playground.training.process import early_stopping
 from playground.training.process.ending import reported
 from playground.training.process.session import Session
-from tests.support import sample
+from tests.support import data_beside, sample
 from tests.training import small_run
 
 LONG = {"ppo__num_updates": 6, "ppo__learning_rate": 1e-7, "evaluation__every": 2, "evaluation__num_prompts": 2}
@@ -20,10 +20,7 @@ def go_on(run, attempt):
     config = run.config()
     writer = RunWriter(run, config.ppo.num_updates, attempt)
     with reported(writer):
-        session = Session(run, config, writer, lambda: None)
-        session.begin()
-        session.evaluate_if_due()
-        session.train()
+        small_run.train(Session(run, config, writer, lambda: None))
     return run.status()
 
 
@@ -32,15 +29,7 @@ def started(folder, **stop):
     return run, go_on(run, 1)
 
 
-@pytest.mark.parametrize(
-    ("stop", "update", "words"),
-    [
-        ({"kl": 1e-9, "patience": 1}, 1, "its KL of {kl:.3g} nats is above the ceiling of 1e-09 (stop.kl)."),
-        ({"patience": 1}, 2, "1 evaluation without a gain since update 0 (stop.patience)."),
-        ({"on_red": True}, 2, "a check is red, \u201cAlarm\u201d (stop.on_red)."),
-        ({"kl": 1e4, "patience": 9}, 6, ""),
-    ],
-)
+@pytest.mark.parametrize(("stop", "update", "words"), data_beside(__file__, "tables.yaml")["stops"])
 def test_a_rule_ends_a_run_as_finished_and_resumed_it_goes_on_to_its_last_update(
     stop, update, words, tmp_path, monkeypatch
 ):

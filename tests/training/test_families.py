@@ -15,7 +15,7 @@ from playground.training.models import attention, loading
 from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import positions
 from tests.nights import cases
-from tests.support import problems_of
+from tests.support import data_beside, problems_of
 from tests.training import small_run, snapshots
 from tests.training.small_run import trained
 
@@ -140,13 +140,7 @@ def test_a_completion_ends_at_any_of_the_models_end_tokens_and_keeps_its_first_s
         assert text == "The film was slow"
 
 
-@pytest.mark.parametrize(
-    ("model", "field", "sentence"),
-    [
-        ({"adapter": {**LORA, "target_modules": ["q_prj"]}}, "model.adapter.target_modules", "q_proj"),
-        ({"quantization": "nf4"}, "model.quantization", "model.adapter.kind"),
-    ],
-)
+@pytest.mark.parametrize(("model", "field", "sentence"), data_beside(__file__, "tables.yaml")["unfit_models"])
 def test_a_model_that_cannot_be_adapted_or_quantized_is_refused(model, field, sentence, llama, tmp_path):
     (problem,) = problems_of(lambda: loading.load(llama, CPU, config(llama, tmp_path, **model).model, trained=True))
     assert problem.field == field

@@ -41,10 +41,7 @@ def load(path, *, evaluation=1, room=50, **fields):
     return prompts.load(PromptsConfig(source=path, **fields), evaluation, room, tiny.tokens(), seed=0)
 
 
-@pytest.mark.parametrize(("rows", "fixed", "words"), [
-    (["xy", "ab", "ef"], ["ab", "ef", "xy"], "2 of the 3 fixed prompts (evaluation.prompts) are trained on too."),
-    (["xy", "xz"], ["xy", "xz"], ""),
-])  # fmt: skip
+@pytest.mark.parametrize(("rows", "fixed", "words"), TEXTS["fixed"])
 def test_fixed_prompts_come_from_a_file_of_their_own_and_doubles_are_counted(rows, fixed, words, tmp_path):
     training = source(tmp_path, "training.txt", "ab\ncd\nef\n")
     own = source(tmp_path, "own.jsonl", lines_of([{"prompt": text} for text in rows]))
@@ -65,23 +62,10 @@ def hh(*said):
     return "".join(f"\n\n{('Human', 'Assistant')[turn % 2]}: {text}" for turn, text in enumerate(said))
 
 
-LINES = lines_of([{"prompt": text} for text in ("ab", "cd", "ef")])
-PACKED = gzip.compress(LINES.encode(), mtime=0)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.txt", "ab\r\ncd\nef\n"),
-        ("a.tsv", "id\tprompt\n1\tab\n2\tcd\n3\tef\n"),
-        ("bom.jsonl", "\ufeff" + LINES),
-        ("a.jsonl.gz", PACKED),
-        ("folder/train.jsonl", LINES),
-        ("folder/data/train-00000.jsonl.gz", PACKED),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), TEXTS["forms"])
 def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, content):
-    path = source(tmp_path, name, content)
+    packed = gzip.compress(content.encode(), mtime=0) if name.endswith(".gz") else content
+    path = source(tmp_path, name, packed)
     split = load(str(tmp_path / "folder") if name.startswith("folder/") else path)
     assert texts(split) == ["ab", "cd", "ef"]
     assert split.held_out
@@ -233,20 +217,12 @@ def test_a_fault_of_a_dataset_is_told_in_one_sentence(tmp_path, folder, fields, 
 
 
 CLIENT = type("ReadError", (errors.HTTPError,), {})  # which is no OSError
-MISSING = datasets.exceptions.DatasetNotFoundError
 
 
-@pytest.mark.parametrize(
-    ("error", "message"),
-    [
-        (CLIENT("the connection is gone"), "cannot be reached"),
-        (MISSING("Dataset 'a/b' is a gated dataset on the Hub."), "a/b is gated"),
-        (MISSING("Dataset 'a/b' doesn't exist on the Hub or cannot be accessed."), "there is no dataset a/b"),
-    ],
-)
-def test_an_error_of_the_hub_is_told_in_one_sentence(error, message, monkeypatch):
+@pytest.mark.parametrize(("answered", "said", "message"), TEXTS["hub"])
+def test_an_error_of_the_hub_is_told_in_one_sentence(answered, said, message, monkeypatch):
     def load(*_, **__):
-        raise error
+        raise (datasets.exceptions.DatasetNotFoundError if answered else CLIENT)(said)
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     with pytest.raises(PromptsUnusable, match=rf"^prompts\.source: .*{message}"):

@@ -20,6 +20,7 @@ from playground.training.process.session import Session
 from tests.faults import resuming
 from tests.nights import cases
 from tests.support import data_beside
+from tests.training import small_run
 
 CLOSE = 1e-5
 HANG_SECONDS = 300
@@ -57,10 +58,7 @@ def main(arguments):
 
 def trained(run, ranks):
     config = run.config()
-    session = Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None, ranks)
-    session.begin()
-    session.evaluate_if_due()
-    session.train()
+    session = small_run.train(Session(run, config, RunWriter(run, config.ppo.num_updates), lambda: None, ranks))
     ranks.first()
     return session
 

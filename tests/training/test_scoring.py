@@ -6,6 +6,7 @@ import pytest
 
 from playground.rewards.mixture import Mixture, Scale
 from playground.training.loop.scoring import Scorer
+from tests.support import data_beside
 from tests.training import tiny
 
 
@@ -67,16 +68,8 @@ def test_a_scale_says_how_well_it_is_known():
     )
 
 
-@pytest.mark.parametrize(
-    ("grades", "words"),
-    [
-        ([0.0] * 95 + [1.0] * 5, "95 earn 0 and 5"),
-        ([2.5] * 100, "100 earn 2.5 and 0"),
-        ([None] * 98 + [1.0, 2.0], "98 get no opinion and 2"),
-        ([0.0] * 94 + [1.0] * 6, ""),
-    ],
-)
-def test_a_scale_that_few_texts_make_is_warned_of(grades, words):
-    warning = fitted(grades).warning
+@pytest.mark.parametrize(("counts", "words"), data_beside(__file__, "tables.yaml")["scales"])
+def test_a_scale_that_few_texts_make_is_warned_of(counts, words):
+    warning = fitted([grade for grade, count in counts for _ in range(count)]).warning
     assert words in warning
     assert bool(words) == bool(warning)

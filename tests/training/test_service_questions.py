@@ -18,7 +18,7 @@ from playground.training.loop.scoring import Scorer
 from playground.training.service import frontier_drawing, pair_drawing, reward_bench, word_moves
 from playground.training.service.questions import QUESTIONS, Service
 from playground.training.service.subjects import Subject, Subjects
-from tests.support import AskedService
+from tests.support import AskedService, data_beside
 from tests.training import tiny
 from tests.training.small_run import config, trained
 
@@ -76,15 +76,11 @@ def test_the_samples_are_those_on_which_a_run_fixes_its_scale(service):
     assert [row["prompt"] for row in drawn] == [prompt.text for prompt in asked[:10]]
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"texts": [{"prompt": "p", "completion": "x"}] * 9}, "At most 8 texts"),
-        ({"texts": [{"prompt": "p", "completion": "x" * 5000}]}, "A text has 5,000 characters"),
-        ({"rewards": [{"kind": "lenght"}]}, "must be one of"),
-        ({"rewards": [{"kind": "model", "source": "no-such-judge"}]}, "There is no reward model `no-such-judge`"),
-    ],
-)
+UNSCORED = data_beside(__file__, "tables.yaml")["unscored"]
+LONG = ({"texts": [{"prompt": "p", "completion": "x" * 5000}]}, "A text has 5,000 characters")
+
+
+@pytest.mark.parametrize(("changes", "words"), [*UNSCORED, LONG])
 def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(service, changes, words):
     with pytest.raises(PlaygroundError, match=words):
         ask(service, config(), ["x"], count=0, **changes)

@@ -9,9 +9,10 @@ import torch
 from playground.training.loop import slow_motion
 from playground.training.loop.slow_motion import Recorder
 from playground.training.service.what_if import recomputed
+from tests.support import data_beside
 from tests.training import tiny
 
-GROUPS = {"ppo__samples_per_prompt": 4}
+TABLES = data_beside(__file__, "tables.yaml")
 
 
 def recorded(updates=1, **changes):
@@ -33,7 +34,7 @@ def columns(trace):
 
 @pytest.mark.parametrize("baseline", ["value", "leave_one_out", "group"])
 def test_training_is_bit_identical_with_and_without_a_recorder(baseline):
-    changes = {"ppo__baseline": baseline, **(GROUPS if baseline != "value" else {})}
+    changes = {"ppo__baseline": baseline, "ppo__samples_per_prompt": 1 if baseline == "value" else 4}
     plain, watched = tiny.trainer(**changes), tiny.trainer(**changes)
     for _ in range(3):
         watched.trace_hook = Recorder(watched)
@@ -115,10 +116,7 @@ def test_an_update_from_which_nothing_was_learned_has_no_trace():
     assert recorder.trace() is None
 
 
-@pytest.mark.parametrize(
-    ("traces", "updates", "asked", "recorded_updates"),
-    [(3, 5, (), [1, 3, 5]), (0, 2, (), []), (1, 2, (), [1]), (9, 2, (), [1, 2]), (2, 4, (2,), [1, 2, 4])],
-)
+@pytest.mark.parametrize(("traces", "updates", "asked", "recorded_updates"), TABLES["traced"])
 def test_first_middle_and_last_are_recorded_by_themselves_and_any_other_when_asked(
     traces, updates, asked, recorded_updates
 ):
@@ -141,15 +139,7 @@ def assert_alike(one, other):
             assert np.allclose(getattr(mine, name), getattr(theirs, name), atol=2e-5), name
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {},
-        {"ppo__baseline": "leave_one_out", **GROUPS},
-        {"ppo__baseline": "group", **GROUPS},
-        {"kl__estimator": "k3", "ppo__value_clip_range": 0.05},
-    ],
-)
+@pytest.mark.parametrize("changes", TABLES["recomputed"])
 def test_under_the_recorded_settings_all_is_as_it_was(changes):
     trace = recorded(2, ppo__learning_rate=0.01, **changes)[1]
     again = recomputed(trace, {})

@@ -19,7 +19,7 @@ from playground.training.loop import evaluation
 from playground.training.models import language_model
 from tests.nights import cases
 from tests.service_here import ServiceHere
-from tests.support import wait_until
+from tests.support import data_beside, wait_until
 from tests.training import small_run
 from tests.training.conftest import FINISHED
 
@@ -114,18 +114,10 @@ def test_the_service_answers_with_both_sides_and_again_with_the_same_words(finis
     assert [sample.completion for sample in other] != [sample.completion for sample in samples]
 
 
-@pytest.mark.parametrize(
-    ("source", "prompt", "words"),
-    [
-        ("run", "", "prompt is empty"),
-        ("run", "very " * 300, "has room for"),
-        ("run", "x" * 5000, "longer than 4000 characters"),
-        ("no-such-model", "Hi", "no model `no-such-model`"),
-    ],
-)
-def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, source, prompt, words):
+@pytest.mark.parametrize(("source", "prompt", "times", "words"), data_beside(__file__, "tables.yaml")["questions"])
+def test_the_service_says_what_is_wrong_and_stays_usable(finished, service, source, prompt, times, words):
     with pytest.raises(ServiceUnavailable, match=words):
-        list(service.compare(finished.path if source == "run" else source, prompt, num_samples=1))
+        list(service.compare(finished.path if source == "run" else source, prompt * times, num_samples=1))
     assert list(service.compare(finished.path, "Story: Ben lost his red ball.", num_samples=1))
 
 

@@ -104,6 +104,12 @@ def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
     chosen(page, "h1", "No leash")
     chosen(page, "#controls .taught", "Kind words at any price")
     assert page.url.endswith("?preset=no-leash")
+    page.get_by_role("link", name="Lessons", exact=True).click()
+    page.get_by_role("button", name="Ask it yourself").click()
+    page.get_by_role("button", name="Write", exact=True).click()
+    answers = page.locator(".doors-ask td.output, .doors-ask .output")
+    answers.first.wait_for()
+    assert all(len(answer.split()) > 3 for answer in answers.all_inner_texts())
 
 
 def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_network(

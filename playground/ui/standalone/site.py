@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from playground.errors import PlaygroundError
+from playground.lessons import boards
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import UNFINISHED, made_beside
+from playground.setup import catalog
 from playground.ui import own_files
 from playground.ui.feed.feed import RECORDED, Hub
 from playground.ui.feed.run_feed import recorded_id
@@ -103,6 +105,7 @@ def _static() -> dict[str, str | bytes]:
         f"{static}/page.css": parts.sheet(),
         f"{static}/{own_files.BOKEH_FILE}": own_files.bokeh_bytes(own_files.BOKEH_FILE),
         **{f"{static}/{name}": source for name, source in scripts.items()},
+        **{f"{static}/models/{name}": weights for name, weights in _models().items()},
     }
 
 
@@ -116,6 +119,16 @@ def _answers(hub: Hub, make_routes: MakeRoutes, recorded: Path, address: str) ->
     notice = f"{NOTICE}{f': {address}' if address else ''}."
     packs["live/_page"] = {"": parts.about(PAGES, presets, notice, FILES)}
     return {f"answers/{file_of(pack)}.txt": parts.packed(parts.compact(found)) for pack, found in packs.items()}
+
+
+def _models() -> dict[str, bytes]:
+    """What static/standalone/asking.js asks for: the model before training, that of each leash, their tokenizer."""
+    untrained = catalog.POCKET_MODELS / "pocket-2m"
+    paths = {"before.safetensors": untrained / "model.safetensors", "tokenizer.json": untrained / "tokenizer.json"}
+    for beta in boards.ASKED:
+        (checkpoint,) = RunDirectory(boards.asked_folder(beta)).checkpoints()
+        paths[f"leash-{beta:g}.safetensors"] = checkpoint / "model.safetensors"
+    return {name: path.read_bytes() for name, path in paths.items()}
 
 
 def file_of(pack: str) -> str:

@@ -9,27 +9,17 @@ import pytest
 from playground import exports
 from playground.runs.folder.records import ScoreScale
 from playground.setup import catalog
-from tests.exports.test_scripts import small
-from tests.support import PROJECT
+from tests.exports import test_scripts
+from tests.support import PROJECT, data_beside
 
-LORA = {"source": "pocket-1m", "adapter": {"kind": "lora", "r": 4}}
-FUNCTION = {"kind": "python", "code": "def reward(completions, answer, **rest): return [a + 0.5 for a in answer]"}
-CASES = {
-    "recorded": ({}, ScoreScale(mean=0.25, sd=2.5)),
-    "measured": ({"rewards": [{"kind": "length", "normalise": True}], "kl": {"controller": "adaptive"}}, None),
-    "LoRA": ({"model": LORA, "kl": {"controller": "ziegler"}}, None),
-    "with columns": ({"rewards": [FUNCTION], "prompts": {"source": "rows.jsonl"}}, None),
-    "with the playground": (
-        {"prompts": {"source": "general/claims", "limit": 9}, "rewards": [{"kind": "truth"}]},
-        None,
-    ),
-}
+CASES = data_beside(test_scripts.__file__, "tables.yaml")["scripts"]
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_script_for_trl_starts_as_exported_and_leaves_a_model(tmp_path, case):
     changes, scale = CASES[case]
-    script, folder, config = tmp_path / "run_trl.py", tmp_path / "model", small(**changes)
+    scale = ScoreScale(**scale) if scale else None
+    script, folder, config = tmp_path / "run_trl.py", tmp_path / "model", test_scripts.small(**changes)
     script.write_text(exports.trl_script(config, scale), encoding="utf-8")
     (tmp_path / "rows.jsonl").write_text("".join(f'{{"prompt": "The {n} was", "answer": {n}}}\n' for n in range(30)))
     model = tmp_path / catalog.model_folder(config.model.source).relative_to(PROJECT)

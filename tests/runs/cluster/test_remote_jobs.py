@@ -13,7 +13,7 @@ from playground.runs.folder import placed, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from tests.runs.cluster.scripted import Scripted, connect, handed_over
-from tests.support import small_config, update_metrics
+from tests.support import data_beside, small_config, update_metrics
 
 
 @pytest.fixture(autouse=True)
@@ -157,10 +157,7 @@ def compute(run, attempt=1, *seconds):
     thread.join()
 
 
-@pytest.mark.parametrize(
-    ("does", "state", "reason"),
-    [("finish", "finished", ""), ("fail", "failed", "out_of_memory"), ("crash", "failed", "bug")],
-)
+@pytest.mark.parametrize(("does", "state", "reason"), data_beside(__file__, "options.yaml")["ends"])
 def test_a_run_ends_on_a_node_as_it_would_here(outputs, fake_worker, does, state, reason):
     run = handed_over(outputs, small_config(does))
     compute(run)

@@ -1,6 +1,5 @@
 """The check of the exercise says what is wrong in functions that were written in another way than the example."""
 
-import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +14,7 @@ HERE = Path(__file__).parent
 STUDENT = re.split(r"^(?=def )", (HERE / "student.txt").read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
 RIGHT = {source[len("def ") : source.index("(")]: source for source in STUDENT}
 # Of each: the function, a piece of the above, what a student has instead, and a piece of the hint.
-WRONG = json.loads((HERE / "mistakes.json").read_text(encoding="utf-8"))
+WRONG, TABLES = data_beside(__file__, "mistakes.json"), data_beside(__file__, "tables.yaml")
 
 
 def verdict(function, source, without=()):
@@ -47,19 +46,13 @@ def as_a_class(changes):
     return "class MinimalRLHF:\n" + "".join(f"    {line}\n" for line in source.splitlines())
 
 
-OF_SELF = data_beside(__file__, "tables.yaml")["of_self"]
-
-
-@pytest.mark.parametrize("changes", [{}, OF_SELF])
+@pytest.mark.parametrize("changes", [{}, TABLES["of_self"]])
 @pytest.mark.parametrize("function", RIGHT)
 def test_the_methods_of_a_class_are_checked_as_the_functions_are(function, changes):
     assert verdict(function, as_a_class(changes), RIGHT) == {"verdict": "right"}
 
 
-@pytest.mark.parametrize(
-    ("method", "said"),
-    [("pass", "missing"), ("return self.unknown", "AttributeError"), ("return x + 1", "argument: 'x'")],
-)
+@pytest.mark.parametrize(("method", "said"), TABLES["classes"])
 def test_a_class_that_is_not_written_or_fails_says_so(method, said):
     x = ", x" * ("x" in method)
     source = "class MinimalRLHF:\n" + "".join(f"    def {name}(self{x}): {method}\n" for name in RIGHT)
@@ -84,12 +77,12 @@ def test_a_mistake_is_shown_by_the_smallest_case():
     assert "[0.0000, 0.0000]" in answer["got"]
 
 
-@pytest.mark.parametrize(("function", "source"), data_beside(__file__, "tables.yaml")["missing"])
+@pytest.mark.parametrize(("function", "source"), TABLES["missing"])
 def test_a_function_that_is_not_written_is_called_missing(function, source):
     assert verdict(function, source) == {"verdict": "missing"}
 
 
-@pytest.mark.parametrize(("function", "body", "error"), data_beside(__file__, "tables.yaml")["raises"])
+@pytest.mark.parametrize(("function", "body", "error"), TABLES["raises"])
 def test_a_function_that_raises_or_exits_is_called_wrong(function, body, error):
     source = compile(f"def {function}(*given):\n    {body}", runner.FILE, "exec")
     assert verdict(function, source) == {"verdict": "wrong", "error": error}

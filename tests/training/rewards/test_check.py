@@ -23,8 +23,7 @@ from tests.training.rewards.test_models import saved
 
 CPU = torch.device("cpu")
 SHIPPED = catalog.shipped_reward_models()["pocket-agreeable"]
-TEXTS = "{{ messages[0]['content'] }}%s{{ messages[1]['content'] }}{{ eos_token }}"
-CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}{{ eos_token }}"
+PLANTED = data_beside(__file__, "formats.yaml")["planted"]
 SPEC = ModelReward(source=str(SHIPPED))
 NUM_PAIRS = 32
 
@@ -52,29 +51,17 @@ def named(report):
     return {finding["name"]: finding["level"] for finding in report.findings}
 
 
-@pytest.mark.parametrize(
-    ("template", "finding"),
-    [(TEXTS % " {{ messages[0]['content'] }} ", "not usable"), (CHATML, "better: template plain")],
-    ids=["prompt twice", "another model's template"],
-)
-def test_a_chat_template_with_a_fault_fails(template, finding, examined, tmp_path):
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_fault_of_form_fails(fault, examined, tmp_path):
+    chat_template, changes, template, findings = PLANTED[fault]
     folder = shutil.copytree(SHIPPED, tmp_path / "planted")
-    (folder / "chat_template.jinja").write_text(template)
-    report = examined(folder, template="chat")
-    assert report.verdict == "fail"
-    assert named(report)[finding] == "fail", report.findings
-
-
-def test_a_template_that_it_was_not_trained_on_fails(examined):
-    findings = named(examined(SHIPPED, template="dialogue"))
-    assert findings["another template than trained on"] == findings["better: template plain"] == "fail"
-
-
-def test_a_tokenizer_without_its_end_token_fails(examined, tmp_path):
-    folder = shutil.copytree(SHIPPED, tmp_path / "planted")
+    if chat_template:
+        (folder / "chat_template.jinja").write_text(chat_template)
     path = folder / "tokenizer_config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "eos_token": None}))
-    assert named(examined(folder)) == {"cannot tell good from bad": "fail"}
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    report = examined(folder, template=template)
+    assert report.verdict == "fail"
+    assert sorted(name for name, level in named(report).items() if level == "fail") == findings
 
 
 def test_the_right_form_passes_and_faults_are_ranked_behind_it(examined):

@@ -8,9 +8,10 @@ from transformers import AutoTokenizer
 from playground.errors import RewardModelUnusable
 from playground.setup import catalog
 from playground.training.rewards.formats import Format
+from tests.support import data_beside
 from tests.training.rewards import reward_tokenizers as tokenizers
 
-DIALOGUE = "\n\nHuman: What is good?\n\nAssistant: A kind word.\n\nHuman: And what else?\n\nAssistant:"
+FORMS = data_beside(__file__, "formats.yaml")
 TEXTS = ("What is good?", "Time.")
 
 
@@ -35,23 +36,17 @@ def test_plain_is_begin_then_both_texts_then_end():
 
 def test_a_pair_has_the_separators_of_its_tokenizer_and_no_second_end():
     form = Format(tokenizers.bert())
-    assert form.text("What is good?", "A kind word") == "[CLS] what is good? [SEP] a kind word [SEP]"
     encoded = form.encoded("What is good?", "A kind word")
     second = encoded.ids.index(form.tokenizer.sep_token_id) + 1
     assert encoded.types == [0] * second + [1] * (len(encoded.ids) - second)
 
 
-def test_a_dialogue_gets_its_speakers_once():
-    form = Format(tokenizers.gpt2(), "dialogue")
-    assert form.text(*TEXTS) == "\n\nHuman: What is good?\n\nAssistant: Time.<|endoftext|>"
-    assert form.text(DIALOGUE, " Time.") == DIALOGUE + " Time.<|endoftext|>"
+@pytest.mark.parametrize(("family", "template", "prompt", "completion", "text"), FORMS["read"])
+def test_an_example_has_the_form_of_its_template(family, template, prompt, completion, text):
+    assert Format(FAMILIES[family][0](), template).text(prompt, completion) == text
 
 
-def test_chat_speaks_the_turns_of_a_dialogue_and_begins_and_ends_once():
-    assert Format(tokenizers.qwen()).text(DIALOGUE, " Time.") == (
-        "<|im_start|>user\nWhat is good?<|im_end|>\n<|im_start|>assistant\nA kind word.<|im_end|>\n"
-        "<|im_start|>user\nAnd what else?<|im_end|>\n<|im_start|>assistant\nTime.<|im_end|>\n"
-    )
+def test_chat_begins_and_ends_once():
     llama = Format(tokenizers.llama())
     ids, begin, end = llama.ids(*TEXTS), llama.tokenizer.bos_token_id, llama.tokenizer.eos_token_id
     assert (ids[0], ids[-1], ids.count(begin), ids.count(end)) == (begin, end, 1, 1)
@@ -67,7 +62,7 @@ def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_th
     assert form.name == name
     short = form.encoded("old maps", "moved upstairs")
     assert not short.cut
-    for prompt in ("old " * 60 + "about old maps", DIALOGUE):
+    for prompt in ("old " * 60 + "about old maps", FORMS["dialogue"]):
         long = form.encoded(prompt, "moved upstairs")
         assert len(long.ids) <= 44
         assert len(long.types) == len(long.ids)
@@ -79,8 +74,8 @@ def test_auto_suits_the_tokenizer_and_a_long_prompt_loses_its_beginning_while_th
 
 
 def test_whole_first_turns_go_before_the_last_question_is_cut():
-    whole = len(Format(tokenizers.qwen()).ids(DIALOGUE, "Time."))
-    text = Format(tokenizers.qwen(), max_length=whole - 20).text(DIALOGUE, "Time.")
+    whole = len(Format(tokenizers.qwen()).ids(FORMS["dialogue"], "Time."))
+    text = Format(tokenizers.qwen(), max_length=whole - 20).text(FORMS["dialogue"], "Time.")
     assert "What is good" not in text
     assert "And what else?" in text
     assert text.startswith("<|im_start|>user\n")
@@ -104,20 +99,9 @@ def test_reward_json_in_the_folder_says_what_auto_means(tmp_path):
         Format(AutoTokenizer.from_pretrained(tmp_path))
 
 
-TWICE = "{% for m in messages %}{{ m['content'] }} {{ m['content'] }}<|im_end|>{% endfor %}"
-
-
-@pytest.mark.parametrize(
-    ("make", "settings", "reason"),
-    [
-        (tokenizers.gpt2, {"template": "chat"}, "needs a chat template"),
-        (pocket, {"template": "pair"}, "puts a separator"),
-        (tokenizers.qwen, {"max_length": 8}, "do not hold"),
-        (lambda: tokenizers.qwen(TWICE), {}, "each once"),
-        (lambda: tokenizers.qwen("{{ messages[-1]['content'] }}<|im_end|>"), {}, "each once"),  # no prompt
-        (lambda: tokenizers.qwen("{{ raise_exception('no way') }}"), {}, "no way"),
-    ],
-)
-def test_a_template_that_cannot_be_used_is_refused(make, settings, reason):
+@pytest.mark.parametrize(("family", "template", "settings", "reason"), FORMS["refused"])
+def test_a_template_that_cannot_be_used_is_refused(family, template, settings, reason):
+    tokenizer = FAMILIES[family][0]()
+    tokenizer.chat_template = template or tokenizer.chat_template
     with pytest.raises(RewardModelUnusable, match=reason):
-        Format(make(), **settings)
+        Format(tokenizer, **settings)

@@ -25,28 +25,17 @@ from tests.training import snapshots
 from tests.training.rewards import reward_tokenizers as tokenizers
 
 CPU = torch.device("cpu")
-SHAPE = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 128}
-WIDE = {**SHAPE, "intermediate_size": 128}
-GROUPED = {**WIDE, "num_key_value_heads": 2}
-FAMILIES = {
-    "gpt2": (tokenizers.gpt2, {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}),
-    "llama": (tokenizers.llama, GROUPED),
-    "qwen2": (tokenizers.qwen, {**GROUPED, "pad_token_id": 0, "eos_token_id": 0}),  # padding is the end
-    "gpt_neox": (tokenizers.gpt2, WIDE),
-    "opt": (tokenizers.gpt2, {**SHAPE, "ffn_dim": 128, "word_embed_proj_dim": 64}),
-    "bert": (tokenizers.bert, WIDE),
-    "roberta": (tokenizers.roberta, WIDE),
-}
+SHAPES = snapshots.SHAPES["rewards"]
+TOKENIZERS = {"qwen2": tokenizers.qwen, "gpt_neox": tokenizers.gpt2, "opt": tokenizers.gpt2}  # else of the same name
 PROMPTS = ["What is good?", "The traveller asked about seven old maps. " * 3, "", "Review of the film:", "maps"]
 COMPLETIONS = [" A kind word.", " x", " Those drawings were moved upstairs during winter.", "", " winter winter"]
 
 
 def saved(folder, family="gpt2", kind=AutoModelForSequenceClassification, **more):
     """A random model of a family with its tokenizer, as a hub snapshot has them; scores far enough apart to tell."""
-    make_tokenizer, shape = FAMILIES[family]
-    tokenizer = make_tokenizer()
+    tokenizer = (TOKENIZERS.get(family) or getattr(tokenizers, family))()
     torch.manual_seed(0)
-    shape = {**shape, "vocab_size": len(tokenizer) + 3, "num_labels": 1, **more}
+    shape = {**SHAPES[family], "vocab_size": len(tokenizer) + 3, "num_labels": 1, **more}
     return snapshots.kept(folder, kind.from_config(AutoConfig.for_model(family, **shape)), tokenizer)
 
 
@@ -54,7 +43,7 @@ def loaded(folder, **changes):
     return reward_models.load(ModelReward(source=str(folder), **changes), CPU)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", SHAPES)
 def test_a_score_is_that_of_the_plain_model_whatever_else_is_in_the_batch(family, tmp_path):
     model = loaded(saved(tmp_path, family))
     together = model(PROMPTS, COMPLETIONS)

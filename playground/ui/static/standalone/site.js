@@ -1,5 +1,5 @@
 // A page of recordings as files: each pack of answers is one, asked for when it is needed. It has the lessons too,
-// whose runs are recordings.
+// whose runs are recordings, and the models of the leash, which answer in the browser.
 
 import { answerWith } from "./answers.js";
 import { unpack } from "./unpack.js";
@@ -34,5 +34,6 @@ show(about);
 panel.mount(document.getElementById("lesson-panel"), {}, { server: /** @type {Page.Server} */ ({}) });
 whenOpened("lessons", async () => {
   const { mount } = await import("../lessons/lessons.js");
-  mount(document.getElementById("lessons"), {}, { server: /** @type {Page.Server} */ ({}) });
+  const { askPolicy } = await import("./asking.js");
+  mount(document.getElementById("lessons"), {}, { server: /** @type {Page.Server} */ ({ ask_policy: askPolicy }) });
 });

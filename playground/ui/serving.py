@@ -24,7 +24,7 @@ from playground.runs.sweeps import sweep_making
 from playground.setup import limits
 from playground.setup.devices import GpuCalls
 from playground.setup.limits import Limits, PageLimits
-from playground.ui.auth import visitors
+from playground.ui.auth import middleware, visitors
 from playground.ui.auth.access import Access
 from playground.ui.auth.incoming import Incoming
 from playground.ui.feed.feed import RECORDED, Hub
@@ -119,14 +119,14 @@ def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None, *
         calls: what a call for a GPU gets, where a GPU is called.
         keeps_host: whether the host of a class goes on after a restart, which has another token.
 
-    Raises: InvalidConfig (caps).
+    Raises: InvalidConfig (caps, sites that embed).
     """
     page_limits = limits.of_page(mode, os.environ, bool(token))
     if calls is not None:
         page_limits = PageLimits(*(one._replace(calls=calls) for one in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     hosts = outputs / visitors.HOSTS_FILE if keeps_host and mode == "classroom" else None
-    return Access(mode, outputs, token, proxied, page_limits, hosts)
+    return Access(mode, outputs, token, proxied, page_limits, hosts, middleware.sites_that_embed(os.environ))
 
 
 @contextlib.contextmanager

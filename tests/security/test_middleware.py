@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from playground.errors import InvalidConfig
 from playground.setup.limits import LIMITS
 from playground.ui.auth import access, body, middleware, sessions, visitors
 from playground.ui.auth.access import Access
@@ -33,9 +34,9 @@ def through(door, address="10.0.0.1"):
     return httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:7860")
 
 
-def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None):
+def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None, embedded_by=""):
     """A client of a small application behind the middleware."""
-    access = Access(mode)
+    access = Access(mode, embedded_by=embedded_by)
     access.limits = LIMITS[mode]._replace(request_bytes=cap, upload_bytes=cap)
     paths = ("/", "/live/change", "/gradio_api/upload")
     inner = app or Starlette(routes=[Route(path, read, methods=["GET", "POST"]) for path in paths])
@@ -308,6 +309,29 @@ def test_websockets_are_not_taken():
 
     run_async(RequestMiddleware(failing, Access())({"type": "websocket"}, None, send))
     assert sent == [{"type": "websocket.close", "code": 1008}]
+
+
+def framed_by(path, **options):
+    """Whom an answer lets have it in a frame, and whether an older browser lets it too."""
+    headers = asked("GET", path, **options).headers
+    return headers["content-security-policy"].partition("frame-ancestors ")[2], headers.get("x-frame-options")
+
+
+@pytest.mark.parametrize(("query", "is_alone"), table("sites")["embedded"])
+def test_a_lesson_alone_may_be_in_a_frame_of_the_sites_that_the_owner_names_and_nothing_else(query, is_alone):
+    own = ("'self'", "SAMEORIGIN")
+    named = ("'self' https://school.example", None) if is_alone else own
+    assert framed_by(f"/?{query}", embedded_by="https://school.example") == named
+    assert framed_by(f"/?{query}") == own
+    assert framed_by(f"/live/change?{query}", embedded_by="https://school.example") == own
+
+
+def test_sites_that_embed_are_addresses_of_sites():
+    named = {middleware.EMBED_VARIABLE: "https://school.example, https://*.uni.example:8443"}
+    assert middleware.sites_that_embed(named) == "https://school.example https://*.uni.example:8443"
+    for wrong in ("*", "school.example", "https://a.example; script-src *", "https://a.example/page", "https://*"):
+        with pytest.raises(InvalidConfig, match=middleware.EMBED_VARIABLE):
+            middleware.sites_that_embed({middleware.EMBED_VARIABLE: wrong})
 
 
 @pytest.mark.parametrize("mode", LIMITS)

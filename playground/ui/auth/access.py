@@ -151,6 +151,7 @@ class Access:
         proxied: whether a proxy in front tells the client's address (X-Forwarded-For).
         page_limits: where the owner has raised the caps; `limits` are those of a visitor, and of the page itself.
         hosts: the file that keeps who was the host through a restart (`visitors.Host`).
+        embedded_by: the sites whose pages may have a lesson of this one in a frame, for a policy of browsers.
     """
 
     def __init__(
@@ -161,6 +162,7 @@ class Access:
         proxied: bool = False,
         page_limits: PageLimits | None = None,
         hosts: Path | None = None,
+        embedded_by: str = "",
     ) -> None:
         self.mode, self.outputs, self.proxied = mode, outputs, proxied
         self.limits, self._host_limits = page_limits or (LIMITS[mode], LIMITS[mode])
@@ -171,6 +173,7 @@ class Access:
         self.person_of: Callable[[str], str | None] = lambda _: None  # who has this cookie of the open class
         self.share_name: Callable[[], str] = str  # of the tunnel through which strangers come, while there is one
         self.framed_by = ""  # whose pages may show this one in a frame, beside its own
+        self.embedded_by = embedded_by
         self._host = Host(token, hosts)
         self.limiter = Limiter()
 

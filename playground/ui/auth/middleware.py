@@ -25,13 +25,16 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from playground.errors import NotAllowed, in_words
+from playground.errors import InvalidConfig, NotAllowed, Problem, in_words
 from playground.ui.auth import calls, gradio_parts, sessions, visitors
 from playground.ui.auth.access import FAILED, MANY_CALLS, Access, Action, Role
 from playground.ui.auth.body import Body, too_large
 from playground.ui.auth.incoming import FULL, Incoming
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
+EMBED_VARIABLE = "PLAYGROUND_EMBEDDED_BY"  # sites whose pages may have a lesson in a frame: "https://school.example"
+SITE = re.compile(r"https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
+OF_LESSON = {"lesson", "embed", "run", "__theme"}  # of a query: with any other the page may not be a lesson alone
 GRADIO = "/gradio_api/"
 UPLOAD = "/gradio_api/upload"
 FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
@@ -117,16 +120,8 @@ class RequestMiddleware:
         self.only_here = listening is None and access.mode == "local"  # the other app may be there for everyone
         self.own_names = own_names(listening or "")
         self.any_address = (listening or "") in ANYWHERE
-        frames = f"{FRAMES if access.mode == 'space' else SELF} {access.framed_by}".strip()
-        self.headers = {
-            "x-content-type-options": "nosniff",
-            "referrer-policy": "same-origin",
-            "content-security-policy": f"{POLICY} {frames}",
-        }
-        if access.mode != "space":
-            self.headers["cross-origin-resource-policy"] = "same-origin"
-            if not access.framed_by:  # it knows of no others; what the policy says goes before it
-                self.headers["x-frame-options"] = "SAMEORIGIN"
+        self.headers = headers_of(access.mode, access.framed_by)
+        self.headers_of_embedded = headers_of(access.mode, f"{access.framed_by} {access.embedded_by}".strip())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
@@ -146,7 +141,8 @@ class RequestMiddleware:
         connection = HTTPConnection(scope)
         opens = path == "/" and scope["method"] == "GET"
         cookie = self.access.new_visitor_cookie(connection) if opens else None
-        answering = _Answering(send, self.headers, cookie)
+        embedded = opens and is_lesson_alone(connection.url.query)
+        answering = _Answering(send, self.headers_of_embedded if embedded else self.headers, cookie)
         with self._open(connection, path) as fits:
             if fits:
                 await self._let_in(connection, path, receive, answering)
@@ -272,6 +268,20 @@ class RequestMiddleware:
         return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
 
 
+def headers_of(mode: str, framed_by: str) -> dict[str, str]:
+    """What an answer says to browsers. `framed_by`: sites that may show it in a frame, beside its own and a Space's."""
+    headers = {
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "same-origin",
+        "content-security-policy": f"{POLICY} {FRAMES if mode == 'space' else SELF} {framed_by}".strip(),
+    }
+    if mode != "space":
+        headers["cross-origin-resource-policy"] = "same-origin"
+        if not framed_by:  # it knows of no others; what the policy says goes before it
+            headers["x-frame-options"] = "SAMEORIGIN"
+    return headers
+
+
 def prefix_and_path(scope: Scope, mount: str = "") -> tuple[str, str]:
     """What stands before the page in its address, and what was asked for below that. Gradio's `root_path` may be a
     whole address; a proxy may have taken the prefix off, or the part of it before `mount`."""
@@ -307,6 +317,23 @@ def own_names(listening: str) -> set[str]:
         machine = socket.gethostname().lower()
         names |= {machine, f"{machine.partition('.')[0]}.local"}
     return names - {""}
+
+
+def sites_that_embed(environment: Mapping[str, str]) -> str:
+    """The sites whose pages may have a lesson in a frame. Raises: InvalidConfig, where one is no address of a site."""
+    sites = environment.get(EMBED_VARIABLE, "").replace(",", " ").split()
+    if wrong := [site for site in sites if not SITE.fullmatch(site)]:
+        sentence = f"must be addresses of sites such as https://school.example, with commas (got {wrong[0][:60]!r})."
+        raise InvalidConfig([Problem(EMBED_VARIABLE, sentence)])
+    return " ".join(sites)
+
+
+def is_lesson_alone(query: str) -> bool:
+    """Whether an address asks for a lesson and nothing around it, as the page's scripts read it (core/nav.js)."""
+    pairs = parse_qsl(query, keep_blank_values=True)
+    asked = dict(pairs)
+    plain = len(asked) == len(pairs) and asked.keys() <= OF_LESSON
+    return plain and asked.get("embed") == "1" and bool(asked.get("lesson"))
 
 
 def more_names(environment: Mapping[str, str]) -> list[str]:

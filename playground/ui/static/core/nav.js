@@ -1,9 +1,10 @@
 // Which of the pages is in view, which run, with which other one it is compared (`with=a`), by which changed behaviour
 // (`behaviour=polite`), on the Runs page which runs are overlaid (`overlay=a,b`) and which sweep is open (`sweep=a`),
 // which part of the Rewards page (`part=train`), which lesson is worked on (`lesson=the-leash`) or which mystery run
-// (`mystery=3`), whether the form shows all settings (`settings=all`), and whether one follows the host of a class
-// (`follow=1`), or is what a class has in front (`front=1`). It is kept in the address, so that reload, back and a link
-// work. The query says `tab`, because Gradio takes `page` for a page of its own.
+// (`mystery=3`), whether the form shows all settings (`settings=all`), whether one follows the host of a class
+// (`follow=1`), or is what a class has in front (`front=1`), and whether a lesson is alone in a frame of another page
+// (`embed=1`). It is kept in the address, so that reload, back and a link work. The query says `tab`, because Gradio
+// takes `page` for a page of its own.
 
 import { el, runTitle } from "./dom.js";
 import { recall, remember } from "./kept.js";
@@ -34,6 +35,7 @@ export function place() {
   const own = (/** @type {string} */ name) => (ONLY_ON[name] === page ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
     follows: query.get("follow") === "1", lesson: own("lesson"), mystery: own("mystery"),
+    embedded: Boolean(own("lesson")) && query.get("embed") === "1",
     present: own("view") === PRESENTATION, front: query.get("front") === "1",
     overlay: (own("overlay") ?? "").split(",").filter(Boolean), sweep: own("sweep"), settings: query.get("settings"),
     part: PARTS.includes(own("part")) ? own("part") : PARTS[0] };
@@ -134,12 +136,13 @@ function show() {
   document.body.dataset.part = here.part;
   document.body.classList.toggle("presentation", here.present);
   document.body.classList.toggle("in-front", here.front);
+  document.body.classList.toggle("embedded", here.embedded);
   const { mystery } = here;
   const learning = here.lesson ?? (mystery && "mystery"); // either stands in the place of the form
   if (learning) document.body.dataset.lesson = learning;
   else delete document.body.dataset.lesson;
   document.body.classList.toggle("mystery", Boolean(mystery));
-  if (recall(VISITED) || (here.page !== "lessons" && !learning)) remember(VISITED, lastPlace());
+  if (!here.embedded && (recall(VISITED) || (here.page !== "lessons" && !learning))) remember(VISITED, lastPlace());
   for (const callback of listeners) callback(here);
   if (left && left.id !== `page-${here.page}`) enter(here.page);
 }

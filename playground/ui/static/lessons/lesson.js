@@ -107,7 +107,7 @@ export class LessonPanel {
     if (this.name !== name) return;
     this.root.replaceChildren(el("p", { role: "alert" }, why), el("div.lesson-buttons",
       buttonOf("button", { onclick: () => this.open(name, true) }, "Try again"),
-      buttonOf("button", { onclick: () => go({ page: "lessons" }) }, "All lessons")));
+      place().embedded ? "" : buttonOf("button", { onclick: () => go({ page: "lessons" }) }, "All lessons")));
   }
 
   get step() {
@@ -209,12 +209,7 @@ export class LessonPanel {
     const title = el("h2.lesson-title", { tabindex: "-1" }, lesson.title);
     this.root.replaceChildren(
       el("div.lesson-bar", el("span.muted", `${course.title}, lesson ${lesson.number}`),
-        el("span.lesson-ways", buttonOf("quiet-button present-begin", {
-          onclick: () => go({ page: "train", present: true }),
-          title: "Question, step and run on one screen, in large letters" }, "Present"),
-        buttonOf("quiet-button", { onclick: () => this.showEverything(),
-          title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Open in Train"),
-        buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson"))),
+        el("span.lesson-ways", this.waysOut())),
       title, el("p.lesson-question", lesson.question), now.before ?? "",
       behind.length ? el("ol.lesson-behind", { "aria-label": "Behind you" }, behind) : "",
       el("section.lesson-step", { "aria-labelledby": "lesson-step", "data-step": step }, heading, ...now.parts,
@@ -233,6 +228,17 @@ export class LessonPanel {
     const { top } = heading.getBoundingClientRect();
     if (top + window.scrollY < innerHeight * HIGH) scrollTo({ top: 0 });
     else if (top < 70 || top > innerHeight - 160) heading.scrollIntoView({ block: "start" });
+  }
+
+  /** Ways to other pages; from a frame of another page into a window of its own. */
+  waysOut() {
+    if (place().embedded) return el("a.quiet-button", { href: `?lesson=${encodeURIComponent(this.name)}`,
+      target: "_blank", rel: "noopener" }, "Open in the playground");
+    return [buttonOf("quiet-button present-begin", { onclick: () => go({ page: "train", present: true }),
+      title: "Question, step and run on one screen, in large letters" }, "Present"),
+    buttonOf("quiet-button", { onclick: () => this.showEverything(),
+      title: "The whole page, with this run in view. The lesson stays as far as you are." }, "Open in Train"),
+    buttonOf("quiet-button", { onclick: () => go({ page: "lessons" }) }, "Leave the lesson")];
   }
 
   /** @param {string} step @returns {Step} */

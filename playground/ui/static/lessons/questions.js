@@ -3,6 +3,7 @@
 
 import { buttonOf, el, setHidden, setOff, signOf } from "../core/dom.js";
 import { keptRecords } from "../core/kept.js";
+import { place } from "../core/nav.js";
 import { lessonLink } from "./courses.js";
 import { options } from "./predict.js";
 import { answersOf, comesBack, keep, progress } from "./progress.js";
@@ -81,7 +82,8 @@ export function resultOf({ name, questions }) {
 /** What is offered at the first lesson of a course, until it is answered or skipped. @param {Panel} panel */
 export function offerBefore(panel) {
   const { course: { name, questions, lessons } } = panel;
-  if (!questions.length || lessons[0].name !== panel.name || courseAnswers.value[name]) return "";
+  if (!questions.length || lessons[0].name !== panel.name || courseAnswers.value[name] || place().embedded)
+    return "";
   return el("div.course-offer", el("p", `${COUNTS[questions.length]} before the course, the same after it. `
     + "Only you see the result."),
   el("div.lesson-buttons", askButton(panel), buttonOf("quiet-button", { onclick: () => {
@@ -94,7 +96,7 @@ export function offerBefore(panel) {
 export function offerAfter(panel) {
   const { course, course: { name, questions, lessons } } = panel;
   const { after, skipped } = courseAnswers.value[name] ?? {};
-  if (!questions.length || lessons.at(-1).name !== panel.name || skipped) return "";
+  if (!questions.length || lessons.at(-1).name !== panel.name || skipped || place().embedded) return "";
   if (!after) return el("div.course-offer", el("p", `${COUNTS[questions.length]} on the whole course, with `
     + "their answers. Only you see the result."), el("div.lesson-buttons", askButton(panel)));
   return el("div.course-offer", el("p", el("strong", "The questions on this course: "), `${resultOf(course)}.`),

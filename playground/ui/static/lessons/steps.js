@@ -3,7 +3,7 @@
 import { cardOf } from "./card.js";
 import { buttonOf, el, setHidden, setText, showParts, signOf } from "../core/dom.js";
 import { knobControls } from "../core/knob.js";
-import { go } from "../core/nav.js";
+import { go, place } from "../core/nav.js";
 import { lessonLink } from "./courses.js";
 import { asking, options } from "./predict.js";
 import { nextLesson, openLessons, progress } from "./progress.js";
@@ -141,13 +141,16 @@ export function transferStep(panel) {
 /** @param {Panel} panel @returns {Step} */
 export function endStep(panel) {
   const { lesson: { chapter }, all, name } = panel;
+  const { embedded } = place();
   const next = nextLesson(all, progress.value, name);
   const open = openLessons(all, { ...progress.value, [name]: panel.answers });
   return { title: chapter ? "A claim you may read elsewhere" : "Done", parts: [
     chapter ? [el("blockquote.lesson-claim", chapter.says),
       el("p", el("strong", chapter.right ? "\u2713 That holds. " : "\u2260 Not quite so, here. "), chapter.so)] : "",
-    offerAfter(panel), waysOn(panel), el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "Lesson done.")),
-      el("div.lesson-buttons", next ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
+    offerAfter(panel), embedded ? "" : waysOn(panel),
+    el("div.lesson-done", el("p", signOf("\u2713 "), el("strong", "Lesson done.")),
+      el("div.lesson-buttons", embedded ? "" : next
+        ? lessonLink(next.name, `Next: ${next.title}`, { class: "button strong" })
         : buttonOf("button strong", { onclick: () => go({ page: "lessons" }) },
           open ? `Back to the lessons (${open} still open)` : "All lessons are done: hand in"),
       buttonOf("quiet-button", { onclick: () => panel.again() }, "Do it again")))] };

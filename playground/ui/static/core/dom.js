@@ -5,7 +5,8 @@ import { translated } from "./language.js";
 const HELP_WIDTH = 300;
 const HELP_EDGE = 12; // pixels that it keeps from the edge of the window
 const HANDLERS = ["onclick", "onchange", "oninput"]; // of what `showParts` keeps
-const WORDS = "title aria-label aria-valuetext aria-description placeholder abbr data-label".split(" "); // that are read
+/** Attributes that are read. */
+const WORDS = "title aria-label aria-valuetext aria-description placeholder abbr data-label".split(" ");
 
 /**
  * An element: its tag with its classes, such as "p.muted"; attributes (title, aria-*, data-*, on<event>), where there

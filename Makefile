@@ -2,7 +2,7 @@
 # make test-all  lint, then every test: further seeds, families and measurements, those of a real model (`make real-model`
 #               gets it), those of test-faults and of test-stress; `.ci/nightly` runs it every night
 # make test-browser  all tests in a browser   CHROMIUM=/path/to/chrome  another one than the first of a known name
-# make test-stress  those once more: libraries that come late, a slow processor, a busy core beside
+# make test-stress  those once more: a slow processor, a busy core beside
 # make lint     style and types          make results  train every preset on three seeds, write docs/results.md
 # make test-faults   everything that tries to break runs and to get in, also what only runs at night (docs/reliability.md)
 # make reliability  the same, and write what came out into docs/reliability.md
@@ -75,7 +75,7 @@ test-stress: $(VENV)/.test-ready chromium
 	$(BIN)/python -m pytest -m "browser and not nightly" --stress $(POOL)
 
 test-faults: $(VENV)/.test-ready
-	$(BIN)/python -m pytest tests/faults tests/security -m "" --numprocesses=2 --dist=worksteal $(FIGURES)
+	$(BIN)/python -m pytest tests/faults tests/security tests/ui/test_browser_ends.py -m "" --numprocesses=2 --dist=worksteal $(FIGURES)
 
 test-mutations: $(VENV)/.test-ready
 	$(BIN)/pip install --quiet mutmut==3.8.1

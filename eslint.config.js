@@ -7,7 +7,7 @@ const MARKUP = "Text of models and users reaches the page through text nodes onl
 const browser = Object.fromEntries([
   "addEventListener", "AbortController", "AbortSignal", "Blob", "clearInterval", "clearTimeout", "crypto", "CSS",
   "CustomEvent", "document", "Event", "EventSource", "fetch", "FocusEvent", "getComputedStyle", "getSelection",
-  "history", "HTMLElement", "innerHeight", "innerWidth", "KeyboardEvent", "localStorage", "location", "matchMedia",
+  "history", "HTMLElement", "Image", "innerHeight", "innerWidth", "KeyboardEvent", "localStorage", "location", "matchMedia",
   "MouseEvent", "MutationObserver", "navigator", "atob", "DecompressionStream", "Response", "structuredClone",
   "Node", "performance", "queueMicrotask", "requestAnimationFrame", "IntersectionObserver", "ResizeObserver",
   "scrollTo", "setInterval", "setTimeout", "TextDecoder", "TextEncoder", "URL", "URLSearchParams", "window", "XMLSerializer",

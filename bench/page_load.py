@@ -36,7 +36,6 @@ from bench.viewers import free_port  # noqa: E402
 SLOWER, LATENCY_MS, MBIT = 4, 60, 10
 USABLE = "document.querySelector('#needs .needs-short')?.textContent"
 KINDS = {  # beginning of an address -> what it is
-    "playground/bokeh/": "BokehJS",
     "playground/static/": "our scripts and style sheet",
     "assets/": "Gradio's scripts and style sheets",
     "static/fonts/": "fonts",

@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import inspect
 import os
 
 import pytest
@@ -21,7 +22,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import is_locked
 from tests.forking import WORKER, Forker
 from tests.service_here import ServiceHere
-from tests.support import TESTS_VARIABLE, kill_worker, small_config
+from tests.support import TESTS_VARIABLE, kill_worker, run_async, small_config
 
 os.environ[TESTS_VARIABLE] = str(os.getpid())
 pytest_plugins = ["tests.charges", "tests.figures", "tests.nights", "tests.stress"]
@@ -53,6 +54,16 @@ def pytest_collection_modifyitems(items):
             item.add_marker("browser")
         item.add_marker(pytest.mark.xdist_group(modules.get(item.path, item.path.stem)))
     items.sort(key=lambda item: (item.path not in modules, item.path.parent.name != "nightly"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    """A test that is a coroutine has a loop of its own."""
+    if inspect.iscoroutinefunction(pyfuncitem.obj):
+        names = inspect.signature(pyfuncitem.obj).parameters
+        run_async(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in names}))
+        return True
+    return None
 
 
 @pytest.fixture

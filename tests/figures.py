@@ -6,7 +6,8 @@ A test records one with the fixture `figure`. Loaded by tests/conftest.py; `make
 from pathlib import Path
 
 PROPERTY = "figure"  # as the fixture of that name records it
-TITLES = {"tests/faults/": "Runs survive", "tests/security/": "Safe with strangers"}  # by where the test is
+# by where the test is
+TITLES = {"tests/faults/": "Runs survive", "tests/security/": "Safe with strangers", "tests/ui/": "Runs survive"}
 _found = {}  # title -> what was tried -> each record of it: tried, survived, measured
 
 

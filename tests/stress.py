@@ -1,6 +1,5 @@
-"""`--stress`: the tests in a browser (`-m browser`) on a page whose libraries come late, with a slow processor and a
-busy core beside. What passes on a quiet machine only fails here. Loaded by tests/conftest.py; `browser` asks
-for it.
+"""`--stress`: the tests in a browser (`-m browser`) with a slow processor and a busy core beside. What passes on a
+quiet machine only fails here. Loaded by tests/conftest.py; `browser` asks for it.
 """
 
 import subprocess
@@ -9,20 +8,11 @@ import sys
 import pytest
 
 SLOWER = 3  # times, by DevTools
-LATE_SECONDS = 4
 BUSY = "import os\ntests = os.getppid()\nwhile os.getppid() == tests: sum(range(100_000))"  # and not after them
-LATE_SCRIPTS = """(() => {
-    const set = Element.prototype.setAttribute;
-    HTMLScriptElement.prototype.setAttribute = function (name, value) {
-        const late = name === "src" && /\\/bokeh\\//.test(value) ? %d : 0;
-        if (late) setTimeout(() => set.call(this, name, value), late);
-        else set.call(this, name, value);
-    };
-})()"""
 
 
 def pytest_addoption(parser):
-    parser.addoption("--stress", action="store_true", help="the tests in a browser, with everything late and slow")
+    parser.addoption("--stress", action="store_true", help="the tests in a browser, with everything slow")
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,7 +29,6 @@ def _busy_core(request):
 
 
 def slow_down(browser):
-    """Make every page of it late and slow."""
-    browser.add_init_script(LATE_SCRIPTS % (LATE_SECONDS * 1000))
+    """Make every page of it slow."""
     slower = {"rate": SLOWER}
     browser.on("page", lambda page: browser.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", slower))

@@ -1,6 +1,10 @@
-"""The documents and the forms for issues say what is so: fields, examples, commands and files that they name."""
+"""The documents and the forms for issues say what is so: fields, examples, commands and files that they name, and when
+the nightly run was green."""
 
+import datetime
+import os
 import re
+import subprocess
 import textwrap
 from pathlib import Path
 
@@ -21,6 +25,7 @@ from playground.setup import catalog, checks
 from tests.support import PROJECT, sample, small_config, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
+CHARTS = (PROJECT / "playground" / "ui" / "static" / "charts" / "specs.js").read_text(encoding="utf-8")
 EXPERIMENTS, RUNS, REWARDS, RUN_FORMAT, SCALE, UPSTREAM, DEFINITIONS = (
     (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
     for name in ("experiments", "runs", "rewards", "run-format", "scale", "upstream", "definitions")
@@ -76,9 +81,8 @@ def test_every_figure_has_a_definition_with_its_unit_and_a_place_in_the_code(par
 
 
 def test_the_page_of_definitions_knows_what_a_chart_of_the_page_is_called():
-    charts = (PROJECT / "playground" / "ui" / "static" / "charts" / "specs.js").read_text(encoding="utf-8")
     lines = defined("Training batches") | defined("Fixed prompts")
-    titles = re.findall(r'title: "([^"]+)".*?column: "(\w+)"', charts, re.DOTALL)
+    titles = re.findall(r'title: "([^"]+)".*?column: "(\w+)"', CHARTS, re.DOTALL)
     assert [name for title, name in titles if lines[name][0] != f"({title})"] == []
     assert len(titles) > 10
 
@@ -90,9 +94,8 @@ def test_the_citation_names_the_version_and_the_licence():
 
 
 def test_every_chart_of_the_page_is_of_a_figure_that_it_gets():
-    charts = (PROJECT / "playground" / "ui" / "static" / "charts" / "specs.js").read_text(encoding="utf-8")
-    bands = re.findall(r"band: \[(.*?)\]", charts)
-    drawn = {*re.findall(r'column: "(\w+)"', charts), *re.findall(r"\w+", " ".join(bands))}
+    bands = re.findall(r"band: \[(.*?)\]", CHARTS)
+    drawn = {*re.findall(r'column: "(\w+)"', CHARTS), *re.findall(r"\w+", " ".join(bands))}
     live = {name for name, about in UpdateMetrics.about().items() if about.live}
     assert len(drawn) > 10
     assert drawn - live == {"perplexity_text"}
@@ -131,13 +134,15 @@ def test_the_page_on_experiments_tells_of_every_preset_in_order():
     assert len(README.splitlines()) <= 150
 
 
-def test_the_readme_is_read_in_a_minute_and_its_pictures_load_quickly():
+def test_the_readme_is_read_in_a_minute_its_pictures_load_quickly_and_its_header_fits_a_space():
     pictures = re.findall(r"^!\[.+\]\((.+)\)$", README, re.MULTILINE)
     largest = {".webp": 1_500_000, ".png": 300_000}  # bytes
     assert len(README.split()) <= 600
     assert len(re.findall(r"^\| [^|]+\? \| \[", README, re.MULTILINE)) == 10
     assert {Path(name).suffix for name in pictures} == largest.keys()
     assert [name for name in pictures if (PROJECT / name).stat().st_size > largest[Path(name).suffix]] == []
+    (description,) = re.findall(r"^short_description: (.*)$", README, re.MULTILINE)
+    assert len(description) <= 60
 
 
 def test_the_list_of_pages_has_every_page():
@@ -146,7 +151,7 @@ def test_the_list_of_pages_has_every_page():
     assert set(listed) == pages
 
 
-def test_the_page_on_the_chapters_has_every_lesson_that_answers_one_and_names_what_is_there():
+def test_the_page_on_the_chapters_has_every_lesson_that_answers_one_and_the_readme_counts_them():
     page = (PROJECT / "docs" / "chapters.md").read_text(encoding="utf-8")
     lessons = {lesson.name: lesson for course in loading.Lessons().courses for lesson in course.lessons}
     named = re.findall(r"\?lesson=([a-z-]+)\]\(\.\./lessons/([a-z-]+)\.yaml\)", page)
@@ -157,11 +162,7 @@ def test_the_page_on_the_chapters_has_every_lesson_that_answers_one_and_names_wh
     presets = re.findall(r"\[([a-z-]+)\]\(\.\./presets/|playground train ([a-z0-9-]+)", page)
     assert {one or other for one, other in presets} <= set(catalog.every_preset_name())
     assert len(presets) > 2
-
-
-def test_the_readme_counts_the_lessons():
-    number = sum(len(course.lessons) for course in loading.Lessons().courses)
-    assert f"begin with {number} short lessons" in " ".join(README.split())
+    assert f"begin with {len(lessons)} short lessons" in " ".join(README.split())
 
 
 def test_every_link_within_the_documents_leads_to_a_page_and_a_heading_that_are_there():
@@ -172,11 +173,6 @@ def test_every_link_within_the_documents_leads_to_a_page_and_a_heading_that_are_
             assert other.exists(), f"{path.name}: {target}"
             headings = re.findall(r"^#+ (.*)$", other.read_text(encoding="utf-8"), re.MULTILINE) if anchor else []
             assert not anchor or anchor in map(anchor_of, headings), f"{path.name}: {target}#{anchor}"
-
-
-def test_the_short_description_fits_a_space():
-    (description,) = re.findall(r"^short_description: (.*)$", README, re.MULTILINE)
-    assert len(description) <= 60
 
 
 def test_the_page_on_rewards_lists_every_function_of_an_expression_as_the_code_has_it():
@@ -219,7 +215,7 @@ TYPES = {"markdown", "textarea", "input", "dropdown", "checkboxes"}
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_a_form_has_what_github_requires(name):
+def test_a_form_has_what_github_requires_and_asks_for_what_doctor_prints(name):
     form = yaml.safe_load(TEXTS[name])
     assert form.keys() <= {"name", "description", "title", "labels", "assignees", "projects", "type", "body"}
     assert all(isinstance(form[key], str) and form[key] for key in ("name", "description"))
@@ -235,13 +231,9 @@ def test_a_form_has_what_github_requires(name):
         options = field["attributes"].get("options", [])
         assert bool(options) == (field["type"] in ("dropdown", "checkboxes"))
         assert field["type"] == "dropdown" or all(option.keys() <= {"label", "required"} for option in options)
-
-
-@pytest.mark.parametrize("name", TEXTS)
-def test_a_form_asks_for_what_doctor_prints(name):
-    (field,) = [field for field in yaml.safe_load(TEXTS[name])["body"] if field["id"] == "doctor"]
-    assert "`python -m playground doctor --json`" in field["attributes"]["label"]
-    assert (field["attributes"]["render"], field["validations"]["required"]) == ("json", True)
+    (doctor,) = [field for field in questions if field["id"] == "doctor"]
+    assert "`python -m playground doctor --json`" in doctor["attributes"]["label"]
+    assert (doctor["attributes"]["render"], doctor["validations"]["required"]) == ("json", True)
 
 
 def test_every_command_that_is_named_anywhere_is_there():
@@ -252,3 +244,19 @@ def test_every_command_that_is_named_anywhere_is_there():
     for path in (*sources, *pages, *(PROJECT / "lessons").glob("*.yaml")):
         named = set(re.findall(r"python -m playground ([a-z][a-z-]*)", path.read_text(encoding="utf-8")))
         assert named <= commands, path
+
+
+DAYS = 14
+DONE = re.compile(r"<!-- nightly -->\n(\S+), commit \w{8}: [\d,]{5,} cases passed in \d+ minutes on \d+ cores\.\n")
+
+
+@pytest.mark.skipif("NIGHTLY_RUN" in os.environ, reason="this is the nightly run")
+def test_the_nightly_run_was_green_within_14_days_of_the_newest_commit():
+    document = (PROJECT / "docs" / "reliability.md").read_text("utf-8")
+    written = DONE.search(document)
+    assert written, "run .ci/nightly"
+    command = ["git", "log", "-1", "--format=%cI"]
+    newest = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True).stdout.strip()
+    if newest:  # else these files are no checkout
+        age = datetime.datetime.fromisoformat(newest).date() - datetime.date.fromisoformat(written[1])
+        assert age.days <= DAYS, "run .ci/nightly"

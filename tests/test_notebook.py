@@ -29,6 +29,7 @@ from playground.setup.estimates import own_model
 from tests.support import PROJECT, data_beside, small_config, wait_until
 
 MOST_BYTES = 400_000
+TABLES = data_beside(__file__, "notebook.yaml")
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(
     assert data["prompts"]["source"] == "pocket/claims"
 
 
-@pytest.mark.parametrize(("name", "arguments", "sentence"), data_beside(__file__, "notebook.yaml")["refused"])
+@pytest.mark.parametrize(("name", "arguments", "sentence"), TABLES["refused"])
 def test_what_no_function_can_take_is_refused_in_a_sentence(here, name, arguments, sentence):
     with pytest.raises(playground.PlaygroundError) as error:
         getattr(playground, name)(**arguments)
@@ -177,18 +178,9 @@ def test_a_run_is_diagnosed_exported_and_asked(here, tmp_path, monkeypatch):
     assert run.export("figures", tmp_path / "figures") == str(tmp_path / "figures")
     assert (tmp_path / "figures" / "runs.csv").is_file()
     assert run.generate("The", n=2)["after"].tolist() == ["The ('policy', 0)", "The ('policy', 1)"]
-    refused = {
-        "no weights yet": run.save,
-        "has finished all": run.resume,
-        "at: must be a whole number": lambda: run.fork("x"),
-        "no checkpoint": lambda: run.fork(2, beta=0.1),
-        "prompt: must be text": lambda: run.generate(4),
-        "kind: must be 'merged' or 'adapter'": lambda: run.save(kind="x"),
-        "other: must be a run": lambda: run.compare(5),
-    }
-    for sentence, ask in refused.items():
+    for name, arguments, sentence in TABLES["refused_by_a_run"]:
         with pytest.raises(playground.PlaygroundError, match=sentence):
-            ask()
+            getattr(run, name)(**arguments)
 
 
 def test_a_sweep_and_a_reward_model_are_trained_and_named(here):

@@ -1,4 +1,4 @@
-"""Our scripts and style sheets, and BokehJS: the address of each, and how they are served.
+"""Our scripts and style sheets: the address of each, and how they are served.
 
 Every address holds a version: of ours a fingerprint of all of them. So browsers may keep a file forever, and a page
 never mixes modules of two versions; an address of another version gets today's file, to be kept by no one. Scripts are
@@ -7,24 +7,18 @@ served without their comments, whose types and words are for readers of the sour
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import hashlib
-import importlib.metadata
-import importlib.util
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote
 
-from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 
-from playground import to_install
 from playground.config import yaml_io
-from playground.errors import RunNotFound
 from playground.lessons import loading
 
 STATIC = Path(__file__).parent / "static"
@@ -38,7 +32,6 @@ SHEET = "page.css"  # all of them, in this order: one request
 IMPORTED = re.compile(r'^(?:import|export)\b[^;"]*"(\.[^"]+)";', re.MULTILINE)
 COMMENT = re.compile(r"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/)[ \t]*$", re.MULTILINE)  # that has its lines to itself
 FOR_EVER = "public, max-age=31536000, immutable"
-BOKEH_FILE = "bokeh.min.js"
 SLIDERS = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16" stroke="#6366f1" stroke-width="2" fill="#6366f1">'
     '<path d="M3 1v14M8 1v14M13 1v14"/><circle cx="3" cy="10" r="2"/><circle cx="8" cy="4" r="2"/>'
@@ -103,7 +96,10 @@ def sentences(language: str) -> list[tuple[str, str]]:
     """The English sentences of the page and its lessons that another language has, each with the other. Raises:
     InvalidConfig, from a file that is no YAML."""
     files = sorted((LANGUAGES / language).glob("*.yaml"))
-    return [(english, other) for path in files for english, other in yaml_io.read_yaml(path)]
+    pairs: list[tuple[str, str]] = []
+    for path in files:
+        pairs += cast("list[tuple[str, str]]", yaml_io.read_yaml(path))
+    return pairs
 
 
 class OwnFiles(StaticFiles):
@@ -125,27 +121,3 @@ class OwnFiles(StaticFiles):
             for header in ("etag", "last-modified", "accept-ranges"):  # nobody asks whether it is still the same
                 del response.headers[header]
         return response
-
-
-def bokeh_version() -> str:
-    """Version of the installed bokeh package; part of the address, so that browsers may keep the file forever."""
-    return importlib.metadata.version("bokeh")
-
-
-async def bokeh_file(request: Request) -> Response:
-    """The BokehJS file that the page needs, from the installed package."""
-    name = request.path_params["name"]
-    if name != BOKEH_FILE:
-        return PlainTextResponse("Not found.", status_code=404)
-    body = await asyncio.to_thread(bokeh_bytes, name)
-    headers = {"Cache-Control": FOR_EVER}
-    return Response(body, media_type="text/javascript", headers=headers)
-
-
-@functools.cache
-def bokeh_bytes(name: str) -> bytes:
-    """A file of BokehJS from the installed package. Raises: RunNotFound."""
-    package = importlib.util.find_spec("bokeh")  # found, not imported: importing bokeh costs half a second
-    if package is None or package.origin is None:
-        raise RunNotFound(f"The bokeh package is not installed; run `{to_install()}`.")
-    return (Path(package.origin).parent / "server" / "static" / "js" / name).read_bytes()

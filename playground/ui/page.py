@@ -101,7 +101,7 @@ def head() -> str:
 
 def ahead(demo: gr.Blocks, access: Access) -> str:
     """What stands first in the page, before any script of Gradio's: the addresses of all that Train needs, those of the
-    other pages (core/mount.js) and of BokehJS (charts/bokeh.js) for later, and the lists of which several parts choose.
+    other pages (core/mount.js) for later, and the lists of which several parts choose.
     """
     gradios = gradio_files.needed_by(one["type"] for one in demo.config["components"])
     links = [own_files.ICON]
@@ -111,7 +111,6 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     for page in PAGES:
         later = own_files.needed_by(*components.modules(demo, page)) - now
         links += (f'<link data-page="{page}" href="{own_files.address(name)}">' for name in sorted(later))
-    links.append(f'<link data-bokeh href="playground/bokeh/{own_files.bokeh_version()}/bokeh.min.js">')
     if access.mode != "classroom":  # there one watches what the host runs
         links.append('<meta name="newcomers" content="lessons">')
     links.append(f'<script type="module" src="{own_files.address(EARLY)}"></script>')

@@ -1,4 +1,4 @@
-"""Our own HTTP routes beside Gradio's: the live feed, what Compare and Runs read, static files, BokehJS.
+"""Our own HTTP routes beside Gradio's: the live feed, what Compare and Runs read, static files.
 
 All of them only read (`/host` sets a cookie); whatever changes something goes through Gradio's events. Each asks
 `access` whether its caller may. What reads a whole run is a plain function of DATA (sent as JSON) or FILES, called in
@@ -126,7 +126,6 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
         "/live/{run_id}/rollout/last": views.rollout,
         "/live/{run_id}/rollout/{update:number}": views.rollout,
         "/live/{run_id}/frontier": views.frontier,
-        "/playground/bokeh/{version}/{name}": own_files.bokeh_file,
         "/host": access.enter,
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]

@@ -28,36 +28,6 @@ SECONDS_PER_UPDATE = "0.3"
 PUBLIC = "93.184.216."  # of addresses that a proxy could tell
 
 
-class CountingService(fake_server.FakeService):
-    """Answers as the fake one does, and remembers that it was asked."""
-
-    def __init__(self, outputs=None):
-        self.asked = []
-
-    def compare(self, *arguments, **options):
-        self.asked.append("compare")
-        yield from super().compare(*arguments, **options)
-
-    def ask(self, kind, question, timeout_seconds=0.0):
-        self.asked.append(kind)
-        yield from super().ask(kind, question, timeout_seconds)
-
-
-class CountingStandby(fake_server.NoStandby):
-    """None ever waits; remembers that one was wanted, and whether it may be."""
-
-    def __init__(self):
-        super().__init__()
-        self.wanted = 0
-
-    @property
-    def closed(self):
-        return self._closed
-
-    def prepare(self):
-        self.wanted += 1
-
-
 class Page(NamedTuple):
     """A served page."""
 
@@ -165,8 +135,8 @@ class Page(NamedTuple):
 def stand_in(patch, seconds_per_update):
     """Have pages of this process, which are of no mode yet, take a fake worker and a fake model service."""
     patch.setattr(launcher, "new_worker", fake_server.spawn_fake)
-    patch.setattr(server, "ModelService", CountingService)
-    patch.setattr(server, "StandbyWorker", CountingStandby)
+    patch.setattr(server, "ModelService", fake_server.FakeService)
+    patch.setattr(server, "StandbyWorker", fake_server.NoStandby)
     patch.setenv(fake_run.SECONDS_VARIABLE, seconds_per_update)
     patch.setenv(limits.MODE_VARIABLE, "")
 

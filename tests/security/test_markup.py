@@ -14,7 +14,7 @@ from tests.nights import cases
 from tests.security import payloads, table
 from tests.security.payloads import PAYLOADS, SHORT
 from tests.support import wait_until
-from tests.ui.conftest import Site, browser, make_page, recorded  # noqa: F401
+from tests.ui.conftest import browser, make_page, recorded, serving  # noqa: F401
 
 MARKUP = re.compile(r"<(?!/?(?:br|p)\b)[a-z/!]", re.IGNORECASE)
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -31,10 +31,8 @@ def hostile_site(tmp_path_factory, recorded):  # noqa: F811
     """A served page whose outputs folder is full of payloads."""
     outputs = tmp_path_factory.mktemp("payloads")
     payloads.write(outputs)
-    served = Site(outputs, recorded)
-    served.start()
-    yield served
-    served.stop()
+    with serving(outputs, recorded) as served:
+        yield served
 
 
 @pytest.fixture

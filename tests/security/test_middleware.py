@@ -20,7 +20,7 @@ from playground.ui.auth.access import Access
 from playground.ui.auth.incoming import Incoming
 from playground.ui.auth.middleware import RequestMiddleware
 from tests.security import DATA, pages, table
-from tests.support import data_beside, run_async
+from tests.support import data_beside
 
 
 async def read(request):
@@ -43,39 +43,45 @@ def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None, em
     return through(RequestMiddleware(inner, access, listening, names))
 
 
-def asked(method="POST", path="/live/change", content=b"", headers=None, **options):
+async def asked(method="POST", path="/live/change", content=b"", headers=None, **options):
     """The answer to one request."""
+    async with client(**options) as asking:
+        return await asking.request(method, path, content=content, headers=headers or {})
 
-    async def run():
-        async with client(**options) as asking:
-            return await asking.request(method, path, content=content, headers=headers or {})
 
-    return run_async(run())
+class Unreached:
+    """An application that no request is to get to; it has the paths of those that did."""
+
+    def __init__(self):
+        self.paths = []
+
+    async def __call__(self, scope, receive, send):
+        self.paths.append(scope["path"])
 
 
 @pytest.mark.parametrize(("method", "headers", "status"), table("sites")["requests"])
-def test_a_page_of_another_site_changes_and_reads_nothing(method, headers, status):
+async def test_a_page_of_another_site_changes_and_reads_nothing(method, headers, status):
     for mode in LIMITS:
-        assert asked(method, headers=headers, mode=mode).status_code == status
+        assert (await asked(method, headers=headers, mode=mode)).status_code == status
 
 
 @pytest.mark.parametrize("case", (DATA / "host_names.txt").read_text(encoding="utf-8").splitlines())
 @pytest.mark.parametrize("mode", ["local", "classroom"])
-def test_a_page_for_oneself_or_a_class_answers_under_its_own_names_only(mode, case):
+async def test_a_page_for_oneself_or_a_class_answers_under_its_own_names_only(mode, case):
     """Each case: a name, the address that the server listens on, the status. Else a page that a pupil or the teacher
     opens could call it, once its name points at it (DNS rebinding)."""
     host, listening, status = case.replace("MACHINE", socket.gethostname().partition(".")[0]).split()
     headers = {"Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
-    answer = asked("GET", "/", headers=headers, mode=mode, listening=listening, names=("page.example",))
+    answer = await asked("GET", "/", headers=headers, mode=mode, listening=listening, names=("page.example",))
     assert answer.status_code == int(status)
     assert status == "200" or "PLAYGROUND_HOSTS" in answer.json()["error"]
-    assert asked("GET", "/", headers={"Host": ""}, mode=mode, listening=listening).status_code == 421
+    assert (await asked("GET", "/", headers={"Host": ""}, mode=mode, listening=listening)).status_code == 421
 
 
-def test_a_proxy_s_name_may_be_an_origin_when_it_is_named():
+async def test_a_proxy_s_name_may_be_an_origin_when_it_is_named():
     headers = {"Origin": "https://page.example"}
-    assert asked(headers=headers, mode="classroom").status_code == 403
-    assert asked(headers=headers, mode="classroom", names=("page.example",)).status_code == 200
+    assert (await asked(headers=headers, mode="classroom")).status_code == 403
+    assert (await asked(headers=headers, mode="classroom", names=("page.example",))).status_code == 200
 
 
 @pytest.mark.parametrize(("root", "mount", "path", "expected"), data_beside(__file__, "tables.yaml")["prefixes"])
@@ -85,30 +91,22 @@ def test_a_request_is_for_the_same_page_with_its_prefix_and_without(root, mount,
 
 
 @pytest.mark.parametrize(("path", "overhead"), [("/live/change", 0), ("/gradio_api/upload", 64_000)])
-def test_a_body_is_refused_by_its_length_before_it_is_read(path, overhead):
-    reached = []
-
-    async def app(scope, receive, send):
-        reached.append(scope["path"])
-
-    assert asked(path=path, content=b"x" * (1000 + overhead)).text == str(1000 + overhead)
-    assert asked(path=path, content=b"x" * (1001 + overhead), app=app).status_code == 413
+async def test_a_body_is_refused_by_its_length_before_it_is_read(path, overhead):
+    app = Unreached()
+    assert (await asked(path=path, content=b"x" * (1000 + overhead))).text == str(1000 + overhead)
+    assert (await asked(path=path, content=b"x" * (1001 + overhead), app=app)).status_code == 413
     for length in ("-1", "1e3"):
-        assert asked(path=path, headers={"Content-Length": length}, app=app).status_code == 413
-    assert reached == []
+        assert (await asked(path=path, headers={"Content-Length": length}, app=app)).status_code == 413
+    assert app.paths == []
 
 
 @pytest.mark.parametrize(("count", "status"), [(10, 200), (10_000, 413)])
-def test_a_body_without_a_length_is_counted_as_it_comes(count, status):
+async def test_a_body_without_a_length_is_counted_as_it_comes(count, status):
     async def parts():
         for _ in range(count):
             yield b"x" * 100
 
-    async def run():
-        async with client() as asking:
-            return await asking.post("/live/change", content=parts())
-
-    assert run_async(run()).status_code == status
+    assert (await asked(content=parts())).status_code == status
 
 
 MANY = {name: text.encode() for name, text in table("hostile_texts")["calls"].items()}
@@ -116,17 +114,13 @@ MANY["two bytes"] = ("[" + "[]," * 9_000 + '"\\"' + "[]," * 9_000).encode("utf-1
 
 
 @pytest.mark.parametrize("many", MANY)
-def test_a_call_of_many_values_is_refused_before_anything_parses_it(many, monkeypatch):
-    parsed, reached = [], []
+async def test_a_call_of_many_values_is_refused_before_anything_parses_it(many, monkeypatch):
+    parsed, app = [], Unreached()
     monkeypatch.setattr(sessions, "json", SimpleNamespace(loads=parsed.append))
-
-    async def app(scope, receive, send):
-        reached.append(scope["path"])
-
-    answer = asked(path="/gradio_api/queue/join", content=MANY[many], cap=1_000_000, mode="space", app=app)
+    answer = await asked(path="/gradio_api/queue/join", content=MANY[many], cap=1_000_000, mode="space", app=app)
     assert answer.status_code == 413
     assert answer.json()["error"] == sessions.MANY_VALUES
-    assert parsed == reached == []
+    assert parsed == app.paths == []
 
 
 def test_texts_with_brackets_and_calls_of_some_values_are_let_in():
@@ -135,7 +129,7 @@ def test_texts_with_brackets_and_calls_of_some_values_are_let_in():
         assert not sessions.has_many_values(sent)
 
 
-def test_a_call_too_many_of_an_address_is_refused_before_it_is_read():
+async def test_a_call_too_many_of_an_address_is_refused_before_it_is_read():
     """What is counted, and of whom, is in served/test_rates.py."""
     rules, read = Access("space"), []
     rules.limiter.per_minute["calls"] = 3
@@ -144,16 +138,13 @@ def test_a_call_too_many_of_an_address_is_refused_before_it_is_read():
         read.append(await Request(scope, receive).body())
         await PlainTextResponse("", 403)(scope, receive, send)
 
-    async def run():
-        async with through(RequestMiddleware(app, rules)) as asking:
-            return [await asking.post("/gradio_api/reset", content=b"{}") for _ in range(4)]
-
-    answers = run_async(run())
+    async with through(RequestMiddleware(app, rules)) as asking:
+        answers = [await asking.post("/gradio_api/reset", content=b"{}") for _ in range(4)]
     assert [answer.status_code for answer in answers] == [403, 403, 403, 429]
     assert read == [b"{}"] * 3
 
 
-def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
+async def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
     assert middleware.BODY_SECONDS == 120
     monkeypatch.setattr(middleware, "BODY_SECONDS", 0.05)
 
@@ -162,35 +153,28 @@ def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
         await asyncio.sleep(0.1)
         yield b"x"
 
-    async def run(mode):
-        async with client(mode) as asking:
-            return await asking.post("/live/change", content=slow())
-
-    refused = run_async(run("classroom"))
+    refused = await asked(content=slow(), mode="classroom")
     assert refused.status_code == 408
     assert refused.json()["error"] == body.TOO_SLOW[1]
-    assert run_async(run("local")).text == "2"
+    assert (await asked(content=slow(), mode="local")).text == "2"
+    # a stream has the whole body, and waits longer than a body may take for the client to go
+    messages = iter([(0, {"type": "http.request", "body": b""}), (0.1, {"type": "http.disconnect"})])
 
-    async def until_it_goes():
-        """What a stream does: it has the whole body, and waits longer than a body may take for the client to go."""
-        messages = iter([(0, {"type": "http.request", "body": b""}), (0.1, {"type": "http.disconnect"})])
+    async def receive():
+        seconds, message = next(messages)
+        await asyncio.sleep(seconds)
+        return message
 
-        async def receive():
-            seconds, message = next(messages)
-            await asyncio.sleep(seconds)
-            return message
-
-        held = body.Body(receive, 10, 0.05)
-        return [(await held())["type"] for _ in range(2)], held.refused
-
-    assert run_async(until_it_goes()) == (["http.request", "http.disconnect"], None)
+    held = body.Body(receive, 10, 0.05)
+    assert [(await held())["type"] for _ in range(2)] == ["http.request", "http.disconnect"]
+    assert held.refused is None
 
 
 @pytest.mark.parametrize(
     ("method", "path", "kind", "most"),
     [("GET", "/live/hold", "requests", 250), ("POST", "/gradio_api/upload", "uploads", 10)],
 )
-def test_one_address_leaves_room_for_others_and_for_the_host(method, path, kind, most, tmp_path):
+async def test_one_address_leaves_room_for_others_and_for_the_host(method, path, kind, most, tmp_path):
     rules, cookie = Access("space", token="t" * 20), visitors.Host("t" * 20).cookie
     held, room = [], Incoming(tmp_path, 100 * rules.limits.upload_bytes)
 
@@ -198,19 +182,12 @@ def test_one_address_leaves_room_for_others_and_for_the_host(method, path, kind,
         held.append(rules.limiter.held[kind, rules.address_of(Request(scope))])
         await PlainTextResponse("")(scope, receive, send)
 
-    async def run():
-        door = RequestMiddleware(app, rules, incoming=room)
-        async with through(door) as asking, through(door, "10.0.0.2") as other:
-            first = await asking.request(method, path)
-            rules.limiter.held[kind, "10.0.0.1"] = most
-            more = [await asking.request(method, path), await other.request(method, path)]
-            return [
-                first,
-                *more,
-                await asking.request(method, path, headers={"Cookie": f"{visitors.HOST_COOKIE}_7860={cookie}"}),
-            ]
-
-    first, late, of_another, of_the_host = run_async(run())
+    door, as_host = RequestMiddleware(app, rules, incoming=room), {"Cookie": f"{visitors.HOST_COOKIE}_7860={cookie}"}
+    async with through(door) as asking, through(door, "10.0.0.2") as other:
+        first = await asking.request(method, path)
+        rules.limiter.held[kind, "10.0.0.1"] = most
+        late, of_another = await asking.request(method, path), await other.request(method, path)
+        of_the_host = await asking.request(method, path, headers=as_host)
     room.close()
     assert late.status_code == 503
     assert late.headers["retry-after"] == "5"
@@ -220,20 +197,20 @@ def test_one_address_leaves_room_for_others_and_for_the_host(method, path, kind,
     assert rules.limiter.held == {(kind, "10.0.0.1"): most}
 
 
-def test_who_may_only_watch_sends_little():
+async def test_who_may_only_watch_sends_little():
     """The page sends a form of at most 6 kB, and typed prompts, to be refused it."""
     for mode, status in (("classroom", 413), ("space", 200), ("local", 200)):
-        assert asked(content=b"x" * 64_000, cap=100_000, mode=mode).status_code == 200
-        assert asked(content=b"x" * 64_001, cap=100_000, mode=mode).status_code == status
-    assert asked(path="/gradio_api/upload", mode="classroom").status_code == 403
+        assert (await asked(content=b"x" * 64_000, cap=100_000, mode=mode)).status_code == 200
+        assert (await asked(content=b"x" * 64_001, cap=100_000, mode=mode)).status_code == status
+    assert (await asked(path="/gradio_api/upload", mode="classroom")).status_code == 403
 
 
 @pytest.mark.parametrize("query", ["page=runs", "tab=runs&page=runs&sweep=a%20b", "page=&pages=2", "%70age=x&tab=runs"])
-def test_a_page_of_gradio_s_that_is_not_there_is_not_asked_for(query):
+async def test_a_page_of_gradio_s_that_is_not_there_is_not_asked_for(query):
     async def seen(request):
         return PlainTextResponse(str(sorted(request.query_params.items())))
 
-    answer = asked("GET", f"/?{query}", app=Starlette(routes=[Route("/", seen)]))
+    answer = await asked("GET", f"/?{query}", app=Starlette(routes=[Route("/", seen)]))
     rest = [(name, value) for name, value in httpx.QueryParams(query).items() if name != "page"]
     assert answer.text == str(sorted(rest))
 
@@ -255,7 +232,7 @@ async def left(scope, receive, send):
     raise ClientDisconnect()
 
 
-def exchange(app, parts):
+async def exchange(app, parts):
     """What passes from the middleware to the server for a POST: "in" for each part taken in, else the message sent."""
     passed, coming = [], iter(parts)
 
@@ -269,19 +246,19 @@ def exchange(app, parts):
         passed.append(message["type"].removeprefix("http.response."))
 
     scope = pages.connection("127.0.0.1", headers={"Host": "127.0.0.1", "Transfer-Encoding": "chunked"}).scope
-    run_async(RequestMiddleware(app, Access())({**scope, "method": "POST", "path": "/live/change"}, receive, send))
+    await RequestMiddleware(app, Access())({**scope, "method": "POST", "path": "/live/change"}, receive, send)
     return passed
 
 
 @pytest.mark.parametrize("app", [failing, hasty])
-def test_an_unread_body_is_drained_before_the_answer_goes(app):
+async def test_an_unread_body_is_drained_before_the_answer_goes(app):
     """Else the server closes the connection with it unread: the answer, or the client's next request, is lost."""
-    assert exchange(app, [b"some", b"more"]) == ["in", "in", "in", "start", "body"]
-    assert exchange(app, itertools.repeat(b"x" * 1000)).count("in") == 257  # and not without end
+    assert await exchange(app, [b"some", b"more"]) == ["in", "in", "in", "start", "body"]
+    assert (await exchange(app, itertools.repeat(b"x" * 1000))).count("in") == 257  # and not without end
 
 
-def test_a_handler_that_fails_is_answered_for_and_logged(caplog):
-    answer = asked(content=b"body", app=failing)
+async def test_a_handler_that_fails_is_answered_for_and_logged(caplog):
+    answer = await asked(content=b"body", app=failing)
     assert answer.status_code == 500
     assert answer.json()["error"] == access.FAILED
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -289,25 +266,25 @@ def test_a_handler_that_fails_is_answered_for_and_logged(caplog):
     assert "/live/change" in caplog.text
     assert "what only Gradio's own code knows" in caplog.text
     caplog.clear()
-    assert exchange(left, [b"some"]) == ["in", "in"]
+    assert await exchange(left, [b"some"]) == ["in", "in"]
     assert not caplog.records
 
     async def full(scope, receive, send):
         raise OSError(errno.ENOSPC, "No space left on device", "/tmp/incoming/y")
 
-    answer = asked(path="/gradio_api/upload", content=b"body", app=full)
+    answer = await asked(path="/gradio_api/upload", content=b"body", app=full)
     assert answer.status_code == 500
     assert "Free some space" in answer.json()["error"]
     assert "/tmp" not in answer.text
 
 
-def test_websockets_are_not_taken():
+async def test_websockets_are_not_taken():
     sent = []
 
     async def send(message):
         sent.append(message)
 
-    run_async(RequestMiddleware(failing, Access())({"type": "websocket"}, None, send))
+    await RequestMiddleware(failing, Access())({"type": "websocket"}, None, send)
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
@@ -335,9 +312,10 @@ def test_sites_that_embed_are_addresses_of_sites():
 
 
 @pytest.mark.parametrize("mode", LIMITS)
-def test_every_answer_says_what_browsers_must_not_do(mode):
+async def test_every_answer_says_what_browsers_must_not_do(mode):
     space = "'self' https://huggingface.co https://*.huggingface.co https://*.hf.space"
-    for answer in (asked("GET", "/", mode=mode), asked(headers={"Origin": "http://evil.example"}, mode=mode)):
+    for question in ({"method": "GET", "path": "/"}, {"headers": {"Origin": "http://evil.example"}}):
+        answer = await asked(**question, mode=mode)
         assert answer.headers["x-content-type-options"] == "nosniff"
         assert answer.headers["referrer-policy"] == "same-origin"
         policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))

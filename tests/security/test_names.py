@@ -9,6 +9,7 @@ import json
 import shutil
 import urllib.parse
 from pathlib import Path
+from unittest.mock import Mock
 
 import httpx
 import pytest
@@ -38,6 +39,7 @@ TABLES = json.loads((DATA / "names.json").read_text(encoding="utf-8"))
 NAMES = [*TABLES["names"], "x" * 300, "x" * 5000, "a" * 61, "../" * 100 + "etc/passwd"]
 ROUTES = TABLES["routes"]
 PARTS = 12
+REFUSING = Mock(side_effect=PlaygroundError("nothing is asked or started here"))
 STREAMS = ("/live/one", f"/live/{run_feed.RECORDED_ID}")
 
 
@@ -131,15 +133,6 @@ def test_no_address_leads_out_or_fails(place, figure, part):
     figure("hostile names in addresses", tried, tried - len(bad))
 
 
-class NoService:
-    def ask(self, *_):
-        raise PlaygroundError("there is no service")
-
-
-def no_process(*_):
-    raise PlaygroundError("nothing is started here")
-
-
 def uploaded(name, outputs):
     """A file under a name as Gradio would hand it over: the last part of what the client sent."""
     last = Path(name.replace("\0", "").encode("utf-8", "replace").decode()).name[:100] or "upload"
@@ -151,7 +144,7 @@ def uploaded(name, outputs):
 def asked_of(outputs, name):
     """Every other place that takes a name from a client: a function, and what it is asked."""
     config, asked = small_config(), {"run": name, "command": "pause", "changes": {"kl.coef": 0.5}, "as": "merged"}
-    ask = run_actions.RunActions(outputs, Access(), saver=NoService())
+    ask = run_actions.RunActions(outputs, Access(), saver=Mock(ask=REFUSING))
     for function in (ask.stop_run, ask.end_run, ask.fork_points, lambda run: ask.resume_run(run, Caller())):
         yield from ((function, name), (function, {"run": name}))
     yield from ((function, asked) for function in (ask.steer_run, ask.change_settings, ask.save_model))
@@ -170,7 +163,7 @@ def asked_of(outputs, name):
     yield (lambda run: RunDirectory.reserve(outputs, config, run or None)), name
     yield from ((lambda preset: filling.filled_from(preset, outputs), way) for way in (name, filling.RUN_PREFIX + name))
     yield (lambda model: reward_models.find(outputs, model)), name
-    yield (lambda run: launcher.start(config.model_copy(update={"name": run or "x"}), outputs, spawn=no_process)), name
+    yield (lambda run: launcher.start(config.model_copy(update={"name": run or "x"}), outputs, spawn=REFUSING)), name
     yield (lambda file: uploaded(file, outputs)), name
     yield (lambda checkpoint: saving.checkpoint_of(RunDirectory(outputs / "one"), checkpoint, "merged")), name
 

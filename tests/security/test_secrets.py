@@ -52,12 +52,7 @@ def test_the_secrets_of_the_environment_and_of_the_hub_s_login_are_hidden_howeve
 
 
 def test_a_process_gets_no_secret_but_the_hub_s_where_it_downloads():
-    useful = (
-        "PATH HOME LANG LC_ALL TMPDIR PYTHONPATH LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES OMP_NUM_THREADS "
-        "PYTORCH_CUDA_ALLOC_CONF TORCH_HOME TOKENIZERS_PARALLELISM HF_HUB_OFFLINE HF_HOME XDG_CACHE_HOME "
-        "PLAYGROUND_MODE"
-    ).split()
-    foreign = {name: f"{CANARY}" for name in ("SSH_AUTH_SOCK", "KUBECONFIG", "MY_APP_LOGIN", "SUDO_USER", "GPG_TTY")}
+    useful, foreign = TEXTS["useful"], dict.fromkeys(TEXTS["foreign"], CANARY)
     ways_out = {"https_proxy": f"http://user:{CANARY}@proxy", "SSL_CERT_FILE": "/ca.pem"}
     around = {**SECRETS, **foreign, **ways_out, **dict.fromkeys(useful, "x")}
     plain = redaction.needed_variables(around)

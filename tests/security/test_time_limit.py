@@ -70,14 +70,11 @@ def test_a_run_that_hangs_in_a_model_ends_with_that_reason_whatever_it_hangs_in(
     assert exit_reasons.state_after(reason) == "failed"
 
 
-def test_what_takes_too_much_memory_is_refused_in_a_sentence():
+def test_what_takes_too_much_memory_is_refused_in_a_sentence_and_what_ends_in_time_is_left_alone():
     done = hung("memory")
     assert done.returncode == REFUSED
     assert "some/folder: it took more than 0.3 GB of memory" in done.stdout
-
-
-def test_a_program_that_ends_in_time_is_left_alone_and_the_limits_end_with_it():
-    assert hung("nothing").returncode == 0
+    assert hung("nothing").returncode == 0  # the limits end with it
 
 
 def test_nothing_is_limited_in_another_process_nor_of_what_ships():

@@ -22,10 +22,6 @@ def space(tmp_path_factory):
     built.remove()
 
 
-def test_what_is_downloaded_from_the_hub_lies_in_a_volume(space):
-    assert space.root / space.environment["HF_HOME"].lstrip("/") in space.volumes
-
-
 def test_the_container_installs_the_cpu_build_of_pytorch(space):
     """A Space of the Gradio SDK would install requirements.txt from PyPI, where torch for Linux is the CUDA build."""
     first, second = [line for line in space.planned.splitlines() if "pip install" in line]
@@ -46,11 +42,12 @@ def test_a_gpu_space_says_by_a_variable_that_it_wants_the_cuda_build(index):
     assert "ARG TORCH_INDEX" in container.DOCKERFILE.read_text(encoding="utf-8")
 
 
-def test_what_the_project_does_not_need_to_run_stays_out_of_the_container(space):
+def test_the_container_has_what_runs_and_nothing_else_and_downloads_from_the_hub_lie_in_a_volume(space):
     names = {path.name for path in space.app.iterdir()}
     assert names >= {"app.py", "playground", "presets", "README.md"}
     assert not {".git", "tests", "node_modules"} & names
     assert (space.app / "playground/pocket/models/pocket-1m/model.safetensors").is_file()
+    assert space.root / space.environment["HF_HOME"].lstrip("/") in space.volumes
 
 
 def test_the_header_of_the_readme_is_one_of_a_docker_space_on_the_port_that_the_container_opens():

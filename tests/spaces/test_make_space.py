@@ -22,13 +22,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def run(monkeypatch, tmp_path, capsys):
-    """`make space`: what it says, with its exit code at the end."""
+    """`make space`: what it says, where it ends with this exit code."""
 
-    def call(*arguments):
+    def call(*arguments, code=0):
         monkeypatch.setattr("sys.argv", ["space.py", *arguments, "--folder", str(tmp_path / "space")])
-        code = space.main()
+        assert space.main() == code
         said = capsys.readouterr()
-        return f"{said.out}{said.err}[{code}]"
+        return said.out + said.err
 
     return call
 
@@ -104,15 +104,12 @@ def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(hub, run, tm
     said = run(NAME, "--caps", "all")
     assert f"Creates the public ZeroGPU Space {NAME}" in said
     assert "as me" in said
-    assert said.endswith("[0]")
     there = hub.spaces[NAME]
     assert (there.sdk, there.hardware, there.variables) == ("gradio", "zero-a10g", {"PLAYGROUND_SPACE_CAPS": "all"})
     local = {path.relative_to(tmp_path / "space").as_posix(): path for path in (tmp_path / "space").rglob("*")}
     assert there.files == {name: path.read_bytes() for name, path in local.items() if path.is_file()}
     there.files["presets/of-yesterday.yaml"] = b"name: old"
-    said = run(NAME)
-    assert "Replaces the files of the Space" in said
-    assert said.endswith("[0]")
+    assert "Replaces the files of the Space" in run(NAME)
     assert "presets/of-yesterday.yaml" not in there.files
     assert "presets/kinder-reviews.yaml" in there.files
     assert there.hardware == "zero-a10g"
@@ -121,14 +118,13 @@ def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(hub, run, tm
 
 def test_what_the_hub_refuses_is_said_in_its_words(hub, run, monkeypatch):
     hub.spaces = {f"me/{number}": Space("gradio", "zero-a10g") for number in range(2)}
-    said = run(NAME)
+    said = run(NAME, code=1)
     assert "reached the number of ZeroGPU Spaces" in said
     assert "two ZeroGPU Spaces, PRO ten" in said
-    assert said.endswith("[1]")
     assert NAME not in hub.spaces
-    assert "don't have the rights" in run("someone/else")
+    assert "don't have the rights" in run("someone/else", code=1)
     monkeypatch.setenv("HF_TOKEN", "hf_of_last_year")
-    said = run(NAME)
+    said = run(NAME, code=1)
     assert "Is the token still valid?" in said
     assert "hf_of_last_year" not in said
 
@@ -137,17 +133,13 @@ def test_without_a_token_nothing_leaves_the_machine(run, monkeypatch, tmp_path):
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
     monkeypatch.setattr(space, "upload", None)
-    said = run(NAME)
-    assert "Nothing was uploaded: there is no token" in said
-    assert said.endswith("[0]")
+    assert "Nothing was uploaded: there is no token" in run(NAME)
     assert (tmp_path / "space" / "README.md").is_file()
 
 
 @pytest.mark.parametrize("name", ["rlhf", "two/many/parts", "bad name/x", ""])
 def test_a_name_that_cannot_be_is_refused_before_anything_is_written(name, run, tmp_path):
-    said = run(name)
-    assert said.startswith("SPACE: ")
-    assert said.endswith("[2]")
+    assert run(name, code=2).startswith("SPACE: ")
     assert not (tmp_path / "space").exists()
 
 
@@ -155,7 +147,5 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(run, tmp_path):
     theirs = tmp_path / "space" / "thesis.txt"
     theirs.parent.mkdir()
     theirs.write_text("mine")
-    said = run(NAME)
-    assert "was not made by this" in said
-    assert said.endswith("[2]")
+    assert "was not made by this" in run(NAME, code=2)
     assert theirs.read_text() == "mine"

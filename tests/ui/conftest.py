@@ -51,14 +51,18 @@ TOKEN = "the-token-of-the-teacher"
 
 @dataclass
 class Site:
-    """A web process of its own on a free port, with an outputs folder and recorded runs. `token`: the host's."""
+    """A web process of its own on a free port, with an outputs folder and recorded runs. `token`: the host's; `module`:
+    what `forker` forks, where the process is not a new one of a `program`."""
 
     outputs: Path
-    recorded: Path
+    recorded: Path | None = None
     seconds_per_update: float = 0.15
     mode: str = "local"
     token: str = ""
     port: int = 0
+    forker: Forker | None = None
+    module: str = "tests.ui.fake_server"
+    program: tuple[str, ...] = ()
     process: Forked | subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -92,7 +96,13 @@ class Site:
         environment = {**os.environ, **self.pace, **folders, "HF_HUB_OFFLINE": "1"}
         if self.token:
             environment[visitors.TOKEN_VARIABLE] = self.token
-        self.process = self.spawn(["--port", str(self.port), "--outputs", str(self.outputs)], environment)
+        arguments = ["--port", str(self.port), "--outputs", str(self.outputs), "--mode", self.mode]
+        arguments += ["--recorded", str(self.recorded)] if self.recorded else []
+        if self.program:
+            command = [sys.executable, *self.program, *arguments]
+            self.process = subprocess.Popen(command, cwd=PROJECT, env=environment)
+        else:
+            self.process = (self.forker or Forker.of_pages()).fork(self.module, arguments, environment, output=1)
         try:
             wait_until(self.answers, START_SECONDS)
         except AssertionError:
@@ -105,11 +115,6 @@ class Site:
         with contextlib.suppress(OSError), urllib.request.urlopen(self.url + "live/_home", timeout=60):
             return True
         return False
-
-    def spawn(self, arguments, environment):
-        """The process itself, with a fake worker."""
-        arguments = [*arguments, "--recorded", str(self.recorded), "--mode", self.mode]
-        return Forker.of_pages().fork("tests.ui.fake_server", arguments, environment, output=1)
 
     def stop(self):
         """End it as a service manager would; returns its exit code."""
@@ -201,7 +206,7 @@ def recorded(tmp_path_factory):
 
 
 @contextlib.contextmanager
-def serving(outputs, recorded, **options):
+def serving(outputs, recorded=None, **options):
     """A started site."""
     served = Site(outputs, recorded, **options)
     served.start()
@@ -339,6 +344,9 @@ def page(browser, site, _open_pages, request):
     page, faults = _open_pages[site.url]
     if "All settings as in the preset" not in (page.locator("#notes").all_text_contents() or [""])[0]:
         visit(page, site)
+    # that a run has ended which it does not show a page hears after seconds; till then no preset brings its recording
+    living = "async (m) => { await m.refreshHome(); return m.home.value.living; }"
+    wait_until(lambda: not of_module(page, "core/home.js", living) or launcher.living_runs(site.outputs))
     failed_before = request.session.testsfailed
     yield page
     failed = request.session.testsfailed > failed_before
@@ -347,7 +355,7 @@ def page(browser, site, _open_pages, request):
         close(_open_pages.pop(site.url)[0])
     else:
         close_all = "(m) => [...m.opened.value].forEach((key) => m.openSection(key, false))"
-        of_module(page, f"/{own_files.address('core/sections.js')}", close_all)
+        of_module(page, "core/sections.js", close_all)
         page.set_viewport_size({"width": 1440, "height": HEIGHT})
         go(page, "train", run="_recorded", settings="")
         if page.locator(".all-settings-switch[aria-expanded=true]").count():
@@ -397,19 +405,10 @@ def in_page(name):
     return Path(__file__).with_name("in_page").joinpath(f"{name}.js").read_text(encoding="utf-8")
 
 
-def of_module(page, address, act, argument=None):
-    """What a function of a module of the page and an argument returns. A promise that is only waited for from
-    outside the page may be collected before it is settled ("Resulting promise was garbage collected"): the page holds
-    this one."""
-    page.evaluate(
-        f"""argument => {{
-          const asked = globalThis.asked = {{}};
-          asked.promise = import('{address}').then((m) => ({act})(m, argument))
-            .then((value) => {{ asked.answer = {{ value }}; }})
-            .catch((error) => {{ asked.answer = {{ error: `${{error}}` }}; }});
-        }}""",
-        argument,
-    )
+def of_module(page, module, act, argument=None):
+    """What a function of a module of the page, by its name or its address, and an argument returns."""
+    address = module if "://" in module else f"/{own_files.address(module)}"
+    page.evaluate(in_page("of-module").replace("ADDRESS", address).replace("ACT", act), argument)
     wait_until(lambda: page.evaluate("Boolean(asked.answer)"))
     answer = page.evaluate("asked.answer")
     assert "error" not in answer, answer["error"]
@@ -429,7 +428,7 @@ def open_section(page, key):
 def go(page, tab, **place):
     """Go to another place within the page, as a link of it does: to a run, or to an overlay of several. A run on Train
     is in view then: what stood there before would take what is meant for it."""
-    of_module(page, f"/{own_files.address('core/nav.js')}", "(m, place) => m.go(place)", {"page": tab, **place})
+    of_module(page, "core/nav.js", "(m, place) => m.go(place)", {"page": tab, **place})
     if tab == "train" and "run" in place:
         page.locator(f".run-view[data-run='{place['run']}']").wait_for()
 

@@ -30,6 +30,7 @@ from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog
 from tests.forking import Forker
+from tests.support import config_with
 from tests.ui import fake_trace
 
 SECONDS_VARIABLE = "PLAYGROUND_TEST_SECONDS_PER_UPDATE"
@@ -92,10 +93,8 @@ def metrics(update, config, seconds):
 
 def settings(name, preset=catalog.DEFAULT_PRESET, num_updates=40, num_prompts=64):
     """Of a preset, shorter or longer."""
-    base = catalog.preset(preset)
-    ppo = base.ppo.model_copy(update={"num_updates": num_updates})
-    evaluation = base.evaluation.model_copy(update={"num_prompts": num_prompts})
-    return base.model_copy(update={"name": name, "ppo": ppo, "evaluation": evaluation})
+    changes = {"name": name, "ppo__num_updates": num_updates, "evaluation__num_prompts": num_prompts}
+    return config_with(catalog.preset(preset).model_dump(mode="json"), changes)
 
 
 def last_update():

@@ -43,13 +43,14 @@ def made_up(count):
 
 
 class FakeService:
-    """Answers at once, in the shape of the real one."""
+    """Answers at once, in the shape of the real one, and remembers what it was asked."""
 
     def __init__(self, outputs=None):
-        pass
+        self.asked = []
 
     def compare(self, source, prompt, *, num_samples=4, seed=0, **options):
         """`num_samples` completions from each side."""
+        self.asked.append("compare")
         if "unanswerable" in prompt:
             raise ServiceUnavailable("The prompt is longer than the model's context; shorten it.")
         for index in range(num_samples):
@@ -61,6 +62,7 @@ class FakeService:
 
     def ask(self, kind, question, timeout_seconds=0.0):
         """Those of the methods and of `frontier_samples`."""
+        self.asked.append(kind)
         answer = getattr(self, kind.replace("-", "_"), None)
         if not answer:
             raise ServiceUnavailable(f"The fake service does not know the question {kind}.")
@@ -111,10 +113,18 @@ class FakeService:
 
 
 class NoStandby(StandbyWorker):
-    """None ever waits, so that every run gets the fake worker."""
+    """None ever waits, so that every run gets the fake worker; `wanted` says how often one was to."""
+
+    wanted = 0
+
+    @property
+    def closed(self):
+        """Whether none may wait any more."""
+        return self._closed
 
     def prepare(self):
         """Start nothing."""
+        self.wanted += 1
 
 
 def main(arguments=None):

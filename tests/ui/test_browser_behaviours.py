@@ -6,18 +6,17 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
+from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import PROJECT, go, open_section
+from tests.ui.conftest import go, open_section
 from tests.ui.test_browser_keyboard import assert_seen, tab_to
-
-RECORDED = PROJECT / "playground" / "ui" / "recorded"
 
 
 @pytest.fixture(scope="module")
 def runs(site):
     """The shipped recordings of two presets with claims, as runs of one's own."""
     for name in ("yes-man", "no-leash"):
-        shutil.copytree(RECORDED / name, site.outputs / name)
+        shutil.copytree(catalog.RECORDED / name, site.outputs / name)
     return site
 
 

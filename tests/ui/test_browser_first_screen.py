@@ -6,18 +6,18 @@ import shutil
 import pytest
 from playwright.sync_api import expect
 
+from playground.setup import catalog
 from tests.support import data_beside
-from tests.ui.conftest import PROJECT, close, go, in_page, open_section, serving
+from tests.ui.conftest import close, go, in_page, open_section, serving
 from tests.ui.test_browser import SECTIONS, wait_for_update
 from tests.ui.test_browser_keyboard import SETTLED
 
-RECORDED = PROJECT / "playground" / "ui" / "recorded"
 MOST_CONTROLS, MOST_WORDS = 25, 250
 # Rows without texts stand there while the run is still on its way.
 TEXTS_BEFORE = ".run-view:not(.opening) .texts-now td.before .output:not(.nothing)"
 WAITS = "“Kinder reviews” is training; one run at a time on this device."
 
-IN_SIGHT = data_beside(__file__, "tables.yaml")["in_sight"]
+TABLES = data_beside(__file__, "tables.yaml")
 
 PARTS = [".status", ".counts", ".texts-now", ".charts-first", ".section-names"]
 OF_A_KNOWN_RUN = ["body:not(:has(.run-view.opening))", *PARTS, "#start"]
@@ -29,8 +29,8 @@ def site(tmp_path_factory, _open_pages):
     """A page of its own with the shipped recordings, two of them as runs of one's own."""
     outputs = tmp_path_factory.mktemp("first-screen")
     for name in ("no-leash", "kinder-reviews"):
-        shutil.copytree(RECORDED / name, outputs / f"own-{name}")
-    with serving(outputs, RECORDED, seconds_per_update=0.02) as served:
+        shutil.copytree(catalog.RECORDED / name, outputs / f"own-{name}")
+    with serving(outputs, catalog.RECORDED, seconds_per_update=0.02) as served:
         yield served
         if served.url in _open_pages:
             close(_open_pages.pop(served.url)[0])
@@ -39,7 +39,7 @@ def site(tmp_path_factory, _open_pages):
 def in_place(page):
     """That everything that belongs into the first screen is in it."""
     page.evaluate(SETTLED)
-    assert page.evaluate(in_page("outside"), IN_SIGHT) == []
+    assert page.evaluate(in_page("outside"), TABLES["in_sight"]) == []
 
 
 def counted(page):
@@ -80,16 +80,7 @@ def test_sections_open_in_place_and_stay_open_for_the_visitor(site, page):
     page.set_viewport_size({"width": 1440, "height": 900})
     go(page, "train", run="own-kinder-reviews")
     names = page.locator("button.section-name")
-    expect(names).to_have_text(
-        [
-            "More curves",
-            "Is it healthy? all quiet",
-            "Every text",
-            "Score against distance",
-            "One update",
-            "Fork and export",
-        ]
-    )
+    expect(names).to_have_text(TABLES["sections"])
     for name in names.all():
         expect(name).to_have_attribute("aria-expanded", "false")
     page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)

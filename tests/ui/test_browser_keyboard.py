@@ -13,12 +13,8 @@ from tests.ui.conftest import HEIGHT, PROJECT, go, in_page, open_section, open_s
 from tests.ui.test_browser import SECTIONS
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
-# what was asked for has been drawn, and the colours of another theme have faded in
-SETTLED = """new Promise((done) => requestAnimationFrame(() => setTimeout(done)))
-    .then(() => Promise.allSettled(document.getAnimations().map(({ finished }) => finished)))"""
-
+SETTLED = in_page("settled")
 STANDS = in_page("stands")
-
 LOOK = in_page("axe-look")
 MODEL, FIRST = "#field-model-source input", "pocket-2m (ships with it)"
 

@@ -14,7 +14,7 @@ from playground.config.faults import FAULTS
 from playground.lessons import boards, mysteries
 from playground.lessons.mysteries import MISTAKES
 from playground.runs.folder.directory import RunDirectory
-from tests.ui.conftest import go
+from tests.ui.conftest import go, in_page
 from tests.ui.test_browser_keyboard import tab_to
 
 KEPT = "JSON.parse(localStorage.getItem('playground-lessons'))"
@@ -204,8 +204,7 @@ def test_a_mystery_is_named_wrongly_and_then_rightly_by_keyboard_and_nothing_of_
 
 
 DATA = boards.data("leash")
-SHOWN = """node => [...node.querySelectorAll('{0}')].filter((one) => one.checkVisibility())
-    .map((one) => one.outerHTML)"""
+DRAWN = in_page("drawn")
 
 
 @pytest.fixture
@@ -218,26 +217,14 @@ def boards_open(page):
         rest.locator("summary").first.click()
 
 
-def drawn(part):
-    """All that changes in it: curves, point and slope, counts, texts."""
-    return {
-        "curves": part.evaluate(SHOWN.replace("{0}", "polyline.now")),
-        "slope": part.evaluate(SHOWN.replace("{0}", "polyline.slope")),
-        "point": part.evaluate(SHOWN.replace("{0}", "circle.here")),
-        "counts": part.locator(".board-counts").inner_text(),
-        "texts": part.locator(".board-texts").inner_text(),
-        "sentence": part.locator(".board-sentence").inner_text(),
-    }
-
-
 @pytest.mark.usefixtures("boards_open")
 def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     part, slider = page.locator(".leash-board"), page.locator("#leash-lessons-stop")
     was = [stop["beta"] for stop in DATA["leashes"]].index(DATA["beta"])
-    before = drawn(part)
+    before = part.evaluate(DRAWN)
     slider.focus()
     page.keyboard.press("ArrowLeft")
-    after = drawn(part)
+    after = part.evaluate(DRAWN)
     assert not [name for name, shown in before.items() if after[name] == shown]
     shorter = DATA["leashes"][was - 1]
     spoken = re.compile(rf"^{shorter['beta']:g}, (useful|runs away): score \+")
@@ -245,8 +232,8 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     assert after["sentence"].startswith(f"With a leash of {shorter['beta']:g} the gain in score was +")
     expect(part.get_by_role("status")).to_have_text(after["sentence"])
     page.keyboard.press("Home")  # no leash at all: on a scale of its own
-    assert drawn(part)["sentence"].startswith("Without a leash")
-    assert len(part.evaluate(SHOWN.replace("{0}", "polyline.slope"))) == 1
+    assert part.evaluate(DRAWN)["sentence"].startswith("Without a leash")
+    assert len(part.evaluate(DRAWN)["slope"]) == 1
     page.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
 

@@ -8,18 +8,14 @@ from playwright.sync_api import expect
 
 from playground.runs import launcher
 from playground.runs.folder import changes
+from tests.support import data_beside
 from tests.ui.conftest import HEIGHT, choose_preset, go, in_page, present
 from tests.ui.test_browser_keyboard import OVERLAPS
 
 # each with the least size of its letters
 SCREENS = {(1024, 768): 20, (1366, 768): 24, (1440, 900): 24, (1920, 1080): 24}
-PARTS = """#run-title, .status .state strong, .status .progress, .counts .meter-line, .counts .meter-line strong,
-  .charts-large .stage, .charts-large .chart-value, .leash-now strong, .texts-now tbody tr,
-  .texts-now tbody td.prompt .output, .texts-now tbody td.before .output, .texts-now tbody td.now .output,
-  .present-start, .presentation-switch"""
-
+PARTS = ", ".join(data_beside(__file__, "tables.yaml")["presented"])
 SMALLER_THAN = in_page("smaller-than")
-
 OUT_OF_SIGHT = in_page("out-of-sight")
 
 

@@ -11,7 +11,6 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from playground.ui.feed import feed, run_feed
-from tests.support import run_async
 from tests.ui import fake_run
 
 
@@ -35,23 +34,19 @@ def started(tmp_path, monkeypatch):
     return run, writer, config
 
 
-@pytest.fixture
-def play(tmp_path):
-    """Plays a scene, which gets the hub of this folder; what it opens is closed after it."""
+@contextlib.asynccontextmanager
+async def opened(folder):
+    """The hub of a folder, and a function that views a run in it; all is closed afterwards."""
+    hub = feed.Hub(folder)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.push_async_callback(hub.close)
 
-    async def whole(scene):
-        hub = feed.Hub(tmp_path)
-        async with contextlib.AsyncExitStack() as stack:
-            stack.push_async_callback(hub.close)
+        def view(run_id="one", cursor=""):
+            stream = hub.stream(run_id, cursor)
+            stack.push_async_callback(stream.aclose)
+            return stream
 
-            def view(run_id="one", cursor=""):
-                stream = hub.stream(run_id, cursor)
-                stack.push_async_callback(stream.aclose)
-                return stream
-
-            await scene(hub, view)
-
-    return lambda scene: run_async(whole(scene))
+        yield hub, view
 
 
 async def message(stream):
@@ -69,15 +64,14 @@ async def message_with(stream, name):
     return news
 
 
-def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, play):
+async def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, tmp_path):
     run, writer, config = started
     for update in (2, 3, 4):
         writer.metrics(fake_run.metrics(update, config, 3.0 + update))
         writer.set_status(update=update)
         writer.event("edit", f"after {update}", field="kl.coef", old=0.1, value=update / 10)
     writer.samples(fake_run.samples_of(config, 4)[:8])
-
-    async def scene(hub, view):
+    async with opened(tmp_path) as (_, view):
         stream = view()
         _, _, data = await message(stream)
         assert data["metrics"]["update"] == [1, 2, 3, 4]
@@ -99,17 +93,14 @@ def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, play):
         assert data["metrics"]["update"] == [1, 2, 3]
         assert data["metrics"]["seconds"][-1] == 9.0
 
-    play(scene)
 
-
-def test_many_viewers_share_one_tailer_and_its_bytes(started, play, monkeypatch):
+async def test_many_viewers_share_one_tailer_and_its_bytes(started, tmp_path, monkeypatch):
     _, writer, config = started
     monkeypatch.setattr(feed, "SNAPSHOT_SECONDS", 60.0)
     snapshots = []
     snapshot = run_feed.RunFeed.snapshot
     monkeypatch.setattr(run_feed.RunFeed, "snapshot", lambda self: snapshots.append(1) or snapshot(self))
-
-    async def scene(hub, view):
+    async with opened(tmp_path) as (hub, view):
         streams = [view() for _ in range(30)]
         assert len({await anext(stream) for stream in streams}) == 1
         assert hub.watched == 1
@@ -119,10 +110,8 @@ def test_many_viewers_share_one_tailer_and_its_bytes(started, play, monkeypatch)
         assert len(set(second)) == 1
         assert snapshots == [1]
 
-    play(scene)
 
-
-def test_long_runs_that_are_being_opened_hold_up_no_other(started, play, tmp_path, monkeypatch):
+async def test_long_runs_that_are_being_opened_hold_up_no_other(started, tmp_path, monkeypatch):
     _, writer, config = started
     many, go_on, opening = 50, threading.Event(), run_feed.RunFeed.poll
     for number in range(many):
@@ -133,7 +122,7 @@ def test_long_runs_that_are_being_opened_hold_up_no_other(started, play, tmp_pat
         assert self.id == "one" or go_on.wait(600)
         return opening(self)
 
-    async def scene(hub, view):
+    async with opened(tmp_path) as (hub, view):
         stream = view()
         await message(stream)
         monkeypatch.setattr(run_feed.RunFeed, "poll", slow)
@@ -151,11 +140,9 @@ def test_long_runs_that_are_being_opened_hold_up_no_other(started, play, tmp_pat
         assert len({channel.feed.id for channel in channels}) == many
         assert hub.watched == many + 1
 
-    play(scene)
 
-
-def test_the_tailer_ends_without_viewers(started, play):
-    async def scene(hub, view):
+async def test_the_tailer_ends_without_viewers(started, tmp_path):
+    async with opened(tmp_path) as (hub, view):
         stream = view()
         await anext(stream)
         await stream.aclose()
@@ -163,13 +150,10 @@ def test_the_tailer_ends_without_viewers(started, play):
             while hub.watched:
                 await asyncio.sleep(0.01)
 
-    play(scene)
 
-
-def test_a_viewer_that_comes_back_gets_only_what_it_missed(started, play):
+async def test_a_viewer_that_comes_back_gets_only_what_it_missed(started, tmp_path):
     _, writer, config = started
-
-    async def scene(hub, view):
+    async with opened(tmp_path) as (_, view):
         staying, leaving = view(), view()
         await anext(staying)
         _, cursor, _ = await message(leaving)
@@ -183,13 +167,10 @@ def test_a_viewer_that_comes_back_gets_only_what_it_missed(started, play):
         assert kind == "snapshot"
         assert data["metrics"]["update"] == [1, 2]
 
-    play(scene)
 
-
-def test_a_deleted_run_is_said_to_be_gone(started, play, tmp_path):
+async def test_a_deleted_run_is_said_to_be_gone(started, tmp_path):
     run, _, _ = started
-
-    async def scene(hub, view):
+    async with opened(tmp_path) as (_, view):
         stream = view()
         await anext(stream)
         run.path.rename(tmp_path / "elsewhere")
@@ -197,5 +178,3 @@ def test_a_deleted_run_is_said_to_be_gone(started, play, tmp_path):
         while kind == "delta":
             kind, _, _ = await message(stream)
         assert kind == "gone"
-
-    play(scene)

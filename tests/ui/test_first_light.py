@@ -5,26 +5,19 @@ import re
 import pytest
 
 from playground.runs import history, model_service
-from tests.ui.conftest import Site, open_section, visit
+from tests.ui.conftest import open_section, serving, visit
 from tests.ui.test_browser import expect
 
 TRAINING_MS = 180_000
 ANSWER_MS = 1000 * (model_service.START_TIMEOUT_SECONDS + model_service.ANSWER_TIMEOUT_SECONDS) + 10_000
 ENDED = re.compile("finished|failed|interrupted|stopped")
 ANSWERED = "document.querySelector('#answers .problem') || document.querySelectorAll('#answers tbody tr').length >= 3"
-SERVER = "tests.ui.real_server"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, forker):
-    class RealSite(Site):
-        def spawn(self, arguments, environment):
-            return forker.fork(SERVER, arguments, environment, output=1)
-
-    served = RealSite(tmp_path_factory.mktemp("outputs"), tmp_path_factory.mktemp("unused"))
-    served.start()
-    yield served
-    served.stop()
+    with serving(tmp_path_factory.mktemp("outputs"), forker=forker, module="tests.ui.real_server") as served:
+        yield served
 
 
 def train_watch_compare_and_ask(page, outputs, num_prompts):

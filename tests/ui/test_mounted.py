@@ -85,7 +85,6 @@ def test_from_the_start_to_the_comparison_under_a_path(mounted, make_page):
     expect(page.locator("#compare .outcome")).to_contain_text("95 % interval")
     assert re.search(PATH + r"/\?\S*tab=compare", page.url)
     assert [url for url in asked if not url.startswith((mounted.url, "data:", "blob:"))] == []
-    assert any(url.endswith("bokeh.min.js") for url in asked)
 
 
 def test_the_page_looks_and_answers_as_it_does_by_itself(mounted):

@@ -29,7 +29,7 @@ from tests.service_here import ServiceHere
 from tests.support import PROJECT, data_beside, small_config
 from tests.ui import fake_run, fake_trace
 from tests.ui.asking import client_of
-from tests.ui.test_workbench import MEASURED, REWARDS
+from tests.ui.test_rewards_page import MEASURED, REWARDS
 
 COMPILER = [PROJECT / ".venv" / "bin" / "node", PROJECT / "node_modules" / "typescript" / "bin" / "tsc"]
 OPTIONS = {"strict": True, "exactOptionalPropertyTypes": True, "noEmit": True, "types": [], "lib": ["ES2023"]}

@@ -23,7 +23,7 @@ from playground.ui.auth.access import Access
 from playground.ui.classroom import class_routes
 from playground.ui.feed import compare_serializer, feed, home, insight_serializer
 from playground.ui.train import form
-from tests.support import config_with, data_beside, run_async
+from tests.support import config_with, data_beside
 from tests.ui import fake_run
 from tests.ui.asking import client_of
 
@@ -239,7 +239,7 @@ def asked_often(hub, path, **path_params):
         ("_runs", routes.history_data, "history_data"),
     ],
 )
-def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, where, reading, written, monkeypatch):
+async def test_however_many_read_a_whole_run_the_feed_of_others_goes_on(path, where, reading, written, monkeypatch):
     go_on = threading.Event()
 
     def waits(*_, **__):
@@ -248,31 +248,25 @@ def test_however_many_read_a_whole_run_the_live_feed_of_others_goes_on(path, whe
 
     monkeypatch.setattr(where, reading, waits)
 
-    async def crowd():
-        hub = feed.Hub(written)
-        asked = asked_often(hub, f"/live/{path}", run_id="one", kind="yaml")
-        try:
-            async with asyncio.timeout(60):
-                channel = await hub.channel("one")
-                assert await asyncio.to_thread(channel.feed.snapshot)
-        finally:
-            go_on.set()
-            answers = await asyncio.gather(*asked)
-            await hub.close()
-        assert [(answer.status_code, answer.body) for answer in answers] == [(404, b'{"error":"Enough."}')] * MANY
-
-    run_async(crowd())
+    hub = feed.Hub(written)
+    asked = asked_often(hub, f"/live/{path}", run_id="one", kind="yaml")
+    try:
+        async with asyncio.timeout(60):
+            channel = await hub.channel("one")
+            assert await asyncio.to_thread(channel.feed.snapshot)
+    finally:
+        go_on.set()
+        answers = await asyncio.gather(*asked)
+        await hub.close()
+    assert [(answer.status_code, answer.body) for answer in answers] == [(404, b'{"error":"Enough."}')] * MANY
 
 
-def test_those_who_ask_for_the_header_at_the_same_moment_share_one_answer(tmp_path, monkeypatch):
+async def test_those_who_ask_for_the_header_at_the_same_moment_share_one_answer(tmp_path, monkeypatch):
     looks = []
     monkeypatch.setattr(routes, "HOME_SECONDS", 60.0)  # however long this machine takes for all of them
     monkeypatch.setattr(home, "home_data", lambda hub, mode: looks.append(1) or {})
-
-    async def crowd():
-        return await asyncio.gather(*asked_often(feed.Hub(tmp_path), "/live/_home"))
-
-    assert {answer.body for answer in run_async(crowd())} == {b"{}"}
+    answers = await asyncio.gather(*asked_often(feed.Hub(tmp_path), "/live/_home"))
+    assert {answer.body for answer in answers} == {b"{}"}
     assert looks == [1]
 
 
@@ -325,4 +319,3 @@ def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_the
     assert needed == names, "a script that no part of the page needs"
     for name in (*names, own_files.SHEET):
         assert client.get(f"/{own_files.address(name)}").status_code == 200
-    assert client.get(re.search(r'data-bokeh href="([^"]+)"', ahead)[1]).status_code == 200

@@ -195,13 +195,7 @@ def test_a_public_page_counts_a_sweep_as_its_runs(outputs, monkeypatch):
 @pytest.mark.usefixtures("workers")
 def test_a_public_page_caps_each_run_of_a_sweep(outputs, monkeypatch):
     access = public(outputs, monkeypatch, runs_per_visitor=9, runs_per_address=9, queue=9)
-    beyond = [
-        ({"vary": [{"field": "ppo.num_updates", "values": "20,900"}]}, "may be at most 500 on a public page"),
-        ({"settings": "ppo.num_updates:900,seed:0"}, "may be at most 500 on a public page"),
-        ({"vary": [{"field": "max_minutes", "values": "null"}], "seeds": 1}, "on a public page (got no limit)."),
-        ({"vary": [{"field": "max_minutes", "values": "10, null"}], "seeds": 1}, "on a public page (got no limit)."),
-    ]
-    for changes, words in beyond:
+    for changes, words in refused("public_sweeps"):
         assert words in started(outputs, access, visitor(), **changes)["problems"][0]["message"]
     assert sweep_record.every(outputs) == []
     assert started(outputs, access, visitor())["error"] == ""

@@ -18,6 +18,7 @@ from playground.ui.train import controls, filling, form, form_parts, run_actions
 from playground.ui.train.form import Form, FormUpdate
 from tests.support import small_config
 from tests.ui import fake_run
+from tests.ui.asking import refused
 from tests.ui.fake_server import FakeService
 
 
@@ -137,10 +138,7 @@ def test_yaml_fills_the_form_and_shows_what_differs(values, tmp_path):
     assert update.values["seed"] == 3
 
 
-@pytest.mark.parametrize(
-    ("text", "field"),
-    [("kl: {coeff: 1}", "kl.coeff"), ("rewards: [{kind: kindness}]", "rewards.0.kind"), ("a: [", ""), ("3", "")],
-)
+@pytest.mark.parametrize(("text", "field"), refused("yaml"))
 def test_bad_yaml_is_a_problem_by_field_and_leaves_the_form_alone(text, field, values, tmp_path):
     filled = filling.from_text(text, sent(values, notes={"marks": {"seed": 0}}), tmp_path)
     assert filled == FormUpdate(notes=filled.notes, start=filled.start)

@@ -62,7 +62,7 @@ WAYS_IN = {  # where only own names are answered; a public page is as public und
 }
 ANYWHERE = ("0.0.0.0", "::", "")  # listening addresses that mean all of them
 ONLY_HERE = 'This page is only for the computer it runs on; for others make it with new_demo(mode="classroom").'
-POLICY = (  # Gradio and BokehJS compile templates in the browser
+POLICY = (  # Gradio compiles templates in the browser
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
     "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors"

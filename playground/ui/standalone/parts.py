@@ -1,4 +1,4 @@
-"""What a page without a server is made of beside its answers: the scripts, the style sheet, BokehJS, the frame of the
+"""What a page without a server is made of beside its answers: the scripts, the style sheet, the frame of the
 page, and what it says of itself.
 """
 

@@ -73,13 +73,12 @@ def in_one_file(packs: Packs, run_id: str, title: str, most_bytes: int = MOST_BY
 
 @functools.cache
 def _scripts() -> dict[str, str]:
-    """Ours under names that tell no folder, BokehJS, and what loads them: no module, since it makes their addresses."""
+    """Ours under names that tell no folder, and what loads them: no module, since it makes their addresses."""
     sources = parts.scripts(ENTRY)
     ours = {name: parts.renamed(name, source, "playground/{}".format) for name, source in sources.items()}
     unpack, loader = (own_files.script(f"standalone/{name}.js").lstrip() for name in ("unpack", "loader"))
     return {
         "scripts": parts.packed(parts.compact(ours)),
-        "bokeh": parts.packed(own_files.bokeh_bytes(own_files.BOKEH_FILE).decode()),
         "loader": unpack.replace("export ", "") + parts.IMPORT_LINE.sub("", loader),
     }
 

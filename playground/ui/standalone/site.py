@@ -97,13 +97,11 @@ def _static() -> dict[str, str | bytes]:
         entry=ENTRY,
         icon=own_files.ICON,
         ahead=ahead,
-        bokeh=own_files.BOKEH_FILE,
         frame=parts.frame(NOT_YET),
     )
     return {
         "index.html": index,
         f"{static}/page.css": parts.sheet(),
-        f"{static}/{own_files.BOKEH_FILE}": own_files.bokeh_bytes(own_files.BOKEH_FILE),
         **{f"{static}/{name}": source for name, source in scripts.items()},
         **{f"{static}/models/{name}": weights for name, weights in _models().items()},
     }

@@ -4,8 +4,6 @@ after run it keeps no files, threads, dead processes or memory."""
 import json
 import os
 import signal
-import subprocess
-import sys
 import urllib.request
 
 import psutil
@@ -31,13 +29,6 @@ SMALL = PROJECT / "tests" / "runs" / "small.yaml"
 class Server(Site):
     """The web process, which may be killed and started again."""
 
-    program = ()
-
-    def spawn(self, arguments, environment):
-        with open(self.outputs / "server.log", "ab") as log:
-            command = [sys.executable, *self.program, *arguments]
-            return subprocess.Popen(command, cwd=PROJECT, env=environment, stdout=log, stderr=log)
-
     def get(self, path):
         """What it answers, as JSON."""
         with urllib.request.urlopen(self.url + path, timeout=60) as answer:
@@ -60,8 +51,7 @@ def serve(outputs):
     servers = []
 
     def start(*program):
-        servers.append(Server(outputs, outputs))
-        servers[-1].program = program
+        servers.append(Server(outputs, program=program))
         servers[-1].start()
         return servers[-1]
 

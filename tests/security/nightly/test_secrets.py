@@ -12,6 +12,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.ui import routes
 from playground.ui.feed import feed
+from tests.security import DATA
 from tests.security.test_secrets import CANARY, SECRETS
 from tests.support import PROJECT, wait_until
 
@@ -24,13 +25,7 @@ SMALL = (
     "ppo.num_updates=2 ppo.batch_size=8 ppo.minibatch_size=8 ppo.micro_batch_size=8 evaluation.num_prompts=2 "
     "prompts.limit=16"
 ).split()
-STARTS = """
-import sys
-from pathlib import Path
-from playground.config.yaml_io import load
-from playground.runs import launcher
-print(launcher.start(load(Path("presets/kinder-reviews.yaml"), sys.argv[2:]), Path(sys.argv[1]), "bad").path)
-"""  # as the page does: the hub is asked by the worker only
+STARTS = (DATA / "starts.py.txt").read_text(encoding="utf-8")
 OF_HUB = {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": f"http://user:{IN_ADDRESS}@127.0.0.1:9"}
 PRIVATE = "model.source=someone/private"
 KINDS = "poll compare metrics.csv samples.csv outcome log export/yaml export/trl export/html".split()

@@ -11,7 +11,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.setup import limits
 from playground.ui.auth.visitors import VISITOR_COOKIE
 from playground.ui.train import form
-from tests.security import pages
+from tests.security import pages, table
 from tests.security.pages import PUBLIC
 from tests.setup.test_limits import CAPS
 from tests.support import at_once, small_config
@@ -53,19 +53,7 @@ def test_a_program_is_refused_all_caps_at_once_each_by_the_name_of_its_setting(s
 
 
 ASKED, SCORED = ("answer", 0), ("answer", 1)  # the handlers that ask a model, and that score texts
-LENGTH = {"kind": "length", "weight": 1}
-PYTHON = {"kind": "python", "weight": 1, "code": "def reward(prompt, completion):\n    return 1.0"}
-PATTERN = {"kind": "pattern", "weight": 1, "pattern": "(a+)+$"}
-LEARNED = [{"kind": "model", "weight": 1, "source": source} for source in ("someone/reward-model", "/etc")]
-BEYOND = [
-    (ASKED, ["done", "a" * 2001, 1, 0], "at most 2,000"),
-    (ASKED, ["done", "The film was", 5, 0], "1 to 4 samples|maximum value 4"),
-    (SCORED, [[LENGTH], "a" * 2001, "", ""], "2,000"),
-    (SCORED, [[LENGTH] * 9, "a", "b", "c"], "at most 8"),
-    (SCORED, [[PYTHON], "a", "b", "c"], "the kind `python` are not allowed"),
-    (SCORED, [[PATTERN], "a", "b", "c"], "the kind `pattern` are not allowed"),
-    *((SCORED, [[learned], "a", "b", "c"], "reward models that were trained here") for learned in LEARNED),
-]
+BEYOND = table("beyond")
 
 
 @pytest.mark.parametrize("mode", ["space", "classroom"])
@@ -73,9 +61,9 @@ def test_questions_beyond_a_cap_are_refused_before_a_model_is_asked(mode, reques
     page, refused = request.getfixturevalue(mode), []
     with page.visitor(f"{PUBLIC}3") if mode == "space" else page.member(teacher.code, f"{PUBLIC}3") as client:
         with page.nothing_changes():
-            for handler, data, words in BEYOND:
+            for data, words in BEYOND:
                 clock.now += 61
-                index = page.index_of(*handler)
+                index = page.index_of(*(SCORED if isinstance(data[0], list) else ASKED))
                 rest = pages.arguments(page.functions()[index])[len(data) :]
                 message = pages.call(client, index, [*data, *rest])
                 failed = '"state":"error"' in message["text"] or not message["success"]
@@ -88,7 +76,7 @@ def test_questions_beyond_a_cap_are_refused_before_a_model_is_asked(mode, reques
 def test_a_model_of_the_hub_is_no_model_that_a_class_scores_with(classroom, teacher):
     index = classroom.index_of(*SCORED)
     fields = [part.elem_id for part in classroom.functions()[index].inputs]
-    data = [[LENGTH], "a", "b", "c", *pages.arguments(classroom.functions()[index])[4:]]
+    data = [[{"kind": "length", "weight": 1}], "a", "b", "c", *pages.arguments(classroom.functions()[index])[4:]]
     data[next(at for at, name in enumerate(fields) if name and "model-source" in name)] = "gpt2"
     with classroom.member(teacher.code, f"{PUBLIC}4") as member, classroom.nothing_changes():
         assert '"error"' in pages.call(member, index, data)["text"]

@@ -39,13 +39,7 @@ def test_by_name_only_with_the_arguments_that_there_are(local):
     with local.program() as program:
         for name in ("status", "metrics", "samples", "compare", "outcome"):
             assert called(program, name, run="done")["run"] == "done"
-        for path, sent, words in (
-            ("status", {"data": ["done"]}, "The parameters are: run, wait."),
-            ("status", {"run": "done"}, 'Send JSON: {"data": [...]}'),
-            ("v2/status", {}, "`run` is missing."),
-            ("v2/status", {"run": "done", "fn_index": 3}, "There is no `fn_index`."),
-            ("v2/status", ["done"], "an object of them"),
-        ):
+        for path, sent, words in table("called")["not callable"]:
             answer = program.post(f"gradio_api/call/{path}", json=sent)
             assert answer.status_code == 422, path
             assert words in answer.json()["error"], path

@@ -87,34 +87,19 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, tmp_path
     figure("runs that ended at their time limit, with a checkpoint", 1, 1)
 
 
-BEYOND = {"ppo__num_updates": 501}
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("raised")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(limits.CAPS_VARIABLE, "host")
-        with pages.served("space", folder / "outputs", folder / "recorded") as served:
-            yield served
-
-
-def test_the_host_starts_what_a_visitor_may_not_and_it_has_no_limit_of_time(page):
-    with page.visitor() as visitor:
-        run, problems = pages.start(page, visitor, **BEYOND)
-        assert run is None
-        assert [problem["field"] for problem in problems] == ["ppo.num_updates"]
-    with page.host() as host:
-        run, problems = pages.start(page, host, **BEYOND)
-        assert run is not None, problems
-    config = RunDirectory(page.outputs / run).config()
+def test_the_host_starts_without_a_limit_of_time_what_a_visitor_may_not_and_each_sees_their_own_caps(
+    outputs, recorded, monkeypatch
+):
+    monkeypatch.setenv(limits.CAPS_VARIABLE, "host")
+    with pages.served("space", outputs, recorded) as page, page.visitor() as visitor, page.host() as host:
+        theirs, own = (client.get("live/_access").json()["caps"] for client in (visitor, host))
+        refused, problems = pages.start(page, visitor, ppo__num_updates=501)
+        run, _ = pages.start(page, host, ppo__num_updates=501)
+    assert refused is None
+    assert [problem["field"] for problem in problems] == ["ppo.num_updates"]
+    config = RunDirectory(outputs / run).config()
     assert config.ppo.num_updates == 501
     assert config.max_minutes is None
-
-
-def test_host_and_visitor_see_their_own_caps(page):
-    with page.visitor() as visitor, page.host() as host:
-        theirs, own = (client.get("live/_access").json()["caps"] for client in (visitor, host))
     assert "30 minutes" in theirs
     assert "of the hub that fit" in own[0]
     assert len(own) < len(theirs)

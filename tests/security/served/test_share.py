@@ -12,6 +12,7 @@ from tests.security import pages
 from tests.security.served.test_rights import doors
 from tests.support import data_beside
 from tests.ui.conftest import free_port
+from tests.ui.fake_server import NoStandby
 
 GRANTED = TABLE["classroom", Role.VISITOR].all
 PUBLIC = "0123456789abcdef.gradio.live"
@@ -119,7 +120,7 @@ def test_strangers_are_told_apart_by_what_the_tunnel_says_of_them(shared, monkey
 def test_a_page_that_a_stranger_s_own_code_launches_gives_no_host_s_rights_away(tmp_path, monkeypatch, capsys):
     """`demo.launch(share=True)` on a page of one's own, and again without, while the old tunnel still leads there."""
     monkeypatch.setattr(networking, "setup_tunnel", lambda **_: f"http://{PUBLIC}")
-    monkeypatch.setattr(server, "StandbyWorker", pages.CountingStandby)
+    monkeypatch.setattr(server, "StandbyWorker", NoStandby)
     demo, port = server.new_demo(tmp_path / "outputs", "local", tmp_path), free_port()
     answers = []
     try:

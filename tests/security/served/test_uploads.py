@@ -15,7 +15,7 @@ from playground.setup import limits
 from playground.ui.auth import incoming
 from tests.security import pages
 from tests.security.pages import PUBLIC
-from tests.support import wait_until
+from tests.support import data_beside, wait_until
 
 
 @pytest.fixture(autouse=True)
@@ -100,8 +100,13 @@ def test_files_that_come_are_bounded_together_and_do_not_stay(space, visitor, mo
 
 
 PART = b'--XX\r\nContent-Disposition: form-data; name="%s"; filename="a.txt"\r\n\r\n%s\r\n'
-WHOLE, END = PART % (b"files", b"a\nb\n"), b"--XX--\r\n"
 FORM = {"Content-Type": "multipart/form-data; boundary=XX"}
+TABLES = data_beside(__file__, "tables.yaml")
+
+
+def form_of(*names):
+    """With a file under each of these names."""
+    return b"".join(PART % (name.encode(), b"a\nb\n") for name in names) + b"--XX--\r\n"
 
 
 @pytest.fixture
@@ -112,33 +117,18 @@ def files(space, tmp_path, monkeypatch):
     return lambda: [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
-@pytest.mark.parametrize(
-    ("address", "parts", "status", "sentence"),
-    [
-        ("component_server", WHOLE, 415, "JSON here."),
-        ("upload", WHOLE * 2, 400, "Maximum number of files is 1"),
-        ("upload", PART % (b"other", b"a"), 200, "[]"),
-    ],
-)
-def test_a_request_with_files_that_no_handler_gets_leaves_none(address, parts, status, sentence, visitor, files):
+@pytest.mark.parametrize(("address", "names", "status", "sentence"), TABLES["uploads_for_nobody"])
+def test_a_request_with_files_that_no_handler_gets_leaves_none(address, names, status, sentence, visitor, files):
     """Gradio writes every part to a file of its own before anybody is asked."""
-    answer = visitor.post(f"gradio_api/{address}", content=parts + END, headers=FORM)
+    answer = visitor.post(f"gradio_api/{address}", content=form_of(*names), headers=FORM)
     assert answer.status_code == status
     assert sentence in answer.text
     assert files() == []
 
 
-@pytest.mark.parametrize(
-    ("form", "content"),
-    [
-        (f"boundary={'X' * 257}", WHOLE + END),
-        ("boundary=XX; charset=undefined", WHOLE + END),
-        ("boundary=XX", WHOLE.replace(b'; filename="a.txt"', b"") + END),
-        ("boundary=", WHOLE + END),
-        ("charset=utf-8", WHOLE + END),
-    ],
-)
-def test_a_form_that_is_none_is_refused_in_a_sentence_and_leaves_no_file(form, content, visitor, files):
+@pytest.mark.parametrize(("form", "with_a_file"), TABLES["forms_that_are_none"])
+def test_a_form_that_is_none_is_refused_in_a_sentence_and_leaves_no_file(form, with_a_file, visitor, files):
+    content = form_of("files") if with_a_file else form_of("files").replace(b'; filename="a.txt"', b"")
     headers = {"Content-Type": f"multipart/form-data; {form}"}
     answer = visitor.post("gradio_api/upload", content=content, headers=headers)
     assert answer.status_code == 400
@@ -154,7 +144,7 @@ def test_an_upload_that_breaks_off_leaves_no_file(space, visitor, files):
         going.sendall(head.encode() + (PART % (b"files", b"x" * 100_000))[:-2])
         wait_until(lambda: files() != [])
     wait_until(lambda: files() == [])
-    assert visitor.post("gradio_api/upload", content=WHOLE + END, headers=FORM).status_code == 200
+    assert visitor.post("gradio_api/upload", content=form_of("files"), headers=FORM).status_code == 200
     assert [path.name for path in files()] == ["a.txt"]
 
 

@@ -1,3 +1,3 @@
 // Whether the curves are as high as their places, in a window of another height too.
 () => [...document.querySelectorAll(".charts-first .stage")].every((stage) =>
-  stage.querySelector(".canvas > *")?.offsetHeight === stage.clientHeight)
+  stage.querySelector(".curves")?.getBoundingClientRect().height === stage.clientHeight)

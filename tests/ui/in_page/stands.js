@@ -1,4 +1,4 @@
-// what has the focus, also inside Bokeh: its name, whether one sees that it has it, and whether something hides it
+// what has the focus, also inside a shadow root: its name, whether one sees that it has it, and whether something hides it
 (wanted) => {
     let node = document.activeElement;
     while (node.shadowRoot?.activeElement) node = node.shadowRoot.activeElement;

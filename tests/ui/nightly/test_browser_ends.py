@@ -101,11 +101,11 @@ def test_the_picture_of_a_run_has_all_of_its_curves(site, page):
     fake_run.write_run(site.outputs, "drawn")
     go(page, "train", run="drawn")
     open_section(page, "curves")
-    expect(page.locator(f"{SCORE} canvas").first).to_be_visible()
+    expect(page.locator(f"{SCORE} .curves path").first).to_be_visible()
     with page.expect_download() as saved:
         page.get_by_role("button", name="PNG").click()
     charts = page.locator(".charts-small .chart").locator("visible=true").count()
-    expect(page.locator(".charts-small .canvas:has(*)")).to_have_count(charts)
+    expect(page.locator(".charts-small .curves:has(path)")).to_have_count(charts)
     assert len(set(Image.open(saved.value.path()).resize((300, 900)).convert("L").tobytes())) > 50
 
 

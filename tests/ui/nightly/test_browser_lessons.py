@@ -11,7 +11,6 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.lessons.mysteries import MISTAKES
-from playground.ui import own_files
 from tests.ui.conftest import go, of_module, visit
 from tests.ui.test_browser_lessons import FAULT, KEPT, NUMBER, RUN, STORED, boards_open, forgotten, lesson, press, step  # noqa: F401
 
@@ -238,7 +237,7 @@ def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
 
 def into(page, name):
     """Open it as its card does."""
-    of_module(page, f"/{own_files.address('lessons/mysteries.js')}", "(m, name) => m.openMystery(name)", name)
+    of_module(page, "lessons/mysteries.js", "(m, name) => m.openMystery(name)", name)
 
 
 def begin(page):

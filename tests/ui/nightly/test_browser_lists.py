@@ -11,7 +11,7 @@ from playground.config import yaml_io
 from playground.setup import catalog
 from tests.ui import fake_run
 from tests.ui.conftest import go, open_section, open_settings, visit
-from tests.ui.test_workbench_browser import choose
+from tests.ui.test_browser_lists import choose
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from playground.ui import routes
 from playground.ui.feed.feed import Hub
 from playground.ui.standalone import site
 from tests.ui.conftest import of_module, present
-from tests.ui.test_browser_standalone import MISSING, chosen, copied, page, served  # noqa: F401
+from tests.ui.test_standalone import MISSING, chosen, copied, page, served  # noqa: F401
 
 THREE = ["_recorded", "_recorded-no-leash", "_recorded-short-leash"]
 

@@ -1,26 +1,23 @@
-// One chart: a card with title, current value, and a BokehJS canvas with our own crosshair, zoom and marks above it.
+// One chart: a card with title, current value, and a drawing (plot.js) with crosshair, zoom and marks above it.
 //
-// Bokeh paints; pointer, crosshair, flags and marks are plain elements, so moving the mouse repaints no canvas. What is
-// painted are `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js and
-// overlay_chart.js have several: they replace what makes them and what shows numbers.
+// Pointer, crosshair, flags and marks are plain elements, so moving the mouse draws nothing anew. What is drawn are
+// `series`: [{x, raw, line, low, high, colour, dash, width}], one of them here. lines_chart.js has several: it replaces
+// what makes them and what shows numbers.
 
 import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels, whenChanged, widened,
 } from "./arithmetic.js";
-import { axisPixels, bokeh, isPresented, lineGlyphs, plainAxes, plainFigure } from "./bokeh.js";
+import { Plot } from "./plot.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
-import { buttonOf, cssValue, el, helpOf, setAttribute, setText } from "../core/dom.js";
+import { buttonOf, el, helpOf, setAttribute, setText } from "../core/dom.js";
 import { number, rounded, signed } from "../core/format.js";
 import { ghost, inLesson } from "../core/in_lesson.js";
 import { hasEnded, live } from "../core/store.js";
 
 /** @typedef {(update: number) => number} XOf where an update lies along the foot */
 
-const LARGE_HEIGHT = 208;
-const SMALL_HEIGHT = 92;
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 const KNEE_ROOM = 70; // pixels that its name needs
-/** @type {Charts.Series} */
-const NO_SERIES = { x: new Float64Array(), raw: new Float64Array(), line: new Float64Array() };
+const PRESENTED_TICKS = { xTicks: 4, yTicks: 3 }; // their numbers are large
 
 export class Chart {
   /** @param {Charts.Spec} spec @param {import("./chart_group.js").ChartGroup} group */
@@ -38,8 +35,8 @@ export class Chart {
     this.flags = el("div.flags");
     this.marks = el("div.edit-marks");
     this.inSight = false;
-    this.drawing = /** @type {Promise<void> | null} */ (null); // until its figure is there
-    this.canvas = el("div.canvas", { inert: true }); // Bokeh's own tab stop has no name and does nothing
+    this.canvas = el("div.canvas");
+    this.plot = new Plot(this.canvas);
     this.stage = el("div.stage", { role: "img", "aria-label": spec.title },
       this.canvas, this.selection, this.marks, this.cross, this.flags);
     this.expand = spec.large ? null : buttonOf("icon-button expand", { "aria-expanded": "false",
@@ -63,88 +60,24 @@ export class Chart {
    * Nothing is painted where nobody sees it: painting all charts of a run that goes on takes more of the processor than
    * everything else on the page, and the model may be training on the same one.
    */
-  async sighted(/** @type {boolean} */ inSight) {
+  sighted(/** @type {boolean} */ inSight) {
     this.inSight = inSight;
-    if (inSight) await this.present();
+    if (inSight) this.look();
   }
 
-  /** Paint what was taken last, if anybody sees it; the figure is made in any case. */
-  async present() {
-    if (!bokeh()?.Plotting || !this.stage.clientWidth) return; // hidden: it is asked again when it is not
-    if (this.view) this.repaint();
-    else await (this.drawing ??= this.draw());
+  /** Draw it for its size, and for light or presentation: at the start, and when they change. */
+  look() {
+    this.setRoom();
+    this.repaint();
     this.group.seen(this);
   }
 
-  /** Make the Bokeh figure. The card must be in the document, and not hidden: it would have no width. */
-  async draw() {
-    const { large, zero } = this.spec;
-    const B = bokeh();
-    this.figure = plainFigure({
-      height: large ? LARGE_HEIGHT : SMALL_HEIGHT,
-      min_border_left: large ? 40 : 34, min_border_top: 6, min_border_bottom: 18,
-    });
-    this.zero = new B.Span({ location: 0, dimension: "width", line_width: 1, visible: Boolean(zero) });
-    this.figure.add_layout(this.zero);
-    this.guide = new B.Span({ location: 0, dimension: "width", line_dash: [5, 4], line_width: 1.5, visible: false });
-    this.glyphs(this.figure);
-    this.figure.add_layout(this.guide);
-    this.ticks(large || this.enlarged());
-    this.look();
-    this.repaint();
-    this.view = await B.Plotting.show(this.figure, this.canvas);
-    for (const size of ["inner_width", "inner_height"]) // another window: what stands above the canvas follows
-      this.figure.properties[size].change.connect(() => this.group.seen(this));
-    this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
-  }
-
-  /** The lines of the figure. */
-  glyphs(/** @type {Bokeh.Figure} */ figure) {
-    const { band, large } = this.spec;
-    const behind = large ? [lineGlyphs(figure, { bandAlpha: 0, rawAlpha: 0 })] : [];
-    const only = lineGlyphs(figure, { bandAlpha: band ? 0.16 : 0, rawAlpha: 0.28, width: large ? 2.25 : 1.75 });
-    this.slots = [only, ...behind];
-    const y = { field: "raw" };
-    this.dots = figure.scatter({
-      x: { field: "x" }, y, size: large ? 4 : 3, line_color: null, fill_alpha: 0.35, source: only.source,
-    });
-  }
-
-  ticks(/** @type {boolean} */ large) {
-    this.large = large;
-    const least = isPresented() ? axisPixels() : 0; // a presentation needs more room for its numbers
-    plainAxes(this.figure, large && !least ? 5 : 3, large && !least ? 7 : 4);
-    this.figure.setv({ min_border_left: Math.max(large ? 40 : 34, 2.4 * least),
-      min_border_bottom: Math.max(18, 1.4 * least), height: this.stage.clientHeight || this.figure.height });
-  }
-
-  /** As high as its place, which depends on the window. */
-  resize() {
-    const { clientHeight: height } = this.stage;
-    if (this.figure && height && height !== this.figure.height) this.figure.height = height;
-  }
-
-  /** Colours and text sizes from the page's style sheet: at the start, and when light or presentation change. */
-  look() {
-    if (!this.figure) return; // not drawn yet
-    this.paint();
-    this.zero.line_color = cssValue("--pg-line-strong");
-    this.ticks(this.large);
-  }
-
-  /** Colours of the lines. */
-  paint() {
-    this.slots.forEach(({ band, raw, line }, index) => {
-      const { colour = this.spec.colour, dash = [], width = line.glyph.line_width } = this.series[index] ?? {};
-      if (!colour) return;
-      const value = cssValue(colour);
-      if (band) band.glyph.fill_color = value;
-      raw.glyph.line_color = value;
-      line.glyph.setv({ line_color: value, line_dash: dash, line_width: width });
-    });
-    if (!this.dots) return;
-    this.dots.glyph.fill_color = cssValue(this.spec.colour);
-    this.guide.line_color = cssValue(this.spec.colour);
+  /** How much room the numbers at the axes take, and how many there are. */
+  setRoom() {
+    const large = this.spec.large || this.enlarged();
+    const letters = isPresented() ? presentedLetters() : 0;
+    this.plot.room = { ...this.plot.room, left: Math.max(large ? 40 : 34, 2.4 * letters),
+      bottom: Math.max(18, 1.4 * letters), ...(large && !letters ? { xTicks: 7, yTicks: 5 } : PRESENTED_TICKS) };
   }
 
   /**
@@ -188,50 +121,39 @@ export class Chart {
     return [{ x: column(columns, xColumn), raw: line, line, colour: "--pg-muted", dash: [], width: 1.5 }];
   }
 
-  /** Paint what was taken last, if anybody sees it. */
+  /** Draw what was taken last, if anybody sees it. */
   repaint() {
-    if (this.inSight && this.figure && this.series.length) this.paintSeries();
+    if (!this.inSight || !this.series.length || !this.plot.frame) return;
+    this.drawSeries();
+    this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
   }
 
-  paintSeries() {
-    const { spec } = this;
-    if (this.series.length > 1) this.paint(); // one that has come behind it has a colour of its own
-    const [drawn] = this.fill();
-    const dots = drawn <= DOTS_UP_TO;
-    this.dots.visible = dots;
-    this.dots.glyph.size = drawn < 8 ? 6 : spec.large ? 4 : 3;
-    this.slots[0].raw.visible = !dots;
-    const guide = spec.guide?.(this.run, live);
-    this.guide.visible = Boolean(guide);
-    if (guide) this.guide.location = guide.value;
-    this.fit(guide);
-  }
-
-  /** Give Bokeh what is in view of each line, no more points than can be seen; returns how many. */
-  fill() {
-    return this.slots.map(({ source }, index) => {
-      const one = this.series[index];
-      const all = one ? drawnIndices(one.raw, ...this.between(one), this.stage.clientWidth) : [];
-      // what was measured at some updates only is drawn through the gaps
-      const drawn = this.spec.sparse ? all.filter((at) => !Number.isNaN(one.raw[at])) : all;
-      const pick = (/** @type {ArrayLike<number>} */ values) => Float64Array.from(drawn, (at) => values[at]);
-      const { x, raw, line, low = line, high = line } = one ?? NO_SERIES;
-      source.data = { x: pick(x), raw: pick(raw), line: pick(line), low: pick(low), high: pick(high) };
-      return drawn.length;
-    });
-  }
-
-  /** Both ranges. */
-  /** @param {Charts.Guide | null} guide */
-  fit(guide = null) {
-    const { x_range: range } = this.figure;
-    const { start, end } = this.group.range;
-    if (range.start !== start || range.end !== end) range.setv({ start, end });
+  drawSeries() {
+    const { band, large, colour, zero } = this.spec;
+    const [own, ...behind] = this.series.map((line) => this.drawnPart(line));
+    const hasDots = own.x.length <= DOTS_UP_TO;
+    const size = own.x.length < 8 ? 6 : large ? 4 : 3;
+    const guide = this.spec.guide?.(this.run, live) ?? null;
     this.fitY(guide);
+    if (!this.yBounds) return;
+    const first = { ...own, colour, width: large ? 2.25 : 1.75, band: band ? 0.16 : 0, raw_line: hasDots ? 0 : 0.28,
+      dots: hasDots ? size : 0, dot_opacity: 0.35 };
+    this.plot.draw({ range: this.group.range, bounds: this.yBounds, zero: Boolean(zero), level: guide?.value ?? null,
+      colour, lines: [first, ...behind] });
+  }
+
+  /** What is in view of a line, no more points than can be seen. @param {Charts.Series} series */
+  drawnPart(series) {
+    const { x, raw, line, low = line, high = line, colour = this.spec.colour, dash, width = 2.25 } = series;
+    const all = drawnIndices(raw, ...this.between(series), this.stage.clientWidth);
+    // what was measured at some updates only is drawn through the gaps
+    const drawn = this.spec.sparse ? all.filter((at) => !Number.isNaN(raw[at])) : all;
+    const pick = (/** @type {ArrayLike<number>} */ values) => Float64Array.from(drawn, (at) => values[at]);
+    return { x: pick(x), raw: pick(raw), line: pick(line), low: pick(low), high: pick(high), colour, dash, width };
   }
 
   /** Fit the y range to what is in view; a range that still fits stays. */
-  fitY(/** @type {Charts.Guide | null} */ guide) {
+  fitY(/** @type {Charts.Guide | null} */ guide = null) {
     const { span, floor, zero, whole } = this.spec;
     const inView = extent(this.series.flatMap((one) =>
       [one.raw, one.low ?? one.raw, one.high ?? one.raw].map((values) => values.subarray(...this.between(one)))));
@@ -245,7 +167,6 @@ export class Chart {
     }
     this.yBounds = whole ?? niceRange(found, this.yBounds);
     if (floor && found[0] >= 0) this.yBounds = [0, this.yBounds[1]];
-    this.figure.y_range.setv({ start: this.yBounds[0], end: this.yBounds[1] });
   }
 
   /** Forget the y range: another run. */
@@ -301,7 +222,7 @@ export class Chart {
 
   /** Small flags on the axis. @param {Charts.Flag[]} events @param {XOf} xOf */
   showFlags(events, xOf) {
-    if (!this.view) return;
+    if (!this.frame()) return;
     this.flags.replaceChildren(...this.placed(events, xOf).map(({ at, update, kind, message }) =>
       standing(at, "span", { class: `flag ${kind}`, title: `update ${update}: ${message || kind}` })));
   }
@@ -374,9 +295,9 @@ export class Chart {
     return ends.map((end, place) => ({ ...end, top: tops[place] }));
   }
 
+  /** Where its lines are drawn; null where it has no size. */
   frame() {
-    const box = this.view?.frame?.bbox;
-    return box && box.width > 0 ? box : null;
+    return this.plot.frame;
   }
 
   /** A value in words, no finer than the chart can show. */
@@ -407,9 +328,18 @@ export class Chart {
     const on = this.card.classList.toggle("enlarged");
     this.expand.setAttribute("aria-expanded", String(on));
     this.card.scrollIntoView({ block: "nearest" });
-    if (!this.figure) return; // not drawn yet
-    this.ticks(on);
+    this.look();
   }
+}
+
+/** Whether the page is shown to a room: its letters have the size of the page's text, so that the window decides. */
+function isPresented() {
+  return document.body.classList.contains("presentation");
+}
+
+/** The size of those letters, in pixels. */
+function presentedLetters() {
+  return Math.ceil(parseFloat(getComputedStyle(document.querySelector(".run-view")).fontSize));
 }
 
 /**

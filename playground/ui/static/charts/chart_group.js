@@ -39,12 +39,9 @@ export class ChartGroup {
     return chart;
   }
 
-  /** Keep figures, and what stands above them, in their place when a box has another size, or is there again. */
+  /** Keep what stands above the drawings in its place when a box has another size, or is there again. */
   watch(/** @type {Element} */ box) {
-    new ResizeObserver(() => {
-      for (const chart of this.charts) chart.resize();
-      this.settle();
-    }).observe(box);
+    new ResizeObserver(() => this.settle()).observe(box);
   }
 
   settle() {

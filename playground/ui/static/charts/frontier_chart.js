@@ -1,12 +1,10 @@
 // Score against KL: the chart of the lines that frontier_lines.js makes. How lines are drawn and named is told by
 // lines_chart.js.
 
-import { bokeh } from "./bokeh.js";
 import { ChartGroup } from "./chart_group.js";
 import { farthest, linesOf } from "./frontier_lines.js";
 import { LinesChart } from "./lines_chart.js";
 import { scoreUnit } from "./specs.js";
-import { cssValue } from "../core/dom.js";
 
 /**
  * @typedef {import("./frontier_lines.js").FrontierRun} FrontierRun
@@ -32,7 +30,7 @@ export class FrontierPlot {
     this.group = new ChartGroup({ draw: () => this.draw(), canZoom: false, opened });
   }
 
-  /** Make the chart in a box: BokehJS has come. */
+  /** Make the chart in a box. */
   prepare(/** @type {Element} */ box) {
     if (this.group.charts.length) return;
     this.group.add(new FrontierChart(this.spec, this.group), box);
@@ -61,26 +59,15 @@ export class FrontierPlot {
 export class FrontierChart extends LinesChart {
   goesBack = true;
 
-  glyphs(/** @type {Bokeh.Figure} */ figure) {
-    super.glyphs(figure);
-    this.looks = new (bokeh().ColumnDataSource)({ data: { x: [], y: [], colour: [] } });
-    figure.scatter({ x: { field: "x" }, y: { field: "y" }, size: 6, line_color: null, source: this.looks,
-      fill_color: { field: "colour" } });
-  }
-
   /** A path may go back to where it has been. */
   /** @param {Charts.Series} line @returns {[number, number]} */
   between({ x }) {
     return [0, x.length];
   }
 
-  paintSeries() {
-    super.paintSeries();
-    const dots = this.series.filter(({ path }) => path);
-    this.looks.data = {
-      x: dots.flatMap(({ x }) => [...x]), y: dots.flatMap(({ raw }) => [...raw]),
-      colour: dots.flatMap(({ x, colour }) => Array.from(x, () => cssValue(colour))),
-    };
+  /** @param {Charts.Series} line */
+  drawnLine(line) {
+    return { ...super.drawnLine(line), dots: line.path ? 6 : 0 };
   }
 
   /** The value of a line where it comes nearest to a place. */

@@ -2,10 +2,9 @@
 // lines are, and what they say in words, comes from the spec (line_specs.js); everything else from chart.js.
 
 import { nearest } from "./arithmetic.js";
-import { bokeh, lineGlyphs } from "./bokeh.js";
 import { Chart, lastKnown, standing } from "./chart.js";
 import { describeCursor } from "./pointing.js";
-import { cssValue, el, setAttribute, setText, showParts, signOf } from "../core/dom.js";
+import { el, setAttribute, setText, showParts, signOf } from "../core/dom.js";
 import { signed } from "../core/format.js";
 import { live } from "../core/store.js";
 
@@ -25,18 +24,10 @@ export class LinesChart extends Chart {
     this.card.hidden = true;
   }
 
-  glyphs(/** @type {Bokeh.Figure} */ figure) {
-    const source = new (bokeh().ColumnDataSource)({ data: { x: [], low: [], high: [] } });
-    const [x, y1, y2] = ["x", "low", "high"].map((field) => ({ field }));
-    this.gap = { source, area: figure.varea({ x, y1, y2, fill_alpha: 0.13, source }) };
-    this.slots = Array.from({ length: this.spec.most ?? MOST_LINES }, () => lineGlyphs(figure, { bandAlpha: 0.13 }));
+  setRoom() {
+    super.setRoom();
     this.room = this.spec.room ?? Math.min(MOST_ROOM, Math.max(LEAST_ROOM, 0.28 * this.stage.clientWidth));
-    figure.min_border_right = this.room;
-  }
-
-  paint() {
-    super.paint();
-    this.gap.area.glyph.fill_color = cssValue("--pg-reference");
+    this.plot.room.right = this.room;
   }
 
   /**
@@ -55,15 +46,20 @@ export class LinesChart extends Chart {
     this.repaint();
   }
 
-  paintSeries() {
-    this.paint();
-    this.fill();
-    this.gap.source.data = this.spec.gap?.(this.series) ?? { x: [], low: [], high: [] };
-    this.fit();
+  drawSeries() {
+    this.fitY();
+    if (!this.yBounds) return;
+    this.plot.draw({ range: this.group.range, bounds: this.yBounds, zero: Boolean(this.spec.zero),
+      lines: this.series.map((line) => this.drawnLine(line)), gap: this.spec.gap?.(this.series) });
     requestAnimationFrame(() => {
       this.readOut(this.hoverX);
       this.placeTurns();
     });
+  }
+
+  /** @param {Charts.Series} line @returns {import("./plot.js").DrawnLine} */
+  drawnLine(line) {
+    return { ...this.drawnPart(line), band: line.low ? 0.13 : 0, raw_line: 0.22 };
   }
 
   readOut(/** @type {number | null} */ x) {

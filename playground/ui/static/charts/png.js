@@ -1,4 +1,4 @@
-// The charts as one PNG: each Bokeh canvas drawn under its title on a sheet in the page's own background.
+// The charts as one PNG: each drawing under its title on a sheet in the page's own background.
 
 import { cssValue, el } from "../core/dom.js";
 import { live } from "../core/store.js";
@@ -12,7 +12,8 @@ const HEAD = 44;
  * Save what the charts show now, laid out as on the page, with the settings changed in mid-run in words below.
  * @param {import("./chart.js").Chart[]} charts @param {string[]} changes
  */
-export function savePng(charts, changes) {
+export async function savePng(charts, changes) {
+  const pictures = await Promise.all(charts.map(({ plot }) => plot.picture()));
   const cards = charts.map(({ card }) => card.getBoundingClientRect());
   /** @param {"left" | "right" | "top" | "bottom"} name @param {(...values: number[]) => number} most */
   const edge = (name, most) => most(...cards.map((card) => card[name]));
@@ -26,7 +27,7 @@ export function savePng(charts, changes) {
     const [x, y] = [card.left - left, stage.top - top];
     write(`${chart.spec.title}  ${chart.value.textContent}`, x, card.top - top + 15, "700 12px");
     write(chart.note.textContent, x, y - 4, "11px", "--pg-muted");
-    pen.drawImage(chart.view.export("png").canvas, stage.left - left, y, stage.width, stage.height);
+    pen.drawImage(pictures[index], stage.left - left, y, stage.width, stage.height);
   });
   changes.forEach((words, index) => write(words, GAP, below + 16 * index, "12px"));
   sheet.toBlob((blob) => {

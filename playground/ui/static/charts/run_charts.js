@@ -1,8 +1,6 @@
 // The charts of a run: two large ones in the first screen, all others in a section; one shared x range, crosshair,
 // smoothing, table, export.
-// Without BokehJS they are not drawn, and all their numbers are there.
 
-import { bokehReady } from "./bokeh.js";
 import { Chart } from "./chart.js";
 import { ChartGroup } from "./chart_group.js";
 import { beginnings, changesBefore, fullRange, marksOf, nearest, newestOfEach, whenChanged } from "./arithmetic.js";
@@ -46,7 +44,6 @@ export class Charts {
     this.build(element, section);
     this.fill();
     this.follow();
-    this.draw();
   }
 
   build(/** @type {Element} */ element, /** @type {Element} */ section) {
@@ -55,7 +52,7 @@ export class Charts {
     this.tableButton = buttonOf("quiet-button", { "aria-pressed": "false",
       onclick: () => this.toggleTable() }, "Table");
     this.csv = el("a.quiet-button", { download: "", title: "All numbers, for a spreadsheet" }, "CSV");
-    this.png = buttonOf("quiet-button", { disabled: true, title: "The curves as a picture",
+    this.png = buttonOf("quiet-button", { title: "The curves as a picture",
       onclick: () => this.savePicture() }, "PNG");
     this.large = el("div.charts-large");
     this.more = el("div.charts-more");
@@ -66,10 +63,9 @@ export class Charts {
     this.body = el("div.charts-body", this.small, this.more, this.extra, this.strip.root);
     this.changes = el("div.edits", { hidden: true });
     this.warnings = el("div.edits", { hidden: true });
-    this.note = el("p.undrawn-note", { role: "status" });
     this.wrong = el("p.wrong-note", { hidden: true });
     this.earlier = el("span");
-    this.root = el("section.charts.charts-first", { "aria-label": "Curves" }, this.note, this.large);
+    this.root = el("section.charts.charts-first", { "aria-label": "Curves" }, this.large);
     this.section = el("section.charts", { "aria-labelledby": "more-curves-title" },
       el("div.chart-bar", el("h2", { id: "more-curves-title" }, "More curves"), help, this.where, el("span.grow"),
         this.earlier, smoothing, over, this.tableButton, this.png, this.csv),
@@ -99,27 +95,6 @@ export class Charts {
     this.group.watch(this.large);
     this.group.watch(this.small);
     effect(() => showParts(this.earlier, [earlierLink(live.run)].filter(Boolean)));
-    new ResizeObserver(() => this.drawLarge()).observe(this.large); // also hears when it is there again
-  }
-
-  async draw() {
-    if (!(await bokehReady(this.note, "The curves",
-      "The newest numbers are below, all of them under Table and CSV."))) {
-      for (const part of [this.root, this.section]) part.classList.add("undrawn");
-      return;
-    }
-    this.png.disabled = false;
-    for (const chart of this.group.charts) chart.sighted(chart.inSight);
-    this.drawLarge();
-  }
-
-  /** Those that carry the signs are there as soon as they have a place, the others when they are seen. */
-  async drawLarge() {
-    for (const chart of this.plain) {
-      if (!chart.spec.large || chart.view) continue;
-      await frame();
-      if (!chart.view) await chart.present();
-    }
   }
 
   /** The charts that are shown as one picture, also those that nobody has looked at yet. */
@@ -128,13 +103,11 @@ export class Charts {
     const shown = this.group.charts.filter(({ card }) => !card.hidden);
     for (const chart of shown) {
       const { inSight } = chart;
-      await chart.sighted(true);
+      chart.sighted(true);
       chart.inSight = inSight;
     }
-    await frame(); // in which figures that were hidden have a size again, and take what they are to paint
-    await frame();
-    for (const chart of shown) chart.view.repaint(); // not `ready`: Bokeh breaks that promise if a paint comes late
-    savePng(shown, this.marks.map(({ number, update, messages }) =>
+    await frame(); // in which those that were hidden have a size again
+    await savePng(shown, this.marks.map(({ number, update, messages }) =>
       `${number} ${whenChanged(update)}: ${messages.join(", ")}`));
   }
 

@@ -1,6 +1,6 @@
 // The experiments that tell one story, and the recording of each. train/preset.js says which there are.
 
-import { home } from "./home.js";
+import { home, refreshHome } from "./home.js";
 import { go, linkTo, place } from "./nav.js";
 import { signal } from "./signals.js";
 import { open } from "./store.js";
@@ -38,10 +38,11 @@ export function recordingOf(preset) {
  * The address names a preset that was chosen. Unless a run trains, its recording comes into view, or that it has none.
  * @param {string} preset
  */
-export function choosePreset(preset) {
+export async function choosePreset(preset) {
   chosen.value = preset;
   go({ page: "train", preset });
-  if (home.value && !home.value.living) open(recordingOf(preset));
+  if (home.value?.living) await refreshHome(); // it may have ended since that was asked
+  if (chosen.value === preset && home.value && !home.value.living) open(recordingOf(preset));
 }
 
 /**

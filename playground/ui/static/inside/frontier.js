@@ -1,7 +1,6 @@
 // Score against KL of the run in view: its path, look by look, beside what texts that were drawn for it show to be
 // possible. They are drawn when somebody asks for it, for they take the model's time.
 
-import { bokehReady } from "../charts/bokeh.js";
 import { FrontierPlot } from "../charts/frontier_chart.js";
 import { numbers } from "../charts/small_plots.js";
 import { buttonOf, el, helpOf, runTitle, setHidden, setText, setWords, showParts, withCode } from "../core/dom.js";
@@ -43,7 +42,7 @@ export class Frontier {
     this.chart = new FrontierPlot({}, openUpdate);
     this.build();
     element.append(this.section);
-    this.prepare();
+    this.chart.prepare(this.plot);
     const wanted = computed(() => (live.run ? [live.runId, live.updates.length, hasEnded.value].join() : ""));
     effect(() => {
       const now = wanted.value;
@@ -54,18 +53,13 @@ export class Frontier {
   build() {
     this.told = el("p.frontier-told", { role: "status", "aria-live": "polite" });
     this.waiting = el("p.frontier-waiting.muted");
-    this.undrawn = el("p.undrawn-note", { role: "status" });
     this.plot = el("div.frontier-plot", this.waiting);
     this.offer = el("div.frontier-offer");
     this.table = el("div.frontier-table");
     this.section = el("section.frontier", { hidden: true, "aria-labelledby": "frontier-title" },
       el("div.chart-bar", el("h2", { id: "frontier-title" }, "Score against distance (KL)"),
         helpOf("score against distance", GLOSS)),
-      this.told, this.undrawn, this.plot, this.offer, this.table);
-  }
-
-  async prepare() {
-    if (await bokehReady(this.undrawn, "The curve", "Its numbers are below it.")) this.chart.prepare(this.plot);
+      this.told, this.plot, this.offer, this.table);
   }
 
   async fetch(/** @type {string} */ wanted) {

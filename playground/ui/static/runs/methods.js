@@ -21,7 +21,7 @@ export class Methods {
       el("div.method-parts", this.plot, this.table));
   }
 
-  /** Make the chart, once Bokeh is there. */
+  /** Make the chart. */
   prepare() {
     this.chart.prepare(this.plot);
   }

@@ -1,7 +1,6 @@
 // Curves of two to six runs in one set of charts, on the Runs page: which run is which line, where they stand at the
 // cursor, and the settings in which they differ. The address names the runs.
 
-import { bokehReady } from "../charts/bokeh.js";
 import { ChartGroup } from "../charts/chart_group.js";
 import { CurveControls } from "../charts/toolbar.js";
 import { CHARTS, COLOURS, DASHES, LETTERS, X_MODES } from "../charts/specs.js";
@@ -26,7 +25,6 @@ export class Overlay {
   constructor(/** @type {Element} */ element) {
     this.wanted = /** @type {string[]} */ ([]);
     this.data = /** @type {Wire.Overlay | null} */ (null);
-    this.preparing = /** @type {Promise<void> | null} */ (null);
     this.shown = /** @type {string | null} */ (null); // names of the behaviours with a chart
     this.group = new ChartGroup({ draw: () => this.draw(), hovered: (x) => this.tell(x),
       opened: openUpdateOf });
@@ -51,7 +49,6 @@ export class Overlay {
     this.legend = el("ul.legend", { "aria-label": "Which line is which run" });
     this.problem = el("p.problem", { role: "status" });
     this.warning = el("p.overlay-warning", { role: "status" });
-    this.undrawn = el("p.undrawn-note", { role: "status" });
     this.grid = el("div.charts-large");
     this.counted = el("div.charts-large");
     this.shares = el("div.overlay-shares", { hidden: true }, el("h3", "What they do, counted"), this.counted);
@@ -65,7 +62,7 @@ export class Overlay {
     this.root = el("section.panel.overlay", { "aria-label": "Overlaid curves", hidden: true },
       el("div.chart-bar", el("h2", "Overlaid curves"), help, this.where,
         el("span.grow"), reset, smoothing, over, this.files, this.texts, this.close),
-      this.problem, this.legend, this.warning, this.undrawn, this.shares, this.grid,
+      this.problem, this.legend, this.warning, this.shares, this.grid,
       this.methods.root, this.settings);
   }
 
@@ -98,14 +95,12 @@ export class Overlay {
     this.showShares(runs);
     this.methods.show(this.data);
     this.showSettings();
-    if (runs.length) this.preparing ??= this.prepare();
+    if (runs.length && !this.ready) this.prepare();
     this.draw();
   }
 
   /** Make the charts, once; they draw what there is when they are there. */
-  async prepare() {
-    if (!(await bokehReady(this.undrawn, "The curves",
-      "The numbers of each run are on the Train page, under Table and CSV."))) return;
+  prepare() {
     for (const spec of CHARTS.filter(({ large, compared }) => large || compared)) {
       const wide = overlaid({ ...spec, large: true, key: `overlay-${spec.key}` });
       this.group.add(new LinesChart(wide, this.group), this.grid);

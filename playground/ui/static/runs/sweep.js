@@ -1,7 +1,6 @@
 // An open sweep on the Runs page: how far it is, a table of its settings and what became of them, their curves as means
 // over seeds with 95 % intervals, and score against KL of all of them. The address names the sweep.
 
-import { bokehReady } from "../charts/bokeh.js";
 import { ChartGroup } from "../charts/chart_group.js";
 import { FrontierPlot, SPEC } from "../charts/frontier_chart.js";
 import { farthest, sweepLines } from "../charts/frontier_lines.js";
@@ -32,7 +31,6 @@ export class SweepPanel {
     this.actionsOf = actionsOf;
     this.name = /** @type {string | null} */ (null);
     this.data = /** @type {Wire.Sweep | null} */ (null);
-    this.preparing = /** @type {Promise<void> | null} */ (null);
     this.group = new ChartGroup({ draw: () => this.draw() });
     this.frontier = new FrontierPlot({ key: "sweep-frontier", lines: sweepLines,
       gloss: `${SPEC.gloss} A line is the mean over the seeds of a setting; a grey dot is where one run ended.` });
@@ -49,7 +47,6 @@ export class SweepPanel {
 
   build() {
     this.problem = el("p.problem", { role: "status", "data-key": "problem" });
-    this.undrawn = el("p.undrawn-note", { role: "status", "data-key": "undrawn" });
     this.grid = el("div.charts-large");
     this.curves = el("div", { hidden: true, "data-key": "curves" },
       el("div.chart-bar", el("h3", "Curves, and gain against distance")), this.grid);
@@ -72,7 +69,7 @@ export class SweepPanel {
   show(/** @type {Wire.Sweep} */ data) {
     this.data = data;
     this.showAll();
-    this.preparing ??= this.prepare();
+    if (!this.group.charts.length) this.prepare();
     this.draw();
   }
 
@@ -93,7 +90,7 @@ export class SweepPanel {
         differ ? `${differ} Compare the shapes of their curves, not the heights.` : ""),
       el("div.numbers.sweep-table", { tabindex: "0", role: "region", "data-key": "table",
         "aria-label": "Results of each setting" }, data ? this.tableFor(data) : ""),
-      el("p.muted.small-text", { "data-key": "about" }, data ? aboutOf(data) : ""), this.undrawn, this.curves]);
+      el("p.muted.small-text", { "data-key": "about" }, data ? aboutOf(data) : ""), this.curves]);
   }
 
   close() {
@@ -129,8 +126,7 @@ export class SweepPanel {
       ...figures.map((name) => headOf(name, "figure")), "Runs"], rows);
   }
 
-  async prepare() {
-    if (!(await bokehReady(this.undrawn, "The curves", "The table above has the results."))) return;
+  prepare() {
     for (const spec of specs) this.group.add(new LinesChart(overlaid(spec), this.group), this.grid);
     this.group.watch(this.grid);
     this.frontier.prepare(this.grid);

@@ -5,18 +5,14 @@ import { unpack } from "./unpack.js";
 
 /** @param {string | null} nonce */
 async function begin(nonce) {
-  const textOf = (/** @type {string} */ id) => unpack(document.getElementById(id).textContent);
   const kind = { type: "text/javascript" };
   const address = (/** @type {string} */ source) => URL.createObjectURL(new Blob([source], kind));
-  const [scripts, bokeh] = await Promise.all(["scripts", "bokeh"].map(textOf));
+  const scripts = await unpack(document.getElementById("scripts").textContent);
   const imports = Object.fromEntries(Object.entries(JSON.parse(scripts))
     .map(([name, source]) => [`playground/${name}`, address(source)]));
   const map = document.createElement("script");
   Object.assign(map, { type: "importmap", nonce, textContent: JSON.stringify({ imports }) });
-  const link = document.createElement("link");
-  link.dataset.bokeh = "";
-  link.href = address(bokeh);
-  document.head.append(map, link);
+  document.head.append(map);
   await import(imports["playground/standalone/replay.js"]);
 }
 

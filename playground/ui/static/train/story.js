@@ -22,7 +22,7 @@ export function mount(element, props, { watch }) {
     const look = stepOf(value.preset)?.look ?? value.expect;
     const other = live.run && live.run.preset !== value.preset; // it would be taken for that run's
     const pays = value.taught?.startsWith(NO_PAY) ? "" : other ? "Start pays: " : "Paid: ";
-    const lines = [["model", "Model: ", value.model], ["reward", "Reward: ", value.reward],
+    const lines = [["trained", "Model: ", value.model], ["scored", "Reward: ", value.reward],
       ["taught", pays, value.taught],
       ["look", other ? "Then look for: " : "Look for: ", look],
       ["differs", "Changed: ", value.changed], ["what", "", value.what], ["measured", "", value.measured]];

@@ -1,7 +1,6 @@
-"""A reward function in Python that goes wrong: each way ends in a sentence, and the process that asked lives on.
-
-Everything happens in a process of its own that stands for a worker, with a token in its environment.
-"""
+"""Rewards that strangers write. An expression that tries to get out, or to cost too much, is refused or stopped; what
+is meant well is computed. A function in Python that goes wrong ends in a sentence, and the process that asked lives on:
+in a process of its own that stands for a worker, with a token in its environment."""
 
 import contextlib
 import json
@@ -16,20 +15,60 @@ from pathlib import Path
 import psutil
 import pytest
 
-from playground.config import PythonReward, local_only, yaml_io
+from playground.config import ExpressionReward, PythonReward, local_only, yaml_io
 from playground.errors import InvalidConfig, RewardFailed
 from playground.rewards import mixture
 from playground.rewards.python_function import RUNNER, PythonFunction
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import checks
-from tests.security import DATA
+from tests.security import DATA, table
 from tests.support import PROJECT, data_beside, has_ended, small_config, wait_until
+
+SECONDS = 1.0  # of computing, for each
+MOST_BYTES = 64_000_000  # more of address space, over all of them: the system gives them no more
+TABLES = table("expressions")
+NESTED = [before * times + middle + behind * times for before, middle, behind, times in TABLES["nested"]]
+SEARCHES = [f"matches_count(completion, r'{pattern}')" for pattern in TABLES["patterns"]]
+ATTACKS = [*(text for kind in ("out", "tricks", "bombs", "numbers") for text in TABLES[kind]), *NESTED, *SEARCHES]
+
+CHILD = (DATA / "evaluate.py.txt").read_text(encoding="utf-8")
+
+
+def test_no_attack_on_the_language_gets_out_or_costs_more_than_a_second(tmp_path, figure):
+    assert len(set(ATTACKS)) >= 120
+    child = subprocess.run(
+        [sys.executable, "-c", CHILD, str(MOST_BYTES)],
+        input=json.dumps(ATTACKS),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"PYTHONPATH": str(PROJECT), "PATH": ""},
+    )
+    outcomes = [json.loads(line) for line in child.stdout.splitlines()]
+    assert len(outcomes) == len(ATTACKS), f"it ended at {ATTACKS[len(outcomes)]!r:.80}: {child.stderr[-500:]}"
+    for source, (how, answer, seconds) in zip(ATTACKS, outcomes, strict=True):
+        shown = f"{source[:80]!r}: {how} after {seconds:.2f} s: {answer[:200]}"
+        assert how in ("refused", "stopped"), shown
+        assert seconds < SECONDS, shown
+        assert len(answer) < 600, shown
+        assert "Traceback" not in answer, shown
+    assert list(tmp_path.iterdir()) == []
+    figure("expression escapes and bombs, each within 1 s and 64 MB", len(ATTACKS), len(outcomes))
+
+
+@pytest.mark.parametrize(("expression", "by_hand"), TABLES["meant_well"])
+def test_what_is_meant_well_gives_what_a_person_computes_by_hand(expression, by_hand, figure):
+    prompts, completions = zip(*TABLES["texts"], strict=True)
+    scores = mixture.build(ExpressionReward(expression=expression))(prompts=prompts, completions=completions)
+    assert scores == pytest.approx(by_hand)
+    figure("expressions equal to a computation by hand", 1, 1)
+
 
 CANARY = "hf_canary_5b1c0de"
 HEAD = "def reward(prompt, completion):\n    "
 WRONG = data_beside(__file__, "data/python_rewards.yaml")
 FLOOD = {"code": HEAD + "print('x' * 10 ** 7)\n    return len(completion)"}
-WORKER = (DATA / "worker.py.txt").read_text(encoding="utf-8")
+WORKER, ORPHAN = ((DATA / f"{name}.py.txt").read_text(encoding="utf-8") for name in ("worker", "orphan"))
 ENVIRONMENT = {"PYTHONPATH": str(PROJECT), "HF_TOKEN": CANARY, "PATH": os.environ["PATH"]}
 
 
@@ -56,18 +95,6 @@ def test_whatever_goes_wrong_in_a_function_is_described_and_the_worker_lives(tmp
 
     wait_until(lambda: not left_behind())
     figure("Python rewards that loop, allocate, crash, exit, flood or forge", len(WRONG), len(answers))
-
-
-ORPHAN = f"""
-import threading, time
-from playground.rewards.python_function import PythonFunction
-reward = PythonFunction({HEAD + "while True: pass"!r}, 600.0)
-threading.Thread(target=reward, args=(["p"], ["c"]), daemon=True).start()
-while reward.process is None:
-    time.sleep(0.01)
-print(reward.process.pid, flush=True)
-time.sleep(600)
-"""
 
 
 def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed():

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeGuard
 
+from playground.classroom.places import Places
 from playground.classroom.room_file import NO_ROOM, Damaged, NoClass, RoomFile, put
 
 LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that looks like a digit or like another one
@@ -62,6 +63,7 @@ class Room:
     def __init__(self, outputs: Path) -> None:
         self.file = RoomFile(outputs)
         self._lock = threading.Lock()
+        self.places = Places()
         self._seen: dict[str, float] = {}  # person -> when, by the monotonic clock
 
     # --- the room
@@ -83,6 +85,7 @@ class Room:
             put(write, "opened", time.time())
         with self._lock:
             self._seen.clear()
+        self.places.clear()
         return code
 
     def close(self) -> None:
@@ -168,9 +171,13 @@ class Room:
 
     def present(self) -> int:
         """How many were there in the last seconds."""
+        return len(self.here())
+
+    def here(self) -> list[str]:
+        """Who they are."""
         with self._lock:
             now = time.monotonic()
-            return sum(now - at < PRESENT_SECONDS for at in self._seen.values())
+            return [person for person, at in self._seen.items() if now - at < PRESENT_SECONDS]
 
     def joined(self) -> int:
         """How many have joined."""

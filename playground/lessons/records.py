@@ -182,6 +182,12 @@ class Lesson(Part):
         """The indices of its runs, and behind them that of the task to break it, if there is one."""
         return range(len(self.runs) + (self.break_it is not None))
 
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """Its steps in their order, as the page calls them (`stepsOf` in static/lessons/progress.js)."""
+        runs = [f"run-{index}" for index in range(len(self.runs))]
+        return ("predict", *runs, "explain", *(["break"] if self.break_it else []), "transfer", "end")
+
     def config(self, index: int) -> RunConfig:
         """The settings of a run; of the task to break it, which comes last: those of the first run, and its own."""
         return self.runs[index].config() if index < len(self.runs) else self._task({})

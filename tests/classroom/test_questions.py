@@ -3,9 +3,12 @@
 import shutil
 import sqlite3
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from playground.classroom import places
+from playground.classroom.places import Place
 from playground.classroom.questions import WrongQuestion, rounds_of
 from playground.classroom.room import Given
 from playground.classroom.room_file import NoClass, NotKept
@@ -182,6 +185,36 @@ def test_the_last_question_says_why_only_when_it_is_shown(desk):
     options = LESSONS.find("leash").transfer.options
     assert options[results["right"]].right
     assert results["whys"] == [option.why for option in options]
+
+
+def test_the_desk_says_who_is_stuck_in_the_lesson_that_the_class_is_at_and_why(desk, monkeypatch):
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr(places, "time", clock)
+
+    def say(person, *place):
+        return desk.views.state(desk.people[person], None, Place(*place))
+
+    def rows():
+        return [(row["number"], row["step"], row["stuck"]) for row in desk.views.desk([], screen=False)["places"]]
+
+    desk.do("ask", lesson="leash")
+    told = say(0, "leash", "predict")
+    assert (told["lesson"], told["number"]) == ("leash", 1)
+    say(1, "leash", "break", 2)
+    say(2, "leash", "no step")
+    assert rows() == [(1, "predict", ""), (2, "break", "")]
+    clock.now = 181.0
+    say(0, "leash", "predict")
+    say(1, "leash", "break", 3)
+    assert rows() == [(1, "predict", "long"), (2, "break", "tries")]
+    say(1, "leash", "transfer", 3)  # the task is behind them
+    say(2, "leash", "predict", 0, True)
+    assert rows() == [(3, "predict", "help"), (1, "predict", ""), (2, "transfer", "")]  # one of two is not most
+    assert "places" not in desk.views.desk([], screen=True)
+    desk.do("ask", ask="Which?", options=["This", "That"])
+    assert rows() == [(3, "predict", "help")]
+    say(2)
+    assert rows() == []
 
 
 def test_an_answer_that_cannot_be_kept_now_can_be_later(desk, monkeypatch):

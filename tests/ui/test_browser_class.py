@@ -50,6 +50,11 @@ def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened
     fate = phone.locator(".class-fate")
     expect(fate).to_have_text("Kept. You can change it until it is closed.")
     phone.locator("#class-reason").fill("<b>so</b>")
+    tab_to(phone, phone.get_by_role("button", name="Ask for help"))
+    phone.keyboard.press("Enter")
+    expect(desk.locator(".desk-places")).to_have_text("!Number 2asks for help")
+    phone.keyboard.press("Enter")
+    expect(desk.locator(".desk-places")).to_have_count(0)
     assert other.answer({"choice": 1}) == {"error": ""}
     expect(screen.locator(".screen-count")).to_have_text("2 of 2 have answered")
     assert screen.locator(".tally").count() == 0  # a histogram before the talk pulls answers

@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from playground.classroom.places import Place
 from playground.classroom.room import NOT_IN, WrongCode
 from playground.classroom.room_file import NoClass, NotKept
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, TooManyCalls
@@ -136,10 +137,13 @@ class ClassHandlers:
         return handler
 
     async def state(self, request: Request) -> Response:
-        """What a person of the class sees; `?since=` is the version that they know."""
-        since = request.query_params.get("since", "")
+        """What a person of the class sees; `?since=` is the version that they know, the rest where they are."""
+        asked = request.query_params
+        since, tries = asked.get("since", ""), asked.get("tries", "")
         known = int(since) if since.isdecimal() and len(since) < 12 else None
-        return await self._answer(lambda: self.views.state(self._person(request), known))
+        tried = int(tries) if tries.isdecimal() and len(tries) < 4 else 0
+        place = Place(asked.get("lesson", ""), asked.get("at", ""), tried, asked.get("help") == "1")
+        return await self._answer(lambda: self.views.state(self._person(request), known, place))
 
     async def front(self, request: Request) -> Response:
         """What the desk shows, or with `?screen=1` the screen in front."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from playground.analysis.pace import all_left
 from playground.classroom import questions
+from playground.classroom.places import Place
 from playground.classroom.room import Room, Step
 from playground.errors import PlaygroundError
 from playground.lessons.loading import LessonNotFound, Lessons
@@ -21,6 +22,7 @@ from playground.setup import describe
 from playground.ui.feed.feed import Hub
 from playground.ui.payloads.classroom import (
     ClassDeskData,
+    ClassPlaceData,
     ClassQuestionData,
     ClassResultsData,
     ClassRunData,
@@ -49,16 +51,18 @@ class ClassViews:
         """All that can be asked from."""
         return self.hub.lessons
 
-    def state(self, person: str | None, since: int | None) -> ClassStateData:
-        """Of one person; None has not joined, and sees only whether there is a class."""
+    def state(self, person: str | None, since: int | None, place: Place | None = None) -> ClassStateData:
+        """Of one person; None has not joined, and sees only whether there is a class. `place`: where they are."""
         room = self.room
         version, is_open = room.version, bool(room.code)
         if person is None:
             return {"version": version, "is_open": is_open, "joined": False}
         room.see(person)
+        self._note(person, place or Place())
         if since == version:
             return {"version": version, "is_open": is_open, "joined": True}
         step = self._step_now()
+        lesson = self._lesson_at(step)
         return {
             "version": version,
             "is_open": is_open,
@@ -66,7 +70,35 @@ class ClassViews:
             "free": bool(room.fact("free", True)),
             "location": room.fact("location"),
             "step": self.step(step, person) if step else None,
+            "lesson": lesson.name if lesson else "",
+            "number": room.numbers()[person] + 1,
         }
+
+    def _note(self, person: str, place: Place) -> None:
+        """Keep where they are in the lesson that the class is at; of another one only whether help is asked for."""
+        lesson = self._lesson_at(self._step_now()) if place.lesson else None
+        inside = lesson is not None and lesson.name == place.lesson and place.step in lesson.steps
+        self.room.places.note(person, place if inside else Place(help=place.help))
+
+    def _lesson_at(self, step: Step | None) -> Lesson | None:
+        return questions.lesson_of(step, self.lessons) if step and step.kind == "question" else None
+
+    def _places(self, here: Sequence[str], lesson: Lesson | None) -> list[ClassPlaceData]:
+        """Those who are stuck first."""
+        name, steps = (lesson.name, lesson.steps) if lesson else ("", ())
+        numbers = self.room.numbers()
+        rows: list[ClassPlaceData] = [
+            {
+                "number": numbers[at.person] + 1,
+                "step": at.place.step,
+                "tries": at.place.tries,
+                "minutes": int(at.seconds / 60),
+                "stuck": at.stuck,
+            }
+            for at in self.room.places.of(here, name, steps)
+            if at.person in numbers
+        ]
+        return sorted(rows, key=lambda row: (not row["stuck"], row["number"]))
 
     def desk(self, addresses: list[str], *, screen: bool) -> ClassDeskData:
         """What the host sees; on the screen in front without what is answered before it is shown."""
@@ -74,13 +106,14 @@ class ClassViews:
         step, code = self._step_now(), room.code
         address = f"{addresses[0].rstrip('/')}/{PAGE}?code={code}" if addresses and code else ""
         item = step.round if step and step.kind == "question" else None
+        here = room.here()
         shown: ClassDeskData = {
             "version": room.version,
             "code": code,
             "address": address,
             "addresses": [f"{one.rstrip('/')}/{PAGE}" for one in addresses],
             "qr": qr_rows(address) if address else [],
-            "present": room.present(),
+            "present": len(here),
             "joined": room.joined(),
             "answered": room.answered(step, item) if step else 0,
             "free": bool(room.fact("free", True)),
@@ -94,6 +127,7 @@ class ClassViews:
             shown["live"] = self.results(step) if step and step.kind == "question" else None
             shown["steps"] = [self._row(one) for one in room.steps()]
             shown["runs"], shown["going"] = self._runs(step)
+            shown["places"] = self._places(here, self._lesson_at(step))
             shown["shown_run"] = str(step.data.get("run", "")) if step else ""
             for fill in self.desks:
                 fill(step, shown)

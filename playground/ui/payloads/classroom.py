@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from playground.classroom.places import Stuck
 from playground.classroom.questions import Round
 from playground.config.expression_language import Function
 from playground.ui.payloads import Of, Plain
@@ -223,7 +224,8 @@ class ClassStepData(TypedDict):
 
 class ClassStateData(TypedDict):
     """What a person of the class sees. Where nothing has changed since the version that they know, it has the version
-    and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page."""
+    and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page; `lesson`:
+    the one that the class is at, of which their page says how far they are; `number`: by which the desk knows them."""
 
     version: int
     is_open: bool
@@ -231,6 +233,8 @@ class ClassStateData(TypedDict):
     free: NotRequired[bool]
     location: NotRequired[ClassLocationData | None]
     step: NotRequired[ClassStepData | None]
+    lesson: NotRequired[str]
+    number: NotRequired[int]
 
 
 class ClassJoinedData(TypedDict):
@@ -270,6 +274,17 @@ class ClassRunData(TypedDict):
     words: str
 
 
+class ClassPlaceData(TypedDict):
+    """A person who is in the lesson that the class is at, or asks for help. `tries`: at its task, in vain; `minutes`:
+    at this step; `stuck`: why they may be."""
+
+    number: int
+    step: str
+    tries: int
+    minutes: int
+    stuck: Stuck
+
+
 class ClassDeskData(TypedDict):
     """What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far,
     for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end
@@ -294,6 +309,7 @@ class ClassDeskData(TypedDict):
     steps: NotRequired[list[ClassStepRowData]]
     runs: NotRequired[list[ClassRunData]]
     going: NotRequired[list[ClassRunData]]
+    places: NotRequired[list[ClassPlaceData]]
     shown_run: NotRequired[str]
     game: NotRequired[ClassGameDeskData]
     votes: NotRequired[ClassVoteDeskData]

@@ -419,7 +419,7 @@ declare namespace Wire {
     game?: ClassGame;
   }
 
-  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page. */
+  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page; `lesson`: the one that the class is at, of which their page says how far they are; `number`: by which the desk knows them. */
   interface ClassState {
     version: number;
     is_open: boolean;
@@ -427,6 +427,8 @@ declare namespace Wire {
     free?: boolean;
     location?: ClassLocation | null;
     step?: ClassStep | null;
+    lesson?: string;
+    number?: number;
   }
 
   /** Whether this browser has joined, or a sentence why not. */
@@ -460,6 +462,15 @@ declare namespace Wire {
     words: string;
   }
 
+  /** A person who is in the lesson that the class is at, or asks for help. `tries`: at its task, in vain; `minutes`: at this step; `stuck`: why they may be. */
+  interface ClassPlace {
+    number: number;
+    step: string;
+    tries: number;
+    minutes: number;
+    stuck: "help" | "tries" | "long" | "";
+  }
+
   /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on; `damaged`: what is said of a damaged file. */
   interface ClassDesk {
     version: number;
@@ -480,6 +491,7 @@ declare namespace Wire {
     steps?: ClassStepRow[];
     runs?: ClassRun[];
     going?: ClassRun[];
+    places?: ClassPlace[];
     shown_run?: string;
     game?: ClassGameDesk;
     votes?: ClassVoteDesk;

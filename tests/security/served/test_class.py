@@ -42,6 +42,19 @@ def test_who_has_not_joined_sees_that_there_is_a_class_and_nothing_of_it(classro
     assert teacher.get("class/front").json()["answered"] == 0
 
 
+def test_where_a_person_is_comes_from_who_has_joined_and_is_a_step_of_the_lesson(classroom, teacher, student):
+    assert lead(teacher, "ask", lesson="first-contact", what="prediction").json()["error"] == ""
+    wrong = [{"lesson": "x" * 9000, "at": "predict"}, {"lesson": "first-contact", "at": "<b>"}, {"tries": "9" * 99}]
+    for place in wrong:
+        assert student.get("class/state", params=place).json()["joined"]
+    with classroom.client() as client:
+        client.get("class/state", params={"help": "1"})
+    assert teacher.get("class/front").json()["places"] == []
+    student.get("class/state", params={"lesson": "first-contact", "at": "break", "tries": "-1", "help": "1"})
+    (place,) = teacher.get("class/front").json()["places"]
+    assert (place["step"], place["tries"], place["stuck"]) == ("break", 0, "help")
+
+
 def test_what_only_the_host_sees_is_in_no_refusal(classroom, teacher, student):
     pages_of_the_host = [student.get(path) for path in ("class/desk", "class/screen")]
     told = [

@@ -16,6 +16,11 @@ const LOOPBACK = /^https?:\/\/(localhost|127\.|\[::1\])/;
 const OFFERS = [["question", "A question"], ["vote", "A vote on pairs of texts"], ["game", "The game of rewards"]];
 /** @type {Record<string, string>} */
 const STATES = { open: "open", closed: "closed", shown: "shown" };
+/** Why a person may be stuck. @type {Record<string, string>} */
+const SIGNS = { help: "!", tries: "\u2717", long: "\u25D4", "": "" };
+/** Of a lesson, in a sentence. @type {Record<string, string>} */
+const STEPS = { predict: "the prediction", "run-0": "the first run", "run-1": "the second run",
+  explain: "\u201cWhy?\u201d", break: "the task", transfer: "the last question", end: "the end" };
 
 const root = document.getElementById("class");
 const front = signal(/** @type {Wire.ClassDesk | null} */ (null), alike);
@@ -103,6 +108,27 @@ function others({ going }) {
   return going.map((run) => el("div", { "data-key": `going ${run.run}` }, goingRun(run, tools)));
 }
 
+/** Those who are in the lesson that the class is at, or ask for help; who is stuck comes first. @param {Wire.ClassDesk}
+ * shown */
+function placesOf({ places }) {
+  return el("ul.desk-places", places.map((place) => el("li", { "data-key": `number ${place.number}`,
+    "data-stuck": place.stuck }, el("span.desk-sign", { "aria-hidden": "true" }, SIGNS[place.stuck]),
+  el("strong", `Number ${place.number}`), el("span", whereIs(place)))));
+}
+
+/** @param {Wire.ClassDesk} shown */
+function whoIsStuck({ places }) {
+  return `Who is stuck: ${places.filter(({ stuck }) => stuck).length} of ${places.length}`;
+}
+
+/** @param {Wire.ClassPlace} place */
+function whereIs({ stuck, step, tries, minutes }) {
+  const at = step ? `at ${STEPS[step] ?? step}` : "";
+  if (stuck === "help") return `asks for help ${at}`;
+  if (stuck === "tries") return `has tried the task ${tries} times in vain`;
+  return stuck === "long" ? `has been ${at} for ${minutes} minutes, most are further` : at;
+}
+
 /** @param {Wire.ClassDesk} shown */
 function before({ steps, step, code }) {
   return el("ol.desk-steps", steps.map(({ id, title, state, answered }) =>
@@ -136,6 +162,7 @@ effect(() => {
     shown ? null : el("p.muted", { "data-key": "loading" }, problem.value ? "" : "Loading\u2026"),
     shown ? el("div.desk-columns", { "data-key": "columns" },
       el("div", section("class", "The class", theClass(shown)),
+        shown.places.length ? section("stuck", whoIsStuck(shown), [placesOf(shown)]) : null,
         shown.steps.length ? section("before", "So far", [before(shown)]) : null),
       el("div", section("now", "Now", now(shown)), section("next", "Next", offers.map(kept)))) : null,
   ].filter(Boolean)));

@@ -1,6 +1,8 @@
 // What a person of the class has on a phone: the code to join, then the step that the class is at, again and again.
 
 import { buttonOf, el, showParts } from "../core/dom.js";
+import { helpButton, placeAsQuery } from "../core/in_lesson.js";
+import { IN_CLASS, remember } from "../core/kept.js";
 import { poll } from "../core/poll.js";
 import { getJson } from "../core/server.js";
 import { alike, effect, signal, untracked } from "../core/signals.js";
@@ -23,7 +25,8 @@ let tried = "";
 
 const ask = poll({
   ask: (signalled) => /** @type {Promise<Wire.ClassState>} */ (
-    getJson(`class/state?since=${state.value?.step === undefined ? "" : state.value.version}`, signalled)),
+    getJson(`class/state?since=${state.value?.step === undefined ? "" : state.value.version}${placeAsQuery("")}`,
+      signalled)),
   tell: (found) => {
     away.value = false;
     sending.now();
@@ -31,6 +34,7 @@ const ask = poll({
     const { value } = state;
     const same = found.joined && found.step === undefined && value?.joined;
     state.value = same ? { ...value, is_open: found.is_open } : found;
+    remember(IN_CLASS, found.joined ? "yes" : "");
     joinByAddress();
   },
   fail: () => { away.value = true; },
@@ -104,10 +108,19 @@ function fate() {
   return kept ? "Kept. You can change it until it is closed." : "";
 }
 
-/** Where the host is, on the full page. */
+/** To ask for help; and where the host is, on the full page, or the lesson to do alone. */
+function ways() {
+  const { joined, is_open, free, lesson, number, step } = state.value ?? {};
+  if (!joined || !is_open || !number) return [];
+  const alone = lesson && free && step.state === "shown"; // before that it would give the answer away
+  return [way(), alone
+    ? el("a.quiet-button", { href: `./?lesson=${encodeURIComponent(lesson)}` }, "Do this lesson yourself") : null,
+  helpButton(() => void ask(), number), el("span.muted", `You are number ${number}.`)].filter(Boolean);
+}
+
 function way() {
-  const { location: where, joined, is_open, free } = state.value ?? {};
-  if (!joined || !is_open || !(where || free)) return null;
+  const { location: where, free } = state.value;
+  if (!where && !free) return null;
   const query = new URLSearchParams(where?.query || "tab=train");
   query.set("follow", "1");
   return el("a.quiet-button", { href: `./?${query}` }, where ? "Look at the run" : "Look around on the page");
@@ -124,7 +137,7 @@ effect(() => {
     el("div.class-title", { "data-key": "title", "aria-live": "polite" }, el("h1", { tabindex: -1 }, title)),
     el("div.class-parts", { "data-key": "parts" }, parts.filter(Boolean)),
     el("p.class-fate", { "data-key": "fate", role: "status" }, fate()),
-    el("div.class-ways", { "data-key": "ways" }, way()),
+    el("div.class-ways", { "data-key": "ways" }, ways()),
     el("p", { "data-key": "again", hidden: !away.value }, buttonOf("quiet-button", { onclick: () => void ask() },
       "Try now")),
   ], root.querySelector("h1"));

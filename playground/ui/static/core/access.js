@@ -5,6 +5,7 @@
 // What a stylesheet needs to know stands on <html> as data-can-<action>="yes" or "no", for the run in view.
 
 import { buttonOf, copied, el, setText } from "./dom.js";
+import { IN_CLASS, recall } from "./kept.js";
 import { getJson, url } from "./server.js";
 import { poll } from "./poll.js";
 import { effect, signal } from "./signals.js";
@@ -61,8 +62,8 @@ function show(header) {
   document.documentElement.dataset.mode = rules.mode;
   const banner = bannerOf(rules);
   if (banner) header.append(banner);
-  const follows = new URLSearchParams(location.search).get("follow") === "1";
-  if (rules.may.join === "yes" && (rules.mode === "classroom" || follows))
+  const takesPart = new URLSearchParams(location.search).get("follow") === "1" || Boolean(recall(IN_CLASS));
+  if (rules.may.join === "yes" && (rules.mode === "classroom" || takesPart))
     import("./following.js").then(({ begin }) => begin(header, rules.mode, rules.role));
   if (rules.caps.length) document.getElementById("start-bar")?.append(caps(rules.caps));
   for (const [id, action] of Object.entries(PARTS)) {

@@ -5,6 +5,7 @@
 
 import { buttonOf, el, setHidden, showParts } from "./dom.js";
 import { follow, onPlace, place, whereabouts } from "./nav.js";
+import { helpButton, placeAsQuery, placeInLesson } from "./in_lesson.js";
 import { led, NOTHING, opened } from "./opened.js";
 import { poll } from "./poll.js";
 import { getJson, url } from "./server.js";
@@ -28,7 +29,7 @@ const known = computed(() => (live.run ? live.runId : null)); // the run in view
  * @param {Element} header @param {string} mode @param {string} role
  */
 export function begin(header, mode, role) {
-  if (place().front) return; // the desk leads the class there
+  if (place().front || place().embedded) return; // the desk leads the class there; no one is in a class in a frame
   onPlace((place) => {
     here.value = place;
   });
@@ -46,9 +47,11 @@ export function begin(header, mode, role) {
   onPlace(leaveOrStay);
 }
 
+let ask = async () => {}; // now, and again from then on
+
 /** Ask for the state of the class, again and again. @param {boolean} inFront a screen of the host's that follows */
 function listen(inFront) {
-  poll({
+  ask = poll({
     ask: async (signal) => (inFront
       ? ofFront(/** @type {Wire.ClassDesk} */ (await getJson("class/front?screen=1", signal)))
       : /** @type {Wire.ClassState} */ (await getJson(`class/state${since()}`, signal))),
@@ -57,11 +60,13 @@ function listen(inFront) {
     },
     fail: () => {}, // it asks again; what was said last stays
     every: () => (room.value?.joined ? EVERY_MS : SELDOM_MS),
-  })();
+  });
+  ask();
 }
 
 function since() {
-  return room.value?.joined && "step" in room.value ? `?since=${room.value.version}` : "";
+  const { joined, version, lesson = "" } = room.value ?? {};
+  return joined && "step" in room.value ? `?since=${version}${placeAsQuery(lesson)}` : "";
 }
 
 /** @param {Wire.ClassDesk} found @returns {Wire.ClassState} */
@@ -118,7 +123,7 @@ function bar() {
 }
 
 function barParts() {
-  const { joined, is_open: isOpen, free, step, location } = room.value ?? {};
+  const { joined, is_open: isOpen, free, step, location, lesson = "", number = 0 } = room.value ?? {};
   if (!room.value || (!isOpen && !joined)) return [];
   if (!joined) return [el("span", "There is a class. "), linkToClass("Join it")];
   if (!isOpen) return here.value.follows ? [el("span", "The class has ended.")] : [];
@@ -131,6 +136,9 @@ function barParts() {
         "Back to the host"),
     asks ? el("span.class-asks", { role: "status", "data-key": "asks" },
       linkToClass(String(step.round) in step.mine ? kept : asks)) : null,
+    number ? helpButton(ask, number) : null,
+    lesson && lesson === placeInLesson.value.lesson ? el("span.muted", { "data-key": "seen" },
+      `You are number ${number}. The teacher sees your step here and your tries at the task, not your answers.`) : null,
   ].filter(Boolean);
 }
 

@@ -3,6 +3,8 @@
 
 import { signal } from "./signals.js";
 
+export const IN_CLASS = "playground-class"; // "yes" in a browser that has joined one, else ""
+
 /** @param {string} key @param {string} value */
 export function remember(key, value) {
   try {

@@ -7,14 +7,15 @@ import { effect, signal, untracked } from "../core/signals.js";
 import { live, open, player } from "../core/store.js";
 import { choosePreset } from "../core/experiments.js";
 import { opened, openSection } from "../core/sections.js";
-import { ghost, inLesson } from "../core/in_lesson.js";
+import { ghost, inLesson, placeInLesson } from "../core/in_lesson.js";
 import { snapshotOf } from "../core/server.js";
 import { showBoards } from "./boards.js";
 import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
 import { LessonRuns } from "./runs.js";
 import { because, predictionInWords } from "./predict.js";
-import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf } from "./progress.js";
+import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf,
+  triesInVain } from "./progress.js";
 import { courseStep } from "./questions.js";
 import { runStep } from "./run_step.js";
 import { leaveOpen } from "./way_back.js";
@@ -204,6 +205,7 @@ export class LessonPanel {
     const steps = stepsOf(lesson);
     const behind = steps.slice(0, steps.indexOf(step)).map((name) => this.lineOf(name)).filter(Boolean);
     this.refresh = () => {};
+    placeInLesson.value = { lesson: this.name, at: step, tries: triesInVain(this.answers) };
     const now = this.stepParts(step);
     const heading = el("h3", { tabindex: "-1", id: "lesson-step" }, now.title);
     const title = el("h2.lesson-title", { tabindex: "-1" }, lesson.title);

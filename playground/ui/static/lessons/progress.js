@@ -93,6 +93,11 @@ export function openLessons(courses, kept) {
   return courses.flatMap(({ lessons }) => lessons).filter(({ name }) => markOf(kept[name]) !== "done").length;
 }
 
+/** How often the task was tried, until it is reached. @param {Answers} answers */
+export function triesInVain({ tries }) {
+  return tries.some(({ told }) => told?.reached) ? 0 : tries.filter(({ told }) => told).length;
+}
+
 /** The run that belongs into view: the newest of the lesson. @param {Answers} answers @returns {Ran | null} */
 export function newestRun({ runs, tries }) {
   return tries.at(-1) ?? runs.at(-1) ?? null;

@@ -15,21 +15,14 @@ Stuck = Literal["help", "tries", "long", ""]
 
 
 class Place(NamedTuple):
-    """The step of a lesson ("": at none), the tries at its task that were in vain, and whether help is asked for."""
+    """The step of a lesson ("": at none), the tries at its task that were in vain, and whether help is asked for;
+    `since` when at this step, by the monotonic clock."""
 
     lesson: str = ""
     step: str = ""
     tries: int = 0
     help: bool = False
-
-
-class PersonPlace(NamedTuple):
-    """A person's place, for how long they have been at this step, and why they may be stuck."""
-
-    person: str
-    place: Place
-    seconds: float
-    stuck: Stuck
+    since: float = 0.0
 
 
 class Places:
@@ -37,39 +30,34 @@ class Places:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._places: dict[str, tuple[Place, float]] = {}  # since when at the step, by the monotonic clock
+        self._places: dict[str, Place] = {}
 
     def note(self, person: str, place: Place) -> None:
         """They are there now."""
         with self._lock:
-            before, since = self._places.get(person, (place, time.monotonic()))
-            moved = (before.lesson, before.step) != (place.lesson, place.step)
-            self._places[person] = (place, time.monotonic() if moved else since)
+            before = self._places.get(person, Place())
+            stays = (before.lesson, before.step) == (place.lesson, place.step)
+            self._places[person] = place._replace(since=before.since if stays else time.monotonic())
 
-    def clear(self) -> None:
-        """No one has said anything yet."""
-        with self._lock:
-            self._places.clear()
-
-    def of(self, people: Collection[str], lesson: str, steps: Sequence[str]) -> list[PersonPlace]:
-        """Of those of `people` who are in this lesson or ask for help."""
+    def of(self, people: Collection[str], lesson: str, steps: Sequence[str]) -> list[tuple[str, Place, int, Stuck]]:
+        """Of those of `people` who are in this lesson or ask for help: for how many minutes at this step, and why they
+        may be stuck."""
         now = time.monotonic()
         with self._lock:
-            found = {person: self._places[person] for person in people if person in self._places}
-        inside = {one: steps.index(place.step) for one, (place, _) in found.items() if place.lesson == lesson != ""}
+            places = {person: self._places.get(person, Place()) for person in people}
+        reached = {person: steps.index(at.step) for person, at in places.items() if at.lesson == lesson != ""}
         return [
-            PersonPlace(person, place, now - since, _stuck(person, place, now - since, inside))
-            for person, (place, since) in found.items()
-            if person in inside or place.help
+            (person, place, int((now - place.since) / 60), _stuck(person, place, now, reached))
+            for person, place in places.items()
+            if person in reached or place.help
         ]
 
 
-def _stuck(person: str, place: Place, seconds: float, inside: dict[str, int]) -> Stuck:
-    """`inside`: of everyone in the lesson, at which of its steps."""
+def _stuck(person: str, place: Place, now: float, reached: dict[str, int]) -> Stuck:
+    """`reached`: of everyone in the lesson, which of its steps."""
     if place.help:
         return "help"
     if place.step == TASK and place.tries >= MANY_TRIES:
         return "tries"
-    further = sum(step > inside[person] for step in inside.values())
-    most_are_further = 2 * further > len(inside) - 1
-    return "long" if seconds > LONG_SECONDS and most_are_further else ""
+    further = sum(step > reached[person] for step in reached.values())
+    return "long" if now - place.since > LONG_SECONDS and 2 * further > len(reached) - 1 else ""

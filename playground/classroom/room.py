@@ -85,7 +85,7 @@ class Room:
             put(write, "opened", time.time())
         with self._lock:
             self._seen.clear()
-        self.places.clear()
+        self.places = Places()
         return code
 
     def close(self) -> None:
@@ -169,12 +169,8 @@ class Room:
         with self._lock:
             self._seen[person] = time.monotonic()
 
-    def present(self) -> int:
-        """How many were there in the last seconds."""
-        return len(self.here())
-
-    def here(self) -> list[str]:
-        """Who they are."""
+    def present(self) -> list[str]:
+        """Who was there in the last seconds."""
         with self._lock:
             now = time.monotonic()
             return [person for person, at in self._seen.items() if now - at < PRESENT_SECONDS]

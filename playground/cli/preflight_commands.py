@@ -15,7 +15,7 @@ from rich.text import Text
 from playground.cli import printing
 from playground.cli.arguments import FAILED, Json
 from playground.cli.settings_command import setting
-from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say
+from playground.cli.terminal import complain, console, number, plain, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences, yaml_io
 from playground.config.behaviour_settings import READY
 from playground.data import dialogues
@@ -129,10 +129,10 @@ def _print_answers(answer: dict[str, Any]) -> None:
 
 def _print_trial(config: RunConfig, answer: dict[str, Any]) -> None:
     if answer["state"] == "done":
-        low, high = (describe.duration(seconds) for seconds in answer["seconds"])
         one, before = (describe.duration(answer[name]) for name in ("seconds_per_update", "seconds_before"))
         updates = f"{config.ppo.num_updates} updates"
-        print(f"   {one} an update, {before} before the first; about {low} to {high} for the run of {updates}.")
+        whole = time_range(*answer["seconds"])
+        print(f"   {one} an update, {before} before the first; {whole} for the run of {updates}.")
         needed, free = (describe.two_digits(answer[name]) for name in ("memory_gb", "free_gb"))
         print(f"   {needed} of {free} GB free on {answer['device']} at its fullest: {answer['verdict']}.")
     else:

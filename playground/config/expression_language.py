@@ -52,7 +52,7 @@ FUNCTIONS: dict[str, Function] = {
         ("overlap(text, other)", "Share of the distinct words of `text` that `other` contains too, 0 to 1."),
         ("matches(text, pattern)", "1 if the regular expression matches anywhere in the text, else 0."),
         ("matches_count(text, pattern)", "How often the regular expression matches, at most 1000 times."),
-        ("sentiment(text)", "Sum of the grades of sentiment words: wonderful +2, dull -1."),
+        ("sentiment(text)", "Sum of the grades of sentiment words: wonderful +2, dull −1."),
         ("vader(text)", "Sentiment by VADER, for any English: it understands `not`, `very` and capitals."),
         (
             "pocket_sentiment(prompt, completion)",

@@ -30,9 +30,8 @@ Look = Literal[
 ]
 Line = Annotated[str, Field(min_length=1, max_length=140)]
 Paragraph = Annotated[str, Field(min_length=1, max_length=600)]
-Hints = Annotated[  # where to look, and what to compare
-    tuple[Annotated[str, Field(min_length=1, max_length=240)], ...], Field(max_length=2)
-]
+Ask = Annotated[str, Field(min_length=1, max_length=240)]
+Hints = Annotated[tuple[Ask, ...], Field(max_length=2)]  # where to look, and what to compare
 When = dict[Annotated[str, Field(max_length=80)], Annotated[str, Field(max_length=40)]]  # fact -> condition
 
 
@@ -93,19 +92,12 @@ class RevealSentence(Part):
 class Task(Part):
     """To reach something by changing `knobs`, from the settings of the first run."""
 
-    ask: Annotated[str, Field(min_length=1, max_length=240)]
+    ask: Ask
     knobs: tuple[str, ...] = Field(min_length=1, max_length=4)
     when: When = Field(min_length=1, max_length=6)
     hints: Hints = ()
     solution: dict[str, float] = Field({}, max_length=4)  # values of knobs that reach it
     set: dict[str, Any] = Field({}, max_length=4)  # settings in which it differs from the first run
-
-    @model_validator(mode="before")
-    @classmethod
-    def _has_hints(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "hint" in data:
-            raise ValueError("hint|Write `hints: [where to look, what to compare]`: one or two lines, each in quotes.")
-        return data
 
 
 class QuestionOption(Part):
@@ -119,7 +111,7 @@ class QuestionOption(Part):
 class Question(Part):
     """A question with one right answer."""
 
-    ask: Annotated[str, Field(min_length=1, max_length=240)]
+    ask: Ask
     options: tuple[QuestionOption, ...] = Field(min_length=2, max_length=4)
     hints: Hints = ()
 

@@ -172,7 +172,7 @@ def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list
     """What a task asks for, and what there is of it: "✓ is kind: 49 of 64 (asked for: more than 66 %)"."""
     return [
         f"{'✓' if bounds.holds(found[name].value) else '✗'} {facts.label(name, config)}"
-        f"{' on the test texts' if name in ON_TEST_TEXTS else ''}: {in_digits(found[name], bounds)} "
+        f"{' on the fixed prompts' if name in ON_TEST_TEXTS else ''}: {in_digits(found[name], bounds)} "
         f"(asked for: {bounds.in_words(percent=facts.is_share(name, config))})"
         for name, text in when.items()
         if name in found

@@ -51,8 +51,8 @@ def modules(demo: gr.Blocks, page: str | None) -> list[str]:
     return sorted({f"{props['module']}.js" for props in parts if props["page"] == page})
 
 
-def calling(module: str, call: str, argument: str) -> str:
-    """JavaScript for a Gradio event: `call` of a module with the event's one value."""
+def calling(module: str, call: str, argument: str = "") -> str:
+    """JavaScript for a Gradio event: `call` of a module with the event's one value, if it has one."""
     imported = f"import(new URL('{_script(module)}', document.baseURI))"
     return f"({argument}) => {{ {imported}.then((module) => module.{call}({argument})); }}"
 

@@ -39,7 +39,7 @@ def restarted(class_):
 def test_a_room_that_was_never_opened_makes_no_file_and_lets_nobody_in(tmp_path):
     class_ = Room(tmp_path)
     assert (class_.code, class_.version, class_.step(), class_.steps()) == ("", 0, None, [])
-    assert (class_.present(), class_.joined(), class_.person("x")) == (0, 0, None)
+    assert (class_.present(), class_.joined(), class_.person("x")) == ([], 0, None)
     for act in (lambda: class_.join("ABCD"), lambda: class_.begin("question", ASKED), class_.close):
         with pytest.raises(NoClass):
             act()
@@ -92,7 +92,7 @@ def test_all_of_a_class_is_there_after_the_server_s_end(class_, token):
     code, version = class_.code, class_.version
     later = restarted(class_)
     assert (later.code, later.version, later.step()) == (code, version, step)
-    assert (later.person(token), later.present()) == (hash_of(token), 0)
+    assert (later.person(token), later.present()) == (hash_of(token), [])
     assert [answer.value for answer in later.answers(step)] == [THAT]
     later.end()
 
@@ -139,7 +139,7 @@ def test_a_new_class_knows_nobody_of_the_last_one(class_, token):
     class_.answer(hash_of(token), step, 1, THAT)
     version = class_.version
     class_.open()
-    assert (class_.person(token), class_.steps(), class_.joined(), class_.present()) == (None, [], 0, 0)
+    assert (class_.person(token), class_.steps(), class_.joined(), class_.present()) == (None, [], 0, [])
     assert class_.begin("question", ASKED).id != step.id  # a late answer to the old one meets no other
     assert class_.version > version
 

@@ -110,7 +110,7 @@ def test_the_four_parts_of_a_trial_are_printed_in_order(attempt):
     places = [result.out.index(words) for words in ("1. Model", "2. Prompts", "3. Completions", "4. Trial update")]
     assert places == sorted(places)
     assert result.out.count(" >>> ") == 8
-    for words in ("1.5 s an update, 4 s before", "50 s to 90 s", "0.61 of 8 GB free on cpu"):
+    for words in ("1.5 s an update, 4 s before", "about 50 to 90 s", "0.61 of 8 GB free on cpu"):
         assert words in result.out
 
 

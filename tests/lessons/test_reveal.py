@@ -173,7 +173,7 @@ def test_a_task_is_reached_or_not_and_says_what_there_is(leash):
     outcome = reveal(leash, 2, SECOND, FIRST)
     assert outcome.reached is True
     assert outcome.said == [
-        "✓ gain in score on the test texts: +3.9 sd (asked for: more than 2)",
+        "✓ gain in score on the fixed prompts: +3.9 sd (asked for: more than 2)",
         "✓ keeps to the grammar: 59 of 64 (asked for: more than 90 %)",
     ]
 

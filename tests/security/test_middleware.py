@@ -288,19 +288,19 @@ async def test_websockets_are_not_taken():
     assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
-def framed_by(path, **options):
+async def framed_by(path, **options):
     """Whom an answer lets have it in a frame, and whether an older browser lets it too."""
-    headers = asked("GET", path, **options).headers
+    headers = (await asked("GET", path, **options)).headers
     return headers["content-security-policy"].partition("frame-ancestors ")[2], headers.get("x-frame-options")
 
 
 @pytest.mark.parametrize(("query", "is_alone"), table("sites")["embedded"])
-def test_a_lesson_alone_may_be_in_a_frame_of_the_sites_that_the_owner_names_and_nothing_else(query, is_alone):
+async def test_a_lesson_alone_may_be_in_a_frame_of_the_sites_that_the_owner_names_and_nothing_else(query, is_alone):
     own = ("'self'", "SAMEORIGIN")
     named = ("'self' https://school.example", None) if is_alone else own
-    assert framed_by(f"/?{query}", embedded_by="https://school.example") == named
-    assert framed_by(f"/?{query}") == own
-    assert framed_by(f"/live/change?{query}", embedded_by="https://school.example") == own
+    assert await framed_by(f"/?{query}", embedded_by="https://school.example") == named
+    assert await framed_by(f"/?{query}") == own
+    assert await framed_by(f"/live/change?{query}", embedded_by="https://school.example") == own
 
 
 def test_sites_that_embed_are_addresses_of_sites():

@@ -386,7 +386,7 @@ def visit(page, site, query=""):
 
 def present(page):
     """Begin the presentation of the run in view, by the menu of the display."""
-    page.get_by_title("Colours and size of the text").click()
+    page.locator(".display-switch").click()
     page.get_by_role("button", name="Present", exact=True).click()
 
 

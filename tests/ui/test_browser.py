@@ -185,7 +185,7 @@ HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script
 
 def press_display(page, name, pressed):
     """Press a switch of the menu of the display, which closes again."""
-    page.get_by_title("Colours and size of the text").click()
+    page.locator(".display-switch").click()
     switch = page.locator("#display-menu").get_by_role("button", name=name)
     switch.click()
     expect(switch).to_have_attribute("aria-pressed", pressed)

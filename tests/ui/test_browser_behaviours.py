@@ -54,7 +54,7 @@ def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, page):
     go(page, "train", run="yes-man")
     page.locator("[data-section=health]", has_text="all quiet").wait_for()
     alerts = open_section(page, "health").locator(".alerts")
-    expect(alerts.locator(".alerts-summary")).to_have_text(re.compile(r"All \d+ lamps are quiet"))
+    expect(alerts.locator(".alerts-summary")).to_have_text(re.compile(r"All \d+ checks are quiet"))
     go(page, "train", run="no-leash")
     expect(alerts.locator(".alerts-summary")).to_contain_text("4 red, 2 amber")
     first = alerts.locator(".alert").first

@@ -167,6 +167,7 @@ def test_from_a_run_to_a_comparison_by_keyboard_alone(runs, page):
 # widths, each with whether the text is larger
 BY_DAY, AT_NIGHT = [(390, False), (390, True), (1024, True), (1440, True)], [(1024, False), (1440, False)]
 OVERLAPS = in_page("overlaps")
+TOO_SMALL = in_page("too-small")
 
 
 @pytest.mark.parametrize("layouts", [BY_DAY, nightly(AT_NIGHT)], ids=["by-day", "at-night"])
@@ -186,6 +187,6 @@ def test_nothing_scrolls_sideways_and_no_text_lies_on_another(runs, page, pages,
             layout = f"{name}, {width} px{', larger text' if larger else ''}"
             if page.evaluate("document.documentElement.scrollWidth") > width:
                 faults.append(f"{layout}: scrolls sideways")
-            faults += [f"{layout}: {pair}" for pair in page.evaluate(OVERLAPS)]
+            faults += [f"{layout}: {fault}" for fault in page.evaluate(OVERLAPS) + page.evaluate(TOO_SMALL)]
     page.evaluate("document.body.classList.remove('projector')")
     assert not faults, "\n".join(faults)

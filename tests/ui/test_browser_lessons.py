@@ -69,11 +69,8 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     heading = page.locator("#lesson-step")
     tab_to(page, page.get_by_role("button", name="Answer them"))
     key("Enter")
-    expect(heading).to_have_text("One question before the course")
-    tab_to(page, page.get_by_role("radio", name="No"))
-    key("Space")
-    tab_to(page, page.get_by_role("button", name="Keep my answers"))
-    key("Enter")
+    page.get_by_role("radio", name="No").check()
+    press(page, "Keep my answers")
     expect(page.get_by_text("It takes score.")).to_have_count(0)  # what is right is said after the course
     tab_to(page, page.get_by_role("radio").first)
     key("Space")  # the wrong one
@@ -127,20 +124,26 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
     key("Enter")
     expect(step(page, "end")).to_contain_text("Not quite so, here. It costs score.")
     expect(step(page, "end")).to_contain_text("You have seen RLHF")
-    tab_to(page, page.get_by_role("button", name="Answer them"))
-    key("Enter")
-    tab_to(page, page.get_by_role("radio").first)
-    key("ArrowDown")
-    tab_to(page, page.get_by_role("button", name="Show the answers"))
-    key("Enter")
+    press(page, "Answer them")
+    page.get_by_role("radio", name="Yes").check()
+    press(page, "Show the answers")
     expect(page.locator(".course-offer")).to_contain_text("before 0 of 1, after 1 of 1")
     kept = page.evaluate(KEPT)["two-runs"]
     assert (kept["at"], kept["done"][:2]) == ("end", "20")
     tab_to(page, page.get_by_label("Now reward what you like"))
-    page.keyboard.type("stars, friend")
+    page.keyboard.type("xyzzy, friend")
+    expect(page.locator(".lesson-ways-on [role=status]")).to_contain_text("It never writes “xyzzy”")
     key("Enter")
-    expect(page.locator(".story")).to_contain_text("changed: keywords (words stars, friend) as reward")
-    expect(page.locator("#run-title")).to_have_text("No run yet")
+    config = started(site, page)
+    assert config.rewards[0].words == config.behaviours[0].measure.words == ("xyzzy", "friend")
+
+
+def started(site, page):
+    """The settings of the run that one press has started, which then ends."""
+    expect(page).to_have_url(re.compile(r"run=[a-z]"))
+    site.let_runs_end()
+    expect(page.locator(".status .state strong")).to_have_text("finished")
+    return RunDirectory.open(site.outputs / page.url.rpartition("run=")[2]).config()
 
 
 STORED = "JSON.parse(localStorage.getItem('playground-mysteries'))"
@@ -259,7 +262,7 @@ def test_the_leash_is_drawn_before_gradio_has_started_and_goes_on_as_it_was(site
 
 
 @pytest.mark.usefixtures("boards_open")
-def test_the_model_of_a_leash_is_asked_and_the_form_takes_the_leash_over(page):
+def test_the_model_of_a_leash_is_asked_and_one_is_trained_with_that_leash_at_one_press(site, page):
     slider = page.locator("#leash-lessons-stop")
     slider.focus()
     page.keyboard.press("Home")
@@ -269,4 +272,4 @@ def test_the_model_of_a_leash_is_asked_and_the_form_takes_the_leash_over(page):
     answers = page.locator(".doors-ask td .output")
     expect(answers).to_have_count(2)
     page.get_by_role("button", name="Train it now").click()
-    expect(page.locator("#knob-kl-coef")).to_have_value("0")
+    assert started(site, page).kl.coef == 0

@@ -46,6 +46,20 @@ def look_at_every_screen(page):
     page.set_viewport_size({"width": 1440, "height": HEIGHT})
 
 
+LEASH = """.leash-board h1, .leash-board input, .board-figures dd, .board-pairs .output,
+  .board-curve:not([hidden]) .board-plot, .presentation-switch"""
+
+
+def test_the_first_page_presents_its_leash(page):
+    go(page, "lessons")
+    page.locator(".leash-board input").wait_for()
+    present(page)
+    for width, height in SCREENS:  # the ticks of a drawing grow with it
+        page.set_viewport_size({"width": width, "height": height})
+        assert page.evaluate(OUT_OF_SIGHT, LEASH) == [], (width, height)
+        assert page.evaluate(SMALLER_THAN, 18) == [], (width, height)
+
+
 def test_the_host_goes_on_to_the_next_experiment_starts_it_pauses_and_queues_another(site, page):
     page.set_viewport_size({"width": 1366, "height": 768})
     present(page)

@@ -34,7 +34,7 @@ from playground.ui.auth.incoming import FULL, Incoming
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
 EMBED_VARIABLE = "PLAYGROUND_EMBEDDED_BY"  # sites whose pages may have a lesson in a frame: "https://school.example"
 SITE = re.compile(r"https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
-OF_LESSON = {"lesson", "embed", "run", "__theme"}  # of a query: with any other the page may not be a lesson alone
+OF_LESSON = {"lesson", "embed", "run", "lang", "__theme"}  # the query of a lesson alone has no other name
 GRADIO = "/gradio_api/"
 UPLOAD = "/gradio_api/upload"
 FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself

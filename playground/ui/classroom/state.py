@@ -71,7 +71,7 @@ class ClassViews:
             "location": room.fact("location"),
             "step": self.step(step, person) if step else None,
             "lesson": lesson.name if lesson else "",
-            "number": room.numbers()[person] + 1,
+            "number": room.numbers().get(person, 0) + 1,
         }
 
     def _note(self, person: str, place: Place) -> None:
@@ -88,15 +88,9 @@ class ClassViews:
         name, steps = (lesson.name, lesson.steps) if lesson else ("", ())
         numbers = self.room.numbers()
         rows: list[ClassPlaceData] = [
-            {
-                "number": numbers[at.person] + 1,
-                "step": at.place.step,
-                "tries": at.place.tries,
-                "minutes": int(at.seconds / 60),
-                "stuck": at.stuck,
-            }
-            for at in self.room.places.of(here, name, steps)
-            if at.person in numbers
+            {"number": numbers[who] + 1, "step": at.step, "tries": at.tries, "minutes": minutes, "stuck": stuck}
+            for who, at, minutes, stuck in self.room.places.of(here, name, steps)
+            if who in numbers
         ]
         return sorted(rows, key=lambda row: (not row["stuck"], row["number"]))
 
@@ -106,7 +100,7 @@ class ClassViews:
         step, code = self._step_now(), room.code
         address = f"{addresses[0].rstrip('/')}/{PAGE}?code={code}" if addresses and code else ""
         item = step.round if step and step.kind == "question" else None
-        here = room.here()
+        here = room.present()
         shown: ClassDeskData = {
             "version": room.version,
             "code": code,

@@ -167,7 +167,7 @@ def _scored(item: Sample) -> ScoredTextData:
 
 
 def checks(records: Records) -> list[AlertData] | None:
-    """All checks ("lamps" on the page), those that are lit first; None before there is a trend to speak of."""
+    """All checks, those that are lit first; None before there is a trend to speak of."""
     if len(records.metrics) < WINDOW:
         return None
     return [

@@ -122,7 +122,7 @@ class RemedyData(TypedDict):
 
 
 class AlertData(TypedDict):
-    """One check of a run ("lamp" on the page); `plain`: what has happened, where it is lit."""
+    """One check of a run; `plain`: what has happened, where it is lit."""
 
     name: str
     label: str

@@ -42,7 +42,8 @@ declare namespace Page {
 
 /** What parts of the page ask of each other. */
 interface DocumentEventMap {
-  "playground-use-settings": CustomEvent<{ run?: string; preset?: string; changes?: Record<string, unknown> }>;
+  "playground-use-settings": CustomEvent<{
+    run?: string; preset?: string; changes?: Record<string, unknown>; start?: boolean }>;
   "playground-use-preset": CustomEvent<string>;
 }
 

@@ -1194,7 +1194,7 @@ declare namespace Wire {
     fork: number | null;
   }
 
-  /** One check of a run ("lamp" on the page); `plain`: what has happened, where it is lit. */
+  /** One check of a run; `plain`: what has happened, where it is lit. */
   interface Alert {
     name: string;
     label: string;

@@ -107,7 +107,9 @@ def build(
     tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
     estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
 
-    estimate(filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET))
+    filled = filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET)
+    filled.success(None, None, None, js=components.calling("train/filler", "filled"), **QUIET)
+    estimate(filled)
     return Train(page, recheck)
 
 

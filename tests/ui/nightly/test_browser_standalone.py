@@ -47,6 +47,9 @@ def test_a_newcomer_begins_with_the_lessons_whose_runs_are_recordings(make_page,
     page.get_by_role("button", name="Open in Train").click()
     page.locator("#preset").wait_for()
     chosen(page, "#run-title", "Kinder reviews")
+    page.goto(f"{served}?lesson=too-short&embed=1")
+    page.get_by_role("link", name="Open in the playground").wait_for()
+    assert not page.locator("header.top").is_visible()
     assert MISSING == []
 
 

@@ -9,13 +9,14 @@ import { column, drawnIndices, extent, nearest, niceRange, smooth, spreadLabels,
 import { Plot } from "./plot.js";
 import { describeCursor, listen, placeCursor } from "./pointing.js";
 import { buttonOf, el, helpOf, setAttribute, setText } from "../core/dom.js";
-import { number, rounded, signed } from "../core/format.js";
-import { ghost, inLesson } from "../core/in_lesson.js";
+import { exact, number, rounded, signed } from "../core/format.js";
+import { ghost } from "../core/in_lesson.js";
 import { hasEnded, live } from "../core/store.js";
 
 /** @typedef {(update: number) => number} XOf where an update lies along the foot */
 
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
+const DOTS = "Each dot is one update; the line smooths them.";
 const KNEE_ROOM = 70; // pixels that its name needs
 const PRESENTED_TICKS = { xTicks: 4, yTicks: 3 }; // their numbers are large
 
@@ -41,7 +42,7 @@ export class Chart {
       this.canvas, this.selection, this.marks, this.cross, this.flags);
     this.expand = spec.large ? null : buttonOf("icon-button expand", { "aria-expanded": "false",
       "aria-label": `Enlarge ${spec.title}`, title: "Enlarge", onclick: () => this.toggle() }, "\u2922");
-    const help = helpOf(spec.title, spec.gloss);
+    const help = helpOf(spec.title, spec.large ? `${spec.gloss} ${DOTS}` : spec.gloss);
     this.card = el("section", { class: `chart ${spec.large ? "large" : "small"}`, "data-chart": spec.key },
       el("div.chart-head", el("h3", { tabindex: "-1" }, spec.title), spec.first ? [help, this.detail] : null,
         this.value, this.expand),
@@ -191,12 +192,12 @@ export class Chart {
     setText(this.note, remark || this.spec.note(this.run));
     if (fixed) detail = fixed.words;
     else if (this.spec.first && remark) detail = remark;
-    else if (index >= 0 && band.length) detail = `${this.inWords(low)} to ${this.inWords(high)}`;
+    else if (index >= 0 && band.length) detail = [...new Set([low, high].map((end) => this.inWords(end)))].join(" to ");
     else if (guide) detail = `${guide.label} ${number(guide.value)}`;
     if (index >= 0 && x !== null) detail = `update ${updates[index]}`;
     setText(this.detail, [fixed || index < 0 ? "" : batch, detail].filter(Boolean).join(", "));
     this.showCross(index < 0 || x === null ? null : xs[index]);
-    this.value.title = Number.isNaN(value) ? "" : String(value);
+    this.value.title = Number.isNaN(value) ? "" : exact(value);
   }
 
   showCross(/** @type {number | null} */ x) {
@@ -353,8 +354,7 @@ function testedOf({ tested }) {
   const [was, is] = [0, update].map((at) => live.moments.get(at)?.summary[tested] ?? null);
   if (was === null || is === null) return null;
   const gain = tested === "score";
-  const where = inLesson.value.title ? "test texts" : "fixed prompts";
-  return { gain, value: gain ? is - was : is, words: `${gain ? "gain, " : ""}${where}${
+  return { gain, value: gain ? is - was : is, words: `${gain ? "gain, " : ""}fixed prompts${
     hasEnded.value ? "" : `, update ${update}`}` };
 }
 

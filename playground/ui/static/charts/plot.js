@@ -7,6 +7,7 @@ import { number } from "../core/format.js";
 
 const TOP = 6;
 const RIGHT = 8;
+const LETTER = 7; // about the width of a digit
 const TICK_ROOM = 5; // between a number and the axis that it belongs to
 const [SMALL_STEP, LARGE] = [0.001, 10_000]; // beyond which a number is told shorter
 const INLINED = ["stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity", "fill",
@@ -69,8 +70,13 @@ export class Plot {
     return [...up.flatMap((value) => [
       shape("line.grid", { x1: left, x2: left + width, y1: y(value), y2: y(value) }),
       shape("text", { x: left - TICK_ROOM, y: y(value), dy: "0.35em", "text-anchor": "end" }, tickOf(value, up))]),
-    ...across.map((value) => shape("text",
-      { x: x(value), y: top + height + TICK_ROOM, dy: "0.8em", "text-anchor": "middle" }, tickOf(value, across)))];
+    ...across.map((value) => {
+      const words = tickOf(value, across);
+      const end = this.box.clientWidth - 1;
+      const fits = x(value) + LETTER * words.length / 2 < end;
+      return shape("text", { x: fits ? x(value) : end, y: top + height + TICK_ROOM, dy: "0.8em",
+        "text-anchor": fits ? "middle" : "end" }, words);
+    })];
   }
 
   /** As it looks now, for a canvas. @returns {Promise<HTMLImageElement>} */

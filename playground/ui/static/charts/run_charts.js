@@ -15,7 +15,7 @@ import { buttonOf, el, headOf, runTitle, setAttribute, setHidden, setText, showP
 } from "../core/dom.js";
 import { earlierLink } from "../core/experiments.js";
 import { fileOf } from "../core/server.js";
-import { number } from "../core/format.js";
+import { exact, number } from "../core/format.js";
 import { lamps } from "../core/mysteries.js";
 import { effect } from "../core/signals.js";
 import { inLesson } from "../core/in_lesson.js";
@@ -65,7 +65,8 @@ export class Charts {
     this.warnings = el("div.edits", { hidden: true });
     this.wrong = el("p.wrong-note", { hidden: true });
     this.earlier = el("span");
-    this.root = el("section.charts.charts-first", { "aria-label": "Curves" }, this.large);
+    this.root = el("section.charts.charts-first", { "aria-label": "Curves" },
+      el("h2.visually-hidden", "Curves"), this.large);
     this.section = el("section.charts", { "aria-labelledby": "more-curves-title" },
       el("div.chart-bar", el("h2", { id: "more-curves-title" }, "More curves"), help, this.where, el("span.grow"),
         this.earlier, smoothing, over, this.tableButton, this.png, this.csv),
@@ -206,7 +207,7 @@ export class Charts {
       { "aria-label": `Open update ${update}`, onclick: () => openUpdate(update) }, String(update))),
       changes ? el("td.words", changes[index].join(", ")) : null, columns.map(([name]) => {
         const value = live.metrics[name]?.[index];
-        return el("td", { title: value ?? "" }, number(value));
+        return el("td", { title: exact(value) }, number(value));
       })]).slice(-TABLE_ROWS).reverse();
     this.table.replaceChildren(tableOf("",
       ["Update", changes ? headOf("Changed before it", "words") : null, ...columns.map(([, title]) => title)], rows));

@@ -108,17 +108,11 @@ function others({ going }) {
   return going.map((run) => el("div", { "data-key": `going ${run.run}` }, goingRun(run, tools)));
 }
 
-/** Those who are in the lesson that the class is at, or ask for help; who is stuck comes first. @param {Wire.ClassDesk}
- * shown */
+/** Who is in the lesson that the class is at, or asks for help; who is stuck first. @param {Wire.ClassDesk} shown */
 function placesOf({ places }) {
   return el("ul.desk-places", places.map((place) => el("li", { "data-key": `number ${place.number}`,
     "data-stuck": place.stuck }, el("span.desk-sign", { "aria-hidden": "true" }, SIGNS[place.stuck]),
   el("strong", `Number ${place.number}`), el("span", whereIs(place)))));
-}
-
-/** @param {Wire.ClassDesk} shown */
-function whoIsStuck({ places }) {
-  return `Who is stuck: ${places.filter(({ stuck }) => stuck).length} of ${places.length}`;
 }
 
 /** @param {Wire.ClassPlace} place */
@@ -162,7 +156,8 @@ effect(() => {
     shown ? null : el("p.muted", { "data-key": "loading" }, problem.value ? "" : "Loading\u2026"),
     shown ? el("div.desk-columns", { "data-key": "columns" },
       el("div", section("class", "The class", theClass(shown)),
-        shown.places.length ? section("stuck", whoIsStuck(shown), [placesOf(shown)]) : null,
+        shown.places.length ? section("stuck", `Who is stuck: ${
+          shown.places.filter(({ stuck }) => stuck).length} of ${shown.places.length}`, [placesOf(shown)]) : null,
         shown.steps.length ? section("before", "So far", [before(shown)]) : null),
       el("div", section("now", "Now", now(shown)), section("next", "Next", offers.map(kept)))) : null,
   ].filter(Boolean)));

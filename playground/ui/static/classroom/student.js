@@ -112,8 +112,8 @@ function fate() {
 function ways() {
   const { joined, is_open, free, lesson, number, step } = state.value ?? {};
   if (!joined || !is_open || !number) return [];
-  const alone = lesson && free && step.state === "shown"; // before that it would give the answer away
-  return [way(), alone
+  const mayTry = lesson && free && step.state === "shown"; // before that it would give the answer away
+  return [way(), mayTry
     ? el("a.quiet-button", { href: `./?lesson=${encodeURIComponent(lesson)}` }, "Do this lesson yourself") : null,
   helpButton(() => void ask(), number), el("span.muted", `You are number ${number}.`)].filter(Boolean);
 }

@@ -1,5 +1,6 @@
 // Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
 
+import { withMinus } from "./format.js";
 import { translated } from "./language.js";
 
 const HELP_WIDTH = 300;
@@ -335,5 +336,5 @@ export function shape(what, ...rest) {
 export function withCode(sentence) {
   const parts = translated(sentence).split("`");
   if (parts.length % 2 === 0) parts.push(parts.splice(-2).join("`"));
-  return parts.map((part, index) => (index % 2 ? el("code", part) : part));
+  return parts.map((part, index) => (index % 2 ? el("code", part) : withMinus(part)));
 }

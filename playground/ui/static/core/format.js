@@ -15,6 +15,16 @@ export function number(value) {
   return (value < 0 && Number(text.replaceAll(",", "")) !== 0 ? MINUS : "") + text;
 }
 
+/** All digits of a value. @param {number | null | undefined} value */
+export function exact(value) {
+  return withMinus(String(value ?? ""));
+}
+
+/** A sentence of the server with a real minus before its numbers. @param {string} sentence */
+export function withMinus(sentence) {
+  return sentence.replace(/(^|[\s(e])-(?=\d)/g, `$1${MINUS}`);
+}
+
 /** Like number, with everything below `step` rounded away: 0.0000018 nats are 0. @param {number | null} value */
 export function rounded(value, step = 0.01) {
   return value === null || value === undefined ? number(value) : number(Math.round(value / step) * step || 0);

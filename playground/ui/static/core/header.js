@@ -1,4 +1,4 @@
-// The header: brand, navigation, machine facts, and the menu of the display: presentation, light or dark, larger text.
+// The header: brand, navigation, machine facts, and a menu: help, presentation, light or dark, larger text.
 
 import { showAccess } from "./access.js";
 import { buttonOf, el, menuOf, setAttribute, setText, showParts } from "./dom.js";
@@ -27,6 +27,8 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
       el("span.brand", "RLHF Playground"),
       el("nav", { "aria-label": "Pages" }, links),
       el("span.grow"), training, machine, ...displayMenu()));
+  for (const page of ["compare", "rewards", "runs"]) // the others have a title of their own
+    document.getElementById(`page-${page}`)?.prepend(el("h1.visually-hidden", NAMES[page]));
   new ResizeObserver(() => { // what sticks below the header has less room where it has a banner
     const { offsetHeight } = /** @type {HTMLElement} */ (element.querySelector("header.top"));
     document.documentElement.style.setProperty("--pg-banner", `${element.offsetHeight - offsetHeight}px`);
@@ -65,19 +67,29 @@ function presentation() {
   const end = buttonOf("switch presentation-switch", { "aria-label": "End the presentation", onclick: leave },
     "\u00d7");
   const begin = buttonOf("switch present-begin", { onclick: () => {
-    go({ page: "train", present: true });
+    go({ page: place().page === "lessons" ? "lessons" : "train", present: true });
     begin.parentElement.hidePopover();
     end.focus({ preventScroll: true });
-  }, title: "Presentation: state, counts, curves, leash and three texts on one screen, in large letters" }, "Present");
+  }, title: "What is to be seen of the run, or of the leash, on one screen, in large letters" }, "Present");
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && place().present) leave();
   });
   return [begin, end];
 }
 
+/** What opens the window of help, and gets the focus back through the menu's own button. */
+function help() {
+  const button = buttonOf("switch help-begin", { onclick: async () => {
+    const { showHelp } = await import("./help.js");
+    button.parentElement.hidePopover();
+    showHelp();
+  } }, "Help");
+  return button;
+}
+
 /**
- * A menu: the presentation, and two switches, of which each sets a class of the page and remembers it: light or dark,
- * and larger text.
+ * A menu: help, the presentation, and two switches, of which each sets a class of the page and remembers it: light or
+ * dark, and larger text.
  */
 function displayMenu() {
   const [begin, end] = presentation();
@@ -106,8 +118,9 @@ function displayMenu() {
   show();
   new MutationObserver(show).observe(document.body, { attributeFilter: ["class"] });
   return [end, buttonOf("switch display-switch", { popovertarget: "display-menu",
-    title: "Colours and size of the text" }, "\u25d0", el("span.wide-only", " Display")),
-  el("div.display-menu", { id: "display-menu", popover: "auto" }, begin, theme, projector,
+    "aria-label": "Menu", title: "Help, presentation, colours, size of the text, language" },
+  "\u2630", el("span.wide-only", " Menu")),
+  el("div.display-menu", { id: "display-menu", popover: "auto" }, help(), begin, theme, projector,
     el("label", "Language ", menuOf(Object.entries(LANGUAGES), { value: language,
       onchange: ({ target }) => speak(target.value) })))];
 }

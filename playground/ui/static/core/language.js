@@ -1,5 +1,5 @@
 // The words of the page in another language; what has no translation stays in English. `?lang=es` chooses one, and so
-// does the menu Display. The sentences are written in lessons/languages/.
+// does the menu of the page. The sentences are written in lessons/languages/.
 
 import { recall, remember } from "./kept.js";
 import { wordsOf } from "./sentences.js";

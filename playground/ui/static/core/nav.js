@@ -15,7 +15,7 @@ const VISITED = "playground-visited"; // where one was last, once another page t
 const PRESENTATION = "presentation";
 const PARTS = ["try", "train", "test"]; // of the Rewards page
 /** @type {Record<string, string>} */
-const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train",
+const ONLY_ON = { with: "compare", behaviour: "compare", overlay: "runs", sweep: "runs", view: "train lessons",
   lesson: "train", mystery: "train", part: "rewards" };
 const LASTING = ["tab", "lesson", "mystery", "part"]; // what one comes back to
 /** Where the host of a class leads it. */
@@ -27,12 +27,17 @@ const PLACES = ["follow", "tab", "run", "preset", "set", "settings", ...Object.k
 /** @type {Set<(here: Place) => void>} */
 const listeners = new Set();
 
+/** Whether an address of a page may name something. @param {string} name @param {string} page */
+function isOn(name, page) {
+  return ONLY_ON[name].split(" ").includes(page);
+}
+
 /** Page, run and preset named by the address. */
 export function place() {
   const query = new URLSearchParams(location.search);
   const tab = query.get("tab");
   const page = PAGES.includes(tab) ? tab : "train";
-  const own = (/** @type {string} */ name) => (ONLY_ON[name] === page ? query.get(name) : null);
+  const own = (/** @type {string} */ name) => (isOn(name, page) ? query.get(name) : null);
   return { page, run: query.get("run"), preset: query.get("preset"), with: own("with"), behaviour: own("behaviour"),
     follows: query.get("follow") === "1", lesson: own("lesson"), mystery: own("mystery"),
     embedded: Boolean(own("lesson")) && query.get("embed") === "1",
@@ -44,7 +49,8 @@ export function place() {
 /**
  * Go to a page, with a run if one is named, with another to compare it with ("" for none), by a behaviour, with a
  * preset in its place, with runs to overlay, with a sweep open ("" for none), and at a part of the Rewards page;
- * `replace` leaves no step in the browser's history. `present`: begin or end the presentation of the run in view.
+ * `replace` leaves no step in the browser's history. `present`: begin or end the presentation of the run in view, or
+ * of the first page.
  * `settings`: "all" opens the whole form. `lesson`, `mystery`: its name; going anywhere else leaves it, but for a
  * presentation.
  * @param {{page?: string, run?: string, with?: string, behaviour?: string, preset?: string, overlay?: string[],
@@ -63,7 +69,7 @@ export function go({ page = place().page, run, preset, overlay, lesson, mystery,
     if (value) query.set(name, value);
     else if (value === "") query.delete(name);
   }
-  for (const [name, only] of Object.entries(ONLY_ON)) if (only !== page) query.delete(name);
+  for (const name of Object.keys(ONLY_ON)) if (!isOn(name, page)) query.delete(name);
   const text = query.toString().replaceAll("%2C", ",");
   const address = location.pathname + (text ? `?${text}` : "");
   if (address !== location.pathname + location.search) {
@@ -71,6 +77,7 @@ export function go({ page = place().page, run, preset, overlay, lesson, mystery,
     else history.pushState(null, "", address);
   }
   show();
+  if (present) scrollTo(0, 0);
 }
 
 /** The Train page with a run in view. @param {string} run */

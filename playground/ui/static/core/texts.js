@@ -54,6 +54,21 @@ export function promptAndAnswer(prompt, completion, ...more) {
   return el("p.output", el("span.muted", promptText(prompt), answers ? "\n" : null), completion, more);
 }
 
+/**
+ * How many untrained texts have some of the words that are paid, and which words none has: whole words in any case, as
+ * the reward counts them. @param {string[]} words @param {string[]} texts
+ */
+export function wordUse(words, texts) {
+  const edge = "[\\p{L}\\p{N}_]";
+  const patterns = words.map((word) =>
+    new RegExp(`(?<!${edge})${word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")}(?!${edge})`, "iu"));
+  const uses = texts.filter((text) => patterns.some((pattern) => pattern.test(text))).length;
+  const never = words.filter((_, index) => !texts.some((text) => patterns[index].test(text)))
+    .map((word) => `\u201c${word}\u201d`).join(", ");
+  return `Untrained, the model uses your words in ${uses} of ${texts.length} texts.${never
+    ? ` It never writes ${never} there: what it does not write, it cannot learn.` : ""}`;
+}
+
 /** What stands before every prompt of a run, if anything does. @param {Wire.Run | null | undefined} run */
 export function systemPart(run) {
   return run?.system ? [el("p.system-prompt", { tabindex: "0" }, el("span.muted", "System prompt, before each: "),

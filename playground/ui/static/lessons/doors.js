@@ -2,6 +2,7 @@
 
 import { isWatching, rights } from "../core/access.js";
 import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
+import { form } from "../core/form.js";
 import { answerOf } from "../core/server.js";
 import { effect } from "../core/signals.js";
 import { pairRow, textPair } from "../core/texts.js";
@@ -9,7 +10,8 @@ import { lessonLink } from "./courses.js";
 import { markOf, nextLesson, progress } from "./progress.js";
 import { asking, turned } from "./turned.js";
 
-const PRESET = "kinder-reviews";
+/** The experiment of the first page. */
+export const PRESET = "kinder-reviews";
 const FIRST_PROMPT = "The film was";
 const WORLD = "This small model knows reviews of films, books, cafes, games, phones and hotels, and little else: to "
   + "anything else it answers nonsense.";
@@ -32,26 +34,30 @@ export function doorsPart(list, server) {
       question.scrollIntoView({ block: "center" });
     });
   });
-  const train = buttonOf("button", { "data-key": "train", onclick: trainNow }, "Train it now");
+  const train = buttonOf("button", { "data-key": "train",
+    onclick: () => trainNow({ "kl.coef": turned.value.beta }) });
+  const waits = el("p.muted", { role: "status" });
   const canAsk = Boolean(server.ask_policy);
   if (canAsk) fillQuestion(question, server);
   effect(() => {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
+    const { queue } = form.value;
+    setText(train, queue ? "Add a training to the queue" : "Train it now: one minute");
+    setText(waits, trains ? queue : "");
     showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
   });
-  return el("section.doors", { "aria-label": "What next" }, box, question, canAsk ? null : el("p.muted", ELSEWHERE));
+  return el("section.doors", { "aria-label": "What next" }, box, waits, question,
+    canAsk ? null : el("p.muted", ELSEWHERE));
 }
 
-function trainNow() {
-  setUp({ "kl.coef": turned.value.beta });
-}
-
-/** The form with the experiment of the first page but for some settings, and the button that starts it.
- * @param {Record<string, unknown>} changes */
-export function setUp(changes) {
-  document.dispatchEvent(new CustomEvent("playground-use-settings", { detail: { preset: PRESET, changes } }));
+/**
+ * Train the experiment of the first page but for some settings. Where it cannot start, the form says why.
+ * @param {Record<string, unknown>} changes
+ */
+export function trainNow(changes) {
+  document.dispatchEvent(new CustomEvent("playground-use-settings",
+    { detail: { preset: PRESET, changes, start: true } }));
   scrollTo({ top: 0 });
-  document.getElementById("start")?.focus({ preventScroll: true });
 }
 
 /** @param {Wire.Course[]} all */
@@ -64,8 +70,8 @@ function lessonDoor(all) {
     { class: "button", "data-key": "lesson" });
 }
 
-/** @param {HTMLFormElement} form @param {Page.Server} server */
-function fillQuestion(form, server) {
+/** @param {HTMLFormElement} question @param {Page.Server} server */
+function fillQuestion(question, server) {
   const input = el("input", { type: "text", id: "doors-prompt", value: FIRST_PROMPT, maxlength: "200",
     autocomplete: "off" });
   const button = buttonOf("button strong", { type: "submit" }, "Write");
@@ -78,10 +84,10 @@ function fillQuestion(form, server) {
     answers.replaceChildren(); // of another leash
     setText(line, "");
   });
-  form.append(el("label", { for: "doors-prompt" }, "Begin a review"), el("div.doors-question", input, button),
+  question.append(el("label", { for: "doors-prompt" }, "Begin a review"), el("div.doors-question", input, button),
   el("p.muted.small-text", WORLD), about, line, answers);
   let number = 0;
-  form.addEventListener("submit", async (event) => {
+  question.addEventListener("submit", async (event) => {
     event.preventDefault();
     const mine = number += 1;
     setText(line, number > 1 ? "Writing\u2026" : "Loading the model: the first answer takes some seconds.");

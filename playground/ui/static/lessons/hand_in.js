@@ -21,20 +21,18 @@ const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Not as pred
 /** @typedef {Record<string, import("./progress.js").Answers>} Kept */
 
 /** @typedef {Record<string, import("../core/mysteries.js").Solving>} Solved */
+/** @typedef {Record<string, import("./questions.js").CourseAnswers>} Asked of courses; empty: not handed in */
+/** @typedef {[Wire.Course[], Kept, Wire.Mysteries, Solved, Asked]} Given lessons, mystery runs, what was answered */
 
-/** @typedef {Record<string, import("./questions.js").CourseAnswers>} Asked of courses; empty: they are not handed in */
-
-/** Save it. @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved
- * @param {Asked} asked */
-export function handIn(all, kept, cases, solved, asked) {
-  const href = URL.createObjectURL(new Blob([pageOf(all, kept, cases, solved, asked)], { type: "text/html" }));
+/** Save it. @param {Given} given */
+export function handIn(...given) {
+  const href = URL.createObjectURL(new Blob([pageOf(...given)], { type: "text/html" }));
   el("a", { href, download: `lessons-${today()}.html` }).click();
   setTimeout(() => URL.revokeObjectURL(href), 5000);
 }
 
-/** @param {Wire.Course[]} all @param {Kept} kept @param {Wire.Mysteries} cases @param {Solved} solved
- * @param {Asked} asked */
-function pageOf(all, kept, cases, solved, asked) {
+/** @param {Given} given */
+function pageOf(...[all, kept, cases, solved, asked]) {
   const answered = all.map((course) => ({ course,
     lessons: course.lessons.filter(({ name }) => markOf(kept[name])) }))
     .filter(({ course: { name }, lessons }) => lessons.length || asked[name]);
@@ -90,7 +88,7 @@ function mysteriesOf(cases, solved) {
   return answered.length ? [el("h2", "Mystery runs"), answered.map((run) => {
     const { end, named, tries = [], why, lamps } = solved[run];
     const rows = [["Mistake", sayOf(named)], ["Found", end === "found" ? "yes" : "no, it was shown"],
-      ["Named before", tries.map(sayOf).join("; ")], ["Reason", why], ["Lamps", lamps ? "turned on" : "off"]];
+      ["Named before", tries.map(sayOf).join("; ")], ["Reason", why], ["Checks", lamps ? "turned on" : "off"]];
     return el("article", el("h3", namesOf(cases, run).title),
       el("dl", rows.filter(([, words]) => words).map(([name, words]) => [el("dt", name), el("dd", words)])));
   })] : [];

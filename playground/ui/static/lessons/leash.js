@@ -14,8 +14,8 @@ import { stopsOf } from "./stops.js";
 const AT_ONCE = 3; // texts
 const UNKIND = [2, 3, 5]; // the prompts whose reviews were unkind before: they show best what the leash does
 const ENDS = ["loose", "tight"];
-const ABOUT = "A small model was trained to write kind reviews, by RLHF: reinforcement learning from human feedback. "
-  + "The leash holds it to its old self.";
+const ABOUT = "RLHF, reinforcement learning from human feedback, taught a small model kind reviews. The leash holds it "
+  + "to its old self.";
 
 const leashData = /** @type {() => Promise<Wire.Betas>} */ (askedOnce("live/_leash"));
 
@@ -54,7 +54,8 @@ class LeashExplorer {
     this.sentence = el("p.board-sentence");
     this.speaker = el("p.visually-hidden", { role: "status" });
     this.counts = data.behaviours.map(({ words }) => countRow(words));
-    this.texts = el("div.board-texts");
+    this.texts = el("div.board-texts", { title: "Click to read them whole",
+      onclick: () => this.texts.classList.toggle("whole") });
     this.score = el("dd.score");
     this.distance = el("dd.kl");
     this.show();
@@ -71,7 +72,7 @@ class LeashExplorer {
       this.speaker,
       el("div.board-first", el("div.board-texts-side", this.texts, others),
         el("div.board-curves", this.plots.curves)),
-      first ? el("details.folded.board-more", el("summary", "More about these runs"), rest) : rest,
+      first ? el("details.folded.board-more", el("summary", "More"), rest) : rest,
     ];
   }
 
@@ -147,7 +148,7 @@ class LeashExplorer {
     const { data, stop, firstText } = this;
     const rows = Array.from({ length: AT_ONCE }, (_, row) => this.order[(firstText + row) % data.prompts.length]);
     return tableOf("pairs board-pairs",
-      [headOf("Beginning", "prompt"), headOf("Before", "before"), headOf("Now", "now")], rows.map((row) => {
+      [headOf("Prompt", "prompt"), headOf("Before", "before"), headOf("Now", "now")], rows.map((row) => {
         const [left, right] = textPair(data.before[row], stop.texts[row]);
         return pairRow({ prompt: data.prompts[row], sides: [{ label: "Before", parts: left },
           { label: "Now", parts: right }] });

@@ -9,12 +9,12 @@ import { number, signed } from "../core/format.js";
 import { Plane } from "./plane.js";
 import { bestStop, endsOf, isFar, meanOf } from "./leash_figures.js";
 
-const SIZE = { width: 300, height: 150, left: 40, right: 10, top: 10, bottom: 34 };
+const SIZE = { width: 300, height: 180, left: 40, right: 10, top: 10, bottom: 34 };
 const MOST = 3; // runs of a leash
 const ROOM = 1.06;
 const CURVES = /** @type {const} */ ([
-  { kind: "score", title: "Gain in score, in sd", of: "score" },
-  { kind: "kl", title: "Distance, in nats", of: "kls" }]);
+  { kind: "score", title: "Score", of: "score" },
+  { kind: "kl", title: "Distance", of: "kls" }]);
 
 export class LeashPlots {
   /** @param {Wire.Betas} data */

@@ -14,8 +14,7 @@ import { courses } from "./courses.js";
 import { breakStep, endStep, explainStep, predictStep, transferStep } from "./steps.js";
 import { LessonRuns } from "./runs.js";
 import { because, predictionInWords } from "./predict.js";
-import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf,
-  triesInVain } from "./progress.js";
+import { answersOf, keep, newAnswers, newestRun, nextStep, stepOf, stepsOf, triesInVain } from "./progress.js";
 import { courseStep } from "./questions.js";
 import { runStep } from "./run_step.js";
 import { leaveOpen } from "./way_back.js";
@@ -68,9 +67,7 @@ export class LessonPanel {
   async open(name, focus) {
     this.close();
     this.name = name;
-    this.lesson = null;
-    this.hintsRead = 0;
-    this.asksCourse = false;
+    Object.assign(this, { lesson: null, hintsRead: 0, asksCourse: false });
     setText(this.speaker, "");
     this.root.replaceChildren(el("p.muted", "Loading the lesson\u2026"));
     try {

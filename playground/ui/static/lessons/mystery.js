@@ -135,9 +135,9 @@ export class MysteryPanel {
       keepMystery(this.run, { lamps: true });
       openSection("health", true, false);
       /** @type {Element} */ (event.currentTarget).remove();
-      setText(this.speaker, "The lamps are on.");
+      setText(this.speaker, "The checks are on.");
       document.getElementById("section-health")?.scrollIntoView({ block: "nearest" });
-    } }, "Turn the lamps on");
+    } }, "Turn the checks on");
   }
 
   answered() {
@@ -200,9 +200,9 @@ function wrongBox({ say, shows }) {
 function evidenceOf({ lamp, state, evidence, update }) {
   const lit = state === "red" || state === "amber";
   return [el("p", el("strong", `${lamp}${update ? ` (after update ${update})` : ""}: `), evidence),
-    el("p.muted.lesson-note", !lit ? "Its lamp is not lit in this run, or not yet."
-      : update ? `Its lamp was ${state} then, unseen; at the end others are lit, under \u201cIs it healthy?\u201d.`
-        : `Its lamp, off so far, is ${state}; all lamps stand under \u201cIs it healthy?\u201d.`)];
+    el("p.muted.lesson-note", !lit ? "Its check gives no alert in this run, or not yet."
+      : update ? `Its check was ${state} then, unseen; at the end others are, under \u201cIs it healthy?\u201d.`
+        : `Its check, off so far, is ${state}; all checks stand under \u201cIs it healthy?\u201d.`)];
 }
 
 /** @param {Wire.MysteryAnswer} answer */

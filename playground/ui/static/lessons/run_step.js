@@ -4,6 +4,7 @@
 import { buttonOf, el, showParts, signOf } from "../core/dom.js";
 import { duration, stateOf } from "../core/format.js";
 import { ghost } from "../core/in_lesson.js";
+import { recall, remember } from "../core/kept.js";
 import { clock, live, player } from "../core/store.js";
 import { compared, seriesOf } from "./shapes.js";
 import { verdictBox } from "./verdict.js";
@@ -20,9 +21,10 @@ const KEYS = {
   curves: "Below the curves: a grey triangle is a moment that was saved; a red or brown mark is where a check of the "
     + "run's health began to warn.",
 };
+const MINUTES = "playground-slow-minutes"; // of the last run, where that took longer than its lesson is meant to
 const RECORDED = "This is a recording: the same settings, run earlier. Another run differs a little, by chance.";
-const COUNTED = "Counts, gains and distances here are of the run's fixed test texts. The curves show other texts of "
-  + "the run, so their numbers can differ, by half or more.";
+const COUNTED = "Counts, gains and distances here are of the run's answers to the fixed prompts. The curves show other "
+  + "texts of the run, so their numbers can differ, by half or more.";
 
 /** @typedef {import("./lesson.js").LessonPanel} Panel */
 
@@ -51,14 +53,16 @@ export function runStep(panel, index, again = false) {
 export function beginning({ runs }, index, values = () => ({}), more = []) {
   const { start, refused, twin, waits } = runs.offered(index);
   const starting = runs.starting.value;
+  const minutes = Number(recall(MINUTES) ?? 0);
   const notes = [start && waits ? "Another run trains at the moment: yours would wait for it." : "",
-    start && !waits ? "A run takes a minute or two on a quiet computer, some only seconds." : "",
+    start && !waits ? minutes ? `Your last run took about ${minutes} minutes here.`
+      : "A run takes a minute or two on a quiet computer, some only seconds." : "",
     refused ? "This run has a mistake in it on purpose, and a page that is open to everyone trains no such run."
       : "",
     twin ? "The recording shows a run with the same settings, made earlier: about 20 seconds." : "",
     start || twin ? "" : "Runs are not started from this page, and there is no recording of this one. Run the RLHF "
       + "Playground on a computer of your own for it."].filter(Boolean);
-  const first = start && !(waits && twin);
+  const first = start && !((waits || minutes) && twin);
   const starter = buttonOf(`button ${first ? "strong" : ""}`, { "data-key": "start", off: starting,
     onclick: () => runs.start(index, values()) },
   starting ? "Starting\u2026" : waits ? "Add to the queue" : "Start the run");
@@ -88,6 +92,9 @@ export function watching(panel, index, ran) {
     ? listed(lesson.figures.map((column) => seriesOf(column).name)) : LOOK[part])).filter(Boolean);
   const ended = live.status?.ended && viewed;
   const busy = state === "running" && !ran.recorded ? busyWords(lesson.minutes, clock()) : "";
+  if (busy) remember(MINUTES, String(Math.round(leastSeconds(clock()) / 60)));
+  else if (ended && !ran.recorded && leastSeconds(clock()) <= 60 * lesson.minutes) remember(MINUTES, "");
+  const twin = busy && runs.offered(index).twin;
   return [looks.length ? el("p", { "data-key": "look" }, el("strong", "Look at "), listed(looks), ".") : null,
     signsOf(lesson),
     index >= lesson.runs.length && ghost.value
@@ -96,6 +103,8 @@ export function watching(panel, index, ran) {
       : state === "queued" ? "It waits for its turn: one run at a time on this device."
         : "It runs on this machine, now."),
     busy ? el("p.lesson-note", { "data-key": "busy", role: "status" }, busy) : null,
+    twin ? el("div.lesson-buttons", { "data-key": "meanwhile" }, buttonOf("button",
+      { onclick: () => runs.play(index) }, "Play the recording meanwhile")) : null,
     el("p", { "data-key": "then" }, ended ? "It has ended. What came of it is said here in a moment."
       : `When it has ended, ${endingWords(panel, index)}.`),
     ran.recorded && !ended ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
@@ -107,13 +116,18 @@ export function watching(panel, index, ran) {
 
 /**
  * Where one run alone takes longer than all of its lesson is meant to, reading included.
- * @param {number} minutes @param {{ elapsed: number, left: number[] | null }} clock
+ * @param {number} minutes @param {{ elapsed: number, left: number[] | null }} time
  */
-export function busyWords(minutes, { elapsed, left }) {
-  const least = elapsed + (left?.[0] ?? 0);
+export function busyWords(minutes, time) {
+  const least = leastSeconds(time);
   return least <= 60 * minutes ? "" : "This machine is busy with other work, or a slow one: this run alone takes "
     + `${duration(Math.round(least))} or more, and the whole lesson is meant to take ${minutes} minutes. `
     + "It goes on by itself.";
+}
+
+/** How long a run takes at least. @param {{ elapsed: number, left: number[] | null }} clock */
+function leastSeconds({ elapsed, left }) {
+  return elapsed + (left?.[0] ?? 0);
 }
 
 /** What the signs of what is looked at mean, folded. @param {Wire.Lesson} lesson */

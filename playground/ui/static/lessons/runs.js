@@ -6,6 +6,7 @@ import { home, refreshHome, watchEnd } from "../core/home.js";
 import { recordingOf } from "../core/experiments.js";
 import { translated } from "../core/language.js";
 import { answerOf, getJson, newName, runPath } from "../core/server.js";
+import { withMinus } from "../core/format.js";
 import { signal, untracked } from "../core/signals.js";
 import { live } from "../core/store.js";
 
@@ -116,6 +117,7 @@ export class LessonRuns {
         await getJson(runPath(ran.id, `lesson/${encodeURIComponent(name)}/${index}${first}`)));
       if (!still()) return;
       if (!told.ready && tries) return void setTimeout(() => still() && this.ask(index, ran, end, tries - 1), AGAIN_MS);
+      told.said = told.said.map(withMinus);
       const now = { ...ran, told };
       const said = told.said.map(translated).join(" ");
       if (index >= lesson.runs.length) panel.answer({ tries: [...panel.answers.tries.slice(0, -1), now] }, said, false);

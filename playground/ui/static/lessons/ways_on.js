@@ -2,15 +2,20 @@
 // that is paid for words of one's own.
 
 import { buttonOf, el, setText } from "../core/dom.js";
+import { recordingOf } from "../core/experiments.js";
+import { form } from "../core/form.js";
 import { go } from "../core/nav.js";
+import { snapshotOf } from "../core/server.js";
 import { open } from "../core/store.js";
-import { setUp } from "./doors.js";
+import { wordUse } from "../core/texts.js";
+import { PRESET, trainNow } from "./doors.js";
 import { asking } from "./turned.js";
 
 const UPDATES = 20;
 const NEVER = "A word that the model never writes stays away: nothing can be made more likely that never happens.";
 const MOST_WORDS = 8;
 const WORDS = /[\p{L}\p{N}'-]+/gu;
+const COUNTED = ["positive", "parses", "ends"]; // beside the use of the words
 
 /** @param {import("./lesson.js").LessonPanel} panel */
 export function waysOn({ lesson: { done }, server }) {
@@ -29,19 +34,32 @@ function ask() {
 
 function rewardForm() {
   const input = el("input", { type: "text", id: "lesson-own-words", maxlength: "80", autocomplete: "off",
-    placeholder: "stars, friend, music" });
-  const line = el("p.muted", { role: "status" });
-  const form = el("form.own", el("label", { for: "lesson-own-words" }, "Now reward what you like. Words that you want "
-    + "to read:"), input, el("p.muted.lesson-note", NEVER),
-  el("div.lesson-buttons", buttonOf("button", { type: "submit" }, "Set up this training")), line);
-  form.addEventListener("submit", (event) => {
+    placeholder: "stars, friend, music", oninput: () => tell() });
+  const line = el("p.muted.lesson-note", { role: "status" }, NEVER);
+  const start = buttonOf("button", { type: "submit" },
+    form.value.queue ? "Add it to the queue" : "Train it, about one minute");
+  const words = () => input.value.toLowerCase().match(WORDS)?.slice(0, MOST_WORDS) ?? [];
+  const tell = async () => {
+    const texts = await untrainedTexts();
+    setText(line, words().length && texts.length ? wordUse(words(), texts) : NEVER);
+  };
+  const root = el("form.own", el("label", { for: input.id }, "Now reward what you like. Words that you want to read:"),
+    input, line, el("div.lesson-buttons", start));
+  root.addEventListener("submit", (event) => {
     event.preventDefault();
-    const words = input.value.toLowerCase().match(WORDS)?.slice(0, MOST_WORDS) ?? [];
-    if (!words.length) return setText(line, "Type a word or two.");
-    const changes = { rewards: [{ kind: "keyword", words: words.join(", ") }], "ppo.num_updates": UPDATES };
-    setUp(changes);
+    if (!words().length) return setText(line, "Type a word or two.");
+    const measure = { kind: "keyword", weight: 1, normalise: false, cap: "", words: words().join(", ") };
+    const uses = { name: "your-words", words: "uses your words", aim: "more", above: 0, measure };
+    trainNow({ rewards: [measure], behaviours: [uses, ...COUNTED], "ppo.num_updates": UPDATES });
     go({ page: "train", run: "" });
     open(null); // the lesson's own run would stand beside a form that holds something else
   });
-  return form;
+  return root;
+}
+
+/** What the model writes before training to the fixed prompts. */
+async function untrainedTexts() {
+  const recording = recordingOf(PRESET);
+  const snapshot = recording ? await snapshotOf(recording) : null;
+  return snapshot?.moments[0].rows.map(({ text }) => text) ?? [];
 }

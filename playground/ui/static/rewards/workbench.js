@@ -9,6 +9,7 @@ import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, signOf, t
 import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf, getJson } from "../core/server.js";
 import { alike, effect } from "../core/signals.js";
+import { wordUse } from "../core/texts.js";
 import { lists } from "./lists.js";
 import { whenOpened } from "./tabs.js";
 
@@ -61,7 +62,8 @@ class Workbench {
     this.missing = el("p.bench-missing", { role: "status", hidden: true });
     this.outcome = el("p.outcome", { role: "status" });
     this.terms = el("div");
-    this.texts = el("section.panel", this.outcome, this.missing, this.terms);
+    this.words = el("p.bench-missing", { role: "status" });
+    this.texts = el("section.panel", this.outcome, this.missing, this.words, this.terms);
     this.best = el("div");
     this.outlooks = el("section.panel.bench-outlooks", el("h2", "What the best policy would do"), this.best);
     this.plot = el("div.bench-plot");
@@ -146,6 +148,7 @@ class Workbench {
     this.showPlot(now);
     this.showRanks(now);
     showParts(this.best, outlooksOf(found, lists.workbench.value));
+    setText(this.words, wordsIn(found));
   }
 
   showMissing(/** @type {Weighed} */ { missing, terms }) {
@@ -182,6 +185,13 @@ class Workbench {
     showParts(this.ranked, [ranking("Rewarded most", order.slice(0, this.rows)),
       ranking("Rewarded least", order.slice(-this.rows))]);
   }
+}
+
+/** Of the words that are paid, how many samples use them. @param {Bench} found */
+function wordsIn({ rewards, samples }) {
+  const words = rewards.filter(({ kind }) => kind === "keyword").flatMap(({ words: list }) =>
+    String(list).split(",").map((word) => word.trim()).filter(Boolean));
+  return words.length ? wordUse(words, samples.map(({ completion }) => completion)) : "";
 }
 
 /** What the server worked out of the samples. @param {Bench} found @param {Wire.Reward[]} rewards */

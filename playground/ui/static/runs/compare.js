@@ -5,7 +5,7 @@ import { el, headOf, menuOf, optionsOf, setText, showParts, showWrong, tableOf }
 import { waiting, isWatching } from "../core/access.js";
 import { getJson, runPath } from "../core/server.js";
 import { stepOf } from "../core/experiments.js";
-import { rounded, signed, stateOf, when, withHalf } from "../core/format.js";
+import { rounded, signed, stateOf, when, withHalf, withMinus } from "../core/format.js";
 import { Behaviours } from "./compare_behaviours.js";
 import { both, PairTable } from "./compare_rows.js";
 import { home } from "../core/home.js";
@@ -207,7 +207,7 @@ class Compare {
       return this.refreshEmpty(ENDED.includes(state) ? "This run ended before it answered the fixed prompts again."
         : "Nothing to compare yet: the fixed prompts are answered again after the first few updates.");
     setText(this.at, `${update}${state === "finished" && index === moments.length - 1 ? " (end)" : ""}`);
-    setText(this.outcome, data.outcome || (other?.notice ? "The two runs have no score in common."
+    setText(this.outcome, withMinus(data.outcome ?? "") || (other?.notice ? "The two runs have no score in common."
       : "These rewards have no opinion on the fixed prompts, so there is no score to compare."));
     setText(this.notice, other?.notice ?? "");
     showWrong(this.wrong, data.run.wrong_on_purpose ? data.run : other);

@@ -5,7 +5,7 @@
 import { rights } from "../core/access.js";
 import { buttonOf, el, helpOf, setWords, signOf } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
-import { capital } from "../core/format.js";
+import { capital, withMinus } from "../core/format.js";
 import { keepMystery, lamps, lampsAreOff } from "../core/mysteries.js";
 import { part } from "../core/part.js";
 import { effect } from "../core/signals.js";
@@ -13,15 +13,15 @@ import { openSection } from "../core/sections.js";
 import { hasEnded, live } from "../core/store.js";
 import { askFork, canFork } from "../inside/fork.js";
 
-const GLOSS = "One lamp for each thing that can go wrong, read from the run's records. A lamp lights on a trend "
-  + "(three of five updates), never on a single update. Red needs action; amber is worth checking.";
+const GLOSS = "One check for each thing that can go wrong, read from the run's records. It gives an alert on a trend "
+  + "(three of five updates), never on a single update. Red needs action; amber is worth a look.";
 /** @type {Record<string, string>} */
 const SIGNS = { red: "\u25cf ", amber: "\u25b2 ", quiet: "\u2713 ", "not measured": "\u2013 " };
 const MOST_UPDATES = 8;
 
 /** What stands beside the name of the section; null where nothing is watched. */
 export function healthOf() {
-  if (lampsAreOff()) return { note: "lamps off" };
+  if (lampsAreOff()) return { note: "checks off" };
   const alerts = lamps();
   if (!alerts && (!live.run || hasEnded.value)) return null;
   const count = (/** @type {string} */ state) => (alerts ?? []).filter((alert) => alert.state === state).length;
@@ -33,7 +33,7 @@ export function healthOf() {
 }
 
 /**
- * The first red lamp of a run opens the section.
+ * The first red alert of a run opens the section.
  * @param {Element} element @param {(run: string, changes: Wire.Remedy["changes"]) => Promise<Wire.EditsAnswer>} ask
  */
 export function showAlerts(element, ask) {
@@ -46,7 +46,7 @@ export function showAlerts(element, ask) {
   };
   /** @type {string | null | undefined} */
   let runId;
-  let shown = false; // a red lamp has opened the section
+  let shown = false; // a red alert has opened the section
   effect(() => {
     if (runId !== live.runId) {
       setWords(note, "");
@@ -66,7 +66,7 @@ export function showAlerts(element, ask) {
     /** @param {...string} states */
     const list = (...states) => el("ul.alerts-list", of(...states).flat().map((alert) => row(alert, note, apply)));
     return [
-      el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS),
+      el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a check", GLOSS),
         el("span.alerts-summary", alerts ? summaryOf(of("red", "amber", "quiet").map((found) => found.length))
           : live.run?.recorded ? "Known at the end of the recording." : "Known after the first updates.")),
       note, list("red", "amber"), el("details.alerts-others", el("summary", "Everything that is checked"),
@@ -74,12 +74,12 @@ export function showAlerts(element, ask) {
   }));
 }
 
-/** What stands there while a mystery run is to be read without its lamps. */
+/** What stands there while a mystery run is to be read without its checks. */
 function darkness() {
-  return [el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a lamp", GLOSS)),
-    el("p", "The lamps are off: what is wrong in this run is for you to find."),
+  return [el("div.chart-bar", el("h2", { id: "alerts-title" }, "Is it healthy?"), helpOf("a check", GLOSS)),
+    el("p", "The checks are off: what is wrong in this run is for you to find."),
     buttonOf("button", { "data-key": "lamps", onclick: () => keepMystery(live.runId, { lamps: true }) },
-      "Turn the lamps on")];
+      "Turn the checks on")];
 }
 
 /** @typedef {(changes: Wire.Remedy["changes"], words: string) => void} Apply */
@@ -91,8 +91,9 @@ function row({ name, state, label, plain, evidence, rule, updates, cause, remedi
   const seen = `${updates.length > MOST_UPDATES ? "\u2026 " : ""}${updates.slice(-MOST_UPDATES).join(", ")}`;
   return el("li", { class: `alert ${state.replace(" ", "-")}`, "data-key": name }, el("details",
     el("summary", signOf(SIGNS[state]), el("strong", plain || label),
-      el("span.muted", `${plain ? ` ${label}` : ""}${state === "quiet" ? ": not seen" : ` ${state}`}. ${evidence}`)),
-    el("dl.alert-facts", fact("Rule", rule), fact("Seen at updates", seen), fact("Likely cause", cause),
+      el("span.muted", withMinus(
+        `${plain ? ` ${label}` : ""}${state === "quiet" ? ": not seen" : ` ${state}`}. ${evidence}`))),
+    el("dl.alert-facts", fact("Rule", withMinus(rule)), fact("Seen at updates", seen), fact("Likely cause", cause),
       fact("Try", remedies.map((remedy) => remedyOf(remedy, note, apply))))));
 }
 
@@ -117,7 +118,7 @@ function remedyOf({ words, changes, live: atOnce, form, fork }, note, apply) {
 
 /** @param {number[]} counts of those that are red, amber and quiet */
 function summaryOf([red, amber, quiet]) {
-  if (!red && !amber) return `All ${quiet} lamps are quiet.`;
+  if (!red && !amber) return `All ${quiet} checks are quiet.`;
   const parts = [red ? `${red} red` : "", amber ? `${amber} amber` : "", `${quiet} quiet`];
   return `${parts.filter(Boolean).join(", ")}.`;
 }

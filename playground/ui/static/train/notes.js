@@ -82,6 +82,7 @@ class Notes extends Widget {
     markUnused(unused);
     if (asked && asked !== this.shownAt) {
       this.shownAt = asked;
+      document.body.classList.add("drawer-open"); // on a phone a refusal would be out of sight
       this.reveal(problems[0]?.field);
     }
   }

@@ -5,7 +5,7 @@ import { Changed } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
-import { settings } from "../core/form.js";
+import { form, settings } from "../core/form.js";
 import { newName } from "../core/server.js";
 import { home, onHome, refreshHome, watchEnd } from "../core/home.js";
 import { chosen, recordingOf } from "../core/experiments.js";
@@ -19,7 +19,7 @@ import { setSteering } from "./steering.js";
 import { ForkPanel } from "../inside/fork.js";
 import { Sections, whenOpened } from "../core/sections.js";
 import { showTextsNow } from "./texts_now.js";
-import { alike, effect } from "../core/signals.js";
+import { alike, effect, untracked } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
 
 /** @typedef {{ value: { run?: string | null, request?: string }, can_save: boolean }} Props */
@@ -123,7 +123,9 @@ function followHome(trigger) {
     if (!home.connected && home.living === null && home.newest === null) return; // nothing is known yet
     const first = busy === undefined;
     const now = [home.training?.map(({ id }) => id), home.waiting];
-    if (!first && !alike(busy, now)) trigger("input");
+    const isFree = !home.training?.length && !home.waiting?.length;
+    const saysBusy = Boolean(untracked(() => form.value.queue)); // it may have been asked a moment before the end
+    if (!first && (!alike(busy, now) || (isFree && saysBusy))) trigger("input");
     busy = now;
     if (home.connected && live.status?.ended) { // somebody else may have taken it up again
       const again = home.waiting?.includes(live.runId) ? live.status.attempt + 1

@@ -4,7 +4,7 @@
 import { buttonOf, el, figureOf, headOf, runTitle, setHidden, showParts, signOf, tableOf, withCode,
 } from "../core/dom.js";
 import { checkAsked, differencesOf } from "../core/form.js";
-import { capital, duration, number } from "../core/format.js";
+import { capital, duration, number, timeRange } from "../core/format.js";
 import { effect, untracked } from "../core/signals.js";
 import { live } from "../core/store.js";
 import { promptAndAnswer, promptText, seenPart } from "../core/texts.js";
@@ -229,7 +229,7 @@ function updateParts({ seconds_per_update, seconds_before, seconds, memory_gb, f
   const facts = [
     ["An update", duration(seconds_per_update)],
     ["Before the first", `${duration(seconds_before)}, to load and to measure the reference`],
-    ["The run", `about ${duration(seconds[0])} to ${duration(seconds[1])} for ${number(num_updates)} updates`],
+    ["The run", `${timeRange(seconds[0], seconds[1])} for ${number(num_updates)} updates`],
     ["Memory", `${number(memory_gb)} of ${number(free_gb)} GB free on ${device} at its fullest: ${verdict}`],
   ];
   const good = "It fits. The memory estimate of this form uses it from now on.";

@@ -14,8 +14,7 @@ import { stopsOf } from "./stops.js";
 const AT_ONCE = 3; // texts
 const UNKIND = [2, 3, 5]; // the prompts whose reviews were unkind before: they show best what the leash does
 const ENDS = ["loose", "tight"];
-const ABOUT = "RLHF, reinforcement learning from human feedback, taught a small model kind reviews. The leash holds it "
-  + "to its old self.";
+const ABOUT = "RLHF (reinforcement learning from human feedback) made a small model kind. The leash holds it back.";
 
 const leashData = /** @type {() => Promise<Wire.Betas>} */ (askedOnce("live/_leash"));
 
@@ -54,8 +53,7 @@ class LeashExplorer {
     this.sentence = el("p.board-sentence");
     this.speaker = el("p.visually-hidden", { role: "status" });
     this.counts = data.behaviours.map(({ words }) => countRow(words));
-    this.texts = el("div.board-texts", { title: "Click to read them whole",
-      onclick: () => this.texts.classList.toggle("whole") });
+    this.texts = el("div.board-texts");
     this.score = el("dd.score");
     this.distance = el("dd.kl");
     this.show();

@@ -32,7 +32,8 @@ def lines(text):
 @pytest.mark.parametrize(("language", "name"), COURSES)
 def test_a_course_in_another_language_misses_no_sentence_of_its_lessons(language, name):
     (course,) = (course for course in loading.courses_of(loading.SHIPPED) if course.name == name)
-    wanted = [course.title, course.about, *texts_of([lesson.model_dump(mode="json") for lesson in course.lessons])]
+    parts = [part.model_dump(mode="json") for part in (*course.questions, *course.lessons)]
+    wanted = [course.title, course.about, *texts_of(parts)]
     translated = dict(own_files.sentences(language))
     assert [text for text in map(lines, wanted) if text not in translated] == []
 

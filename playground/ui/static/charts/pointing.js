@@ -183,7 +183,7 @@ export function describeCursor(/** @type {Chart} */ chart) {
   const { line, at } = point;
   const known = line.updates.filter((update) => update > 0);
   const several = series.length > 1;
-  const name = several ? `${line.title ?? line.label}, ` : "";
+  const name = several ? `${line.title ?? line.label ?? spec.title}, ` : "";
   for (const [attribute, value] of Object.entries({
     "aria-valuemin": known[0], "aria-valuemax": known.at(-1), "aria-valuenow": line.updates[at],
     "aria-valuetext": `${name}update ${line.updates[at]}: ${chart.said(line.raw[at])} ${spec.unit(run)}`.trim(),

@@ -6,7 +6,8 @@ import { translated } from "./language.js";
 const HELP_WIDTH = 300;
 const HELP_EDGE = 12; // pixels that it keeps from the edge of the window
 const HANDLERS = ["onclick", "onchange", "oninput"]; // of what `showParts` keeps
-const WORDS = ["title", "aria-label", "placeholder", "abbr"]; // attributes that are read
+/** Attributes that are read. */
+const WORDS = "title aria-label aria-valuetext aria-description placeholder abbr data-label".split(" ");
 
 /**
  * An element: its tag with its classes, such as "p.muted"; attributes (title, aria-*, data-*, on<event>), where there
@@ -97,7 +98,7 @@ export function signOf(icon) {
 
 /** That a run is wrong on purpose, where it is. @param {HTMLElement} node @param {{wrong_on_purpose?: string}} run */
 export function showWrong(node, run) {
-  const words = run?.wrong_on_purpose ?? "";
+  const words = translated(run?.wrong_on_purpose ?? "");
   node.hidden = !words;
   if (node.textContent !== `! ${words}`) node.replaceChildren(signOf("! "), words);
 }
@@ -323,7 +324,7 @@ export function shape(what, ...rest) {
   const [name, ...classes] = what.split(".").filter(Boolean);
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
   if (classes.length) node.setAttribute("class", classes.join(" "));
-  for (const [key, value] of Object.entries(attributesIn(rest))) node.setAttribute(key, String(value));
+  for (const [key, value] of Object.entries(attributesIn(rest))) setAttribute(node, key, String(value));
   node.append(...nodesOf(rest));
   return node;
 }

@@ -43,7 +43,7 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
   });
   onHome((found) => {
     setText(machine, found.machine.split(", ").slice(0, 2).join(", "));
-    machine.title = `${found.machine}: device, processor cores, memory in use`;
+    setAttribute(machine, "title", `${found.machine}: device, processor cores, memory in use`);
     machine.classList.toggle("problem", !found.connected);
   });
   const page = signal("");

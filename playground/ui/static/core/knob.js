@@ -2,7 +2,7 @@
 // mark at the preset's value and one sentence on what it does. What is too low and too high shows while the keyboard or
 // a finger is on it, and behind "?". train/form_knob.js puts it into the form.
 
-import { buttonOf, el, helpOf, setText, setWords, withCode } from "./dom.js";
+import { buttonOf, el, helpOf, setAttribute, setText, setWords, withCode } from "./dom.js";
 import { alike } from "./signals.js";
 
 const LOG_STEPS = 200;
@@ -113,7 +113,7 @@ export class KnobControl {
     if (!this.sliding) slider.value = String(scale.toStep(isNumber ? shown : scale.low));
     slider.classList.toggle("unset", !isNumber);
     const zone = regimes && isNumber ? `, ${ZONES[zoneOf(shown, regimes)]}` : "";
-    slider.setAttribute("aria-valuetext", (shown === "" ? this.none : write(shown)) + zone);
+    setAttribute(slider, "aria-valuetext", (shown === "" ? this.none : write(shown)) + zone);
   }
 
   /** @param {Entered} value */

@@ -1,34 +1,42 @@
 // Sentences in another language, looked up by the English ones.
 
-const LEAST_LETTERS = 12; // outside the places of a sentence: a shorter one is looked up within others only
 const MOST_LOOKED_UP = 4000;
 const PLACE = /\{[^{}]+\}/g;
+const ANYTHING = "{text}"; // the place of what somebody has typed
+const LETTER = /\p{L}/u;
 
 /**
- * What translates by pairs of sentences. In a sentence with places, such as "Lesson {number}", what stands in a place
- * is translated by itself.
+ * What translates by pairs of sentences. A sentence with places, such as "Lesson {number}: {title}", fits where each
+ * place holds figures or what has a translation itself: so nothing is half translated, and no text of a model is taken
+ * for one of ours.
  * @param {[english: string, other: string][]} pairs
  */
 export function wordsOf(pairs) {
   const sentences = new Map(pairs.map(([english, other]) => [english, other]));
   const patterns = pairs.filter(([english]) => english.match(PLACE)).map(patternOf);
 
-  /** @param {string} text @param {boolean} within a sentence @returns {string} */
-  function translate(text, within = false) {
-    const english = text.replaceAll(/\s+/g, " ").trim();
-    const other = sentences.get(english) ?? (english && fitted(english, within));
+  /** @param {string} text */
+  function translate(text) {
+    const other = otherOf(text.replaceAll(/\s+/g, " ").trim());
     return other ? text.replace(text.trim(), () => other) : text;
   }
 
-  /** @param {string} english @param {boolean} within */
-  function fitted(english, within) {
-    for (const { pattern, letters, places, other } of patterns) {
-      const match = (within || letters >= LEAST_LETTERS) && pattern.exec(english);
-      if (!match) continue;
-      const values = Object.fromEntries(places.map((place, index) => [place, translate(match[index + 1], true)]));
-      return other.replaceAll(PLACE, (place) => values[place] ?? place);
+  /** "" where there is none. @param {string} english @returns {string} */
+  function otherOf(english) {
+    if (!LETTER.test(english)) return english;
+    const other = sentences.get(english) ?? fitted(english);
+    if (!other && sentences.size < MOST_LOOKED_UP) sentences.set(english, ""); // it is asked again at each refresh
+    return other;
+  }
+
+  /** @param {string} english */
+  function fitted(english) {
+    for (const { pattern, places, other } of patterns) {
+      const given = pattern.exec(english)?.slice(1) ?? [];
+      const values = given.map((value, at) => (places[at] === ANYTHING ? value : otherOf(value)));
+      if (values.length && values.every(Boolean))
+        return other.replaceAll(PLACE, (place) => values[places.indexOf(place)]);
     }
-    if (!within && sentences.size < MOST_LOOKED_UP) sentences.set(english, ""); // it is asked again at each refresh
     return "";
   }
   return { translate };
@@ -36,8 +44,6 @@ export function wordsOf(pairs) {
 
 /** @param {[english: string, other: string]} pair */
 function patternOf([english, other]) {
-  const literals = english.split(PLACE);
-  const escaped = literals.map((literal) => literal.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
-  return { pattern: new RegExp(`^${escaped.join("(.{1,300}?)")}$`), letters: literals.join("").length,
-    places: english.match(PLACE), other };
+  const literals = english.split(PLACE).map((literal) => literal.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  return { pattern: new RegExp(`^${literals.join("(.{1,300}?)")}$`), places: english.match(PLACE), other };
 }

@@ -2,7 +2,7 @@
 // the slider moves. Beside it what PPO came to, where it was trained.
 
 import { numbers } from "../charts/small_plots.js";
-import { el, setText, tableOf } from "../core/dom.js";
+import { el, setAttribute, setText, tableOf } from "../core/dom.js";
 import { number, rounded, signed } from "../core/format.js";
 import { askedOnce } from "../core/server.js";
 import { effect } from "../core/signals.js";
@@ -172,7 +172,7 @@ function chanceRow({ text, score }) {
     });
     const words = `untrained ${share(reference)}, best ${share(best)}${mean === null ? "" : `, PPO ${share(mean)}`}`;
     setText(said, words);
-    root.title = words;
+    setAttribute(root, "title", words);
   };
   return { root, show };
 }

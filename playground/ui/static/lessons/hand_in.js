@@ -2,6 +2,7 @@
 // by the browser.
 
 import { el } from "../core/dom.js";
+import { language, translated } from "../core/language.js";
 import { stepsOf } from "./card.js";
 import { namesOf } from "./mysteries.js";
 import { predictionInWords } from "./predict.js";
@@ -36,7 +37,7 @@ function pageOf(...[all, kept, cases, solved, asked]) {
   const answered = all.map((course) => ({ course,
     lessons: course.lessons.filter(({ name }) => markOf(kept[name])) }))
     .filter(({ course: { name }, lessons }) => lessons.length || asked[name]);
-  const page = el("html", { lang: "en" },
+  const page = el("html", { lang: language },
     el("head", el("meta", { charset: "utf-8" }), el("meta", { name: "viewport", content: "width=device-width" }),
       el("title", "RLHF Playground: answers to the lessons"), el("style", STYLE)),
     el("body", el("h1", "Answers to the lessons"),
@@ -56,9 +57,9 @@ function lessonOf(lesson, { prediction, why, runs, tries, transfer }) {
   const rows = [["Question", lesson.question], ["Asked", lesson.predict.ask],
     ["Prediction", predictionInWords(lesson.predict, prediction) || "only looked"], ["Reason", why],
     ["Compared with the run", verdict
-      && [VERDICTS[verdict.tone] ?? "", verdict.said, ...verdict.more].join(" ").trim()],
+      && [VERDICTS[verdict.tone] ?? "", verdict.said, ...verdict.more].map(translated).join(" ").trim()],
     ...runs.map((ran, index) => [lesson.runs[index]?.title ?? "Run",
-      ran?.told && [...ran.told.said, ran.recorded ? "(a recording)" : ""].join(" ").trim()]),
+      ran?.told && [...ran.told.said, ran.recorded ? "(a recording)" : ""].map(translated).join(" ").trim()]),
     ...tries.map(({ told: tried, values }) => [lesson.break_it?.ask, tried
       && `${tried.reached ? "Reached" : "Not reached"}, with ${Object.entries(values ?? {}).map(([field, value]) =>
         `${labelOf(lesson, field)}: ${value}`).join(", ")}.`]),

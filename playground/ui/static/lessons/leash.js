@@ -2,7 +2,7 @@
 // score against distance follow at once. All that it draws was drawn before; a move of the slider only changes places.
 
 import { numbers } from "../charts/small_plots.js";
-import { buttonOf, el, headOf, setText, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, setAttribute, setText, tableOf } from "../core/dom.js";
 import { number, percent, signed } from "../core/format.js";
 import { ZONES } from "../core/knob.js";
 import { askedOnce } from "../core/server.js";
@@ -173,7 +173,7 @@ function countRow(words) {
     setText(said, `${was} \u2192 ${after} of ${of}`);
     bar.style.width = percent(after / of).replace(" ", "");
     before.style.left = percent(was / of).replace(" ", "");
-    root.title = runs > 1 ? `All ${runs} runs together` : "";
+    setAttribute(root, "title", runs > 1 ? `All ${runs} runs together` : "");
   };
   return { root, show };
 }

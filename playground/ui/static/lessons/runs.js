@@ -4,6 +4,7 @@
 import { rights } from "../core/access.js";
 import { home, refreshHome, watchEnd } from "../core/home.js";
 import { recordingOf } from "../core/experiments.js";
+import { translated } from "../core/language.js";
 import { answerOf, getJson, newName, runPath } from "../core/server.js";
 import { withMinus } from "../core/format.js";
 import { signal, untracked } from "../core/signals.js";
@@ -118,7 +119,7 @@ export class LessonRuns {
       if (!told.ready && tries) return void setTimeout(() => still() && this.ask(index, ran, end, tries - 1), AGAIN_MS);
       told.said = told.said.map(withMinus);
       const now = { ...ran, told };
-      const said = told.said.join(" ");
+      const said = told.said.map(translated).join(" ");
       if (index >= lesson.runs.length) panel.answer({ tries: [...panel.answers.tries.slice(0, -1), now] }, said, false);
       else panel.answer({ runs: [...panel.answers.runs.slice(0, index), now] }, said, panel.skipped);
       panel.skipped = false;

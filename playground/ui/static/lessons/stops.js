@@ -1,7 +1,7 @@
 // A slider of a few stops with their names under it, and the zones that they are in. It is a native one: the keyboard,
 // a finger and a screen reader know it.
 
-import { el, setText } from "../core/dom.js";
+import { el, setAttribute, setText } from "../core/dom.js";
 
 const HALF = 0.45; // of the way to the next stop: so far a zone reaches beyond its last one
 const EDGE = 0.15;
@@ -36,7 +36,7 @@ export function stopsOf({ id, label, stops, zones = [], names = [], shown = stop
       made.tell();
     },
     tell() {
-      input.setAttribute("aria-valuetext", nameOf(made.index));
+      setAttribute(input, "aria-valuetext", nameOf(made.index));
       setText(value, stops[made.index] + (names.length ? `, ${names[zones[made.index]]}` : ""));
     },
     root: el("div.board-slider", el("div.board-slider-head", el("label", { for: id }, label), value), input,

@@ -40,7 +40,7 @@ def test_what_else_can_be_done_with_a_run_is_in_a_menu_that_the_keyboard_walks(s
     fake_run.write_run(site.outputs, "newer")  # the list is drawn anew, and the menu stays open
     expect(page.locator("tr[data-key='run newer']")).to_be_visible()
     expect(menu).to_be_visible()
-    page.get_by_role("heading", name="Runs").click()
+    page.get_by_role("heading", name="Runs", level=2).click()
     expect(menu).to_be_hidden()
     with page.expect_download() as saved:
         more(row, "YAML").click()

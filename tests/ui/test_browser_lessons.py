@@ -271,5 +271,5 @@ def test_the_model_of_a_leash_is_asked_and_one_is_trained_with_that_leash_at_one
     page.keyboard.press("Enter")
     answers = page.locator(".doors-ask td .output")
     expect(answers).to_have_count(2)
-    page.get_by_role("button", name="Train it now").click()
+    page.get_by_role("button", name="Train at leash").click()
     assert started(site, page).kl.coef == 0

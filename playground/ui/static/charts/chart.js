@@ -76,9 +76,10 @@ export class Chart {
   /** How much room the numbers at the axes take, and how many there are. */
   setRoom() {
     const large = this.spec.large || this.enlarged();
-    const letters = isPresented() ? presentedLetters() : 0;
-    this.plot.room = { ...this.plot.room, left: Math.max(large ? 40 : 34, 2.4 * letters),
-      bottom: Math.max(18, 1.4 * letters), ...(large && !letters ? { xTicks: 7, yTicks: 5 } : PRESENTED_TICKS) };
+    const presented = isPresented() ? presentedLetters() : 0;
+    const letters = presented || (document.body.classList.contains("projector") ? 15 : 11);
+    this.plot.room = { ...this.plot.room, letters, left: Math.max(large ? 40 : 34, 2.4 * presented),
+      bottom: Math.max(18, 1.4 * presented), ...(large && !presented ? { xTicks: 7, yTicks: 5 } : PRESENTED_TICKS) };
   }
 
   /**

@@ -5,9 +5,8 @@ import { placing, roundTicks } from "./arithmetic.js";
 import { shape, svg } from "../core/dom.js";
 import { number } from "../core/format.js";
 
-const TOP = 6;
 const RIGHT = 8;
-const LETTER = 7; // about the width of a digit
+const DIGIT = 0.62; // its width, of the size of its letters
 const TICK_ROOM = 5; // between a number and the axis that it belongs to
 const [SMALL_STEP, LARGE] = [0.001, 10_000]; // beyond which a number is told shorter
 const INLINED = ["stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-opacity", "fill",
@@ -20,14 +19,15 @@ const INLINED = ["stroke", "stroke-width", "stroke-dasharray", "stroke-linecap",
  *   dots?: number, dot_opacity?: number }} DrawnLine
  * @typedef {{ range: Charts.Range, bounds: number[], lines: DrawnLine[], zero?: boolean, level?: number | null,
  *   colour?: string, gap?: { x: ArrayLike<number>, low: ArrayLike<number>, high: ArrayLike<number> } | null }} Drawing
- * @typedef {{ left: number, bottom: number, right?: number, xTicks: number, yTicks: number }} Room
+ * @typedef {{ left: number, bottom: number, right?: number, xTicks: number, yTicks: number, letters: number }} Room
+ * `letters`: the size of the numbers at the axes, in pixels
  */
 
 export class Plot {
   /** @param {Element} box */
   constructor(box) {
     this.box = box;
-    this.room = /** @type {Room} */ ({ left: 40, bottom: 18, xTicks: 7, yTicks: 5 });
+    this.room = /** @type {Room} */ ({ left: 40, bottom: 18, xTicks: 7, yTicks: 5, letters: 11 });
     this.node = svg("curves", { "aria-hidden": "true" });
     box.append(this.node);
   }
@@ -35,9 +35,10 @@ export class Plot {
   /** Where the lines are, in pixels of the box; null where that has no size. @returns {Charts.Box | null} */
   get frame() {
     const { clientWidth, clientHeight } = this.box;
-    const { left, bottom, right = RIGHT } = this.room;
-    const [width, height] = [clientWidth - left - right, clientHeight - TOP - bottom];
-    return width > 0 && height > 0 ? { left, top: TOP, width, height } : null;
+    const { left, bottom, right = RIGHT, letters } = this.room;
+    const top = letters / 2; // half of the topmost number
+    const [width, height] = [clientWidth - left - right, clientHeight - top - bottom];
+    return width > 0 && height > 0 ? { left, top, width, height } : null;
   }
 
   /** @param {Drawing} drawing */
@@ -73,7 +74,7 @@ export class Plot {
     ...across.map((value) => {
       const words = tickOf(value, across);
       const end = this.box.clientWidth - 1;
-      const fits = x(value) + LETTER * words.length / 2 < end;
+      const fits = x(value) + DIGIT * this.room.letters * words.length / 2 < end;
       return shape("text", { x: fits ? x(value) : end, y: top + height + TICK_ROOM, dy: "0.8em",
         "text-anchor": fits ? "middle" : "end" }, words);
     })];

@@ -26,7 +26,9 @@ export async function savePng(charts, changes) {
     const [card, stage] = [cards[index], chart.stage.getBoundingClientRect()];
     const [x, y] = [card.left - left, stage.top - top];
     write(`${chart.spec.title}  ${chart.value.textContent}`, x, card.top - top + 15, "700 12px");
-    write(chart.note.textContent, x, y - 4, "11px", "--pg-muted");
+    const note = chart.spec.first ? chart.detail : chart.note;
+    write(note.textContent, chart.spec.first ? x + 160 : x, chart.spec.first ? card.top - top + 15 : y - 4, "11px",
+      "--pg-muted");
     pen.drawImage(pictures[index], stage.left - left, y, stage.width, stage.height);
   });
   changes.forEach((words, index) => write(words, GAP, below + 16 * index, "12px"));

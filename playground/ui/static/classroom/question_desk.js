@@ -149,7 +149,10 @@ export function offer(tools) {
 function ofLessons(tools) {
   const chosen = signal("");
   const what = signal("prediction");
-  const menu = menuOf([], { id: "desk-lesson", onchange: (event) => { chosen.value = event.target.value; } });
+  const menu = menuOf([], { id: "desk-lesson", onchange: (event) => {
+    chosen.value = event.target.value;
+    which.value = what.value = "prediction";
+  } });
   const which = menuOf(WHAT, { id: "desk-what", onchange: (event) => { what.value = event.target.value; } });
   const shown = el("div.desk-preview");
   const note = el("p.muted", "The class is at this question now.");

@@ -135,7 +135,7 @@ function barParts() {
       : buttonOf("quiet-button", { "data-key": "back", onclick: () => follow(true, location?.query) },
         "Back to the host"),
     asks ? el("span.class-asks", { role: "status", "data-key": "asks" },
-      linkToClass(String(step.round) in step.mine ? kept : asks)) : null,
+      linkToClass(String(step.round) in step.mine ? kept : asks)) : linkToClass("Page of the class"),
     number ? helpButton(ask, number) : null,
     lesson && lesson === placeInLesson.value.lesson ? el("span.muted", { "data-key": "seen" },
       `You are number ${number}. The teacher sees your step here and your tries at the task, not your answers.`) : null,

@@ -2,6 +2,7 @@
 // their columns; nothing where no lesson is open. lessons/lesson.js sets it.
 
 import { buttonOf, signOf } from "./dom.js";
+import { recall, remember } from "./kept.js";
 import { alike, signal } from "./signals.js";
 
 const NONE = { title: "", figures: /** @type {string[]} */ ([]) };
@@ -14,8 +15,10 @@ export const ghost = signal(/** @type {Charts.Columns | null} */ (null));
 /** The step of the open lesson, and the tries at its task in vain: what the desk of a class gets of it. */
 export const placeInLesson = signal({ lesson: "", at: "", tries: 0 }, alike);
 
-/** Whether a person of a class asks for help. */
-export const asksForHelp = signal(false);
+const HELP = "playground-asks-for-help";
+
+/** Whether a person of a class asks for help, on any page of this browser. */
+export const asksForHelp = signal(recall(HELP) === "yes");
 
 /** What a page tells a class of where it is, to be sent with its next question. @param {string} followed a lesson */
 export function placeAsQuery(followed) {
@@ -29,6 +32,7 @@ export function helpButton(tell, number) {
   return buttonOf("quiet-button", { "data-key": "help", "aria-pressed": String(asksForHelp.value),
     title: `Your teacher's desk shows: number ${number} asks for help.`, onclick: () => {
       asksForHelp.value = !asksForHelp.value;
+      remember(HELP, asksForHelp.value ? "yes" : "");
       tell();
     } }, signOf("! "), asksForHelp.value ? "You asked for help. Take it back" : "Ask for help");
 }

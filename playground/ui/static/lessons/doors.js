@@ -42,7 +42,8 @@ export function doorsPart(list, server) {
   effect(() => {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
     const { queue } = form.value;
-    setText(train, queue ? "Add a training to the queue" : "Train it now: one minute");
+    const { beta = "" } = turned.value ?? {};
+    setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}: one minute`);
     setText(waits, trains ? queue : "");
     showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
   });

@@ -10,7 +10,7 @@ import { follow } from "../core/poll.js";
 import { effect } from "../core/signals.js";
 import { NEWEST, columnsWith, grouped, listed, shownOf, sortedBy, turned, unfolded } from "./listing.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
-import { hasRuns, recordedPart } from "./recorded.js";
+import { recordedPart, shownAs } from "./recorded.js";
 import { RunActions } from "./run_actions.js";
 import { runRow } from "./run_row.js";
 import { SweepPanel } from "./sweep.js";
@@ -126,7 +126,7 @@ export class History {
     this.table.hidden = !fitting.length;
     this.bar.classList.toggle("nothing", known.length < 2);
     empty.hidden = fitting.length > 0;
-    hasRuns.value = known.length > 0 || isWatching();
+    shownAs.value = { hidden: isWatching(), open: !known.length };
     setText(this.count, fitting.length < items.length ? `${fitting.length} of ${items.length}`
       : known.length ? String(known.length) : "");
     setText(empty, known.length ? "No run matches. Clear the filter to see all of them." : isWatching() ? waiting(null)

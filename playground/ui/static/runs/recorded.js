@@ -1,22 +1,21 @@
-// The recordings that ship, on the Runs page as long as there is no run of one's own: each opens, and lies over the one
-// that it is to be held against.
+// The recordings that ship, on the Runs page, folded once there are runs of one's own: each opens, and lies over the
+// one that it is to be held against.
 
 import { el, showParts } from "../core/dom.js";
 import { experiments, recordingOf, stepOf } from "../core/experiments.js";
 import { go, linkTo } from "../core/nav.js";
-import { effect, signal } from "../core/signals.js";
+import { alike, effect, signal } from "../core/signals.js";
 
-/** Whether they are wanted. */
-export const hasRuns = signal(true);
+/** How they are shown: not to those who only watch, and unfolded where there are no runs of one's own. */
+export const shownAs = signal({ hidden: true, open: false }, alike);
 
-/** The part, hidden while there are runs. */
 export function recordedPart() {
   const list = el("ul.recorded-list");
-  const root = el("section.recorded-runs", { hidden: true, "aria-label": "Recorded examples" },
-    el("h3", "Recorded examples"), list);
+  const root = el("details.recorded-runs", { hidden: true }, el("summary", "Recorded examples"), list);
   effect(() => {
     const steps = experiments.value.filter(({ preset }) => recordingOf(preset));
-    root.hidden = hasRuns.value || !steps.length;
+    root.hidden = shownAs.value.hidden || !steps.length;
+    root.open = shownAs.value.open;
     showParts(list, steps.map(lineOf));
   });
   return root;

@@ -22,6 +22,7 @@ export function showPresenting(root) {
     const { queue, problems } = form.value;
     setHidden(start, !rights.value.start, runTitle());
     setText(start, queue ? "Add to the queue" : "Start training");
+    start.classList.toggle("strong", !queue);
     setOff(start, problems.length > 0 || filling.value !== null);
     setText(why, !rights.value.start ? "" : problems.length
       ? "A setting has to be mended first: end the presentation." : queue);

@@ -38,7 +38,8 @@ export function showTextsNow(element) {
     const shown = [was, is].flatMap((answers) => chosen.map(({ id }) => answers.get(id) ?? ""));
     const short = shown.every((answer) => answer.length < SHORT);
     const clear = now.examples?.length && live.behaviours?.meters.some(({ changes }) => changes.at(-1));
-    const kind = chosen !== first ? "Others, " : clear ? "Clearest change, " : "";
+    const kind = chosen !== first ? "Others, " : clear ? "Clearest change, "
+      : now.examples?.length ? "Largest change of words, " : "";
     const name = `${kind}${chosen.length} of ${now.summary.count}`;
     setText(head, name);
     showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,

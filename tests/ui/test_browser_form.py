@@ -273,4 +273,5 @@ def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_
     go(page, "train", run="_recorded")
     expect(page.locator(LEASH)).to_have_value("0")
     expect(said(page, "kl.coef")).to_have_text("")
+    site.end_runs()
     choose_preset(page, "kinder-reviews")

@@ -83,7 +83,8 @@ def build(
     # (docs/upstream.md#a-textbox-does-not-notice-pasting)
     edited = [*(part.input for part in fields), *(part.blur for part in fields if isinstance(part, gr.Textbox))]
     estimate(gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST))
-    estimate(page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST))
+    # looked at once more: a check of the values before may be answered after the new ones
+    recheck(page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST))
     taking = access.guard(Action.FORM, handlers.take_method, lambda _: [gr.skip()] * len(MEANT))
     meant = [page.fields[field] for field in MEANT]
     recheck(page.fields[METHOD].input(taking, page.fields[METHOD], meant, **LATEST))

@@ -28,8 +28,8 @@ def test_a_preset_is_chosen_changed_and_mended(page):
     expect(notes).to_contain_text("1 setting differs from the preset")
     expect(notes).to_contain_text("0.05 → 0.4")
     taught = catalog.preset("yes-man").about.story
-    settings = "Model: pocket-2mReward: Agreement (truth)"
-    expect(story).to_have_text(f"{settings}Paid: {taught}Changed: beta 0.4.")  # what is expected no longer holds
+    # what is expected no longer holds
+    expect(story).to_have_text(f"Model: pocket-2mPaid: {taught}Changed: beta 0.4.")
     page.locator("#field-kl-coef .back").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
     open_settings(page)

@@ -118,7 +118,7 @@ def test_a_run_with_several_rewards_and_judges_shows_who_brings_the_gain_and_who
     open_section(page, "curves")
     farmed.scroll_into_view_if_needed()  # what is out of sight is not drawn
     expect(farmed.locator(".chart-words")).to_have_text(
-        "In the newest training batches 80 % of the gain comes from Sentiment, 20 % from Length."
+        "In the newest training batches 50 % of the gain comes from Sentiment, 50 % from Length."
     )
     expect(farmed.locator(".line-name")).to_have_count(2)
     judged.scroll_into_view_if_needed()

@@ -1,5 +1,5 @@
-// Which model is trained on which reward, what the experiment pays for and what to look for, a line each; with all
-// settings, what was measured too.
+// Which model is trained, what for (in the words of the experiment, or else the name of the reward), and what to look
+// for, a line each; with all settings, what was measured too.
 
 import { el, showParts } from "../core/dom.js";
 import { settingsOf, stepOf } from "../core/experiments.js";
@@ -22,7 +22,7 @@ export function mount(element, props, { watch }) {
     const look = stepOf(value.preset)?.look ?? value.expect;
     const other = live.run && live.run.preset !== value.preset; // it would be taken for that run's
     const pays = value.taught?.startsWith(NO_PAY) ? "" : other ? "Start pays: " : "Paid: ";
-    const lines = [["trained", "Model: ", value.model], ["scored", "Reward: ", value.reward],
+    const lines = [["trained", "Model: ", value.model], ["scored", "Reward: ", value.taught ? "" : value.reward],
       ["taught", pays, value.taught],
       ["look", other ? "Then look for: " : "Look for: ", look],
       ["differs", "Changed: ", value.changed], ["what", "", value.what], ["measured", "", value.measured]];

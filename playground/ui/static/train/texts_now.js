@@ -39,7 +39,7 @@ export function showTextsNow(element) {
     const short = shown.every((answer) => answer.length < SHORT);
     const clear = now.examples?.length && live.behaviours?.meters.some(({ changes }) => changes.at(-1));
     const kind = chosen !== first ? "Others, " : clear ? "Clearest change, "
-      : now.examples?.length ? "Largest change of words, " : "";
+      : now.examples?.length ? "Examples, " : "";
     const name = `${kind}${chosen.length} of ${now.summary.count}`;
     setText(head, name);
     showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,

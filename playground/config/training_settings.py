@@ -29,7 +29,7 @@ class KLConfig(Part):
         ge=0,
         le=1000,
     )
-    """How much score the model gives up for each step away from its old self. Exactly: the price of one nat of KL
+    """The score that each step away from its old self costs. Exactly: the price of one nat of KL
     to the reference (the KL penalty, beta), in standard deviations of the score. When one can do without it:
     docs/ppo.md.
 

@@ -28,7 +28,7 @@ BEHAVIOURS = "behaviours"
 TYPED = "prompts.typed"  # a prompt may have several lines, a dialogue always has
 LISTS = (*REWARD_LISTS, BEHAVIOURS)
 PLAIN = {
-    "kl.coef": "How much score the model gives up for each step away from its old self.",
+    "kl.coef": "The score that each step away from its old self costs.",
     "kl.target": "How far from its old self the model should end up.",
 }
 FIELDS = ("name", *LISTS, *KNOBS)

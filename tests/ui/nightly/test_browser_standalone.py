@@ -58,7 +58,7 @@ def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(pa
     client = TestClient(Starlette(routes=routes.routes(hub)))
     page.goto(f"{served}?tab=compare&run=_recorded&with=_recorded-no-leash")
     expected = client.get("/live/_recorded/compare?with=_recorded-no-leash").json()
-    chosen(page, ".compare-view .outcome", expected["outcome"])
+    chosen(page, ".compare-view .outcome", expected["outcome"].replace(" -", " \u2212"))
     assert page.locator(".compare-top input[type=range]").is_disabled()
     assert page.get_by_text("Two recordings are compared at their ends.").is_visible()
     page.get_by_label("Against").select_option("")

@@ -45,9 +45,9 @@ ICON = f'<link rel="icon" href="data:image/svg+xml,{quote(SLIDERS)}">'
 def fingerprint() -> str:
     """Of all names and contents, as they were when the playground started."""
     digest = hashlib.sha256()
-    own_files = [*STATIC.rglob("*.js"), *STATIC.rglob("*.css"), *LANGUAGES.rglob("*.yaml")]
-    for path in sorted(own_files):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for folder, endings in ((STATIC, (".js", ".css")), (LANGUAGES, (".yaml",))):
+        for path in sorted(path for path in folder.rglob("*") if path.suffix in endings):
+            digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 

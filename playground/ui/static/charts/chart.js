@@ -127,7 +127,7 @@ export class Chart {
   repaint() {
     if (!this.inSight || !this.series.length || !this.plot.frame) return;
     this.drawSeries();
-    this.stage.dataset.drawn = "yes"; // from now on a pointer reads and marks it
+    this.stage.dataset.drawn = "yes"; // for who waits until there are curves
   }
 
   drawSeries() {

@@ -7,6 +7,7 @@ import { live } from "../core/store.js";
 
 const GAP = 24;
 const HEAD = 44;
+const DETAIL_AT = 160; // from the left of a chart whose detail stands beside its title
 
 /**
  * Save what the charts show now, laid out as on the page, with the settings changed in mid-run in words below.
@@ -25,10 +26,10 @@ export async function savePng(charts, changes) {
   charts.forEach((chart, index) => {
     const [card, stage] = [cards[index], chart.stage.getBoundingClientRect()];
     const [x, y] = [card.left - left, stage.top - top];
-    write(`${chart.spec.title}  ${chart.value.textContent}`, x, card.top - top + 15, "700 12px");
-    const note = chart.spec.first ? chart.detail : chart.note;
-    write(note.textContent, chart.spec.first ? x + 160 : x, chart.spec.first ? card.top - top + 15 : y - 4, "11px",
-      "--pg-muted");
+    const head = card.top - top + 15;
+    write(`${chart.spec.title}  ${chart.value.textContent}`, x, head, "700 12px");
+    if (chart.spec.first) write(chart.detail.textContent, x + DETAIL_AT, head, "11px", "--pg-muted");
+    else write(chart.note.textContent, x, y - 4, "11px", "--pg-muted");
     pen.drawImage(pictures[index], stage.left - left, y, stage.width, stage.height);
   });
   changes.forEach((words, index) => write(words, GAP, below + 16 * index, "12px"));

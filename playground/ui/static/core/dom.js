@@ -298,10 +298,14 @@ export function confirmed(title, parts, yes, { no = "Keep it", kind = "danger" }
   });
 }
 
-/** Show something over the page until it is closed. @param {string} title @param {Page.Child} parts */
-export function openDialog(title, parts) {
-  const dialog = el("dialog.confirm.wide", { "aria-label": title, onclose: () => dialog.remove() },
-    el("h2", title), parts, el("div.buttons", buttonOf("button", { onclick: () => dialog.close() }, "Close")));
+/**
+ * Show something over the page until it is closed. `kind`: the class of the window. A `long` one begins at its title.
+ * @param {string} title @param {Page.Child} parts
+ */
+export function openDialog(title, parts, { kind = "wide", long = false } = {}) {
+  const heading = el("h2", long ? { tabindex: "-1", autofocus: true } : {}, title);
+  const dialog = el("dialog", { class: `confirm ${kind}`, "aria-label": title, onclose: () => dialog.remove() },
+    heading, parts, el("div.buttons", buttonOf("button", { onclick: () => dialog.close() }, "Close")));
   document.body.append(dialog);
   dialog.showModal();
 }

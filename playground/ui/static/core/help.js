@@ -1,6 +1,6 @@
 // Help: the words of the page, its keys, and where there is more to read. core/header.js loads and opens it.
 
-import { buttonOf, el } from "./dom.js";
+import { el, openDialog } from "./dom.js";
 
 /** @type {[string, string][]} */
 const WORDS = [
@@ -27,13 +27,9 @@ const FILES = [["README.md", "what this is, and how to start"], ["docs/page.md",
 export function showHelp() {
   const list = (/** @type {Page.Child[][]} */ rows) => el("dl.help-list", rows.map(([term, words]) =>
     [el("dt", term), el("dd", words)]));
-  const dialog = el("dialog.confirm.help-window", { "aria-labelledby": "help-title", onclose: () => dialog.remove() },
-    el("h2", { id: "help-title", tabindex: "-1", autofocus: true }, "Help"),
+  openDialog("Help", [
     el("h3", "The words"), list(WORDS),
     el("h3", "The keys"), list(KEYS.map(([key, words]) => [el("kbd", key), words])),
-    el("h3", "To read, in the folder of the project"),
-    list(FILES.map(([file, words]) => [el("code", file), words])),
-    el("div.buttons", buttonOf("button", { onclick: () => dialog.close() }, "Close")));
-  document.body.append(dialog);
-  dialog.showModal();
+    el("h3", "To read, in the folder of the project"), list(FILES.map(([file, words]) => [el("code", file), words])),
+  ], { kind: "help-window", long: true });
 }

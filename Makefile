@@ -169,8 +169,8 @@ bench-load: $(VENV)/.test-ready chromium
 pictures: $(VENV)/.test-ready chromium
 	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python -m bench.pictures
 
-bench-gpu: $(VENV)/.run-ready
-	$(BIN)/python -m bench.gpu
+bench-gpu: $(VENV)/.test-ready
+	$(BIN)/python -m pytest tests/nightly/test_gpu.py -m gpu -rs
 
 # One tool, from PyPI's own names and versions; what stands in a lock file stays while it fits. The run's set comes first,
 # and the others agree with it. ZeroGPU's is made with what the hub installs there itself, which is not written down.

@@ -1,4 +1,4 @@
-"""What a run of a preset is held against (`setup.expected.Band`), from its runs on several seeds. Knows figures only."""
+"""What a run of a preset is held against (`setup.expected.Band`), from runs on several seeds. Knows figures only."""
 
 from __future__ import annotations
 

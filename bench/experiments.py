@@ -56,7 +56,7 @@ def digest(config: RunConfig) -> str:
     settings = {}
     for field, value in flatten(config).items():
         of_words = field.startswith(("name", "about."))
-        if field == "rewards" or not of_words and usual.get(field) != value:
+        if field == "rewards" or (not of_words and usual.get(field) != value):
             settings[field] = value
     return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
 

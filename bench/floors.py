@@ -1,5 +1,5 @@
 """What an update cannot do without, in arithmetic and in seconds, and what it does take: shared by speed.py,
-real_speed.py and tests/gpu."""
+real_speed.py and tests/nightly/test_gpu.py."""
 
 from __future__ import annotations
 

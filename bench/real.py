@@ -41,9 +41,13 @@ def main() -> None:
     """Train and measure what is missing, write figures and page."""
     parser = options(__doc__, outputs=PROJECT / "outputs" / "real")
     parser.add_argument("--presets", nargs="*", default=list(real_page.PRESETS))
-    parser.add_argument("--parallel", dest="jobs", type=int, default=2, help="trainings at once; they share the machine")
+    parser.add_argument(
+        "--parallel", dest="jobs", type=int, default=2, help="trainings at once; they share the machine"
+    )
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
-    parser.add_argument("--json", type=Path, help="the figures of a try, beside the repository: nothing else is written")
+    parser.add_argument(
+        "--json", type=Path, help="the figures of a try, beside the repository: nothing else is written"
+    )
     parser.add_argument("--only", choices=["judges", "recordings", "page"], help="do this alone, and train no run")
     parser.add_argument("--measure", type=Path, help="print the figures of this run")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""docs/real.md and the bands of its presets, from the figures that bench/real.py keeps. Knows figures only, no model."""
+"""docs/real.md and the bands of its presets, from the figures that bench/real.py keeps. Knows no model."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def drawn(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def of_presets(columns: Mapping[str, Cell], runs: Runs) -> str:
     """A line for each preset."""
-    rows = [[title(preset), *(column(own) for column in columns.values()), str(len(own))] for preset, own in runs.items()]
+    rows = [
+        [title(preset), *(column(own) for column in columns.values()), str(len(own))] for preset, own in runs.items()
+    ]
     return drawn(["", *columns, "seeds"], rows)
 
 

@@ -68,7 +68,7 @@ class Session(Equipment):
         texts = held_out_text.read(config.evaluation)
         self.texts = held_out_text.encode(texts, self.tokens, self.policy.context_length)
         self.judges = Mixture.from_config(config.judges, self.build, "judge")
-        self.behaviours = Behaviours(behaviours.of_config(config), self.build)
+        self.behaviours = Behaviours(behaviours.of_config(config), self.build, self.facts.questions)
         self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
         sizes: dict[str, Any] = {**measures.sizes(self.policy), "prompt_tokens": self.plans.prompt_tokens}
         self._once("model", **sizes, reward_parameters=self.reward_parameters)

@@ -95,7 +95,7 @@ def work(folder: Path, limited: Callable[[Job], Job] = lambda job: job) -> int:
 def job_in(folder: Path) -> Job:
     """What is to be done in a folder. Raises: PlaygroundError, if there is no job in it."""
     run = RunDirectory.open(folder)
-    if "pairs" in yaml_io.read_yaml(run.config_path, links=False):
+    if yaml_io.read_yaml(run.config_path, links=False).get("kind") == "reward-model":
         training = RewardTraining.open(folder.parent)
         return Job(training, functools.partial(train_reward_model, training, training.config()), stopped=NOTHING_SAVED)
     config = run.config()

@@ -50,6 +50,13 @@ def asks_hub(run: RunDirectory) -> bool:
         return False
 
 
+def is_trial(run: RunDirectory) -> bool:
+    """Whether it is one update of a run that may never start."""
+    with contextlib.suppress(InvalidConfig):
+        return run.config().kind == "trial"
+    return False
+
+
 def new_process(
     module: str,
     *arguments: str,

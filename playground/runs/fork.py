@@ -16,7 +16,7 @@ from typing import Any
 
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotResumable
-from playground.runs import half_made, launcher, spawning
+from playground.runs import half_made, launcher
 from playground.runs.folder import changes, checkpoints, records, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
@@ -24,7 +24,8 @@ from playground.runs.folder.records import Event, Record, Status, UpdateMetrics,
 from playground.runs.folder.requests import Request
 from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
-from playground.runs.launcher import Started, Workers
+from playground.runs.launcher import Started
+from playground.runs.spawning import Here, Workers
 from playground.setup import checks, describe
 
 FIXED = tuple(
@@ -47,7 +48,7 @@ def fork(
     at: int,
     overrides: Sequence[str],
     run_id: str | None = None,
-    spawn: Workers | None = None,
+    workers: Workers | None = None,
     request: Request | None = None,
 ) -> Started:
     """Make the fork after update `at`, with `path=value` overrides, and let it go on, or wait where its device is busy.
@@ -57,7 +58,7 @@ def fork(
     before, config = settings(parent, at, overrides)
     config = checks.located(config, parent.path.parent)
     checkpoints.check_engine(config)
-    slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
+    place = (workers or Here()).place(config)  # may ask a slow tool, so before the lock
     folder = parent.checkpoints_path / checkpoints.name_of(at)
     if problem := checkpoints.problem_of(folder):
         raise RunNotResumable(f"The checkpoint {folder.name} of {parent.id} cannot be used: {problem}.")
@@ -67,7 +68,7 @@ def fork(
     with launcher.one_at_a_time(outputs):
         if known := requests.find(outputs, request):
             return Started(known, None)
-        run = half_made.reserved(outputs, config, run_id, request, slot)
+        run = half_made.reserved(outputs, config, run_id, request, place.slot)
         try:
             different = differences(config, before)
             changed, was = ({field: pair[side] for field, pair in different.items()} for side in (1, 0))
@@ -79,7 +80,7 @@ def fork(
             shutil.rmtree(run.path, ignore_errors=True)  # half a run is none
             raise
         attempt = run.status_on_disk().attempt
-        return launcher.begin(run, slot, attempt, lambda: run.publish(config), spawn)
+        return launcher.begin(run, place, attempt, lambda: run.publish(config))
 
 
 def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[RunConfig, RunConfig]:

@@ -21,12 +21,14 @@ LAST = WHOLE  # the ticket of an entry that cannot be read: it keeps its run wai
 
 
 class Entry(Record):
-    """The place of one run. `ticket` is its order (a count: clocks jump), `attempt` the one that waits."""
+    """The place of one run. `ticket` is its order (a count: clocks jump), `attempt` the one that waits;
+    `elsewhere`: not for a device of this machine."""
 
     run: str = ""
     ticket: Count = LAST
     slot: str = ""
     attempt: Count = 0
+    elsewhere: bool = False
 
 
 def slot_of(config: RunConfig) -> str:
@@ -71,12 +73,13 @@ def holds(run: RunDirectory, entry: Entry) -> bool:
     return run.config_path.is_file() and status.state == "queued" and same and not run.is_alive()
 
 
-def enter(run: RunDirectory, slot: str, attempt: int) -> None:
+def enter(run: RunDirectory, slot: str, attempt: int, elsewhere: bool = False) -> None:
     """Put a run behind all that wait."""
     folder = run.queue_path.parent
     folder.mkdir(mode=0o700, exist_ok=True)
     tickets = [entry.ticket for entry in entries(run.path.parent) if entry.ticket < LAST]
-    entry = Entry(run=run.id, ticket=max(tickets, default=0) + 1, slot=slot, attempt=attempt)
+    ticket = max(tickets, default=0) + 1
+    entry = Entry(run=run.id, ticket=ticket, slot=slot, attempt=attempt, elsewhere=elsewhere)
     write_atomically(run.queue_path, entry.model_dump_json())
 
 

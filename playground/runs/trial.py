@@ -140,6 +140,7 @@ def _for_trial(config: RunConfig) -> RunConfig:
     evaluation = {"num_prompts": few, "samples_per_prompt": 1, "every": 100_000, "text": None, "traces": traces}
     return config.model_copy(
         update={
+            "kind": "trial",
             "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
             "ppo": config.ppo.model_copy(update={"num_updates": UPDATES + 1}),  # an evaluation follows the last
             "evaluation": config.evaluation.model_copy(update=evaluation),

@@ -150,11 +150,15 @@ def preset(name: str) -> RunConfig:
     return yaml_io.load(preset_path(name))
 
 
-def preset_titled(title: str, likely: str = "") -> RunConfig | None:
-    """The preset with this title, which no other has; None if there is none. `likely`: the name to look at first."""
-    for name in sorted(every_preset_name(), key=lambda name: name != likely) if title else ():
+def preset_of(config: RunConfig) -> RunConfig | None:
+    """The preset whose settings a configuration has or had; None if there is none. Runs that were made before they
+    said so have its title."""
+    names = every_preset_name()
+    if config.preset:
+        return preset(config.preset) if config.preset in names else None
+    for name in sorted(names, key=lambda name: name != config.name) if config.about.title else ():
         with contextlib.suppress(InvalidConfig):  # a broken preset is reported where it is chosen
-            if (found := preset(name)).about.title == title:
+            if (found := preset(name)).about.title == config.about.title:
                 return found
     return None
 

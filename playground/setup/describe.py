@@ -78,11 +78,10 @@ class Description(NamedTuple):
 def title_of(config: RunConfig) -> str:
     """What a run is called before it is renamed: by the name or the title that was typed, else by its preset's title
     and how it differs from that; where it learns something else, by the differences alone."""
-    title = config.about.title
-    preset = catalog.preset_titled(title, config.name)
+    title, preset = config.about.title, catalog.preset_of(config)
     if config.name not in given_names():
         return config.name
-    if title and preset is None:
+    if title and (preset is None or preset.about.title != title):
         return title
     own = config.name in catalog.every_preset_name()
     base = preset or catalog.preset(config.name if own else catalog.DEFAULT_PRESET)
@@ -134,9 +133,8 @@ def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, 
 
 
 def of(config: RunConfig) -> Description:
-    """What a run is: the preset whose title it has brought along, but for what differs; else its own words."""
-    about = config.about
-    preset = catalog.preset_titled(about.title, config.name)
+    """What a run is: the preset it comes from, but for what differs; else its own words."""
+    about, preset = config.about, catalog.preset_of(config)
     changed = [] if preset is None else differences_in_words(config, preset)
     if not changed:
         return Description(about.title, about.story, about.expect, preset.name if preset else "")

@@ -21,7 +21,7 @@ from playground.runs import cluster, history, launcher
 from playground.runs.folder import changes
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
-from playground.runs.launcher import Workers
+from playground.runs.spawning import Workers
 from playground.runs.sweeps import grid, sweep_record
 from playground.runs.sweeps.sweep_record import MOST_RUNS, NAME_CHARACTERS, SEED, Sweep, Where
 from playground.setup.estimates import disk
@@ -100,7 +100,7 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
     return SweepPlan(sweep, found.configs)
 
 
-def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
+def create(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> Sweep:
     """Write the plan down, then make its runs, and give the sweep as it is then. Raises: OutputsNotWritable; OSError in
     the middle of it, then `complete` makes the rest; InvalidConfig, if a name was taken since it was planned."""
     outputs = make_outputs(outputs)
@@ -112,22 +112,22 @@ def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
         else:
             sweep = there.model_copy(update={"options": sweep.options})  # which may have been corrected
         sweep_record.write(outputs, sweep)
-    complete(outputs, sweep, spawn)
+    complete(outputs, sweep, workers)
     return sweep_record.find(outputs, sweep.name)
 
 
-def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[str]:
+def complete(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> list[str]:
     """Make the runs that were not made yet; gives their ids. Raises: see `launcher.start`."""
-    spawn = _elsewhere(sweep) or spawn
+    workers = _elsewhere(sweep) or workers
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     for run_id in sweep.missing(there)[1]:
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
-            launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
+            launcher.start(sweep.config(run_id), outputs, run_id, workers, sweep.request(run_id))
     sweep_record.write(outputs, sweep.model_copy(update={"made": len(sweep.runs)}))
     return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]
 
 
-def add_seeds(outputs: Path, name: str, count: int, spawn: Workers | None = None) -> list[str]:
+def add_seeds(outputs: Path, name: str, count: int, workers: Workers | None = None) -> list[str]:
     """Make every setting of a sweep with so many further seeds, which follow the largest it has; gives the ids of these
     runs. The seed then varies slowest, so that the runs there are keep their places. Raises: RunNotFound;
     InvalidConfig; see `complete`."""
@@ -151,7 +151,7 @@ def add_seeds(outputs: Path, name: str, count: int, spawn: Workers | None = None
         grown = sweep.model_copy(update={"vary": vary, "runs": [*kept, *added], "made": len(kept)})
         disk.check([grown.config(run_id) for run_id in added], outputs)
         sweep_record.write(outputs, grown)
-    return complete(outputs, grown, spawn)
+    return complete(outputs, grown, workers)
 
 
 def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
@@ -164,11 +164,11 @@ def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
     return asked
 
 
-def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Resumed:
+def resume_all(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> Resumed:
     """Make what is missing of it, wake what is paused, take up what has ended early. Raises: see `complete`."""
     runs = sweep_record.runs_of(outputs, sweep)
-    found = Resumed(complete(outputs, sweep, spawn), {})
-    spawn = _elsewhere(sweep) or spawn
+    found = Resumed(complete(outputs, sweep, workers), {})
+    workers = _elsewhere(sweep) or workers
     for run in runs:
         status = run.status()
         try:
@@ -179,7 +179,7 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
                     found.refused[run.id] = status.message or f"It has {status.state} and would do so again."
                 continue
             else:
-                launcher.resume(run, spawn)
+                launcher.resume(run, workers)
         except PlaygroundError as error:
             found.refused[run.id] = str(error)
             continue

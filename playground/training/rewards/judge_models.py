@@ -35,13 +35,16 @@ def load(spec: ModelReward, device: torch.device) -> tuple[LanguageModel, Tokens
 
 class JudgeModel:
     """A model that answers yes or no to the `question` of `spec`: the log-odds of yes, or its probability.
-    Where the question asks for {right} or {claimed} and the prompt is no claim, there is no opinion. `own`: see `claims`.
+    Where the question asks for {right} or {claimed} and the prompt is no claim, there is no opinion. `own`: see
+    `claims`.
 
     Raises:
         RewardModelUnusable: its tokens do not tell yes from no. PromptsUnusable: its chat template cannot be used.
     """
 
-    def __init__(self, model: LanguageModel, tokens: Tokens, spec: ModelReward, own: claims.Questions | None = None) -> None:
+    def __init__(
+        self, model: LanguageModel, tokens: Tokens, spec: ModelReward, own: claims.Questions | None = None
+    ) -> None:
         self._name, self._model, self._own = spec.source, model, own
         self._question, self._output = str(spec.question), spec.output
         self._form = PromptForm(tokens, PromptsConfig())

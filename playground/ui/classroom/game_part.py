@@ -15,7 +15,7 @@ from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError, RunNotFound
 from playground.lessons.facts import shortly
 from playground.runs import history
-from playground.runs.launcher import Workers
+from playground.runs.spawning import Workers
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import checks, describe, estimates, limits

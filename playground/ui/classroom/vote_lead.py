@@ -17,10 +17,11 @@ from playground.classroom.room_file import NoClass
 from playground.classroom.votes import NoVotes
 from playground.data.preferences import MIN_PAIRS
 from playground.errors import PlaygroundError, in_words
-from playground.runs import launcher, reward_models
+from playground.runs import reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.model_service import ModelService
+from playground.runs.spawning import Workers
 from playground.setup import catalog, checks, describe, limits
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom.lead import DONE, Command, location_of
@@ -40,7 +41,7 @@ class VoteLead:
     """The commands. Knows the room, the runs, and the model service."""
 
     def __init__(
-        self, room: Room, hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None = None
+        self, room: Room, hub: Hub, access: Access, service: ModelService, spawn: Workers | None = None
     ) -> None:
         self.room, self.hub, self._access, self._service, self._spawn = room, hub, access, service, spawn
         self.doing = self.problem = ""  # what the model service is asked for now; why that did not work

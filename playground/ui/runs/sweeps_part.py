@@ -16,7 +16,7 @@ from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RunNotFound
 from playground.runs import history, queue
 from playground.runs.folder.requests import Request
-from playground.runs.launcher import Workers
+from playground.runs.spawning import Workers
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepPlan, SweepRequest
 from playground.runs.sweeps.sweep_progress import progress_of

@@ -24,7 +24,7 @@ JSON = json.JSONDecoder()
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
 FIELD = re.compile(r"[a-z][a-z0-9_.]{0,60}")
 KEPT = "() => { try { return JSON.parse(sessionStorage.getItem('playground-form')); } catch { return null; } }"
-NOT_IN_LINKS = ("about", "format")
+NOT_IN_LINKS = ("about", "format", "kind", "preset")
 TOO_LONG = "These settings are too long for a link: share them as text (YAML)."
 PYTHON = "A Python function cannot come with a link: whoever opens it would run a stranger's code."
 

@@ -196,7 +196,8 @@ def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"], disk: bool 
     described = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         about = type(base.about).model_validate(now.notes.get("about"))
-        described = base.model_copy(update={"about": about})
+        preset = base.preset if about == base.about else ""  # of settings from a text, the one of its title
+        described = base.model_copy(update={"about": about, "preset": preset})
     return base, form.config_of(values, described, outputs, capped)
 
 
@@ -237,7 +238,7 @@ def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Pro
 def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. Where something
     else than the preset's is taught, `what` says it; else `changed` says what differs from the preset."""
-    found, preset = describe.of(config), catalog.preset_titled(config.about.title, config.name)
+    found, preset = describe.of(config), catalog.preset_of(config)
     taught, changed = found.story, ""
     if preset and not taught and all(getattr(config, part) == getattr(preset, part) for part in TAUGHT):
         taught, changed = config.about.story, describe.listed(describe.differences_in_words(config, preset))

@@ -92,7 +92,7 @@ def regimes_of(config: RunConfig) -> RegimesData | None:
     scores is known from the recording of the preset."""
     if methods.unused(config.method, BETA):
         return None
-    preset = catalog.preset_titled(config.about.title, config.name)
+    preset = catalog.preset_of(config)
     known = _recorded(preset.name) if preset else None
     alike = known and config.reference.source == catalog.START and _objective(known[0]) == _objective(config)
     return _as_data(known[1] if known and alike else None, config)

@@ -18,7 +18,7 @@ from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
 from playground.lessons.records import Lesson, Prediction, Question, Task
 from playground.lessons.reveal import Reveal
-from playground.runs import launcher
+from playground.runs.spawning import Workers
 from playground.setup import catalog, describe
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.form import KnobData
@@ -71,7 +71,7 @@ def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
 
 
 def guarded_functions(
-    outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None
+    outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None
 ) -> list[Callable[..., Any]]:
     """The server functions of the panel."""
     return access.guard_all(Action.START, [LessonStarts(outputs, access, lessons, spawn).start_lesson])
@@ -80,7 +80,7 @@ def guarded_functions(
 class LessonStarts:
     """Starts the runs of lessons."""
 
-    def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None) -> None:
+    def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None) -> None:
         self._outputs, self._access, self._lessons, self._spawn = outputs, access, lessons, spawn
 
     def start_lesson(self, asked: Any, caller: Caller) -> StartedData:
@@ -116,7 +116,7 @@ def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
     """A visitor's own try is called by what was set in it: the title of its experiment may say the opposite."""
     set_to = _set_to(tried, config)
     about = type(config.about)(title=f"{OWN_TRY}: {set_to}"[:80])
-    return tried.model_copy(update={"about": about}) if set_to else tried
+    return tried.model_copy(update={"about": about, "preset": ""}) if set_to else tried
 
 
 def _set_to(tried: RunConfig, config: RunConfig) -> str:

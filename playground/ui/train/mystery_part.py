@@ -13,8 +13,8 @@ from typing import Any
 from playground.config import RunConfig
 from playground.errors import InvalidConfig
 from playground.lessons import mysteries
-from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.spawning import Workers
 from playground.setup.limits import Limits
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.mysteries import MysteriesData, MysteryAnswerData
@@ -53,7 +53,7 @@ def answer_data(run: RunDirectory) -> MysteryAnswerData:
 
 
 def guarded_functions(
-    find: Callable[[str], RunDirectory], outputs: Path, access: Access, spawn: launcher.Workers | None = None
+    find: Callable[[str], RunDirectory], outputs: Path, access: Access, spawn: Workers | None = None
 ) -> list[Callable[..., Any]]:
     """The server functions of the mystery runs."""
     return access.guard_all(Action.START, [MysteryStarts(find, outputs, access, spawn).start_mystery])
@@ -67,7 +67,7 @@ class MysteryStarts:
         find: Callable[[str], RunDirectory],
         outputs: Path,
         access: Access,
-        spawn: launcher.Workers | None = None,
+        spawn: Workers | None = None,
     ) -> None:
         self._find, self._outputs, self._access, self._spawn = find, outputs, access, spawn
 

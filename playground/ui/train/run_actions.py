@@ -23,6 +23,7 @@ from playground.runs.folder.changes import Edit
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.model_service import ModelService
+from playground.runs.spawning import Workers
 from playground.setup import checks, estimates, limits
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
@@ -53,7 +54,7 @@ DONE: DoneData = {"error": ""}
 
 
 def guarded_functions(
-    outputs: Path, access: Access, spawn: launcher.Workers | None = None, saver: ModelService | None = None
+    outputs: Path, access: Access, spawn: Workers | None = None, saver: ModelService | None = None
 ) -> list[Callable[..., Any]]:
     """The server functions for one outputs folder. `spawn` makes the worker of a run that is resumed or forked."""
     ask = RunActions(outputs, access, spawn, saver)
@@ -75,7 +76,7 @@ class RunActions:
         self,
         outputs: Path,
         access: Access,
-        spawn: launcher.Workers | None = None,
+        spawn: Workers | None = None,
         saver: ModelService | None = None,
     ) -> None:
         self._outputs, self._access, self._spawn, self._saver = outputs, access, spawn, saver
@@ -141,7 +142,7 @@ class RunActions:
         with quota.admitted(Request(), self._access, caller, self._outputs, resumed=str(run_id)):
             run = self._run(run_id)
             try:
-                launcher.resume(run, spawn=self._spawn)
+                launcher.resume(run, self._spawn)
             except PlaygroundError:
                 if run.status().ended:
                     raise
@@ -165,7 +166,7 @@ class RunActions:
             overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
             request = start_request(entry(asked, "request"), config, self._access, caller)
             with quota.admitted(request, self._access, caller, self._outputs):
-                made = fork.fork(run, at, overrides, spawn=self._spawn, request=request)
+                made = fork.fork(run, at, overrides, workers=self._spawn, request=request)
         except InvalidConfig as error:
             return {**DONE, "problems": form.problem_data(error.problems)}
         return {**DONE, "run": made.run.id}
@@ -182,7 +183,7 @@ class RunActions:
 
 
 def start(
-    config: RunConfig, asked: Any, outputs: Path, spawn: launcher.Workers | None, access: Access, caller: Caller
+    config: RunConfig, asked: Any, outputs: Path, spawn: Workers | None, access: Access, caller: Caller
 ) -> RunDirectory:
     """Start a run whose settings are allowed, or put it into the queue, within what one visitor may have at a time.
     `asked`: the name of this start, see `start_request`. Raises: PlaygroundError, OSError."""
@@ -192,7 +193,7 @@ def start(
     estimates.require_fit(config, capped, outputs)
     checks.require_functions(config)
     with quota.admitted(request, access, caller, outputs):
-        return launcher.start(config, outputs, spawn=spawn, request=request).run
+        return launcher.start(config, outputs, workers=spawn, request=request).run
 
 
 def start_request(asked: Any, config: RunConfig, access: Access, caller: Caller) -> Request:

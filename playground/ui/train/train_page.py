@@ -136,7 +136,7 @@ def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, acce
     """The run in view, with what it may ask of the server."""
     saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
     asking = [
-        *run_actions.guarded_functions(outputs, access, standby.worker_for, saver),
+        *run_actions.guarded_functions(outputs, access, standby, saver),
         # How far it is, the page asks every second: that is no question to a model.
         *access.guard_all(
             Action.MEASURE, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}
@@ -279,7 +279,7 @@ def started(
         return None, FormUpdate(notes={**(found.notes or {}), "show": time.time()}, start=found.start)
     run_id, problems = None, []
     try:
-        run_id = run_actions.start(config, asked, outputs, standby.worker_for, access, caller).id
+        run_id = run_actions.start(config, asked, outputs, standby, access, caller).id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
     queue = "" if problems else filling.why_it_waits(config, outputs, capped)

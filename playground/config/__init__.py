@@ -80,10 +80,10 @@ class RunConfig(Part):
     format: Literal[1] = FORMAT
     name: str = Field("run", min_length=1, max_length=80)
     """What the run is called."""
+    # Two facts about a run, which no one sets: the preset whose settings it has or had before they were changed, and
+    # the job of its worker, to train it or to try an update of it.
     preset: str = Field("", max_length=80)
-    """The preset whose settings it has, or had before they were changed."""
     kind: Literal["run", "trial"] = "run"
-    """The job of its worker: to train it, or to try an update of it."""
     about: About = About()
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """Every random number comes from it: the same seed and settings give the same run."""

@@ -26,7 +26,9 @@ from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
 from playground.runs.launcher import Started
 from playground.runs.spawning import Here, Workers
-from playground.setup import checks, describe
+from playground.setup import admission, describe
+from playground.setup.admission import Admitted
+from playground.setup.limits import LIMITS, Limits
 
 FIXED = tuple(
     "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
@@ -50,13 +52,13 @@ def fork(
     run_id: str | None = None,
     workers: Workers | None = None,
     request: Request | None = None,
+    allowed: Limits = LIMITS["local"],
 ) -> Started:
     """Make the fork after update `at`, with `path=value` overrides, and let it go on, or wait where its device is busy.
     Raises: RunNotResumable, if there is no such checkpoint, or it is damaged; InvalidConfig, for a setting that is
     invalid, or that what has been trained depends on; RunExists, OutputsNotWritable, WorkerNotStarted."""
     _require_point(parent, at)
-    before, config = settings(parent, at, overrides)
-    config = checks.located(config, parent.path.parent)
+    before, config = settings(parent, at, overrides, allowed)
     checkpoints.check_engine(config)
     place = (workers or Here()).place(config)  # may ask a slow tool, so before the lock
     folder = parent.checkpoints_path / checkpoints.name_of(at)
@@ -83,7 +85,9 @@ def fork(
         return launcher.begin(run, place, attempt, lambda: run.publish(config))
 
 
-def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[RunConfig, RunConfig]:
+def settings(
+    parent: RunDirectory, at: int, overrides: Sequence[str], allowed: Limits = LIMITS["local"]
+) -> tuple[RunConfig, Admitted]:
     """The settings that held in the parent after an update, and those of the fork. Raises: see `fork`."""
     made, _ = changes.replay(parent.all_events(), at)
     before = changes.edited(parent.config(), made)
@@ -97,7 +101,7 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
         problems.append(Problem("ppo.num_updates", f"must be more than {at}, where the fork begins."))
     if problems:
         raise InvalidConfig(problems)
-    return before, config
+    return before, admission.admit(config, parent.path.parent, allowed)
 
 
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:

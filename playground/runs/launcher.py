@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
 from playground.runs import children, half_made, locks, queue
 from playground.runs.folder import checkpoints, processes, requests, writer
@@ -22,7 +21,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private
 from playground.runs.folder.requests import Request
 from playground.runs.spawning import Here, Place, Spawn, Workers
-from playground.setup import checks
+from playground.setup.admission import Admitted
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
 LOCK_PATIENCE_SECONDS = 1.0
@@ -42,7 +41,7 @@ class Started(NamedTuple):
 
 
 def start(
-    config: RunConfig,
+    config: Admitted,
     outputs: Path,
     run_id: str | None = None,
     workers: Workers | None = None,
@@ -56,7 +55,6 @@ def start(
     outputs = make_outputs(outputs)
     request = request or Request()
     requests.check(request)
-    config = checks.located(config, outputs)
     place = (workers or Here()).place(config)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
         if known := requests.find(outputs, request):

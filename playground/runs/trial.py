@@ -26,8 +26,7 @@ from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_record, write_atomically
 from playground.runs.folder.records import REFERENCE, SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
-from playground.setup import checks, devices, estimates
-from playground.setup.estimates import disk
+from playground.setup import admission, checks, devices, estimates
 from playground.setup.estimates.memory import LIBRARY_BYTES
 from playground.setup.estimates.timing import Finished
 
@@ -111,9 +110,7 @@ def timed(outputs: Path) -> list[Finished]:
 def _start(
     config: RunConfig, outputs: Path, spawn: launcher.Spawn | None
 ) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
-    checks.check(config, outputs)
-    tried = _for_trial(checks.located(config, outputs))
-    disk.check([tried], outputs)
+    tried = _for_trial(admission.admit(config, outputs))
     slot = queue.slot_of(tried)
     run = RunDirectory(outputs / launcher.TRIAL)
 

@@ -13,10 +13,11 @@ from playground.errors import InvalidConfig, Problem
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import MOST_RUNS
 from playground.setup import describe, estimates
+from playground.setup.admission import Admitted
 from playground.setup.estimates.timing import Finished, Range
 
 EXAMPLE = "for example kl.coef=0.1,0.25,0.5"
-Check = Callable[[RunConfig], None]  # raises InvalidConfig
+Admit = Callable[[RunConfig], Admitted]  # raises InvalidConfig
 
 
 class Grid(NamedTuple):
@@ -57,7 +58,7 @@ def read(texts: Sequence[str]) -> dict[str, list[Any]]:
     return vary
 
 
-def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[Any]], check: Check) -> Grid:
+def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[Any]], admit: Admit) -> Grid:
     """Every configuration of a sweep of `base` with `path=value` overrides for all runs. Raises: InvalidConfig, with
     all that is wrong with any of them, each problem once."""
     count = math.prod(map(len, vary.values()))
@@ -76,7 +77,7 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
     for values in sweep_record.cells(vary):
         try:
             config = sweep_record.with_values(base, values)
-            check(config)
+            admit(config)
             configs.append(config)
         except InvalidConfig as error:
             problems += error.problems

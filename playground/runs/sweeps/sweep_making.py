@@ -24,6 +24,7 @@ from playground.runs.folder.requests import Request
 from playground.runs.spawning import Workers
 from playground.runs.sweeps import grid, sweep_record
 from playground.runs.sweeps.sweep_record import MOST_RUNS, NAME_CHARACTERS, SEED, Sweep, Where
+from playground.setup import admission
 from playground.setup.estimates import disk
 
 HERE: Where = "here"
@@ -57,13 +58,13 @@ class SweepRequest(NamedTuple):
     asked: Request = Request()
 
 
-def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
+def plan(outputs: Path, wanted: SweepRequest, admit: grid.Admit) -> SweepPlan:
     """What a sweep would be; nothing is made. The plan of the same sweep that is there is that sweep: who repeats a
     command goes on with what it has begun. Raises: InvalidConfig, with everything that is wrong."""
     problems: list[Problem] = []
     found = None
     try:
-        found = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), check)
+        found = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), admit)
     except InvalidConfig as error:
         problems += error.problems
     if wanted.on != HERE:
@@ -122,7 +123,8 @@ def complete(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> lis
     there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
     for run_id in sweep.missing(there)[1]:
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
-            launcher.start(sweep.config(run_id), outputs, run_id, workers, sweep.request(run_id))
+            config = admission.admitted(sweep.config(run_id), outputs)
+            launcher.start(config, outputs, run_id, workers, sweep.request(run_id))
     sweep_record.write(outputs, sweep.model_copy(update={"made": len(sweep.runs)}))
     return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]
 

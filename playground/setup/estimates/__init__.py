@@ -8,23 +8,21 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from playground import plain_files
 from playground.config import RunConfig
 from playground.config.source_settings import SMALL_MODEL
-from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere, Problem
+from playground.errors import LESS_MEMORY, InvalidConfig, ModelNotFound, ModelNotHere
 from playground.models import hub
 from playground.models.architectures import BY_NAME, SEVEN_BILLION, Architecture
 from playground.setup import catalog, checks, devices
-from playground.setup.describe import two_digits
 from playground.setup.devices import Device
-from playground.setup.estimates import gpu_calls, timing
+from playground.setup.estimates import timing
 from playground.setup.estimates.memory import GB, UNSURE, Memory, Needs, RewardShape, mildest
 from playground.setup.estimates.timing import Finished, Range
-from playground.setup.limits import Limits
 
 Verdict = Literal["fits", "tight", "does not fit"]
 
@@ -33,7 +31,6 @@ PROMPT_TOKENS = {"pocket/claims": 54, "pocket/mixed": 54, "general/claims": 100}
 SHORT_PROMPT_TOKENS = 21  # of the other prompts of the pocket world
 UNKNOWN_PROMPT_TOKENS = 256  # of a dataset, before anyone has looked into it
 CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
-USABLE = 0.9  # of a device's memory; the system and its driver take some
 MOST_FILE_BYTES = 200_000
 
 
@@ -174,23 +171,6 @@ def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConf
     except (ModelNotFound, InvalidConfig):
         return LESS_MEMORY, None
     return found.advice, found.better
-
-
-def require_fit(config: RunConfig, limits: Limits, outputs: Path | None = None) -> None:
-    """Does a run fit what its device has, where the limits want that? Raises: InvalidConfig."""
-    if not limits.must_fit:
-        return
-    calls = gpu_calls.asked(config, limits.calls, outputs)
-    device = calls.device if calls else devices.chosen(config.device)
-    whole = device and replace(device, free_bytes=max(device.free_bytes, int(USABLE * device.total_bytes)))
-    try:
-        found = estimate(config, outputs, device=whole, ask_hub=limits.more == "hub")
-    except ModelNotFound as error:
-        raise InvalidConfig([Problem("model.source", str(error))]) from error
-    if found.verdict == "does not fit":
-        needs, has = (two_digits(size / GB) for size in (found.total, found.device.total_bytes))
-        sentence = f"does not fit: about {needs} GB of the {has} GB of {found.device.name}. {found.advice}"
-        raise InvalidConfig([Problem("model.source", sentence)])
 
 
 def share_of(config: RunConfig, ranks: int) -> RunConfig:

@@ -18,7 +18,7 @@ from playground.models import real_model
 from playground.rewards import behaviours as counted
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog, checks, describe, expected, limits
+from playground.setup import admission, catalog, checks, describe, expected, limits
 from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.auth import uploads
@@ -47,8 +47,7 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
     problems: list[Problem] = []
     if whole:
         try:
-            limits.require(base, capped, outputs)
-            checks.check(base, outputs)
+            admission.check(base, outputs, capped)
         except InvalidConfig as error:  # such as a model that is not here
             problems = error.problems
     start = to_fix(problems) if problems else start_label(base, outputs, capped)
@@ -99,8 +98,7 @@ def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMI
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
         config = limits.built(meant(yaml_io.parse_yaml(yaml_text), outputs), capped)
-        limits.require(config, capped, outputs)
-        checks.check(config, outputs)
+        admission.check(config, outputs, capped)
         base = base_of(before.chosen, outputs)
     except InvalidConfig as error:
         return _refused(before, error.problems)

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from playground.config import RunConfig, differences, engines, flatten, knobs, methods
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.setup import checks, describe, limits
-from playground.setup.estimates import disk
+from playground.setup import admission, describe, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.payloads.check import CheckedPartData, Part
 from playground.ui.payloads.form import ChangeData, DifferenceData, KnobData, NotesData, ProblemData, StoryData
@@ -92,10 +91,7 @@ def valid(
         if wrong:
             rest = {group: unchanged[group] if group in wrong else data[group] for group in data.keys() & unchanged}
             config = limits.built(rest, capped)
-        limits.require(config, capped, outputs)  # first: what may not be named here is not looked for either
-        checks.check(config, outputs)
-        if outputs is not None and not wrong:
-            disk.check([config], outputs)
+        admission.check(config, outputs, capped)
     except InvalidConfig as error:
         problems = [*problems, *(problem for problem in error.problems if _group(problem) not in wrong)]
     if problems:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playground.config import RunConfig, flatten
+from playground.config import RunConfig, flatten, yaml_io
 from playground.errors import InvalidConfig, NotAllowed
 from playground.lessons import facts
 from playground.lessons.cards import Formula, WorkedCard
@@ -90,7 +90,6 @@ class LessonStarts:
         capped = self._access.limits_of(caller)
         try:
             config = _config(lesson, entry(asked, "index"), form.as_dict(entry(asked, "values")))
-            config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
             waits = filling.why_it_waits(config, self._outputs, capped)
             request = entry(asked, "request")
             run = run_actions.start(config, request, self._outputs, self._spawn, self._access, caller)
@@ -109,7 +108,7 @@ def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
         return config
     if not values.keys() <= {*task.knobs}:
         raise NotAllowed(f"Of this task these can be set: {', '.join(map(form.label_of, task.knobs))}.")
-    return _named(form.valid(form.nested(values, config.model_dump(mode="json")), config), config)
+    return _named(yaml_io.from_dict(form.nested(values, config.model_dump(mode="json"))), config)
 
 
 def _named(tried: RunConfig, config: RunConfig) -> RunConfig:

@@ -77,7 +77,6 @@ class MysteryStarts:
         name, capped = entry(asked, "run"), self._access.limits_of(caller)
         try:
             config = self._without(str(name)) if name else mysteries.new(_seed(entry(asked, "request")))
-            config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
             waits = filling.why_it_waits(config, self._outputs, capped)
             run = run_actions.start(config, entry(asked, "request"), self._outputs, self._spawn, self._access, caller)
         except InvalidConfig as error:

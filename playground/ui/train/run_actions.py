@@ -24,7 +24,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.model_service import ModelService
 from playground.runs.spawning import Workers
-from playground.setup import checks, estimates, limits
+from playground.setup import admission
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.form import KnobData
@@ -159,14 +159,10 @@ class RunActions:
         overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in wanted.items()]
         capped = self._access.limits_of(caller)
         try:
-            _, config = fork.settings(run, at, overrides)
-            limits.require(config, capped, self._outputs)
-            estimates.require_fit(config, capped, self._outputs)
-            minutes = limits.capped(config, capped).max_minutes
-            overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
+            _, config = fork.settings(run, at, overrides, capped)
             request = start_request(entry(asked, "request"), config, self._access, caller)
             with quota.admitted(request, self._access, caller, self._outputs):
-                made = fork.fork(run, at, overrides, workers=self._spawn, request=request)
+                made = fork.fork(run, at, overrides, workers=self._spawn, request=request, allowed=capped)
         except InvalidConfig as error:
             return {**DONE, "problems": form.problem_data(error.problems)}
         return {**DONE, "run": made.run.id}
@@ -185,15 +181,12 @@ class RunActions:
 def start(
     config: RunConfig, asked: Any, outputs: Path, spawn: Workers | None, access: Access, caller: Caller
 ) -> RunDirectory:
-    """Start a run whose settings are allowed, or put it into the queue, within what one visitor may have at a time.
+    """Start a run, or put it into the queue, if its settings are admitted, within what one visitor may have at a time.
     `asked`: the name of this start, see `start_request`. Raises: PlaygroundError, OSError."""
-    capped = access.limits_of(caller)
-    config = limits.capped(config, capped)
-    request = start_request(asked, config, access, caller)
-    estimates.require_fit(config, capped, outputs)
-    checks.require_functions(config)
+    admitted = admission.admit(config, outputs, access.limits_of(caller))
+    request = start_request(asked, admitted, access, caller)
     with quota.admitted(request, access, caller, outputs):
-        return launcher.start(config, outputs, workers=spawn, request=request).run
+        return launcher.start(admitted, outputs, workers=spawn, request=request).run
 
 
 def start_request(asked: Any, config: RunConfig, access: Access, caller: Caller) -> Request:

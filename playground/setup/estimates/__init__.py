@@ -80,19 +80,31 @@ class Estimate:
 
     def to_json(self) -> dict[str, Any]:
         """For `train --estimate --json` and for the page."""
-
-        def gigabytes(sizes: dict[str, int]) -> dict[str, float]:
-            return {name: size / GB for name, size in sizes.items()}
-
-        there, needs, larger = self.device, self.needs, self.larger
-        plain = ("places", "measured", "verdict", "advice", "seconds_per_update", "seconds", "prompt_tokens")
-        return {name: getattr(self, name) for name in (*plain, "completion_tokens")} | {
-            "device": {"name": there.name, "label": there.label}
-            | gigabytes({"total_gb": there.total_bytes, "free_gb": there.free_bytes}),
-            "roles": [
-                {"role": role, "total_gb": needs.of(role) / GB, "kinds_gb": gigabytes(kinds)}
-                for role, kinds in needs.roles.items()
-            ],
+        needs, larger, device = self.needs, self.larger, self.device
+        roles = [
+            {
+                "role": role,
+                "total_gb": needs.of(role) / GB,
+                "kinds_gb": {kind: size / GB for kind, size in kinds.items()},
+            }
+            for role, kinds in needs.roles.items()
+        ]
+        return {
+            "places": self.places,
+            "measured": self.measured,
+            "verdict": self.verdict,
+            "advice": self.advice,
+            "seconds_per_update": self.seconds_per_update,
+            "seconds": self.seconds,
+            "prompt_tokens": self.prompt_tokens,
+            "completion_tokens": self.completion_tokens,
+            "device": {
+                "name": device.name,
+                "label": device.label,
+                "total_gb": device.total_bytes / GB,
+                "free_gb": device.free_bytes / GB,
+            },
+            "roles": roles,
             "libraries_gb": needs.libraries / GB,
             "total_gb": self.total / GB,
             "fullest_moment": needs.moment,
@@ -100,7 +112,7 @@ class Estimate:
                 "parameters": SEVEN_BILLION.parameters,
                 "total_gb": larger.total / GB,
                 "fullest_moment": larger.moment,
-                "roles_gb": gigabytes({role: larger.of(role) for role in larger.roles}),
+                "roles_gb": {role: larger.of(role) / GB for role in larger.roles},
             },
             "as_last_runs": self.seconds is not None,
             "download": self.download and self.download._asdict(),
@@ -127,38 +139,44 @@ def estimate(
     Raises:
         ModelNotFound: nothing is known of a model, with what to do. InvalidConfig: there is no such device.
     """
-    found = measures(config, outputs, ask_hub=ask_hub)
-    names = [device.name] if device else devices.members(config.device, config.ranks)
-    fullest = device or min((one for one in devices.available() if one.name in names), key=lambda one: one.free_bytes)
-    prompt, free = prompt_tokens or longest_prompt(config, found), fullest.free_bytes if room is None else room
+    shapes = measures(config, outputs, ask_hub=ask_hub)
+    places = [device.name] if device else devices.members(config.device, config.ranks)
+    if device is None:
+        candidates = [candidate for candidate in devices.available() if candidate.name in places]
+        device = min(candidates, key=lambda candidate: candidate.free_bytes)
+    prompt = prompt_tokens or longest_prompt(config, shapes)
+    free = device.free_bytes if room is None else room
 
-    def needs(changed: RunConfig, policy: Architecture = found.policy) -> Needs:
-        return Memory(share_of(changed, len(names)), policy, found.scorers, prompt, fullest.kind).needs()
+    def needs(changed: RunConfig, policy: Architecture = shapes.policy) -> Needs:
+        return Memory(share_of(changed, len(places)), policy, shapes.scorers, prompt, device.kind).needs()
 
-    own, here = needs(config), names.count(fullest.name)
-    held = next((run.memory for run in finished if run.memory and timing.holds(run.config) == timing.holds(config)), 0)
-    total, unsure = here * (held or own.total), UNSURE_WHEN_MEASURED if held else UNSURE
+    own, unsure = needs(config), UNSURE
+    per_process: float = own.total
+    alike = (run.memory for run in finished if timing.holds(run.config) == timing.holds(config))
+    if measured := next(filter(None, alike), None):
+        per_process, unsure = measured, UNSURE_WHEN_MEASURED
+    total = per_process * places.count(device.name)
     verdict: Verdict = "fits" if total * unsure <= free else "tight" if total <= free else "does not fit"
     advice, better = "", None
     if verdict != "fits":
         advice, better = mildest(config, lambda changed: needs(changed).total * total / own.total, free)
-    is_small = found.policy.parameters < SMALL_MODEL
-    took = timing.seconds(config, finished, lambda other: longest_prompt(other, found), is_small)
+    is_small = shapes.policy.parameters < SMALL_MODEL
+    times = timing.seconds(config, finished, lambda other: longest_prompt(other, shapes), is_small)
     return Estimate(
-        device=fullest,
-        places=tuple(names),
+        device=device,
+        places=tuple(places),
         needs=own,
         larger=needs(config, SEVEN_BILLION),
         total=total,
-        measured=bool(held),
+        measured=bool(measured),
         verdict=verdict,
         advice=advice,
         better=better,
-        seconds_per_update=took and took[0],
-        seconds=took and took[1],
+        seconds_per_update=times and times[0],
+        seconds=times and times[1],
         prompt_tokens=prompt,
         completion_tokens=config.sampling.max_new_tokens,
-        download=found.download,
+        download=shapes.download,
     )
 
 
@@ -166,11 +184,11 @@ def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConf
     """What to change after a run has run out of memory, in a sentence and as a configuration (None where no setting
     helps). No more than the estimate is taken to be free, for that was too little."""
     try:
-        found = estimate(config, outputs)
-        found = estimate(config, outputs, room=min(found.device.free_bytes, found.total))
+        estimated = estimate(config, outputs)
+        estimated = estimate(config, outputs, room=min(estimated.device.free_bytes, estimated.total))
     except (ModelNotFound, InvalidConfig):
         return LESS_MEMORY, None
-    return found.advice, found.better
+    return estimated.advice, estimated.better
 
 
 def share_of(config: RunConfig, ranks: int) -> RunConfig:
@@ -190,44 +208,45 @@ def measures(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = 
             continue  # of the same family as the policy, so of about its size
         try:
             files = catalog.files(need.folder(), need.use)
-            found, chat_template = files.architecture, files.chat_template
+            architecture, chat_template = files.architecture, files.chat_template
         except ModelNotHere:
-            found, chat_template, fetched = _from_afar(need, ask_hub)
+            architecture, chat_template, fetched = _from_afar(need, ask_hub)
             download = download or fetched
         if need.field == "model.source":
-            policy, chat = found, chat_template
+            policy, chat = architecture, chat_template
         elif need.reward is not None:
-            scorers.append(RewardShape(need.reward, found))
+            scorers.append(RewardShape(need.reward, architecture))
     assert policy is not None
     return Measures(policy, tuple(scorers), chat, download)
 
 
-def longest_prompt(config: RunConfig, found: Measures) -> int:
+def longest_prompt(config: RunConfig, shapes: Measures) -> int:
     """About how many tokens the longest prompt has, without a tokenizer."""
     prompts, lines = config.prompts, list(config.prompts.typed)
-    known = PROMPT_TOKENS.get(prompts.source, SHORT_PROMPT_TOKENS if prompts.source.startswith("pocket/") else 0)
-    if known:
-        return known
+    usual_tokens = PROMPT_TOKENS.get(prompts.source, SHORT_PROMPT_TOKENS if prompts.source.startswith("pocket/") else 0)
+    if usual_tokens:
+        return usual_tokens
     if prompts.source != "typed":
         path = os.path.expanduser(prompts.source)
         with contextlib.suppress(OSError, ValueError), plain_files.open_plain(path, links=True) as file:
             lines = file.read(MOST_FILE_BYTES).decode(errors="replace").splitlines()
     characters, tokens = max(map(len, lines), default=0), UNKNOWN_PROMPT_TOKENS
     if characters:
-        chat = prompts.template == "chat" or (prompts.template == "auto" and found.chat_template)
+        chat = prompts.template == "chat" or (prompts.template == "auto" and shapes.chat_template)
         around = CHAT_TOKENS + int(len(prompts.system or "") / CHARACTERS_A_TOKEN) if chat else 0
         tokens = int(characters / CHARACTERS_A_TOKEN) + 1 + around
-    return max(1, min(tokens, found.policy.context_length - config.sampling.max_new_tokens))
+    return max(1, min(tokens, shapes.policy.context_length - config.sampling.max_new_tokens))
 
 
 def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Download]:
     """A model of the hub that is not here: from the suggestions, or from the hub itself."""
     name = hub.repository(need.source) or need.source
-    known = BY_NAME.get(name)
-    if known is not None and need.revision is None:
-        return known.architecture, known.chat_template, Download(name, known.download_mb, known.licence, gated=False)
+    suggested = BY_NAME.get(name)
+    if suggested is not None and need.revision is None:
+        download = Download(name, suggested.download_mb, suggested.licence, gated=False)
+        return suggested.architecture, suggested.chat_template, download
     if not ask_hub:
         raise ModelNotHere(f"{name} is not on this machine, so its needs are not known yet.")
     facts = hub.facts_kept(need.source, need.revision, need.use)
-    fetched = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
-    return facts.architecture, facts.chat_template, fetched
+    download = Download(name, facts.download_bytes / 1e6, facts.licence, facts.gated)
+    return facts.architecture, facts.chat_template, download

@@ -40,13 +40,13 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
     data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
     data["ppo"] |= {name: usual["ppo"][name] for name in ("learning_rate", "num_epochs")}
-    given = [catalog.preset(name) for name in catalog.every_preset_name()]
+    presets = [catalog.preset(name) for name in catalog.every_preset_name()]
     replaced = _world(config) != _world(pattern) and (
-        _world(config) == "pocket" or config.prompts in [item.prompts for item in given]
+        _world(config) == "pocket" or config.prompts in [item.prompts for item in presets]
     )
     if replaced:
         data["prompts"] = usual["prompts"]
-        if config.rewards in [item.rewards for item in given]:
+        if config.rewards in [item.rewards for item in presets]:
             data |= {"rewards": usual["rewards"], "judges": []}
         data["evaluation"] |= {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
         data["sampling"] |= {
@@ -70,15 +70,15 @@ def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, b
     source = config.model.source
     if source in catalog.MODEL_NAMES:
         return catalog.preset(catalog.DEFAULT_PRESET), source, True
-    if known := BY_NAME.get(hub.repository(source) or source):
-        return catalog.preset(known.preset), known.label, True
-    found = estimates.measures(config, outputs, ask_hub=True)
-    if found.policy.parameters < SMALL_MODEL:
+    if suggested := BY_NAME.get(hub.repository(source) or source):
+        return catalog.preset(suggested.preset), suggested.label, True
+    shapes = estimates.measures(config, outputs, ask_hub=True)
+    if shapes.policy.parameters < SMALL_MODEL:
         data = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
-        data["prompts"]["template"] = "chat" if found.chat_template else "plain"
+        data["prompts"]["template"] = "chat" if shapes.chat_template else "plain"
         return yaml_io.from_dict(data), data["model"]["source"], False
-    same = [model for model in CURATED if model.chat_template == found.chat_template]
-    like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, found.policy.parameters))))
+    same = [model for model in CURATED if model.chat_template == shapes.chat_template]
+    like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, shapes.policy.parameters))))
     return catalog.preset(like.preset), like.label, False
 
 

@@ -84,15 +84,15 @@ class Memory:
     def needs(self) -> Needs:
         """At the fullest moment. A GPU's allocator uses again what a moment has freed, so the largest one counts; a
         processor's hardly does, so there those of an update add up."""
-        config, held, update = self.config, self.lasting(), self.moments_of_update()
+        config, lasting, update = self.config, self.lasting(), self.moments_of_update()
         if self.device_kind == "cpu":
             update = {"an update": sum(update.values(), Counter())}
-        found = {name: held + sizes for name, sizes in update.items()}
-        weights = Counter({name: size for name, size in held.items() if name[1] == "weights"})
-        found["measuring the reference"] = weights + self.sampling(self.reference_rows())
-        moment = max(found, key=lambda name: found[name].total())
+        moments = {name: lasting + sizes for name, sizes in update.items()}
+        weights = Counter({name: size for name, size in lasting.items() if name[1] == "weights"})
+        moments["measuring the reference"] = weights + self.sampling(self.reference_rows())
+        moment = max(moments, key=lambda name: moments[name].total())
         roles: dict[str, dict[str, int]] = {"policy": {}, "value": {}, "reference": {}, "reward": {}, "rollout": {}}
-        for (role, kind), size in found[moment].items():
+        for (role, kind), size in moments[moment].items():
             roles[role][kind] = size
         libraries = LIBRARY_BYTES[self.device_kind]
         if self.device_kind == "cpu":
@@ -113,32 +113,32 @@ class Memory:
         sizes = TRAINED_BYTES | {"optimizer": REMEMBERED_BYTES.get(config.ppo.optimizer, TRAINED_BYTES["optimizer"])}
         if not METHODS[config.method].trains:
             sizes = {"weights": FP32}
-        found: Sizes = Counter()
+        sizes_held: Sizes = Counter()
         for kind, size in sizes.items():
-            found["policy", kind], found["value", kind] = trained * size, critic * size
+            sizes_held["policy", kind], sizes_held["value", kind] = trained * size, critic * size
         if lora:
-            found["policy", "weights"] += whole
-            found["value", "weights"] += trunk * self.number * second
+            sizes_held["policy", "weights"] += whole
+            sizes_held["value", "weights"] += trunk * self.number * second
         if config.reference.source != "start":
-            found["reference", "weights"] = whole
+            sizes_held["reference", "weights"] = whole
         elif not lora:
-            found["reference", "weights"] = policy.parameters * FP32
+            sizes_held["reference", "weights"] = policy.parameters * FP32
         for scorer in self.scorers:
-            found["reward", "weights"] += weight_bytes(
+            sizes_held["reward", "weights"] += weight_bytes(
                 scorer.model, scorer.number(self.device_kind), scorer.reward.quantization
             )
-        return found
+        return sizes_held
 
     def reference_rows(self) -> int:
         """How many texts are written at once before the first update. A small model writes all for the scale of the
         score; another as many as fit into the memory that an update takes, the fixed prompts' among them, and at least
         a batch."""
         is_small = self.policy.parameters < SMALL_MODEL
-        wanted = self.config.scale_samples(is_small)
+        samples = self.config.scale_samples(is_small)
         if is_small:
-            return wanted
+            return samples
         fit = max(sizes.total() for sizes in self.moments_of_update().values()) // self.sampling(1).total()
-        return max(min(fit, wanted + _answers(self.config)), self.config.ppo.batch_size)
+        return max(min(fit, samples + _answers(self.config)), self.config.ppo.batch_size)
 
     def moments_of_update(self) -> dict[str, Sizes]:
         """What comes and goes in each update. TRL's PPO compares more texts at once and puts prompts through the LM
@@ -146,31 +146,31 @@ class Memory:
         config, ppo = self.config, self.config.ppo
         completion, logit = config.sampling.max_new_tokens, self.policy.vocabulary * FP32
         compared, drawn = ppo.micro_batch_size, ppo.batch_size
-        logits, kept = LOGITS * compared * completion, 0
+        logits, kept_logits = LOGITS * compared * completion, 0
         if config.by_trl and config.method == "ppo":
             compared = drawn = min(ppo.batch_size, engines.ROLLOUT_ROWS)
-            logits, kept = compared * self.tokens, 3 * ppo.batch_size * completion
-        found: dict[str, Sizes] = {
+            logits, kept_logits = compared * self.tokens, 3 * ppo.batch_size * completion
+        moments: dict[str, Sizes] = {
             "sampling": self.sampling(max(drawn, _answers(config))),
             "comparing with the reference": Counter(),
             "scoring": Counter(),
             "learning": Counter(),
         }
-        found["sampling"]["rollout", "logits"] = kept * logit
-        reference = found["comparing with the reference"]
+        moments["sampling"]["rollout", "logits"] = kept_logits * logit
+        reference = moments["comparing with the reference"]
         reference["reference", "logits"] = logits * logit
         reference["reference", "activations"] = passing(self.policy, compared * self.tokens, self.number)
         for scorer in self.scorers:
             size = passing(scorer.model, ppo.batch_size * self.tokens, scorer.number(self.device_kind))
-            found["scoring"] |= Counter({("reward", "activations"): size})
+            moments["scoring"] |= Counter({("reward", "activations"): size})
         if METHODS[config.method].trains:
             numbers = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
             learned = self.tokens if config.by_trl else completion
             activations = graph(config, self.policy, ppo.micro_batch_size * self.tokens, self.number)
-            found["learning"]["policy", "logits"] = numbers * ppo.micro_batch_size * learned * logit
-            found["learning"]["policy", "activations"] = activations
-            found["learning"]["value", "activations"] = activations * has_second_model(config)
-        return found
+            moments["learning"]["policy", "logits"] = numbers * ppo.micro_batch_size * learned * logit
+            moments["learning"]["policy", "activations"] = activations
+            moments["learning"]["value", "activations"] = activations * has_second_model(config)
+        return moments
 
     def sampling(self, texts: int) -> Sizes:
         """What writing some texts at once holds."""
@@ -194,9 +194,9 @@ def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> in
     keys = 2 * policy.kv_heads * policy.head_size if policy.gated else 0
     layer = tokens * (HIDDEN_KEPT * wide * FP32 + (inside + keys) * each)
     inputs = tokens * policy.layers * policy.hidden_size * FP32
-    kept = inputs + layer if config.model.gradient_checkpointing else policy.layers * layer
+    kept_bytes = inputs + layer if config.model.gradient_checkpointing else policy.layers * layer
     copies = 2 * (policy.linear_parameters + policy.embedding_parameters)
-    return kept + (copies if each < FP32 and config.model.adapter.kind == "none" else 0)
+    return kept_bytes + (copies if each < FP32 and config.model.adapter.kind == "none" else 0)
 
 
 def passing(model: Architecture, tokens: int, each: int) -> int:

@@ -72,10 +72,9 @@ def from_text(
         raise InvalidConfig(problems)
     if outputs:
         data["prompts"]["source"] = uploads.meant(data["prompts"]["source"], outputs)
-    config = limits.built(data, capped)
+    config = limits.built(data, capped, outputs)
     if from_link and why_no_link(config, text):
         raise InvalidConfig([Problem("rewards", PYTHON)])
-    limits.require(config, capped, outputs)
     return config
 
 

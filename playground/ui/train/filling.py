@@ -190,7 +190,7 @@ def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"], disk: bool 
     base = base_of(now.chosen, outputs)
     values = {**now.values, SOURCE: uploads.meant(now.values[SOURCE], outputs)}
     if not disk:
-        return base, limits.built(form.nested(values, base.model_dump(mode="json")), capped)
+        return base, limits.built(form.nested(values, base.model_dump(mode="json")), capped, outputs)
     described = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         about = type(base.about).model_validate(now.notes.get("about"))

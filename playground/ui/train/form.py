@@ -83,14 +83,14 @@ def valid(
     problems: list[Problem] = []
     unchanged = base.model_dump(mode="json")
     try:
-        config = limits.built(data, capped)
+        config = limits.built(data, capped, outputs)
     except InvalidConfig as error:
         problems = error.problems
     wrong = {_group(problem) for problem in problems}  # the base's instead, so that the disk is asked about the rest
     try:
         if wrong:
             rest = {group: unchanged[group] if group in wrong else data[group] for group in data.keys() & unchanged}
-            config = limits.built(rest, capped)
+            config = limits.built(rest, capped, outputs)
         admission.check(config, outputs, capped)
     except InvalidConfig as error:
         problems = [*problems, *(problem for problem in error.problems if _group(problem) not in wrong)]

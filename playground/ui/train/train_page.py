@@ -174,7 +174,6 @@ class Handlers:
         capped = self._access.limits_of(caller)
         try:
             base, config = filling.read(self._page.sent(*sent), self._outputs, capped, disk=False)
-            limits.require(config, capped, self._outputs)
         except PlaygroundError:
             return gr.skip()
         return form_parts.needs(config, base, self._outputs, capped.calls, caller.visitor)

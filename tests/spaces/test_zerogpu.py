@@ -123,8 +123,8 @@ def test_runs_on_the_processor_have_workers_and_a_queue_beside_the_calls(outputs
         assert len(workers) == 1
         assert queue.waiting(outputs) == ["b", "c", "d"]
         assert launcher.start_waiting(outputs, both) == []
-        assert filling.start_label(small_config(device="cpu"), outputs, capped) == filling.ENQUEUE
-        assert filling.start_label(small_config(**LARGE), outputs, capped) == filling.START  # a call is made at once
+        assert filling.why_it_waits(small_config(device="cpu"), outputs, capped)
+        assert filling.why_it_waits(small_config(**LARGE), outputs, capped) == ""  # a call is made at once
         workers[0].communicate()
         assert [run.id for run in launcher.start_waiting(outputs, both)] == ["b"]
         assert queue.waiting(outputs) == ["c", "d"]

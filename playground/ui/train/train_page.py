@@ -16,9 +16,7 @@ from playground.errors import PlaygroundError, Problem, in_words
 from playground.runs import launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.setup import limits
 from playground.ui import components
-from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Action, Caller, Role
 from playground.ui.payloads.check import CheckedPartData
 from playground.ui.payloads.form import NotesData
@@ -272,16 +270,13 @@ def started(
     capped = access.limits_of(caller)
     try:
         base, config = filling.read(now, outputs, capped)
-        config = limits.capped(config, capped)
     except PlaygroundError:
-        found = filling.checked(now, outputs, capped)
-        return None, FormUpdate(notes={**(found.notes or {}), "show": time.time()}, start=found.start)
+        refused = filling.checked(now, outputs, capped)
+        return None, refused._replace(notes={**(refused.notes or {}), "show": time.time()})
     run_id, problems = None, []
     try:
         run_id = run_actions.start(config, asked, outputs, standby, access, caller).id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
-    queue = "" if problems else filling.why_it_waits(config, outputs, capped)
-    notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, queue)
-    start = filling.to_fix(problems) if problems else filling.start_label(config, outputs, capped)
-    return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)
+    update = filling.described(now.chosen, config, base, outputs, capped, problems)
+    return {"run": run_id, "at": time.time()}, update._replace(story=None, text=None)

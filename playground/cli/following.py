@@ -80,7 +80,7 @@ class Display:
 def follow(
     run: RunDirectory,
     process: subprocess.Popen[bytes] | None,
-    shown: Display,
+    display: Display,
     kind: type[Record] = UpdateMetrics,
     outputs: Path | None = None,
 ) -> Status:
@@ -99,7 +99,7 @@ def follow(
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)
-                shown.tell(shown.figures(records, status), {"type": shown.word, **record.model_dump()})
+                display.tell(display.figures(records, status), {"type": display.word, **record.model_dump()})
         position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
         message = None
         if position is not None:
@@ -107,7 +107,7 @@ def follow(
             words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
         elif status.state == "stopping":
             words = status.state
-        shown.tell(words, message, words)
+        display.tell(words, message, words)
         return status.ended
 
     def stop() -> bool:

@@ -68,8 +68,8 @@ def fork(
     requests.check(request)
     outputs = parent.path.parent
     with launcher.one_at_a_time(outputs):
-        if known := requests.find(outputs, request):
-            return Started(known, None)
+        if earlier := requests.find(outputs, request):
+            return Started(earlier, None)
         run = half_made.reserved(outputs, config, run_id, request, place.slot)
         try:
             different = differences(config, before)
@@ -89,8 +89,8 @@ def settings(
     parent: RunDirectory, at: int, overrides: Sequence[str], allowed: Limits = LIMITS["local"]
 ) -> tuple[RunConfig, Admitted]:
     """The settings that held in the parent after an update, and those of the fork. Raises: see `fork`."""
-    made, _ = changes.replay(parent.all_events(), at)
-    before = changes.edited(parent.config(), made)
+    edits, _ = changes.replay(parent.all_events(), at)
+    before = changes.edited(parent.config(), edits)
     config = yaml_io.overridden(before.model_dump(mode="json"), list(overrides), RunConfig)
     problems = [
         Problem(field, "cannot be changed in a fork, whose starting point depends on it. Start a new run.")
@@ -118,11 +118,11 @@ def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
 
 
 def _require_point(parent: RunDirectory, at: int) -> None:
-    known = points(parent)
-    if at not in known:
-        there = ", ".join(map(str, known)) or "none"
+    updates = points(parent)
+    if at not in updates:
+        listed = ", ".join(map(str, updates)) or "none"
         raise RunNotResumable(
-            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {there}. "
+            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {listed}. "
             "More are kept with checkpoint.keep."
         )
 

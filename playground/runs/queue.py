@@ -39,9 +39,9 @@ def slot_of(config: RunConfig) -> str:
         return config.device
 
 
-def are_apart(one: str, other: str) -> bool:
+def are_apart(slot: str, other: str) -> bool:
     """True where two slots have no device in common."""
-    return not set(one.split(",")) & set(other.split(","))
+    return not set(slot.split(",")) & set(other.split(","))
 
 
 def slot_held(run: RunDirectory) -> str:
@@ -56,14 +56,14 @@ def slot_held(run: RunDirectory) -> str:
 
 def entries(outputs: Path) -> list[Entry]:
     """Every entry, the next one first, also those whose run has gone."""
-    found = []
+    in_queue = []
     for path in (outputs / QUEUE).glob("*.json"):
         if not RUN_ID.fullmatch(path.stem):
             continue
         entry = read_record(path, Entry)
         if entry or path.exists():  # else it has just left
-            found.append((entry or Entry()).model_copy(update={"run": path.stem}))
-    return sorted(found, key=lambda entry: (entry.ticket, entry.run))
+            in_queue.append((entry or Entry()).model_copy(update={"run": path.stem}))
+    return sorted(in_queue, key=lambda entry: (entry.ticket, entry.run))
 
 
 def holds(run: RunDirectory, entry: Entry) -> bool:
@@ -97,8 +97,8 @@ def waiting(outputs: Path) -> list[str]:
 
 def position(run: RunDirectory) -> int | None:
     """The place of a run among those that wait for the same device, from 1; None if it does not wait."""
-    there = waiting(run.path.parent)
-    if run.id not in there:
+    waiting_ids = waiting(run.path.parent)
+    if run.id not in waiting_ids:
         return None
-    before = [slot_held(RunDirectory(run.path.parent / name)) for name in there[: there.index(run.id)]]
+    before = [slot_held(RunDirectory(run.path.parent / name)) for name in waiting_ids[: waiting_ids.index(run.id)]]
     return 1 + sum(not are_apart(slot, slot_held(run)) for slot in before)

@@ -141,10 +141,11 @@ def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | N
         raise InvalidConfig(problems)
 
 
-def check(config: RunConfig, outputs: Path | None = None) -> None:
+def check(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = False) -> None:
     """What only the catalog and the disk can tell: do the named model, reference and prompt source exist, of which some
-    may lie in `outputs`? Raises: InvalidConfig, with every problem, each naming its field."""
-    problems = model_problems(needs(config, outputs))
+    may lie in `outputs`? `ask_hub`: see `model_problems`. Raises: InvalidConfig, with every problem, each naming its
+    field."""
+    problems = model_problems(needs(config, outputs), ask_hub=ask_hub)
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
     text, fixed = config.evaluation.text, config.evaluation.prompts

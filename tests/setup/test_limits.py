@@ -11,7 +11,7 @@ from playground.config import RewardTrainingConfig
 from playground.errors import InvalidConfig
 from playground.models.architectures import CURATED
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import admission, catalog, checks, devices, limits
+from playground.setup import admission, catalog, devices, limits
 from playground.setup.devices import Device
 from playground.setup.limits import LIMITS
 from tests.support import data_beside, problems_of, small_config
@@ -204,8 +204,7 @@ def test_what_does_not_fit_the_device_or_is_not_known_is_not_started(outputs, mo
     def gpu(total, free):
         monkeypatch.setattr(devices, "available", lambda: [Device("cuda:0", "A GPU", total, free)])
 
-    monkeypatch.setattr(admission, "check", lambda *_: None)  # the hub is not there, nor room on the disk
-    monkeypatch.setattr(checks, "require_in_reach", lambda *_: None)
+    monkeypatch.setattr(admission, "check", lambda *_, **__: None)  # the hub is not there, nor room on the disk
     gpu(8 * GB, 8 * GB)
     for capped in of_page("all"):
         with pytest.raises(InvalidConfig, match=r"model\.source: does not fit.* 8 GB of cuda:0"):

@@ -93,12 +93,12 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
     alike: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
         alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
-    found = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
-    known = [(count * took[0], count * took[1]) for count, took in found if took]
-    return (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(found) else None
+    ranges = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
+    times = [(count * took[0], count * took[1]) for count, took in ranges if took]
+    return (sum(low for low, _ in times), sum(high for _, high in times)) if len(times) == len(ranges) else None
 
 
 def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:
     """Fields of which no run takes notice: runs that differ in nothing else would be the same."""
-    found = {field: [describe.unread(field, config) for config in configs] for field in vary}
-    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in found.items() if all(why)]
+    reasons = {field: [describe.unread(field, config) for config in configs] for field in vary}
+    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in reasons.items() if all(why)]

@@ -24,16 +24,19 @@ Admitted = NewType("Admitted", RunConfig)
 AdmittedTraining = NewType("AdmittedTraining", RewardTrainingConfig)
 
 
-def check(config: RunConfig, outputs: Path | None = None, allowed: Limits = LIMITS["local"]) -> None:
+def check(
+    config: RunConfig, outputs: Path | None = None, allowed: Limits = LIMITS["local"], *, ask_hub: bool = False
+) -> None:
     """Is it allowed here, is there what it names, and room for what it writes? What may not be named is not looked for.
-    Raises: InvalidConfig, with every problem of the first of these that has any, each naming its field."""
+    `ask_hub`: also whether a model that is not here can be had. Raises: InvalidConfig, with every problem of the first
+    of these that has any, each naming its field."""
     limits.require(config, allowed, outputs)
     if config.preset and config.preset not in catalog.every_preset_name():
         hint = catalog.unknown("preset", config.preset, catalog.every_preset_name())
         raise InvalidConfig([Problem("preset", f"{hint} Take the line out if it comes from none.")])
     if config.kind != "run":
         raise InvalidConfig([Problem("kind", "is of the playground's own trials. Take the line out.")])
-    checks.check(config, outputs)
+    checks.check(config, outputs, ask_hub=ask_hub)
     if outputs is not None:
         disk.check([config], outputs)
 
@@ -43,9 +46,8 @@ def admit(config: RunConfig, outputs: Path, allowed: Limits = LIMITS["local"], *
     on this machine, so its models are in reach and its functions in Python work. May ask the hub. Raises: as `check`.
     """
     config = limits.capped(config, allowed)
-    check(config, outputs, allowed)
+    check(config, outputs, allowed, ask_hub=here)
     if here:
-        checks.require_in_reach(config, outputs)
         checks.require_functions(config)
     _require_fit(config, outputs, allowed)
     return admitted(config, outputs)

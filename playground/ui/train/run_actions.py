@@ -104,10 +104,10 @@ class RunActions:
             return {"error": "Change a setting first, then apply it."}
         edits = [Edit(str(field), _plain(value)) for field, value in wanted.items()]
         try:
-            taken = changes.request_edits(self._run(entry(asked, "run")), edits)
+            edits_taken = changes.request_edits(self._run(entry(asked, "run")), edits)
         except InvalidConfig as error:
             return {**DONE, "problems": form.problem_data(error.problems)}
-        return {**DONE, "edits": dict(taken)}
+        return {**DONE, "edits": dict(edits_taken)}
 
     def end_run(self, run_id: Any) -> DoneData:
         """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
@@ -150,13 +150,13 @@ class RunActions:
 
     def fork_run(self, asked: Any, caller: Caller) -> StartedData:
         """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
-        wanted = form.as_dict(entry(asked, "changes"))
+        changes = form.as_dict(entry(asked, "changes"))
         run, at = self._run(entry(asked, "run")), entry(asked, "at")
         at = at if isinstance(at, int) and not isinstance(at, bool) else -1
         offered = _forkable(run.config())
-        if not wanted.keys() <= offered.keys():
+        if not changes.keys() <= offered.keys():
             return {"error": f"Of a fork these can be set here: {', '.join(offered)}."}
-        overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in wanted.items()]
+        overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in changes.items()]
         capped = self._access.limits_of(caller)
         try:
             _, config = fork.settings(run, at, overrides, capped)

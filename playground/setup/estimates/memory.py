@@ -145,32 +145,38 @@ class Memory:
         head too; it keeps the logits of a batch, and while it writes the next one has those twice."""
         config, ppo = self.config, self.config.ppo
         completion, logit = config.sampling.max_new_tokens, self.policy.vocabulary * FP32
-        compared, drawn = ppo.micro_batch_size, ppo.batch_size
-        logits, kept_logits = LOGITS * compared * completion, 0
+        compared, drawn, stored = ppo.micro_batch_size, ppo.batch_size, 0
+        logits = LOGITS * compared * completion
         if config.by_trl and config.method == "ppo":
             compared = drawn = min(ppo.batch_size, engines.ROLLOUT_ROWS)
-            logits, kept_logits = compared * self.tokens, 3 * ppo.batch_size * completion
-        moments: dict[str, Sizes] = {
-            "sampling": self.sampling(max(drawn, _answers(config))),
-            "comparing with the reference": Counter(),
-            "scoring": Counter(),
-            "learning": Counter(),
+            logits, stored = compared * self.tokens, 3 * ppo.batch_size * completion
+        scoring = [
+            passing(scorer.model, ppo.batch_size * self.tokens, scorer.number(self.device_kind))
+            for scorer in self.scorers
+        ]
+        comparing = passing(self.policy, compared * self.tokens, self.number)
+        return {
+            "sampling": self.sampling(max(drawn, _answers(config))) + Counter({("rollout", "logits"): stored * logit}),
+            "comparing with the reference": Counter(
+                {("reference", "logits"): logits * logit, ("reference", "activations"): comparing}
+            ),
+            "scoring": Counter({("reward", "activations"): max(scoring, default=0)}),
+            "learning": self.learning() if METHODS[config.method].trains else Counter(),
         }
-        moments["sampling"]["rollout", "logits"] = kept_logits * logit
-        reference = moments["comparing with the reference"]
-        reference["reference", "logits"] = logits * logit
-        reference["reference", "activations"] = passing(self.policy, compared * self.tokens, self.number)
-        for scorer in self.scorers:
-            size = passing(scorer.model, ppo.batch_size * self.tokens, scorer.number(self.device_kind))
-            moments["scoring"] |= Counter({("reward", "activations"): size})
-        if METHODS[config.method].trains:
-            numbers = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
-            learned = self.tokens if config.by_trl else completion
-            activations = graph(config, self.policy, ppo.micro_batch_size * self.tokens, self.number)
-            moments["learning"]["policy", "logits"] = numbers * ppo.micro_batch_size * learned * logit
-            moments["learning"]["policy", "activations"] = activations
-            moments["learning"]["value", "activations"] = activations * has_second_model(config)
-        return moments
+
+    def learning(self) -> Sizes:
+        """What the backward pass of a micro-batch needs."""
+        config, ppo = self.config, self.config.ppo
+        numbers = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
+        tokens = self.tokens if config.by_trl else config.sampling.max_new_tokens
+        activations = graph(config, self.policy, ppo.micro_batch_size * self.tokens, self.number)
+        return Counter(
+            {
+                ("policy", "logits"): numbers * ppo.micro_batch_size * tokens * self.policy.vocabulary * FP32,
+                ("policy", "activations"): activations,
+                ("value", "activations"): activations * has_second_model(config),
+            }
+        )
 
     def sampling(self, texts: int) -> Sizes:
         """What writing some texts at once holds."""

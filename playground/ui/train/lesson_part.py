@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from playground.config import RunConfig, flatten, yaml_io
-from playground.errors import InvalidConfig, NotAllowed
+from playground.errors import NotAllowed
 from playground.lessons import facts
 from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
@@ -35,7 +35,7 @@ from playground.ui.payloads.lessons import (
     WorkedCardData,
 )
 from playground.ui.payloads.server import StartedData
-from playground.ui.train import filling, form, run_actions
+from playground.ui.train import form, run_actions
 from playground.ui.train.form import entry
 
 MOST_POINTS = 400  # of a curve
@@ -87,15 +87,9 @@ class LessonStarts:
         """Start a run of a lesson, or put it into the queue: {lesson, index, values, request}; `index` as for its runs,
         or as many as there are for the task to break it. Answers {error, problems, run, sentence}."""
         lesson = self._lessons.find(str(entry(asked, "lesson")))
-        capped = self._access.limits_of(caller)
-        try:
-            config = _config(lesson, entry(asked, "index"), form.as_dict(entry(asked, "values")))
-            waits = filling.why_it_waits(config, self._outputs, capped)
-            request = entry(asked, "request")
-            run = run_actions.start(config, request, self._outputs, self._spawn, self._access, caller)
-        except InvalidConfig as error:
-            return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
-        return {"error": "", "run": run.id, "sentence": waits}
+        index, values, request = entry(asked, "index"), form.as_dict(entry(asked, "values")), entry(asked, "request")
+        make = functools.partial(_config, lesson, index, values)
+        return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 
 
 def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:

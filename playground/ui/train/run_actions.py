@@ -37,7 +37,7 @@ from playground.ui.payloads.server import (
     SavedData,
     StartedData,
 )
-from playground.ui.train import form
+from playground.ui.train import filling, form
 from playground.ui.train.form import entry
 
 COMMANDS = {
@@ -187,6 +187,24 @@ def start(
     request = start_request(asked, admitted, access, caller)
     with quota.admitted(request, access, caller, outputs):
         return launcher.start(admitted, outputs, workers=spawn, request=request).run
+
+
+def answer_start(
+    make: Callable[[], RunConfig],
+    asked: Any,
+    outputs: Path,
+    spawn: Workers | None,
+    access: Access,
+    caller: Caller,
+) -> StartedData:
+    """The same as an answer, of what `make` gives: {error, problems, run, sentence}, the last why it waits."""
+    try:
+        config = make()
+        sentence = filling.why_it_waits(config, outputs, access.limits_of(caller))
+        run = start(config, asked, outputs, spawn, access, caller)
+    except InvalidConfig as error:
+        return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
+    return {"error": "", "run": run.id, "sentence": sentence}
 
 
 def start_request(asked: Any, config: RunConfig, access: Access, caller: Caller) -> Request:

@@ -113,8 +113,8 @@ def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig)
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
     """The run that a fork comes from, and after which update; None for a run that is none."""
-    found = next((event for event in events if event.kind == records.FORK), None)
-    return (str(found.data.get("parent", "")), found.update) if found else None
+    fork_event = next((event for event in events if event.kind == records.FORK), None)
+    return (str(fork_event.data.get("parent", "")), fork_event.update) if fork_event else None
 
 
 def _require_point(parent: RunDirectory, at: int) -> None:
@@ -145,7 +145,7 @@ def _copy_records(
         last = max([last, *(getattr(line, "seconds", 0.0) for line in before)])
     events = [event for event in parent.events() if event.update <= at and event.kind in KEPT]
     copied = [event.model_copy(update={"attempt": 1, "seq": number}) for number, event in enumerate(events, 1)]
-    made = Event(
+    fork_event = Event(
         seq=len(events) + 1,
         time=time.time(),
         kind=records.FORK,
@@ -153,7 +153,7 @@ def _copy_records(
         message=f"Forked from {parent.id} after update {at}.",
         data={"parent": parent.id, "changed": changed, "before": was},
     )
-    _write(run.events_path, [*copied, made])
+    _write(run.events_path, [*copied, fork_event])
     status = Status(
         state="interrupted",
         update=at,

@@ -231,7 +231,9 @@ def notes_on(
         "marks": {field: value for field, value in marks.items() if field not in form.LISTS},
         "regimes": frontier_part.regimes_of(config),
         "rewards": form.values_of(config)["rewards"],
-        "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],
+        "suiting": [
+            behaviour.name for behaviour in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))
+        ],
         "about": config.about.model_dump(),
         "unused": {
             "by": method.label,
@@ -244,19 +246,19 @@ def notes_on(
 def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. Where something
     else than the preset's is taught, `what` says it; else `changed` says what differs from the preset."""
-    found, preset = describe.of(config), catalog.preset_of(config)
-    taught, changed = found.story, ""
+    description, preset = describe.of(config), catalog.preset_of(config)
+    taught, changed = description.story, ""
     if preset and not taught and all(getattr(config, part) == getattr(preset, part) for part in TAUGHT):
         taught, changed = config.about.story, describe.listed(describe.differences_in_words(config, preset))
     return {
-        "preset": found.preset,
+        "preset": description.preset,
         "title": config.about.title,
         "model": describe.in_words("model.source", config.model.source),
         "reward": describe.in_words("rewards", [reward.model_dump(mode="json") for reward in config.rewards]),
         "taught": taught,
         "changed": changed and f"{changed}.",
-        "what": "" if taught else found.line(config.about.title),
-        "expect": found.expect,
-        "measured": expected.line(found.preset) or expected.settings_line(found.preset),
+        "what": "" if taught else description.line(config.about.title),
+        "expect": description.expect,
+        "measured": expected.line(description.preset) or expected.settings_line(description.preset),
         "settings_of": settings_of,
     }

@@ -49,24 +49,24 @@ def lessons_data(lessons: Lessons) -> LessonsData:
     return {"courses": [_course(course) for course in lessons.courses]}
 
 
-def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
+def reveal_data(reveal: Reveal, lesson: Lesson) -> RevealData:
     """What a run says of a lesson."""
-    shown, every = found.predicted, max(1, -(-len(found.predicted.curve) // MOST_POINTS))
-    options = lesson.predict.options if found.ready and shown.held is not None else ()
+    predicted, every = reveal.predicted, max(1, -(-len(reveal.predicted.curve) // MOST_POINTS))
+    options = lesson.predict.options if reveal.ready and predicted.held is not None else ()
     return {
-        "ready": found.ready,
-        "held": shown.held,
+        "ready": reveal.ready,
+        "held": predicted.held,
         "beliefs": [option.belief for option in options],
-        "value": shown.value,
-        "words": shown.words,
-        "shape": shown.shape,
-        "curve": list(shown.curve[::every]),
-        "said": list(found.said),
-        "explained": list(found.explained),
-        "card": _card(found.card) if found.card else None,
-        "reached": found.reached,
-        "outside": list(found.outside),
-        "memory": [(role.name, role.share, role.words) for role in found.memory],
+        "value": predicted.value,
+        "words": predicted.words,
+        "shape": predicted.shape,
+        "curve": list(predicted.curve[::every]),
+        "said": list(reveal.said),
+        "explained": list(reveal.explained),
+        "card": _card(reveal.card) if reveal.card else None,
+        "reached": reveal.reached,
+        "outside": list(reveal.outside),
+        "memory": [(role.name, role.share, role.words) for role in reveal.memory],
     }
 
 
@@ -151,7 +151,7 @@ def _lesson(lesson: Lesson) -> LessonData:
 def _question(question: Question) -> QuestionData:
     return {
         "ask": question.ask,
-        "options": [{"say": one.say, "right": one.right, "why": one.why} for one in question.options],
+        "options": [{"say": option.say, "right": option.right, "why": option.why} for option in question.options],
         "hints": list(question.hints),
     }
 
@@ -199,11 +199,11 @@ def _formula(formula: Formula | None) -> FormulaData | None:
 
 
 def _element(formula: Formula) -> FormulaData:
-    made: FormulaData = {
+    element: FormulaData = {
         "name": formula.name,
         "parts": [part if isinstance(part, str) else _element(part) for part in formula.parts],
     }
-    return {**made, "attributes": dict(formula.attributes)} if formula.attributes else made
+    return {**element, "attributes": dict(formula.attributes)} if formula.attributes else element
 
 
 def _task(task: Task, config: RunConfig, solved: RunConfig | None) -> BreakItData:

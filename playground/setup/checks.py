@@ -32,6 +32,15 @@ from playground.setup import catalog
 
 SHIPPED = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)}
 
+SOURCES = (  # the fields that may name a file or a folder, beside those of rewards
+    "model.source",
+    "reference.source",
+    "prompts.source",
+    "prompts.template_file",
+    "evaluation.text",
+    "evaluation.prompts",
+)
+
 
 class Need(NamedTuple):
     """One model that a run needs: the field that names it, what it is for, its reward, and where runs are."""
@@ -228,32 +237,19 @@ def without_folders(config: RunConfig) -> RunConfig:
 
 def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     """The configuration with another name for each source: rename(source, the part of the configuration) gives it."""
-
-    def renamed(spec: Any) -> Any:
-        if isinstance(spec, PythonReward) and spec.file:
-            return spec.model_copy(update={"file": rename(spec.file, "rewards")})
-        if not isinstance(spec, ModelReward):
-            return spec
-        return spec.model_copy(update={"source": rename(spec.source, "rewards")})
-
-    plan = config.evaluation
-    changes: dict[str, Any] = {}
-    for part in ("model", "reference", "prompts"):
-        group = getattr(config, part)
-        changes[part] = group.model_copy(update={"source": rename(group.source, part)})
-    for scorers in ("rewards", "judges"):
-        changes[scorers] = tuple(map(renamed, getattr(config, scorers)))
-    if config.behaviours is not None:
-        counted = [
-            behaviour.model_copy(update={"measure": renamed(behaviour.measure)}) for behaviour in config.behaviours
-        ]
-        changes["behaviours"] = tuple(counted)
-    files = {"text": plan.text, "prompts": plan.prompts}
-    renamed_files = {name: rename(file, "evaluation") for name, file in files.items() if file}
-    changes["evaluation"] = plan.model_copy(update=renamed_files)
-    if template := config.prompts.template_file:
-        changes["prompts"] = changes["prompts"].model_copy(update={"template_file": rename(template, "prompts")})
-    return config.model_copy(update=changes)
+    fields = [(field.partition(".")[0], field) for field in SOURCES]
+    for field, spec in config.scorers:
+        if isinstance(spec, (ModelReward, PythonReward)):
+            fields.append(("rewards", f"{field}.source" if isinstance(spec, ModelReward) else f"{field}.file"))
+    data = config.model_dump(mode="json")
+    for part, field in fields:
+        *groups, name = field.split(".")
+        values: Any = data
+        for group in groups:
+            values = values[int(group) if group.isdecimal() else group]
+        if values[name]:
+            values[name] = rename(values[name], part)
+    return RunConfig.model_validate(data)
 
 
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:

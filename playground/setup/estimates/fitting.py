@@ -20,7 +20,16 @@ from playground.models.architectures import BY_NAME, CURATED
 from playground.setup import catalog, estimates
 from playground.setup.estimates.timing import Finished
 
-BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
+BATCH = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size")
+OF_MODEL = ("model.adapter", "model.quantization", "ppo.learning_rate", "ppo.num_epochs", "prompts.template")
+OF_PROMPTS = (
+    "prompts",
+    "evaluation.num_prompts",
+    "evaluation.samples_per_prompt",
+    "sampling.temperature",
+    "sampling.max_new_tokens",
+    "sampling.missing_eos_penalty",
+)
 
 
 class Fit(NamedTuple):
@@ -37,32 +46,36 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     """The configuration with the settings that fit its model; equal to it where they do already. Raises: ModelNotFound,
     nothing is known of the model. InvalidConfig: there is no such device."""
     pattern, like, own = _pattern(config, outputs)
-    data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
-    data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
-    data["ppo"] |= {name: usual["ppo"][name] for name in ("learning_rate", "num_epochs")}
     presets = [catalog.preset(name) for name in catalog.every_preset_name()]
-    replaced = _world(config) != _world(pattern) and (
-        _world(config) == "pocket" or config.prompts in [item.prompts for item in presets]
-    )
-    if replaced:
-        data["prompts"] = usual["prompts"]
-        if config.rewards in [item.rewards for item in presets]:
-            data |= {"rewards": usual["rewards"], "judges": []}
-        data["evaluation"] |= {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
-        data["sampling"] |= {
-            name: usual["sampling"][name] for name in ("temperature", "max_new_tokens", "missing_eos_penalty")
-        }
-    data["prompts"]["template"] = usual["prompts"]["template"]
+    fields = list(OF_MODEL)
+    world = _world(config)
+    if world != _world(pattern) and (world == "pocket" or config.prompts in [preset.prompts for preset in presets]):
+        fields += OF_PROMPTS
+        if config.rewards in [preset.rewards for preset in presets]:
+            fields.append("rewards")
+            config = config.model_copy(update={"judges": ()})
     if own:
-        data["prompts"]["template_options"] = usual["prompts"]["template_options"]
+        fields.append("prompts.template_options")
     for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
         try:
-            fitting = yaml_io.from_dict({**data, "ppo": data["ppo"] | {name: usual["ppo"][name] for name in batch}})
+            fitting = _with_fields(config, pattern, [*fields, *batch])
         except InvalidConfig:
             continue
         better = estimates.estimate(fitting, outputs, ask_hub=True, finished=finished).better
         return Fit(better or fitting, like, own, pattern.name)
     return Fit(config, like, own, pattern.name)
+
+
+def _with_fields(config: RunConfig, pattern: RunConfig, fields: Sequence[str]) -> RunConfig:
+    """The configuration with some fields of another one. Raises: InvalidConfig."""
+    data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
+    for field in fields:
+        group, _, name = field.partition(".")
+        if name:
+            data[group][name] = usual[group][name]
+        else:
+            data[group] = usual[group]
+    return yaml_io.from_dict(data)
 
 
 def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, bool]:

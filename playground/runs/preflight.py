@@ -16,7 +16,6 @@ from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, estimates
 from playground.setup.describe import two_digits
-from playground.setup.estimates import GB
 
 PARTS = ("model", "prompts", "answers", "update")
 SAMPLES = 8
@@ -42,7 +41,7 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     if not here and download:
         note = " ".join(filter(None, (MISSING.format(download.source, download.mb, download.licence), note)))
     size = f"{model.parameters:,} parameters in {model.layers} layers"
-    total, free = (two_digits(size / GB) for size in (estimate.total, estimate.device.free_bytes))
+    total, free = (two_digits(size) for size in (estimate.total_gb, estimate.device.free_gb))
     needed = f"{'' if estimate.measured else 'about '}{total} of {free} GB free"
     facts = {
         "Found": _where(config.model.source, here),

@@ -192,7 +192,7 @@ def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory:
         "device": device.name,
         "verdict": estimate.verdict,
         "advice": estimate.advice,
-        "better": _plain(estimate.better),
+        "better": estimate.better,
     }
 
 
@@ -210,11 +210,7 @@ def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[byte
     if reason not in MEMORY_REASONS:
         return {**outcome, "message": message}
     advice, better = estimates.remedy(config, run.path.parent)
-    return {**outcome, "message": message, "advice": "" if advice in message else advice, "better": _plain(better)}
-
-
-def _plain(config: RunConfig | None) -> dict[str, Any] | None:
-    return config.model_dump(mode="json") if config else None
+    return {**outcome, "message": message, "advice": "" if advice in message else advice, "better": better}
 
 
 def _remembered(outputs: Path) -> tuple[Trial, ...]:

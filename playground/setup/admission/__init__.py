@@ -15,7 +15,7 @@ from playground.config import RewardTrainingConfig, RunConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
 from playground.setup import catalog, checks, devices, estimates, limits
 from playground.setup.describe import two_digits
-from playground.setup.estimates import GB, disk, gpu_calls
+from playground.setup.estimates import disk, gpu_calls
 from playground.setup.limits import LIMITS, Limits
 
 USABLE = 0.9  # of a device's memory; the system and its driver take some
@@ -87,6 +87,6 @@ def _require_fit(config: RunConfig, outputs: Path, allowed: Limits) -> None:
     except ModelNotFound as error:
         raise InvalidConfig([Problem("model.source", str(error))]) from error
     if estimate.verdict == "does not fit":
-        needs, has = (two_digits(size / GB) for size in (estimate.total, estimate.device.total_bytes))
+        needs, has = (two_digits(size) for size in (estimate.total_gb, estimate.device.total_gb))
         sentence = f"does not fit: about {needs} GB of the {has} GB of {estimate.device.name}. {estimate.advice}"
         raise InvalidConfig([Problem("model.source", sentence)])

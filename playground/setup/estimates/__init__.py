@@ -34,7 +34,8 @@ CHARACTERS_A_TOKEN, CHAT_TOKENS = 3.5, 40
 MOST_FILE_BYTES = 200_000
 
 
-class Download(NamedTuple):
+@dataclass(frozen=True)
+class Download:
     """A model that a run would fetch first."""
 
     source: str
@@ -53,70 +54,57 @@ class Measures(NamedTuple):
 
 
 @dataclass(frozen=True)
+class DeviceNeeds:
+    """Where it would run: of several devices the one with the least room."""
+
+    name: str
+    label: str
+    total_gb: float
+    free_gb: float
+
+
+@dataclass(frozen=True)
+class RoleNeeds:
+    """Memory of one role of one process, by kind."""
+
+    role: str
+    total_gb: float
+    kinds_gb: dict[str, float]
+
+
+@dataclass(frozen=True)
+class LargerNeeds:
+    """The same settings with seven billion weights."""
+
+    parameters: int
+    total_gb: float
+    fullest_moment: str
+    roles_gb: dict[str, float]
+
+
+@dataclass(frozen=True)
 class Estimate:
-    """What a run needs on a device, in bytes and seconds.
+    """What a run needs: `total_gb` of all its processes on `device` (`measured`: by a trial), seconds from the likely
+    least to the likely most, and what would help, as a sentence and as a configuration (`better`), where it does not
+    fit. The page, `train --estimate --json` and the API have it as it is."""
 
-    Attributes:
-        places: devices of its processes, by rank; `device` is the one with the least room, `total` of all on that one.
-        needs, larger: of one process; with a model of seven billion weights. measured: the total is of a trial.
-        advice, better: what would help, as a sentence and as a configuration; empty where it fits.
-        seconds_per_update, seconds: a range each; None before there was a run or a trial of this kind here.
-    """
-
-    device: Device
-    places: tuple[str, ...]
-    needs: Needs
-    larger: Needs
-    total: float
+    places: list[str]
     measured: bool
     verdict: Verdict
     advice: str
-    better: RunConfig | None
+    better: dict[str, Any] | None
     seconds_per_update: Range | None
     seconds: Range | None
+    as_last_runs: bool
     prompt_tokens: int
     completion_tokens: int
+    device: DeviceNeeds
+    roles: list[RoleNeeds]
+    libraries_gb: float
+    total_gb: float
+    fullest_moment: str
+    larger: LargerNeeds
     download: Download | None
-
-    def to_json(self) -> dict[str, Any]:
-        """For `train --estimate --json` and for the page."""
-        needs, larger, device = self.needs, self.larger, self.device
-        roles = [
-            {
-                "role": role,
-                "total_gb": needs.of(role) / GB,
-                "kinds_gb": {kind: size / GB for kind, size in kinds.items()},
-            }
-            for role, kinds in needs.roles.items()
-        ]
-        return {
-            "places": self.places,
-            "measured": self.measured,
-            "verdict": self.verdict,
-            "advice": self.advice,
-            "seconds_per_update": self.seconds_per_update,
-            "seconds": self.seconds,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "device": {
-                "name": device.name,
-                "label": device.label,
-                "total_gb": device.total_bytes / GB,
-                "free_gb": device.free_bytes / GB,
-            },
-            "roles": roles,
-            "libraries_gb": needs.libraries / GB,
-            "total_gb": self.total / GB,
-            "fullest_moment": needs.moment,
-            "larger": {
-                "parameters": SEVEN_BILLION.parameters,
-                "total_gb": larger.total / GB,
-                "fullest_moment": larger.moment,
-                "roles_gb": {role: larger.of(role) / GB for role in larger.roles},
-            },
-            "as_last_runs": self.seconds is not None,
-            "download": self.download and self.download._asdict(),
-        }
 
 
 def estimate(
@@ -162,30 +150,38 @@ def estimate(
         advice, better = mildest(config, lambda changed: needs(changed).total * total / own.total, free)
     is_small = shapes.policy.parameters < SMALL_MODEL
     times = timing.seconds(config, finished, lambda other: longest_prompt(other, shapes), is_small)
+    larger = needs(config, SEVEN_BILLION)
+    roles_gb = {role: larger.of(role) / GB for role in larger.roles}
     return Estimate(
-        device=device,
-        places=tuple(places),
-        needs=own,
-        larger=needs(config, SEVEN_BILLION),
-        total=total,
+        places=places,
         measured=bool(measured),
         verdict=verdict,
         advice=advice,
-        better=better,
+        better=better.model_dump(mode="json") if better else None,
         seconds_per_update=times and times[0],
         seconds=times and times[1],
+        as_last_runs=times is not None,
         prompt_tokens=prompt,
         completion_tokens=config.sampling.max_new_tokens,
+        device=DeviceNeeds(device.name, device.label, device.total_bytes / GB, device.free_bytes / GB),
+        roles=[
+            RoleNeeds(role, own.of(role) / GB, {kind: size / GB for kind, size in kinds.items()})
+            for role, kinds in own.roles.items()
+        ],
+        libraries_gb=own.libraries / GB,
+        total_gb=total / GB,
+        fullest_moment=own.moment,
+        larger=LargerNeeds(SEVEN_BILLION.parameters, larger.total / GB, larger.moment, roles_gb),
         download=shapes.download,
     )
 
 
-def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, RunConfig | None]:
+def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, dict[str, Any] | None]:
     """What to change after a run has run out of memory, in a sentence and as a configuration (None where no setting
     helps). No more than the estimate is taken to be free, for that was too little."""
     try:
         estimated = estimate(config, outputs)
-        estimated = estimate(config, outputs, room=min(estimated.device.free_bytes, estimated.total))
+        estimated = estimate(config, outputs, room=GB * min(estimated.device.free_gb, estimated.total_gb))
     except (ModelNotFound, InvalidConfig):
         return LESS_MEMORY, None
     return estimated.advice, estimated.better

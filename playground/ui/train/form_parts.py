@@ -5,6 +5,7 @@ Loads no model; `runs.preflight` and `runs.trial` do what the check shows.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -163,7 +164,7 @@ def needs(
         last = history.finished_runs(outputs, trials=called is None)  # those are made on the processor
         device = called.device if called else None
         estimate = estimates.estimate(config, outputs, device=device, ask_hub=True, finished=last)
-        data = estimate.to_json()
+        data = dataclasses.asdict(estimate)
         fit: FitData | None = None
         if config.model.source != base.model.source:
             fitted = fitting.fit(config, outputs, last)

@@ -129,9 +129,7 @@ def estimate(
     """
     shapes = measures(config, outputs, ask_hub=ask_hub)
     places = [device.name] if device else devices.members(config.device, config.ranks)
-    if device is None:
-        candidates = [candidate for candidate in devices.available() if candidate.name in places]
-        device = min(candidates, key=lambda candidate: candidate.free_bytes)
+    device = device or _fullest(places)
     prompt = prompt_tokens or longest_prompt(config, shapes)
     free = device.free_bytes if room is None else room
 
@@ -150,8 +148,6 @@ def estimate(
         advice, better = mildest(config, lambda changed: needs(changed).total * total / own.total, free)
     is_small = shapes.policy.parameters < SMALL_MODEL
     times = timing.seconds(config, finished, lambda other: longest_prompt(other, shapes), is_small)
-    larger = needs(config, SEVEN_BILLION)
-    roles_gb = {role: larger.of(role) / GB for role in larger.roles}
     return Estimate(
         places=places,
         measured=bool(measured),
@@ -164,16 +160,30 @@ def estimate(
         prompt_tokens=prompt,
         completion_tokens=config.sampling.max_new_tokens,
         device=DeviceNeeds(device.name, device.label, device.total_bytes / GB, device.free_bytes / GB),
-        roles=[
-            RoleNeeds(role, own.of(role) / GB, {kind: size / GB for kind, size in kinds.items()})
-            for role, kinds in own.roles.items()
-        ],
+        roles=_roles(own),
         libraries_gb=own.libraries / GB,
         total_gb=total / GB,
         fullest_moment=own.moment,
-        larger=LargerNeeds(SEVEN_BILLION.parameters, larger.total / GB, larger.moment, roles_gb),
+        larger=_larger(needs(config, SEVEN_BILLION)),
         download=shapes.download,
     )
+
+
+def _fullest(places: Sequence[str]) -> Device:
+    named = [device for device in devices.available() if device.name in places]
+    return min(named, key=lambda device: device.free_bytes)
+
+
+def _roles(needs: Needs) -> list[RoleNeeds]:
+    return [
+        RoleNeeds(role, needs.of(role) / GB, {kind: size / GB for kind, size in kinds.items()})
+        for role, kinds in needs.roles.items()
+    ]
+
+
+def _larger(needs: Needs) -> LargerNeeds:
+    roles_gb = {role: needs.of(role) / GB for role in needs.roles}
+    return LargerNeeds(SEVEN_BILLION.parameters, needs.total / GB, needs.moment, roles_gb)
 
 
 def remedy(config: RunConfig, outputs: Path | None = None) -> tuple[str, dict[str, Any] | None]:

@@ -213,7 +213,7 @@ class VoteLead:
         """Start a run that is paid by a judge: {judge, request}."""
         judge = self._judge(asked.get("judge"))
         preset, capped = catalog.preset(votes.POLICY_PRESET), self._access.limits_of(caller)
-        config = limits.built(votes.policy_settings(preset, judge["name"], judge["group"]), capped)
+        config = limits.built(votes.policy_settings(preset, judge["name"], judge["group"]), capped, self.hub.outputs)
         run = run_actions.start(config, asked.get("request"), self.hub.outputs, self._spawn, self._access, caller)
         self._keep({**judge, "run": run.id})
         self.room.lead_to(location_of(f"tab=train&run={run.id}", None, None))

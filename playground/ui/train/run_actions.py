@@ -150,13 +150,13 @@ class RunActions:
 
     def fork_run(self, asked: Any, caller: Caller) -> StartedData:
         """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
-        changes = form.as_dict(entry(asked, "changes"))
+        new_values = form.as_dict(entry(asked, "changes"))
         run, at = self._run(entry(asked, "run")), entry(asked, "at")
         at = at if isinstance(at, int) and not isinstance(at, bool) else -1
         offered = _forkable(run.config())
-        if not changes.keys() <= offered.keys():
+        if not new_values.keys() <= offered.keys():
             return {"error": f"Of a fork these can be set here: {', '.join(offered)}."}
-        overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in changes.items()]
+        overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in new_values.items()]
         capped = self._access.limits_of(caller)
         try:
             _, config = fork.settings(run, at, overrides, capped)

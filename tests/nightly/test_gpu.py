@@ -285,7 +285,7 @@ def updates(place, config):
     }
     if ours:  # which is what is estimated
         estimate = estimates.estimate(config, place.folder / "runs", prompt_tokens=PROMPT_TOKENS[1])
-        figures["estimated_gb"] = (estimate.total - estimate.needs.libraries) / 1e9
+        figures["estimated_gb"] = estimate.total_gb - estimate.libraries_gb
     if rollouts and config.model.quantization == "none":
         kind = torch.bfloat16 if config.model.precision == "bf16" else torch.float32
         size, sizes = 256 if place.toy else 8192, floors.Sizes.of(session.policy)

@@ -1,5 +1,5 @@
-"""docs/performance.md, from what speed.py, real_speed.py, page_load.py and tests/nightly/test_gpu.py have measured. Each
-of them writes the whole page. Knows figures only."""
+"""docs/performance.md, from what speed.py, real_speed.py, page_load.py and tests/nightly/test_gpu.py have measured.
+Each of them writes the whole page. Knows figures only."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Make the recordings that the page plays where nothing trains, from the runs of `make results`: `make recordings`; with
---mysteries those of the mystery runs: `make mysteries`. Runs that are missing are trained.
+"""Make the recordings that the page plays where nothing trains, from the runs of `make results`: `make recordings`;
+with --mysteries those of the mystery runs: `make mysteries`. Runs that are missing are trained.
 
 Each is a finished run of a preset with one seed, without its weights and without anything of the machine that made it:
 a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what

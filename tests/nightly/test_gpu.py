@@ -1,5 +1,5 @@
-"""What an NVIDIA GPU makes of this project, checked and measured within 8 minutes: `make bench-gpu` (marked `gpu`). Every
-night the same cases run at the smallest sizes on the processor, so that their code is known to work.
+"""What an NVIDIA GPU makes of this project, checked and measured within 8 minutes: `make bench-gpu` (marked `gpu`).
+Every night the same cases run at the smallest sizes on the processor, so that their code is known to work.
 
 What a case has found on a GPU is written into bench/results/gpu.json and docs/performance.md as soon as it ends.
 """
@@ -258,7 +258,8 @@ def test_updates_are_timed_and_take_the_memory_that_was_estimated(
             figures = updates(place, place.config(**{**parts, **rewards, "model": own}))
             facts[precision] = figures
             assert 0 < figures["rollout_share"] < 1
-            assert figures["completion_length"] == (FEW_TOKENS if quantization else place.new_tokens)
+            longest = FEW_TOKENS if quantization else place.new_tokens
+            assert 0.9 * longest < figures["completion_length"] <= longest
             assert figures["peak_gb"] > 0
             assert figures.get("times_floor", 2) > 1
 
@@ -331,13 +332,13 @@ def test_a_run_that_was_paused_stopped_and_resumed_ends_as_one_that_went_through
 def test_what_the_page_says_of_the_machine_is_what_pytorch_says(place):
     with place.case("devices", 30) as facts:
         answer = subprocess.run([sys.executable, "-c", health.ASK_TORCH], capture_output=True, text=True, timeout=60)
-        facts |= {"devices": [item._asdict() for item in devices.available()], "header": devices.machine_facts()}
-        facts["doctor"] = json.loads(answer.stdout)
+        every = devices.available()
+        facts["devices"] = [{"label": item.label, "total_gb": item.total_bytes / 1e9} for item in every]
+        facts |= {"header": devices.machine_facts(), "doctor": json.loads(answer.stdout)}
         if not place.toy:
             _, total = torch.cuda.mem_get_info()
-            first = devices.available()[0]
-            assert first.name == "cuda:0"
-            assert first.total_bytes == pytest.approx(total, rel=0.05)
+            assert every[0].name == "cuda:0"
+            assert every[0].total_bytes == pytest.approx(total, rel=0.05)
 
 
 def test_the_exchanges_of_one_rank_change_nothing(place):

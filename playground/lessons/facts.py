@@ -87,7 +87,7 @@ def shares(config: RunConfig) -> dict[str, str]:
 def known(config: RunConfig) -> set[str]:
     """The names of all facts that a run of these settings has, for conditions."""
     names = [*ALWAYS, *shares(config)]
-    if config.method in ("ppo", "rloo", "grpo"):
+    if methods.METHODS[config.method].in_own_loop:
         names.append("clip_fraction")
     if config.has_critic:
         names.append("explained_variance")

@@ -173,6 +173,9 @@ class UpdateMetrics(Record):
     groups_same_score: Annotated[
         Maybe, FigureDoc("0 to 1", "share of prompts whose texts all score the same", live=True)
     ] = None
+    left_out: Annotated[
+        Maybe, FigureDoc("0 to 1", "share of texts not learned from, where settings leave some out", live=True)
+    ] = None
     pairs_ordered: Annotated[Maybe, FigureDoc("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
     steering_strength: Annotated[Maybe, FigureDoc("", "steer: of the vector, as used in this update", live=True)] = None
     learning_rate: Annotated[Figure, FigureDoc("", "of this update", live=True)]

@@ -22,13 +22,17 @@ Row = list[Figure]
 class TracedSettings(Record):
     """What held in this update."""
 
-    baseline: Literal["value", "leave_one_out", "group"]
+    baseline: Literal["value", "leave_one_out", "group", "none"]
+    advantage_scale: Literal["batch", "group", "none"] = "batch"
+    loss_mean: Literal["token", "text", "constant"] = "token"
+    ratio: Literal["token", "text"] = "token"
     samples_per_prompt: Count
     gamma: Figure
     gae_lambda: Figure
     kl_coef: Figure
     estimator: str
     clip_range: Figure
+    clip_range_high: Maybe = None
     value_clip_range: Maybe
     value_coef: Figure
     entropy_coef: Figure
@@ -130,9 +134,10 @@ class Trace(Record):
 
 def why_none(config: RunConfig) -> str:
     """Why an update of such a run cannot be recorded, as a sentence; "" where it can."""
-    if config.engine == "trl" and config.method in ("ppo", "rloo", "grpo"):
+    in_own_loop = methods.METHODS[config.method].in_own_loop
+    if config.engine == "trl" and in_own_loop:
         return "TRL's trainers do not show what they compute for a token, so no update of this run can be recorded."
-    if config.method not in ("ppo", "rloo", "grpo"):
+    if not in_own_loop:
         label = methods.METHODS[config.method].label
         return f"{label} makes no update of PPO's kind: there are no advantages and no ratios to look at."
     return ""

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from playground.errors import RunNotFound
-from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
+from playground.ppo.advantages import advantages_of, generalised_advantages, token_rewards
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
-from playground.ppo.masked import masked_mean, masked_variance, whiten
+from playground.ppo.masked import masked_mean, masked_variance
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedSettings
@@ -37,16 +37,22 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
     token_kl, values = _padded(batch.token_kl, mask), _padded(batch.values, mask)
     rewards = token_rewards(token_kl, _doubles(batch.scores), mask, settings.kl_coef)
     deltas = torch.zeros_like(rewards)
+    advantages, whitened, targets = advantages_of(
+        rewards,
+        values,
+        mask,
+        baseline=settings.baseline,
+        scale=settings.advantage_scale,
+        samples_per_prompt=settings.samples_per_prompt,
+        gamma=settings.gamma,
+        gae_lambda=settings.gae_lambda,
+    )
     if settings.baseline == "value":
-        credited = rewards, values, mask, settings.gamma
-        advantages, returns = generalised_advantages(*credited, settings.gae_lambda)
-        targets, (deltas, _) = returns, generalised_advantages(*credited, 0.0)
+        returns = targets
+        deltas, _ = generalised_advantages(rewards, values, mask, settings.gamma, 0.0)
     else:
-        earned, standardise = rewards.sum(1), settings.baseline == "group"
-        each = group_advantages(earned, settings.samples_per_prompt, standardise=standardise)
-        advantages, returns = each[:, None] * mask, earned[:, None] * mask
-        targets = torch.zeros_like(returns)
-    whitened = whiten(advantages, mask)
+        advantages = advantages * mask
+        returns = rewards.sum(1)[:, None] * mask
     parts = {
         "leash": -settings.kl_coef * token_kl,
         "rewards": rewards,
@@ -75,10 +81,12 @@ def _pass(
     item: TracedPass, settings: TracedSettings, whitened: Tensor, old_values: Tensor, targets: Tensor
 ) -> TracedPass:
     log_ratio, values = _doubles(item.ratios).log(), _doubles(item.values)
+    compared = log_ratio.mean().expand_as(log_ratio) if settings.ratio == "text" else log_ratio
+    clips = settings.clip_range, settings.clip_range_high
     return item.model_copy(
         update={
-            "clipped": clipped_tokens(log_ratio, whitened, settings.clip_range).tolist(),
-            "policy_losses": policy_loss(log_ratio, whitened, settings.clip_range).tolist(),
+            "clipped": clipped_tokens(compared, whitened, *clips).tolist(),
+            "policy_losses": policy_loss(compared, whitened, *clips).tolist(),
             "value_losses": value_loss(values, old_values, targets, settings.value_clip_range).tolist(),
         }
     )

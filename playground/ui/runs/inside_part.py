@@ -47,10 +47,10 @@ def looks(run: RunDirectory, prompt_id: int, seed: int | None) -> TokensData:
 
 def absent(config: RunConfig) -> AbsentData:
     """Which figures a run cannot have, and why, in a sentence each."""
-    label = methods.METHODS[config.method].label
+    method = methods.METHODS[config.method]
     found: AbsentData = {}
     if not config.pays_tokens:
-        who = "TRL's trainer of this method" if config.by_trl and config.method in ("rloo", "grpo") else label
+        who = "TRL's trainer of this method" if config.by_trl and method.in_own_loop else method.label
         found["reward"] = f"{who} pays no single tokens, so there is no reward, leash cost or advantage of one."
     if not config.has_critic:
         critic = "There is no critic here, so no token has a value"

@@ -2381,13 +2381,17 @@ declare namespace Wire {
 
   /** What held in this update. */
   interface TracedSettings {
-    baseline: "value" | "leave_one_out" | "group";
+    baseline: "value" | "leave_one_out" | "group" | "none";
+    advantage_scale: "batch" | "group" | "none";
+    loss_mean: "token" | "text" | "constant";
+    ratio: "token" | "text";
     samples_per_prompt: number;
     gamma: number;
     gae_lambda: number;
     kl_coef: number;
     estimator: string;
     clip_range: number;
+    clip_range_high: number | null;
     value_clip_range: number | null;
     value_coef: number;
     entropy_coef: number;
@@ -2447,6 +2451,8 @@ declare namespace Wire {
     grad_norm?: (number | null)[];
     /** 0 to 1: share of prompts whose texts all score the same */
     groups_same_score?: (number | null)[];
+    /** 0 to 1: share of texts not learned from, where settings leave some out */
+    left_out?: (number | null)[];
     /** -: steer: of the vector, as used in this update */
     steering_strength?: (number | null)[];
     /** -: of this update */

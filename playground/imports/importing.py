@@ -76,6 +76,8 @@ def read(path: Path) -> Imported:
     work.data.setdefault("name", title[:60] or "imported")
     if work.method != "ppo":
         work.data["method"] = work.method
+    for field, value in work.spec.get("always", {}).items():
+        work.set(work.label, field, value)
     rules.translate_sizes(work)
     roles.translate(work)
     rules.translate(work)

@@ -1,5 +1,5 @@
-"""Every switch of the family of GRPO: the gradient of one optimizer step is that of the paper's formula, written out here
-in float64, text by text. The step is the second of an update, so ratios are not 1 and the KL is not 0."""
+"""Every switch of the family of GRPO: the gradient of one optimizer step is that of the paper's formula, written out
+here in float64, text by text. The step is the second of an update, so ratios are not 1 and the KL is not 0."""
 
 import copy
 import math
@@ -73,9 +73,7 @@ def grpo(texts, scores):
     """Shao et al. 2024, eq. 3 and 4: group z-scores, mean over tokens and then texts, beta k3 in the loss."""
     advantages = in_groups(scores, divide=True)
     k3 = [(-text.drift).exp() - 1 + text.drift for text in texts]
-    losses = [
-        surrogate(text.ratio(), advantages[text.row]) + BETA * kl for text, kl in zip(texts, k3, strict=True)
-    ]
+    losses = [surrogate(text.ratio(), advantages[text.row]) + BETA * kl for text, kl in zip(texts, k3, strict=True)]
     return text_mean(losses)
 
 
@@ -89,7 +87,9 @@ def dapo(texts, scores):
     """Yu et al. 2025, eq. 8 and 13: clip-higher, mean over tokens, groups that score alike left out. `scores` hold the
     price of long texts already."""
     advantages = in_groups(scores, divide=True)
-    alike = [max(scores[row // 4 * 4 : row // 4 * 4 + 4]) == min(scores[row // 4 * 4 : row // 4 * 4 + 4]) for row in range(8)]
+    alike = [
+        max(scores[row // 4 * 4 : row // 4 * 4 + 4]) == min(scores[row // 4 * 4 : row // 4 * 4 + 4]) for row in range(8)
+    ]
     return token_mean([surrogate(text.ratio(), advantages[text.row], 0.28) for text in texts if not alike[text.row]])
 
 
@@ -113,7 +113,7 @@ def reinforce_plus(texts, scores):
 
 
 def kl_in_loss(estimator):
-    """Group z-scores over tokens, and beta times the estimator's own formula (Schulman 2020; exact: sum of p log p/q)."""
+    """Group z-scores, mean over tokens, and beta times the estimator's formula (Schulman 2020; full: sum p log p/q)."""
 
     def kl_of(text):
         d = text.drift
@@ -123,7 +123,9 @@ def kl_in_loss(estimator):
 
     def loss(texts, scores):
         advantages = in_groups(scores, divide=True)
-        return token_mean([surrogate(text.ratio(), advantages[text.row]) + BETA * kl_of(text)[estimator] for text in texts])
+        return token_mean(
+            [surrogate(text.ratio(), advantages[text.row]) + BETA * kl_of(text)[estimator] for text in texts]
+        )
 
     return loss
 
@@ -134,7 +136,10 @@ def late(weight):
     def loss(texts, scores):
         advantages = in_groups(scores, divide=True)
         return token_mean(
-            [surrogate(text.ratio(), advantages[text.row]) * weight((text.at_start - text.written).exp()) for text in texts]
+            [
+                surrogate(text.ratio(), advantages[text.row]) * weight((text.at_start - text.written).exp())
+                for text in texts
+            ]
         )
 
     return loss

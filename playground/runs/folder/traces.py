@@ -22,10 +22,9 @@ Row = list[Figure]
 class TracedSettings(Record):
     """What held in this update."""
 
-    baseline: Literal["value", "leave_one_out", "group", "none"]
+    baseline: Literal["value", "leave_one_out", "group"]
     advantage_scale: Literal["batch", "group", "none"] = "batch"
     loss_mean: Literal["token", "text", "constant"] = "token"
-    ratio: Literal["token", "text"] = "token"
     samples_per_prompt: Count
     gamma: Figure
     gae_lambda: Figure
@@ -140,6 +139,17 @@ def why_none(config: RunConfig) -> str:
     if not in_own_loop:
         label = methods.METHODS[config.method].label
         return f"{label} makes no update of PPO's kind: there are no advantages and no ratios to look at."
+    ppo = config.ppo
+    unlike = {
+        "kl.where": config.kl.where == "loss",
+        "ppo.baseline": ppo.baseline == "none",
+        "ppo.ratio": ppo.ratio == "text",
+        "ppo.staleness": ppo.staleness > 0,
+        "ppo.drop_alike_groups": ppo.drop_alike_groups,
+        "ppo.overlong": ppo.overlong == "mask",
+    }
+    if named := [field for field, differs in unlike.items() if differs]:
+        return f"Slow motion shows the steps of PPO, RLOO and GRPO; {' and '.join(named)} of this run make others."
     return ""
 
 

@@ -221,16 +221,12 @@ class _TraceWriter:
         )
 
     def _policy_losses(self, row: int, log_ratio: Tensor) -> Tensor:
-        compared, clips = self._compared(log_ratio), (self.ppo.clip_range, self.ppo.clip_range_high)
-        return policy_loss(compared, self.whitened[row, : self.lengths[row]], *clips)
+        advantages = self.whitened[row, : self.lengths[row]]
+        return policy_loss(log_ratio, advantages, self.ppo.clip_range, self.ppo.clip_range_high)
 
     def _clipped(self, row: int, log_ratio: Tensor) -> Tensor:
-        compared, clips = self._compared(log_ratio), (self.ppo.clip_range, self.ppo.clip_range_high)
-        return clipped_tokens(compared, self.whitened[row, : self.lengths[row]], *clips)
-
-    def _compared(self, log_ratio: Tensor) -> Tensor:
-        """The log-ratio that is clipped: of each token, or of the whole text."""
-        return log_ratio.mean().expand_as(log_ratio) if self.ppo.ratio == "text" else log_ratio
+        advantages = self.whitened[row, : self.lengths[row]]
+        return clipped_tokens(log_ratio, advantages, self.ppo.clip_range, self.ppo.clip_range_high)
 
     def _of(self, tensor: Tensor, row: int) -> list[float]:
         return self._flat(tensor, [row])

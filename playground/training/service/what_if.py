@@ -81,12 +81,11 @@ def _pass(
     item: TracedPass, settings: TracedSettings, whitened: Tensor, old_values: Tensor, targets: Tensor
 ) -> TracedPass:
     log_ratio, values = _doubles(item.ratios).log(), _doubles(item.values)
-    compared = log_ratio.mean().expand_as(log_ratio) if settings.ratio == "text" else log_ratio
     clips = settings.clip_range, settings.clip_range_high
     return item.model_copy(
         update={
-            "clipped": clipped_tokens(compared, whitened, *clips).tolist(),
-            "policy_losses": policy_loss(compared, whitened, *clips).tolist(),
+            "clipped": clipped_tokens(log_ratio, whitened, *clips).tolist(),
+            "policy_losses": policy_loss(log_ratio, whitened, *clips).tolist(),
             "value_losses": value_loss(values, old_values, targets, settings.value_clip_range).tolist(),
         }
     )

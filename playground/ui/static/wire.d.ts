@@ -2381,10 +2381,9 @@ declare namespace Wire {
 
   /** What held in this update. */
   interface TracedSettings {
-    baseline: "value" | "leave_one_out" | "group" | "none";
+    baseline: "value" | "leave_one_out" | "group";
     advantage_scale: "batch" | "group" | "none";
     loss_mean: "token" | "text" | "constant";
-    ratio: "token" | "text";
     samples_per_prompt: number;
     gamma: number;
     gae_lambda: number;

@@ -3,7 +3,7 @@ completions of the same prompt, or by nothing but their own size."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -88,6 +88,31 @@ def group_advantages(
     return (centred * group_size / (group_size - 1)).flatten()
 
 
+class Crediting(Protocol):
+    """The settings that say how tokens get their credit."""
+
+    @property
+    def baseline(self) -> str:
+        """`value` (GAE), `leave_one_out`, `group`, or `none` (REINFORCE++: Hu 2025, with the scale `batch`)."""
+
+    @property
+    def advantage_scale(self) -> str:
+        """`batch` whitens over the batch, behind the spread of its group where the baseline is `group`; `group` divides
+        by that spread alone; `none` leaves them."""
+
+    @property
+    def samples_per_prompt(self) -> int:
+        """How many episodes of one prompt are in a row."""
+
+    @property
+    def gamma(self) -> float:
+        """The discount."""
+
+    @property
+    def gae_lambda(self) -> float:
+        """The lambda of GAE."""
+
+
 class Advantages(NamedTuple):
     """Of every token, [B, C] each: before and after scaling; `returns` are the value targets, 0 without a critic."""
 
@@ -97,35 +122,24 @@ class Advantages(NamedTuple):
 
 
 def advantages_of(
-    rewards: Tensor,
-    values: Tensor,
-    mask: Tensor,
-    *,
-    baseline: str,
-    scale: str,
-    samples_per_prompt: int,
-    gamma: float,
-    gae_lambda: float,
-    learned: Tensor | None = None,
+    settings: Crediting, rewards: Tensor, values: Tensor, mask: Tensor, learned: Tensor | None = None
 ) -> Advantages:
-    """Token rewards -> advantages, by the settings of those names.
+    """Token rewards -> advantages.
 
     Args:
         rewards, values: [B, C]. mask: [B, C], left-aligned.
-        baseline: `value` (GAE), `leave_one_out`, `group`, or `none` (REINFORCE++: Hu 2025, with scale `batch`).
-        scale: `batch` whitens over the batch, behind the spread of its group where the baseline is `group`; `group`
-            divides by that spread alone; `none` leaves them.
         learned: [B, C], the tokens that are learned from, where not all are; the others get 0.
     """
+    baseline, scale = settings.baseline, settings.advantage_scale
     if baseline == "value":
-        unscaled, returns = generalised_advantages(rewards, values, mask, gamma, gae_lambda)
+        unscaled, returns = generalised_advantages(rewards, values, mask, settings.gamma, settings.gae_lambda)
     elif baseline == "none":
         unscaled, returns = rewards_to_go(rewards), torch.zeros_like(rewards)
     else:
         of_group = baseline == "group"
         of_episodes = group_advantages(
             rewards.sum(1),
-            samples_per_prompt,
+            settings.samples_per_prompt,
             standardise=of_group and scale != "none",
             leave_one_out=not of_group,
         )

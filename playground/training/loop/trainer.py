@@ -513,19 +513,9 @@ class PPOTrainer(Trainer):
         if ppo.leaves_out:
             rollout.kept = self.learned_from(rollout, scores)
             learned = episodes.mask & rollout.kept.to(episodes.mask.device).unsqueeze(1)
-        found = advantages_of(
-            rewards,
-            episodes.values,
-            episodes.mask,
-            baseline=ppo.baseline,
-            scale=ppo.advantage_scale,
-            samples_per_prompt=ppo.samples_per_prompt,
-            gamma=ppo.gamma,
-            gae_lambda=ppo.gae_lambda,
-            learned=learned,
-        )
-        self.trace_hook.credit(Credit(rollout, scores, kl_coef, rewards, *found))
-        return found.scaled, found.returns
+        advantages = advantages_of(ppo, rewards, episodes.values, episodes.mask, learned)
+        self.trace_hook.credit(Credit(rollout, scores, kl_coef, rewards, *advantages))
+        return advantages.scaled, advantages.returns
 
     def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
         """What each token is paid, [B, C]."""

@@ -37,16 +37,7 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
     token_kl, values = _padded(batch.token_kl, mask), _padded(batch.values, mask)
     rewards = token_rewards(token_kl, _doubles(batch.scores), mask, settings.kl_coef)
     deltas = torch.zeros_like(rewards)
-    advantages, whitened, targets = advantages_of(
-        rewards,
-        values,
-        mask,
-        baseline=settings.baseline,
-        scale=settings.advantage_scale,
-        samples_per_prompt=settings.samples_per_prompt,
-        gamma=settings.gamma,
-        gae_lambda=settings.gae_lambda,
-    )
+    advantages, whitened, targets = advantages_of(settings, rewards, values, mask)
     if settings.baseline == "value":
         returns = targets
         deltas, _ = generalised_advantages(rewards, values, mask, settings.gamma, 0.0)

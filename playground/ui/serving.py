@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from playground.classroom.room import Room
 from playground.lessons.loading import Lessons
 from playground.runs import cluster, history
 from playground.runs.folder.files import make_outputs
@@ -27,6 +26,7 @@ from playground.setup.limits import Limits, PageLimits
 from playground.ui.auth import middleware, visitors
 from playground.ui.auth.access import Access
 from playground.ui.auth.incoming import Incoming
+from playground.ui.classroom.room import Room
 from playground.ui.feed.feed import RECORDED, Hub
 
 CHORE_SECONDS = 60

@@ -14,7 +14,7 @@ import pkgutil
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NotRequired, Union, get_args, get_origin
 
@@ -100,10 +100,10 @@ class Writer:
             return " | ".join(f'"{value}"' if isinstance(value, str) else str(value).lower() for value in arguments)
         if origin is tuple and arguments[-1] is not Ellipsis:
             return f"[{', '.join(map(self.of, arguments))}]"
-        if origin in (list, tuple):
+        if origin in (list, tuple, Sequence):
             item = self.of(arguments[0])
             return f"({item})[]" if " | " in item or " & " in item else f"{item}[]"
-        if origin is dict:
+        if origin in (dict, Mapping):
             return f"Record<{', '.join(map(self.of, arguments))}>"
         return self.name_of(kind)
 

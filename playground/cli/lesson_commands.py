@@ -112,29 +112,29 @@ def _solved(lesson: Lesson, first: RunDirectory, outputs: Path) -> Reveal | None
 
 
 def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> None:
-    shown, predict = tried.reveal.predicted, lesson.predict
+    outcome, predict = tried.reveal, lesson.predict
     recorded = " (its recording)" if lesson.runs[index].twin == run.path else ""
     say(f"\nRun {index + 1}, {lesson.runs[index].title}: {run.id}{recorded}")
     for number, option in enumerate(predict.options if index == 0 else ()):
         say(f"  {'came true' if number in tried.held else 'did not  '}: {option.say}")
     if index == 0 and predict.kind != "choice":
-        say(f"  {predict.ask} {shown.words or shown.shape}")
-    say(*(f"  said: {text}" for text in tried.reveal.said))
-    say(*(f"  explained: {text}" for text in tried.reveal.explained))
-    if card := tried.reveal.card:
+        say(f"  {predict.ask} {outcome.words or outcome.shape}")
+    say(*(f"  said: {text}" for text in outcome.said))
+    say(*(f"  explained: {text}" for text in outcome.explained))
+    if card := outcome.card:
         say(*(f"  worked out: {step.say}" for step in card.steps))
     say(*(f"  does not hold on all seeds: {one}" for one in tried.unsure))
     say(*(f"  of other seeds nothing is known: {one}" for one in tried.unknown))
 
 
 def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
-    shown = tried.reveal.predicted
+    outcome = tried.reveal
     return {
         "run": run.id,
         "held": list(tried.held),
-        "words": shown.words or shown.shape,
-        "said": list(tried.reveal.said),
-        "explained": list(tried.reveal.explained),
+        "words": outcome.words or outcome.shape,
+        "said": list(outcome.said),
+        "explained": list(outcome.explained),
         "unsure": list(tried.unsure),
         "unknown": list(tried.unknown),
         "mend": list(tried.mend),

@@ -15,8 +15,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 from playground.lessons.facts import shortly
@@ -48,7 +48,8 @@ class FormulaError(ValueError):
     """What is wrong with a formula, and what to do."""
 
 
-class Formula(NamedTuple):
+@dataclass(frozen=True)
+class Formula:
     """An element of MathML: its name without the namespace, attributes, and what is in it."""
 
     name: str
@@ -56,7 +57,8 @@ class Formula(NamedTuple):
     parts: tuple[Formula | str, ...]
 
 
-class WorkedStep(NamedTuple):
+@dataclass(frozen=True)
+class WorkedStep:
     """A step with a run's figures, and its formulas, if there are any."""
 
     say: str
@@ -64,7 +66,8 @@ class WorkedStep(NamedTuple):
     numbers: Formula | None
 
 
-class WorkedCard(NamedTuple):
+@dataclass(frozen=True)
+class WorkedCard:
     """A card with a run's figures."""
 
     title: str

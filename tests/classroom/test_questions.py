@@ -103,8 +103,8 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk):
     assert (listed.run, listed.index, listed.ended) == (run, 0, True)
     desk.do("show", run=run)
     results = desk.seen().results
-    assert results.reveal["ready"]
-    assert results.right == results.reveal["held"] is not None
+    assert results.reveal.ready
+    assert results.right == results.reveal.held is not None
     with pytest.raises(NoClass, match="no recording"):
         desk.do("run", lesson="leash", index=7, recorded=True)
     desk.do("end")

@@ -11,14 +11,13 @@ from typing import Any
 from playground.errors import PlaygroundError
 from playground.lessons.loading import LessonNotFound, Lessons
 from playground.lessons.records import Lesson, Prediction
-from playground.lessons.reveal import reveal
+from playground.lessons.reveal import Reveal, reveal
 from playground.ui.auth.access import Caller
 from playground.ui.classroom.records import ClassQuestion, ClassResults, ClassRound
 from playground.ui.classroom.room import MOST_PEOPLE, Answer, Room, Step, finite, is_whole
 from playground.ui.classroom.room_file import NoClass
 from playground.ui.classroom.steps import DeskCommand, Handler, StepKind
 from playground.ui.feed.feed import Hub
-from playground.ui.payloads.lessons import PredictionData, RevealData
 from playground.ui.train import lesson_part
 
 MOST_OPTIONS, MOST_ASK, MOST_SAY = 6, 240, 140  # of a typed question
@@ -91,13 +90,13 @@ class Questions(StepKind):
             right = next((number for number, option in enumerate(options) if option.right), None)
             return ClassResults(rounds, right, [option.why for option in options], None)
         outcome = self._reveal(step, lesson) if lesson else None
-        return ClassResults(rounds, outcome["held"] if outcome else None, [], outcome)
+        return ClassResults(rounds, outcome.held if outcome else None, [], outcome)
 
-    def _reveal(self, step: Step, lesson: Lesson) -> RevealData | None:
+    def _reveal(self, step: Step, lesson: Lesson) -> Reveal | None:
         """None without a run, or where it is gone or cannot be read: the answers are shown all the same."""
         if run_id := step.data.get("run"):
             with contextlib.suppress(PlaygroundError):
-                return lesson_part.reveal_data(reveal(lesson, 0, self.hub.find(run_id)), lesson)
+                return lesson_part.reveal_data(reveal(lesson, 0, self.hub.find(run_id)))
         return None
 
 
@@ -132,7 +131,7 @@ def question_of(step: Step, lessons: Lessons) -> ClassQuestion:
     predict, options, ask = prediction_of(step, lessons)
     lesson = lesson_of(step, lessons)
     if lesson is None or predict is None:
-        form: PredictionData = {**EMPTY, "ask": ask, "options": [{"say": option} for option in options]}
+        form: Any = {**EMPTY, "ask": ask, "options": [{"say": option} for option in options]}
         return ClassQuestion(form, title=lesson.title if lesson else "")
     return ClassQuestion(lesson_part.prediction_data(predict), lesson.title, lesson.name, lesson.situation)
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from playground.config.expression_language import Function
+from playground.lessons.reveal import Reveal
 from playground.ui.payloads import Of, Plain
-from playground.ui.payloads.lessons import PredictionData, RevealData
+from playground.ui.payloads.lessons import PredictionData
 
 Kind = Literal["question", "vote", "game"]
 State = Literal["open", "closed", "shown"]
@@ -47,7 +48,7 @@ class ClassResults:
     rounds: list[ClassRound]
     right: int | None
     whys: list[str]
-    reveal: RevealData | None
+    reveal: Reveal | None
 
 
 @dataclass

@@ -969,11 +969,9 @@ declare namespace Wire {
     trl: string[];
   }
 
-  /** A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not). */
+  /** A choice: what it says. */
   interface Option {
     say: string;
-    right?: boolean;
-    why?: string;
   }
 
   /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` to choose from. */
@@ -1009,19 +1007,7 @@ declare namespace Wire {
     solution: string;
   }
 
-  /** A question with one right answer. */
-  interface Question {
-    ask: string;
-    options: Option[];
-    hints: string[];
-  }
-
-  /** What the course's chapter says about it, whether that is `right`, and what is so. */
-  interface Claim {
-    says: string;
-    right: boolean;
-    so: string;
-  }
+  type Claim = ChapterClaim;
 
   /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns of the metrics whose curves are shown of all (none: all); `minutes`: to read and run; `done`: what has been done, by the names of the trade, or "". */
   interface Lesson {
@@ -1054,43 +1040,6 @@ declare namespace Wire {
   /** All of them. */
   interface Lessons {
     courses: Course[];
-  }
-
-  /** An element of MathML with what is in it. */
-  interface Formula {
-    name: string;
-    attributes?: Record<string, string>;
-    parts: (Formula | string)[];
-  }
-
-  /** A line of words, a formula, and the same with a run's figures. */
-  interface WorkedStep {
-    say: string;
-    math: Formula | null;
-    numbers: Formula | null;
-  }
-
-  /** An answer card: an argument in steps. */
-  interface WorkedCard {
-    title: string;
-    steps: WorkedStep[];
-  }
-
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds; `memory`: of each role its name, its share and how much that is, where the lesson looks at it. */
-  interface Reveal {
-    ready: boolean;
-    held: number | null;
-    beliefs: string[];
-    value: number | null;
-    words: string;
-    shape: string;
-    curve: [number, number][];
-    said: string[];
-    explained: string[];
-    card: WorkedCard | null;
-    reached: boolean | null;
-    outside: string[];
-    memory: [string, number, string][];
   }
 
   /** Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to break it, with the `values` of its knobs. */
@@ -2385,6 +2334,71 @@ declare namespace Wire {
     num_epochs: number;
     batch_size: number;
     minibatch_size: number;
+  }
+
+  /** A question with one right answer. */
+  interface Question {
+    ask: string;
+    options: QuestionOption[];
+    hints: string[];
+  }
+
+  /** What the course's chapter says, and what is so. */
+  interface ChapterClaim {
+    says: string;
+    right: boolean;
+    so: string;
+  }
+
+  /** What a run says of a lesson; nothing before it has ended (`ready`). `said`: the sentences that hold of it; `explained`: why, and `card`, what is worked out with its numbers, after the last run only; `reached`: whether the task to break it was; `outside`: where it ended elsewhere than runs of its preset do on other seeds; `memory`: of each role, where the lesson looks at it. */
+  interface Reveal {
+    held: number | null;
+    beliefs: string[];
+    value: number | null;
+    words: string;
+    shape: string;
+    curve: [number, number][];
+    ready: boolean;
+    said: string[];
+    explained: string[];
+    card: WorkedCard | null;
+    reached: boolean | null;
+    outside: string[];
+    memory: RoleMemory[];
+  }
+
+  /** An answer that can be chosen. */
+  interface QuestionOption {
+    say: string;
+    right: boolean;
+    why: string;
+  }
+
+  /** A card with a run's figures. */
+  interface WorkedCard {
+    title: string;
+    steps: WorkedStep[];
+  }
+
+  /** A part of the machine: what it is called, its share of the memory, and how much that is. */
+  interface RoleMemory {
+    name: string;
+    share: number;
+    words: string;
+  }
+
+  /** A step with a run's figures, and its formulas, if there are any. */
+  interface WorkedStep {
+    say: string;
+    math: Formula | null;
+    numbers: Formula | null;
+  }
+
+  /** An element of MathML: its name without the namespace, attributes, and what is in it. */
+  interface Formula {
+    name: string;
+    attributes: Record<string, string>;
+    parts: (Formula | string)[];
   }
 
   interface Columns {

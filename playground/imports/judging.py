@@ -65,31 +65,31 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
     """
     pairs = [pair.strip() for text in columns for pair in text.split(",") if pair.strip()]
     run = next((pair[4:].strip() for pair in pairs if pair.startswith("run=")), "")
-    found, read_from = rows(path, run)
-    there = {name for _, row in found for name, value in row.items() if value is not None}
-    asked = _asked([pair for pair in pairs if not pair.startswith("run=")], there)
-    matches = {name: _matched(name, there) for name in FORMATS}
+    log_rows, read_from = rows(path, run)
+    names = {name for _, row in log_rows for name, value in row.items() if value is not None}
+    named = _asked([pair for pair in pairs if not pair.startswith("run=")], names)
+    matches = {name: _matched(name, names) for name in FORMATS}
     best = max(matches, key=lambda name: len(matches[name]))
-    chosen = {**matches[best], **asked}
+    chosen = {**matches[best], **named}
     if not chosen:
-        listed = ", ".join(sorted(there)[:NAMED])
+        listed = ", ".join(sorted(names)[:NAMED])
         message = (
             f"No column of this log is known ({listed}). Say which is which, for example --columns clip_fraction=NAME. "
             f"Ours are the figures of docs/run-format.md."
         )
         raise InvalidConfig([Problem("", message)])
     label = "columns as you named them" if not matches[best] else FORMATS[best]["label"]
-    if matches[best] and not _own_names(best) & there:
+    if matches[best] and not _own_names(best) & names:
         label = "names that several trainers use"
-    lost = [_why_left_out(row, chosen.values()) for _, row in found]
-    metrics = [_update(step, row, chosen) for (step, row), why in zip(found, lost, strict=True) if not why]
+    lost = [_why_left_out(row, chosen.values()) for _, row in log_rows]
+    metrics = [_update(step, row, chosen) for (step, row), why in zip(log_rows, lost, strict=True) if not why]
     notes = [
         f"{name}: {words}."
         for name, words in FORMATS[best].get("notes", {}).items()
         if name in (*matches[best], *chosen.values())
     ]
     notes += [*_left_out(lost), *_spacing(metrics), *read_from, *([f"Of the run {run}."] if run else [])]
-    return ForeignLog(label, chosen, metrics, notes, sum(map(bool, lost)), _not_finite(found))
+    return ForeignLog(label, chosen, metrics, notes, sum(map(bool, lost)), _not_finite(log_rows))
 
 
 def judged(log: ForeignLog, thresholds: Thresholds) -> list[ForeignAlert]:
@@ -98,10 +98,10 @@ def judged(log: ForeignLog, thresholds: Thresholds) -> list[ForeignAlert]:
     reward = (SentimentReward(),)
     config = RunConfig(rewards=reward, method="grpo") if groups else RunConfig(rewards=reward)
     records = Records(config, log.metrics, at=thresholds)
-    found = [_judged(name, records, log.columns) for name in WORDS]
+    alerts = [_judged(name, records, log.columns) for name in WORDS]
     if log.not_finite:
-        found.append(_of_not_finite(log.not_finite))
-    return sorted(found, key=lambda one: ORDER[one.alert.state])
+        alerts.append(_of_not_finite(log.not_finite))
+    return sorted(alerts, key=lambda judged_check: ORDER[judged_check.alert.state])
 
 
 def _judged(name: str, records: Records, columns: Mapping[str, str]) -> ForeignAlert:
@@ -109,70 +109,72 @@ def _judged(name: str, records: Records, columns: Mapping[str, str]) -> ForeignA
     why = TABLES["never"].get(name)
     if why:
         return ForeignAlert(Alert(name, label, "not measured", rule, [], f"It needs more than a log has: {why}."))
-    needs, seen = TABLES["judged"][name]["needs"], TABLES["judged"][name]["seen"]
+    needs, runs = TABLES["judged"][name]["needs"], TABLES["judged"][name]["seen"]
     missing = [figure for figure in needs if figure not in columns]
     plain = TABLES["plain"].get(name)
     if missing and plain and all(figure in columns for figure in plain["needs"]):
         return _plainly(name, plain, records, columns)
     if missing:
-        said = "; ".join(f"`{figure}`{_elsewhere(figure)}" for figure in missing)
-        return ForeignAlert(Alert(name, label, "not measured", rule, [], f"Missing: {said}."))
-    found = alert(name, records)._replace(remedies=())
-    if not found.lit:
-        return ForeignAlert(found)
-    where = f"lit on all seeds of {' and '.join(seen)}" if seen else "never lit on all seeds of a run of known cause"
-    return ForeignAlert(found, f"In this project's own runs: {where}.")
+        figures = "; ".join(f"`{figure}`{_elsewhere(figure)}" for figure in missing)
+        return ForeignAlert(Alert(name, label, "not measured", rule, [], f"Missing: {figures}."))
+    result = alert(name, records)._replace(remedies=())
+    if not result.lit:
+        return ForeignAlert(result)
+    where = f"lit on all seeds of {' and '.join(runs)}" if runs else "never lit on all seeds of a run of known cause"
+    return ForeignAlert(result, f"In this project's own runs: {where}.")
 
 
 def _plainly(name: str, words: Mapping[str, Any], records: Records, columns: Mapping[str, str]) -> ForeignAlert:
     """What one figure says by itself."""
     rule = words["rule"].format(at=records.at)
     try:
-        seen = PLAIN[name](records)
+        check = PLAIN[name](records)
     except NotMeasured as why:
         return ForeignAlert(Alert(name, words["label"], "not measured", rule, [], str(why)))
-    evidence = f"{columns[words['needs'][0]]}: {seen.evidence}"
-    if seen.state == "quiet":
+    evidence = f"{columns[words['needs'][0]]}: {check.evidence}"
+    if check.state == "quiet":
         return ForeignAlert(Alert(name, words["label"], "quiet", rule, [], evidence))
-    found = Alert(name, words["label"], "amber", rule, seen.updates, evidence, words["cause"])
-    return ForeignAlert(found, "How often this bound is right was not measured.")
+    lit = Alert(name, words["label"], "amber", rule, check.updates, evidence, words["cause"])
+    return ForeignAlert(lit, "How often this bound is right was not measured.")
 
 
 def _elsewhere(figure: str) -> str:
     """How the trainers that log a figure call it."""
-    names = [f"{one['label']}: {one[figure][0]}" for one in FORMATS.values() if figure in one]
+    names = [
+        f"{log_format['label']}: {log_format[figure][0]}" for log_format in FORMATS.values() if figure in log_format
+    ]
     return f" ({'; '.join(names)})" if names else " (no trainer known here logs it)"
 
 
-def _asked(columns: Sequence[str], there: set[str]) -> dict[str, str]:
+def _asked(columns: Sequence[str], names: set[str]) -> dict[str, str]:
     """`--columns a=b,c=d`. Raises: InvalidConfig, every problem at once."""
-    found, problems = {}, []
+    columns_of, problems = {}, []
     for pair in columns:
-        ours, equals, theirs = (part.strip() for part in pair.partition("="))
+        ours, equals, column = (part.strip() for part in pair.partition("="))
         if not equals or ours not in FIGURES:
             problems.append(
                 Problem("columns", f"Write ours=theirs, with a figure of docs/run-format.md (got {pair[:60]!r}).")
             )
-        elif any(name not in there for name in _parts(theirs)):
-            listed = ", ".join(sorted(there)[:NAMED])
-            problems.append(Problem("columns", f"The log has no column {theirs[:60]!r}. It has: {listed}."))
+        elif any(name not in names for name in _parts(column)):
+            listed = ", ".join(sorted(names)[:NAMED])
+            problems.append(Problem("columns", f"The log has no column {column[:60]!r}. It has: {listed}."))
         else:
-            found[ours] = theirs
+            columns_of[ours] = column
     if problems:
         raise InvalidConfig(problems)
-    return found
+    return columns_of
 
 
-def _matched(name: str, there: set[str]) -> dict[str, str]:
+def _matched(name: str, log_names: set[str]) -> dict[str, str]:
     """Of a format, the figures whose columns a log has."""
     if name == "playground":
-        return {figure: figure for figure in sorted(FIGURES & there)}
-    found: dict[str, str] = {}
+        return {figure: figure for figure in sorted(FIGURES & log_names)}
+    columns: dict[str, str] = {}
     for figure, names in FORMATS[name].items():
         if figure in FIGURES:
-            known = next((one for one in names if all(part in there for part in _parts(one))), None)
-            found |= {figure: known} if known else {}
-    return found
+            known = next((one for one in names if all(part in log_names for part in _parts(one))), None)
+            columns |= {figure: known} if known else {}
+    return columns
 
 
 def _own_names(name: str) -> set[str]:
@@ -185,7 +187,11 @@ def _columns(name: str) -> set[str]:
     if name == "playground":
         return FIGURES
     return {
-        part for figure, names in FORMATS[name].items() if figure in FIGURES for one in names for part in _parts(one)
+        part
+        for figure, names in FORMATS[name].items()
+        if figure in FIGURES
+        for column in names
+        for part in _parts(column)
     }
 
 
@@ -211,7 +217,7 @@ def _update(step: int, row: Row, columns: Mapping[str, str]) -> UpdateMetrics:
     empty: dict[str, Any] = {
         name: {} if isinstance(field.default, dict) else None for name, field in UpdateMetrics.model_fields.items()
     }
-    values = {ours: _value(row, theirs) for ours, theirs in columns.items()}
+    values = {ours: _value(row, column) for ours, column in columns.items()}
     return UpdateMetrics.model_construct(**{**empty, **values, "attempt": 1, "update": step})
 
 
@@ -229,13 +235,13 @@ def _why_left_out(row: Row, columns: Iterable[str]) -> str:
 def _left_out(lost: Sequence[str]) -> list[str]:
     """How many rows of a log are left out, and why."""
     reasons = Counter(filter(None, lost))
-    said = "; ".join(f"{count:,} {'has' if count == 1 else 'have'} {why}" for why, count in reasons.most_common())
-    return [f"{reasons.total():,} of {len(lost):,} rows left out: {said}."] if reasons else []
+    words = "; ".join(f"{count:,} {'has' if count == 1 else 'have'} {why}" for why, count in reasons.most_common())
+    return [f"{reasons.total():,} of {len(lost):,} rows left out: {words}."] if reasons else []
 
 
-def _not_finite(found: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
+def _not_finite(log_rows: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
     steps: dict[str, list[int]] = {}
-    for step, row in found:
+    for step, row in log_rows:
         for name, value in row.items():
             if value is not None and not math.isfinite(value):
                 steps.setdefault(name, []).append(step)
@@ -255,7 +261,7 @@ def _of_not_finite(steps: Mapping[str, Sequence[int]]) -> ForeignAlert:
 
 
 def _spacing(metrics: Sequence[UpdateMetrics]) -> list[str]:
-    steps = [one.update for one in metrics]
+    steps = [row.update for row in metrics]
     gaps = sorted(after - before for before, after in itertools.pairwise(steps))
     middle = gaps[len(gaps) // 2] if gaps else 1
     if middle <= 1:

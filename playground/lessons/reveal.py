@@ -71,30 +71,30 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
     first place, where this is a later one. Raises: InvalidConfig."""
     if not run.status().ended:
         return Reveal()
-    known = all_facts(run, first if index else None)
+    run_facts = all_facts(run, first if index else None)
     task = lesson.break_it
     if index >= len(lesson.runs):
         if task is None:
             return Reveal(ready=True)
-        reached = holds(task.when, facts.values(known))
-        return Reveal(ready=True, said=_asked_for(task.when, known, run.config()), reached=reached)
+        reached = holds(task.when, facts.values(run_facts))
+        return Reveal(ready=True, said=_asked_for(task.when, run_facts, run.config()), reached=reached)
     is_last = index == len(lesson.runs) - 1
     return Reveal(
-        **vars(predicted(lesson.predict, run, known) if index == 0 else Predicted()),
+        **vars(predicted(lesson.predict, run, run_facts) if index == 0 else Predicted()),
         ready=True,
-        said=sentences(lesson, index, known),
-        explained=_filled(lesson.explain, known) if is_last else (),
-        card=_worked(lesson.card, known) if is_last and lesson.card else None,
+        said=sentences(lesson, index, run_facts),
+        explained=_filled(lesson.explain, run_facts) if is_last else (),
+        card=_worked(lesson.card, run_facts) if is_last and lesson.card else None,
         outside=outside(run),
-        memory=_roles(known) if MEMORY in lesson.look else (),
+        memory=_roles(run_facts) if MEMORY in lesson.look else (),
     )
 
 
-def _roles(known: Facts) -> list[RoleMemory]:
+def _roles(run_facts: Facts) -> list[RoleMemory]:
     """The roles that a run has, and what they hold."""
     roles = []
     for role, words in memory_facts.ROLES.items():
-        fact = known.get(f"{MEMORY}.{role}")
+        fact = run_facts.get(f"{MEMORY}.{role}")
         if fact and fact.value is not None:
             roles.append(RoleMemory(words, fact.value, fact.words))
     return roles
@@ -106,15 +106,15 @@ def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str,
     return {**facts.of_run(run), **{f"{facts.FIRST}{name}": fact for name, fact in earlier.items()}}
 
 
-def predicted(predict: Prediction, run: RunDirectory, known: Facts) -> Predicted:
+def predicted(predict: Prediction, run: RunDirectory, run_facts: Facts) -> Predicted:
     """What has become of what was asked."""
     if predict.kind == "choice":
-        true = held(predict, facts.values(known))
+        true = held(predict, facts.values(run_facts))
         return Predicted(true[0], [option.belief for option in predict.options]) if true else Predicted()
     if predict.kind == "curve":
         curve = facts.curve(run, predict.of)
         return Predicted(shape=shapes.shape(predict.of, [value for _, value in curve], predict.shapes), curve=curve)
-    fact = known.get(predict.of)
+    fact = run_facts.get(predict.of)
     if fact is None or fact.value is None:
         return Predicted()
     if not facts.is_share(predict.of, run.config()):
@@ -128,12 +128,12 @@ def held(predict: Prediction, values: Mapping[str, float | None]) -> list[int]:
     return [number for number, option in enumerate(predict.options) if holds(option.when, values)]
 
 
-def sentences(lesson: Lesson, index: int, known: Facts) -> list[str]:
+def sentences(lesson: Lesson, index: int, run_facts: Facts) -> list[str]:
     """Those that hold after a run."""
-    values = facts.values(known)
+    values = facts.values(run_facts)
     return _filled(
         [sentence.say for sentence in lesson.reveal if sentence.run == index + 1 and holds(sentence.when, values)],
-        known,
+        run_facts,
     )
 
 
@@ -145,22 +145,22 @@ def outside(run: RunDirectory) -> list[str]:
     if not bands:
         return []
     outcome, counted = before_after.outcome(before_after.pairs(samples)), meters.at_ends(config, samples)
-    verdicts, known = meters.verdicts(counted, outcome, bands), facts.of_run(run)
+    verdicts, run_facts = meters.verdicts(counted, outcome, bands), facts.of_run(run)
     return [
-        f"{facts.label(name, config)}: {in_digits(known[name], bands[name])}; on other seeds "
+        f"{facts.label(name, config)}: {in_digits(run_facts[name], bands[name])}; on other seeds "
         f"{expected.band_in_words(name, bands[name], config.score_unit)}"
         for name, verdict in verdicts.items()
-        if verdict not in meters.USUAL and (name in known and (name in READY or name in ("score", "kl")))
+        if verdict not in meters.USUAL and (name in run_facts and (name in READY or name in ("score", "kl")))
     ]
 
 
-def _worked(card: AnswerCard, known: Facts) -> WorkedCard:
+def _worked(card: AnswerCard, run_facts: Facts) -> WorkedCard:
     """A card with the figures of a run; a step whose words name what is not known of it is left out."""
-    values = facts.values(known)
+    values = facts.values(run_facts)
     steps = [
         WorkedStep(say, cards.with_facts(step.math, values), cards.with_facts(step.numbers, values))
         for step in card.steps
-        for say in _filled([step.say], known)
+        for say in _filled([step.say], run_facts)
     ]
     return WorkedCard(card.title, tuple(steps))
 
@@ -183,28 +183,28 @@ def in_digits(fact: RunFact, range_: Condition | expected.Band) -> str:
     return number + fact.words[figure.end() :]
 
 
-def _asked_for(when: Mapping[str, str], known: Facts, config: RunConfig) -> list[str]:
+def _asked_for(when: Mapping[str, str], run_facts: Facts, config: RunConfig) -> list[str]:
     """What a task asks for, and what there is of it: "✓ is kind: 49 of 64 (asked for: more than 66 %)"."""
     return [
-        f"{'✓' if bounds.holds(known[name].value) else '✗'} {facts.label(name, config)}"
-        f"{' on the fixed prompts' if name in ON_TEST_TEXTS else ''}: {in_digits(known[name], bounds)} "
+        f"{'✓' if bounds.holds(run_facts[name].value) else '✗'} {facts.label(name, config)}"
+        f"{' on the fixed prompts' if name in ON_TEST_TEXTS else ''}: {in_digits(run_facts[name], bounds)} "
         f"(asked for: {bounds.in_words(percent=facts.is_share(name, config))})"
         for name, text in when.items()
-        if name in known
+        if name in run_facts
         for bounds in (condition(text),)
     ]
 
 
-def _filled(texts: Sequence[str], known: Facts) -> list[str]:
+def _filled(texts: Sequence[str], run_facts: Facts) -> list[str]:
     """With figures in the place of names; a text that names what is not known of the run is left out."""
     return [
-        PLACEHOLDER.sub(lambda name: _words(name[1], known), text)
+        PLACEHOLDER.sub(lambda name: _words(name[1], run_facts), text)
         for text in texts
-        if all(_words(name, known) for name in PLACEHOLDER.findall(text))
+        if all(_words(name, run_facts) for name in PLACEHOLDER.findall(text))
     ]
 
 
-def _words(name: str, known: Facts) -> str:
+def _words(name: str, run_facts: Facts) -> str:
     if name.startswith(facts.BAND):
         return facts.band_in_words(name)
-    return known[name].words if name in known else ""
+    return run_facts[name].words if name in run_facts else ""

@@ -48,12 +48,12 @@ def bands(lesson: Lesson, index: int) -> dict[str, Band]:
     return {**_bands_of(lesson, index), **{f"{facts.FIRST}{name}": band for name, band in earlier.items()}}
 
 
-def against(when: Mapping[str, str], known: Mapping[str, Band]) -> tuple[list[str], list[str]]:
+def against(when: Mapping[str, str], bands_known: Mapping[str, Band]) -> tuple[list[str], list[str]]:
     """The conditions that do not hold over the whole band, with it, and those whose fact has none."""
     unsure: list[str] = []
     unknown: list[str] = []
     for name, text in when.items():
-        band = known.get(name)
+        band = bands_known.get(name)
         if band is None:
             unknown.append(f"{name} {text}")
         elif not condition(text).holds_over(band):
@@ -70,19 +70,19 @@ def whens(lesson: Lesson, index: int) -> list[When]:
 
 def _bands_of(lesson: Lesson, index: int) -> dict[str, Band]:
     run = lesson.runs[min(index, len(lesson.runs) - 1)]
-    known = {} if run.set else expected.bands(run.preset)
+    run_bands = {} if run.set else expected.bands(run.preset)
     before = {
         f"{name}{facts.BEFORE}": Band(band.before_low, band.before_high, band.seeds)
-        for name, band in known.items()
+        for name, band in run_bands.items()
         if band.before_low is not None and band.before_high is not None
     }
     memory = memory_facts.of_settings(lesson.config(index))  # the same on every seed
-    return {**known, **before, **{name: Band(value, value, 1) for name, (value, _) in memory.items()}}
+    return {**run_bands, **before, **{name: Band(value, value, 1) for name, (value, _) in memory.items()}}
 
 
 def _tried(lesson: Lesson, index: int, runs: Sequence[RunDirectory]) -> TriedRun:
-    known = all_facts(runs[index], runs[0] if index else None)
-    values, known_bands = facts.values(known), bands(lesson, index)
+    run_facts = all_facts(runs[index], runs[0] if index else None)
+    values, known_bands = facts.values(run_facts), bands(lesson, index)
     unsure: dict[str, None] = {}  # each once, in their order
     unknown: dict[str, None] = {}
     for when in whens(lesson, index):
@@ -92,10 +92,10 @@ def _tried(lesson: Lesson, index: int, runs: Sequence[RunDirectory]) -> TriedRun
             unknown |= dict.fromkeys(without_band)
     outcome = reveal(lesson, index, runs[index], runs[0])
     true = held(lesson.predict, values) if index == 0 else []
-    return TriedRun(outcome, true, list(unsure), list(unknown), list(_mend(lesson, index, outcome, true, known)))
+    return TriedRun(outcome, true, list(unsure), list(unknown), list(_mend(lesson, index, outcome, true, run_facts)))
 
 
-def _mend(lesson: Lesson, index: int, outcome: Reveal, true: Sequence[int], known: Facts) -> Iterator[str]:
+def _mend(lesson: Lesson, index: int, outcome: Reveal, true: Sequence[int], run_facts: Facts) -> Iterator[str]:
     """What is wrong with a lesson, by a run of it."""
     predict, number = lesson.predict, index + 1
     if not outcome.ready:
@@ -103,9 +103,9 @@ def _mend(lesson: Lesson, index: int, outcome: Reveal, true: Sequence[int], know
         return
     if index == 0:
         yield from _of_prediction(lesson, outcome, true)
-        if lesson.break_it and holds(lesson.break_it.when, facts.values(known)):
+        if lesson.break_it and holds(lesson.break_it.when, facts.values(run_facts)):
             yield "break_it: the first run reaches it already, so there is nothing to do."
-    missing = [f"`{name}`" for name in _names(lesson, index) if name not in known]
+    missing = [f"`{name}`" for name in _names(lesson, index) if name not in run_facts]
     if missing:
         yield f"Run {number} has no {', '.join(missing)}."
     if not outcome.said:

@@ -79,7 +79,7 @@ def settings(
 def _named(reward: Any, outputs: Path) -> list[Any]:
     """Rewards, with what only names a model or is an expression as its entry."""
     found = _listed(reward)
-    models = [one.name for one in catalog.reward_models(outputs)]
+    models = [model.name for model in catalog.reward_models(outputs)]
     for number, one in enumerate(found):
         text = str(one) if isinstance(one, (str, Path)) else ""
         if (

@@ -111,7 +111,7 @@ class Run:
         import pandas as pd
 
         answers = [*run_commands.completions(self.path.resolve(), prompt, n, seed, self.path.parent)]
-        before, after = ([one for one in answers if one.side == side] for side in ("reference", "policy"))
+        before, after = ([answer for answer in answers if answer.side == side] for side in ("reference", "policy"))
         return pd.DataFrame(
             {
                 "before": [one.completion for one in before],

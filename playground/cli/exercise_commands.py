@@ -40,7 +40,7 @@ def check(
     if local_only.refusal("python"):
         raise NotAllowed("An exercise is code that runs on this machine, so it is checked on your own machine only.")
     verdicts, left_out = checked(pieces, file)
-    right = sum(one["verdict"] == "right" for one in verdicts.values())
+    right = sum(verdict["verdict"] == "right" for verdict in verdicts.values())
     if json:
         print_json({"file": str(file), "right": right, "left_out": left_out, "functions": verdicts})
     else:

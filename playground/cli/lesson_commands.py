@@ -38,7 +38,9 @@ def listed(context: typer.Context, lessons: Folder = None, json: Json = False) -
         return
     courses = Lessons(lessons).courses
     if json:
-        print_json([{**course._asdict(), "lessons": [_facts(one) for one in course.lessons]} for course in courses])
+        print_json(
+            [{**course._asdict(), "lessons": [_facts(lesson) for lesson in course.lessons]} for course in courses]
+        )
         return
     for course in courses:
         say(f"{course.title}: {course.about}".rstrip(": "))

@@ -58,7 +58,7 @@ def _data(
     config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int, outlooks: list[trying.Outlook]
 ) -> dict[str, Any]:
     return {
-        "behaviours": [one._asdict() for one in outlooks],
+        "behaviours": [outlook._asdict() for outlook in outlooks],
         "unit": "sd" if samples else "points",
         "samples": samples,
         "texts": [

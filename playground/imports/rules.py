@@ -29,8 +29,8 @@ def translate_sizes(work: Translation) -> None:
 
 def translate(work: Translation) -> None:
     """What the tables leave to rules, after the roles are known."""
-    for said in work.source.controllers:
-        work.leave(said, WORDS["controller"])
+    for controller in work.source.controllers:
+        work.leave(controller, WORDS["controller"])
     for item in work.of_rule("beta")[:1]:
         _beta(work, item)
     for item in work.of_rule("warmup"):

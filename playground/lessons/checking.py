@@ -41,7 +41,9 @@ def _configs(lesson: Lesson) -> tuple[list[RunConfig | None], list[Problem]]:
         try:
             configs[-1] = run.config()
         except InvalidConfig as error:
-            found += [Problem(f"runs.{number}.set.{one.field}".rstrip("."), one.message) for one in error.problems]
+            found += [
+                Problem(f"runs.{number}.set.{problem.field}".rstrip("."), problem.message) for problem in error.problems
+            ]
     return configs, found
 
 
@@ -166,7 +168,7 @@ class _Names:
             yield Problem(field, f"`{name[:60]}` is for the second run and the task to break it: write `{own[:60]}`.")
             return
         close = difflib.get_close_matches(name, {*names}, n=1)
-        plain = sorted(one for one in names if not one.startswith((facts.FIRST, facts.LAMP, facts.SHAPE)))
+        plain = sorted(name for name in names if not name.startswith((facts.FIRST, facts.LAMP, facts.SHAPE)))
         hint = f"Did you mean `{close[0]}`?" if close else f"It has: {', '.join(plain)}."
         yield Problem(field, f"A run of {self.lesson.runs[run].preset} has no fact `{name[:60]}`. {hint}")
 
@@ -186,4 +188,6 @@ class _Names:
         try:
             self.lesson.solved()
         except InvalidConfig as error:
-            yield from (Problem(f"break_it.solution.{one.field}".rstrip("."), one.message) for one in error.problems)
+            yield from (
+                Problem(f"break_it.solution.{problem.field}".rstrip("."), problem.message) for problem in error.problems
+            )

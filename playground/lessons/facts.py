@@ -238,4 +238,4 @@ def _of_status(status: Status) -> dict[str, RunFact]:
 def _checks(run: RunDirectory, config: RunConfig) -> dict[str, RunFact]:
     """Of each check whether it is lit."""
     alerts = diagnose(records_of(run, config))
-    return {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in alerts}
+    return {f"{LAMP}{alert.name}": RunFact(float(alert.lit), "lit" if alert.lit else "quiet") for alert in alerts}

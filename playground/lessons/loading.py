@@ -133,7 +133,9 @@ def abouts(folder: Path) -> dict[str, CourseAbout]:
         try:
             found[str(name)] = yaml_io.validated(about, CourseAbout)
         except InvalidConfig as error:
-            problems += [Problem(f"{COURSES} {name}.{one.field}".rstrip("."), one.message) for one in error.problems]
+            problems += [
+                Problem(f"{COURSES} {name}.{problem.field}".rstrip("."), problem.message) for problem in error.problems
+            ]
     if problems:
         raise InvalidConfig(problems)
     return found

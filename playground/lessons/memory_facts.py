@@ -32,7 +32,9 @@ def of_settings(config: RunConfig) -> dict[str, tuple[float, str]]:
         found = measures(config)
     except ModelNotFound:
         return {}
-    eight = [one._replace(reward=one.reward.model_copy(update={"quantization": "int8"})) for one in found.scorers]
+    eight = [
+        scorer._replace(reward=scorer.reward.model_copy(update={"quantization": "int8"})) for scorer in found.scorers
+    ]
     held, less = (Memory(config, found.policy, scorers, 0, "cpu").lasting() for scorers in (found.scorers, eight))
     total, saved = held.total(), held.total() - less.total()
     of_role = {role: sum(size for (whose, _), size in held.items() if whose == role) for role in ROLES}

@@ -73,9 +73,9 @@ def _until(records: Records, update: int) -> Records:
     """What there was of them after an update."""
     return replace(
         records,
-        metrics=[one for one in records.metrics if one.update <= update],
-        samples=[one for one in records.samples if one.update <= update],
-        events=[one for one in records.events if one.update <= update],
+        metrics=[metric for metric in records.metrics if metric.update <= update],
+        samples=[sample for sample in records.samples if sample.update <= update],
+        events=[event for event in records.events if event.update <= update],
     )
 
 

@@ -39,7 +39,7 @@ def entries_of(reward: Any, weights: Sequence[float] | None = None) -> list[dict
     """Entries of `rewards`, as plain data, of one reward or a list of them, each a callable, a text (a file, a function
     of a package, a kind) or an entry. `weights`: one for each. Raises: InvalidConfig."""
     rewards = list(reward) if isinstance(reward, (list, tuple)) else [reward]
-    entries = [_entry_of(one) for one in rewards]
+    entries = [_entry_of(reward) for reward in rewards]
     if weights is None:
         return entries
     if len(weights) != len(entries):

@@ -113,7 +113,7 @@ class PythonFunction(LimitedProcess):
             request["columns"]["completion_ids"] = [facts.encode(text) for text in given]
         if signature.like_trl and facts.in_chat:
             first = [{"role": "system", "content": facts.system}] if facts.system else []
-            request["prompts"] = [[*first, *(one._asdict() for one in dialogues.turns(text))] for text in asked]
+            request["prompts"] = [[*first, *(turn._asdict() for turn in dialogues.turns(text))] for text in asked]
             request["completions"] = [[{"role": "assistant", "content": text}] for text in given]
         values: list[Any] = [None] * len(prompts)
         for row, value in zip(rows, self._asked(request, self._time_limit)["values"], strict=True):

@@ -98,9 +98,13 @@ def _signature(function: Any) -> dict[str, Any]:
     """See `python_function.Signature`."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     parameters = inspect.signature(function).parameters.values()
-    named = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    named = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
     takes = [one.name for one in named]
-    takes_all = any(one.kind == one.VAR_KEYWORD for one in parameters)
+    takes_all = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
     return {
         "takes": takes,
         "needs": [one.name for one in named if one.default is one.empty],

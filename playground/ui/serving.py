@@ -123,7 +123,7 @@ def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None, *
     """
     page_limits = limits.of_page(mode, os.environ, bool(token))
     if calls is not None:
-        page_limits = PageLimits(*(one._replace(calls=calls) for one in page_limits))
+        page_limits = PageLimits(*(limit._replace(calls=calls) for limit in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     hosts = outputs / visitors.HOSTS_FILE if keeps_host and mode == "classroom" else None
     return Access(mode, outputs, token, proxied, page_limits, hosts, middleware.sites_that_embed(os.environ))

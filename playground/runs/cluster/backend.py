@@ -87,7 +87,7 @@ def options_of(texts: Sequence[str]) -> Options:
     try:
         return yaml_io.validated(dict(text.partition("=")[::2] for text in texts), Options)
     except InvalidConfig as error:
-        raise InvalidConfig([one._replace(field=f"option.{one.field}") for one in error.problems]) from None
+        raise InvalidConfig([problem._replace(field=f"option.{problem.field}") for problem in error.problems]) from None
 
 
 def called(who: str, *words: str) -> str:

@@ -88,7 +88,7 @@ def add_missing(names: dict[str, Any]) -> None:
         names.setdefault(name, ours()[name])
     if not {*inspect.signature(ours()["Settings"]).parameters} <= {*inspect.signature(names["Settings"]).parameters}:
         names["Settings"] = ours()["Settings"]  # the file has another
-    for owner in [one for one in names.values() if isinstance(one, type) and hasattr(one, "compute_kl")]:
+    for owner in [value for value in names.values() if isinstance(value, type) and hasattr(value, "compute_kl")]:
         for function in FUNCTIONS:
             if hasattr(owner, function):
                 names.setdefault(function, functools.partial(_method, names, owner, function))

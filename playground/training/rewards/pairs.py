@@ -109,7 +109,7 @@ def example_pairs(
 
 def pocket_writer(model: str) -> str:
     """The model itself where it is one of the pocket world, else the one that writes there by default."""
-    pocket = model.startswith("pocket-") and model in [known.name for known in catalog.MODELS]
+    pocket = model.startswith("pocket-") and model in [model.name for model in catalog.MODELS]
     return model if pocket else DEFAULT_WRITER
 
 

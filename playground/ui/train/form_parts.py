@@ -106,7 +106,7 @@ def lists(access: Access) -> ListsData:
     """What several parts offer to choose from; the page has each of these once."""
     return {
         "kinds": [kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
-        "functions": [one._asdict() for one in FUNCTIONS.values()],
+        "functions": [function._asdict() for function in FUNCTIONS.values()],
     }
 
 
@@ -200,8 +200,8 @@ def checked_part(
         elif part == "prompts":
             yield _done(part, preflight.prompts_read(config, service))
         elif part == "answers":
-            for found in preflight.answers(config, outputs, service):
-                yield _done(part, _labelled(config, found)) if "samples" in found else _asking(part, found["phase"])
+            for answer in preflight.answers(config, outputs, service):
+                yield _done(part, _labelled(config, answer)) if "samples" in answer else _asking(part, answer["phase"])
         else:
             yield from _tried(config, outputs)
     except PlaygroundError as error:

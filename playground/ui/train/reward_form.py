@@ -118,7 +118,10 @@ def behaviour_values(behaviours: Sequence[Mapping[str, Any]] | None) -> Any:
     """The other way round."""
     if behaviours is None:
         return ""
-    return [{**one, "measure": reward_values(one["measure"]) if one["measure"] else None} for one in behaviours]
+    return [
+        {**behaviour, "measure": reward_values(behaviour["measure"]) if behaviour["measure"] else None}
+        for behaviour in behaviours
+    ]
 
 
 def _own_fields(kind: str) -> list[RewardFieldData]:

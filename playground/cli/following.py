@@ -84,7 +84,7 @@ class Display:
 def follow(
     run: RunDirectory,
     process: subprocess.Popen[bytes] | None,
-    shown: Display,
+    display: Display,
     kind: type[Record] = UpdateMetrics,
     outputs: Path | None = None,
 ) -> Status:
@@ -103,7 +103,7 @@ def follow(
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)
-                shown.tell(shown.figures(records, status), {"type": shown.word, **record.model_dump()})
+                display.tell(display.figures(records, status), {"type": display.word, **record.model_dump()})
         position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
         message = None
         if position is not None:
@@ -111,7 +111,7 @@ def follow(
             words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
         elif status.state == "stopping":
             words = status.state
-        shown.tell(words, message, words)
+        display.tell(words, message, words)
         return status.ended
 
     def stop() -> bool:
@@ -125,15 +125,15 @@ def follow(
 
 def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`."""
-    shown = Display(as_json)
+    display = Display(as_json)
 
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
-        found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
-        line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
-        message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
-        shown.tell(line, message, found.words)
-        return found.ended
+        progress, left = progress_of(sweep, states), all_left([*states.values()], time.time())
+        line = progress.words if left is None or progress.ended else f"{progress.words}; {time_range(*left)} left"
+        message = {"type": "progress", "sweep": sweep.name, **progress._asdict(), "seconds_left": left}
+        display.tell(line, message, progress.words)
+        return progress.ended
 
     def stop() -> bool:
         sweep_making.stop_all(outputs, sweep)

@@ -73,21 +73,21 @@ def check(
         reached = _solved(lesson, runs[0], outputs)
     else:
         runs = trying.recordings(lesson)
-    found = trying.tried(lesson, runs)
-    mend = [one for tried in found for one in tried.mend]
+    outcomes = trying.tried(lesson, runs)
+    mend = [advice for tried in outcomes for advice in tried.mend]
     if reached and not reached.reached:
         mend.append(f"break_it.solution does not reach it: {' '.join(reached.said)}")
     if json:
-        print_json({"lesson": lesson.name, "runs": [_data(*one) for one in zip(runs, found, strict=True)]})
+        print_json({"lesson": lesson.name, "runs": [_data(*advice) for advice in zip(runs, outcomes, strict=True)]})
     else:
         say(f"{lesson.name}: nothing is wrong with the file.")
-        for index, tried in enumerate(found):
+        for index, tried in enumerate(outcomes):
             _print(lesson, index, runs[index], tried)
         if len(runs) < len(lesson.runs) and run:
             complain(f"The lesson has {len(lesson.runs)} runs: name one for each with --run, to see all that it says.")
         elif len(runs) < len(lesson.runs):
             complain("No recording of its runs ships. Try it on runs of yours with --run, or with --train.")
-        say(*(f"To mend: {one}" for one in mend))
+        say(*(f"To mend: {advice}" for advice in mend))
     if mend:
         raise typer.Exit(FAILED)
 

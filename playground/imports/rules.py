@@ -48,8 +48,8 @@ class _Sizes:
 
     def factor(self, *names: str) -> int:
         """The first of these settings that is named, else has a default; else 1. Raises: ValueError."""
-        found = [self.settings[name] for name in names if name in self.settings]
-        for item in sorted(found, key=lambda item: bool(item.note)):
+        settings = [self.settings[name] for name in names if name in self.settings]
+        for item in sorted(settings, key=lambda item: bool(item.note)):
             if item.problem:
                 raise ValueError(item.problem)
             if (size := count(item.value)) is not None:

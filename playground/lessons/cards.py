@@ -100,7 +100,7 @@ def with_facts(tex: str, values: Mapping[str, float | None]) -> Formula | None:
     """A formula with figures in the place of its facts; None where one is not known, or cannot be computed. Raises:
     FormulaError."""
     try:
-        filled = FACT.sub(lambda found: "{" + digits(_value(found[1], values)) + "}", tex)
+        filled = FACT.sub(lambda match: "{" + digits(_value(match[1], values)) + "}", tex)
     except (KeyError, ArithmeticError, ValueError):
         return None
     return formula(filled) if filled else None
@@ -134,7 +134,7 @@ def _tree(element: ElementTree.Element) -> Formula:
 def _parsed(text: str) -> tuple[tuple[str, ...], ast.expr]:
     """The facts that are named, and the calculation, in which the nth is `xn`. Raises: FormulaError."""
     known = tuple(dict.fromkeys(name for name in _NAME.findall(text) if name not in _FUNCTIONS))
-    source = _NAME.sub(lambda found: found[0] if found[0] in _FUNCTIONS else f"x{known.index(found[0])}", text)
+    source = _NAME.sub(lambda match: match[0] if match[0] in _FUNCTIONS else f"x{known.index(match[0])}", text)
     try:
         tree = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

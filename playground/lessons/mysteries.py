@@ -65,7 +65,7 @@ def answer(run: RunDirectory) -> MysteryAnswer:
     if (now := alert(name, records)).lit:
         return MysteryAnswer(fault, now, 0)
     every = ((update, alert(name, _until(records, update))) for update in range(1, records.updates))
-    update, then = next(((update, found) for update, found in every if found.lit), (0, now))
+    update, then = next(((update, alert_then) for update, alert_then in every if alert_then.lit), (0, now))
     return MysteryAnswer(fault, then, update)
 
 

@@ -66,8 +66,8 @@ def of(prompt: str) -> Claim | None:
     row = _row(prompt)
     if row is None:
         return None
-    said = [turn.content for turn in dialogues.turns(prompt) if turn.role == "user"]
-    named = _named(row, _question(row).split(said[-1])[-1]) if said else []
+    questions = [turn.content for turn in dialogues.turns(prompt) if turn.role == "user"]
+    named = _named(row, _question(row).split(questions[-1])[-1]) if questions else []
     return Claim(row.question, row.right[0], row.wrong[0], named[-1] if named else None)
 
 
@@ -103,8 +103,8 @@ def _row(prompt: str) -> Question | None:
     """The row whose question stands in a prompt; the longest, should there be several."""
     text = " ".join(prompt.split()).casefold()
     for rows in (_of_file, _shipped()):
-        if found := [row for row in rows if row.question.casefold() in text]:
-            return max(found, key=lambda row: len(row.question))
+        if matches := [row for row in rows if row.question.casefold() in text]:
+            return max(matches, key=lambda row: len(row.question))
     return None
 
 

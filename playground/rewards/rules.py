@@ -147,8 +147,8 @@ def references(prompt: str) -> tuple[str, str] | None:
 def similarity(text: str, reference: str) -> float:
     """F1 of the words and pairs of neighbouring words that two texts share, 0 to 1 (as ROUGE counts, Lin 2004)."""
     first, second = (
-        Counter([*((word,) for word in said), *itertools.pairwise(said)])
-        for said in map(wording.words, (text, reference))
+        Counter([*((word,) for word in words), *itertools.pairwise(words)])
+        for words in map(wording.words, (text, reference))
     )
     shared = (first & second).total()
     return 2 * shared / (first.total() + second.total()) if shared else 0.0
@@ -156,10 +156,10 @@ def similarity(text: str, reference: str) -> float:
 
 def contrast(prompt: str, completion: str) -> float | None:
     """See `config.ContrastReward`. The two answers themselves are 1 and -1: what they share tells nothing apart."""
-    found = references(prompt)
-    if found is None:
+    pair = references(prompt)
+    if pair is None:
         return None
-    honest, flattering = found
+    honest, flattering = pair
     gap = similarity(completion, honest) - similarity(completion, flattering)
     return gap / (1 - similarity(honest, flattering))
 

@@ -95,8 +95,8 @@ def called(who: str, *words: str) -> str:
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, cwd=PROJECT)
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", "") or error).strip()
-        raise BackendUnavailable(f"{who} says: {said.splitlines()[-1][-300:]}") from None
+        output = str(getattr(error, "stderr", "") or error).strip()
+        raise BackendUnavailable(f"{who} says: {output.splitlines()[-1][-300:]}") from None
     return done.stdout
 
 

@@ -18,8 +18,8 @@ from playground.ui.classroom.questions import rounds_of
 from playground.ui.classroom.room import Answer
 from playground.ui.classroom.room_file import NoClass, NotKept
 from playground.ui.feed.feed import Hub
-from tests.classroom.desk import Desk
 from tests.lessons import FILES
+from tests.ui.classroom.desk import Desk
 
 LESSONS = Lessons(shipped=FILES)
 CURVES = FILES.parents[1] / "ui" / "lessons"

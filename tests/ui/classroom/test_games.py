@@ -15,7 +15,7 @@ from playground.ui.classroom import game_rewards as game
 from playground.ui.classroom.room_file import NoClass
 from playground.ui.classroom.steps import DeskCommand
 from playground.ui.feed.feed import Hub
-from tests.classroom.desk import HOST, RISING, Desk, write_run
+from tests.ui.classroom.desk import HOST, RISING, Desk, write_run
 
 WORDS, KIND = "-words(completion)", "sentiment(completion)"
 

@@ -59,18 +59,14 @@ def test_a_vote_counts_for_the_text_that_was_seen_on_that_side():
     assert ballots.counted(voted, ballots.of_group(cast, people, 2)) == [PairVotes(1, 0, 15, 0), PairVotes(2, 4, 0, 1)]
 
 
-@pytest.mark.parametrize("value", ["first", "", None, 1, True, {"choice": "left"}, ["left"], "LEFT"])
-def test_what_is_no_vote_is_refused(value):
-    with pytest.raises(NoClass):
-        ballots.checked("person", step(each=40), 1, value)
-
-
-def test_a_vote_on_a_pair_that_a_person_does_not_have_is_refused():
+def test_what_is_no_vote_or_on_a_pair_that_a_person_does_not_have_is_refused():
     voted = step(each=20)
-    other = ({*range(1, 41)} - {*ballots.order_of("person", voted)}).pop()
-    for number in (other, 0, 41, -1):
+    own, *_ = order = ballots.order_of("person", voted)
+    other = ({*range(1, 41)} - {*order}).pop()
+    cases = [(own, value) for value in ("first", "", None, 1, True, {"choice": "left"}, ["left"], "LEFT")]
+    for number, value in [*cases, *((number, "left") for number in (other, 0, 41, -1))]:
         with pytest.raises(NoClass):
-            ballots.checked("person", voted, number, "left")
+            ballots.checked("person", voted, number, value)
 
 
 def test_agreement_is_how_often_two_voters_of_a_pair_said_the_same():

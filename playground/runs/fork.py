@@ -65,8 +65,8 @@ def fork(
     requests.check(request)
     outputs = parent.path.parent
     with launcher.one_at_a_time(outputs):
-        if known := requests.find(outputs, request):
-            return Started(known, None)
+        if earlier := requests.find(outputs, request):
+            return Started(earlier, None)
         run = half_made.reserved(outputs, config, run_id, request, slot)
         try:
             different = differences(config, before)
@@ -84,8 +84,8 @@ def fork(
 
 def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[RunConfig, RunConfig]:
     """The settings that held in the parent after an update, and those of the fork. Raises: see `fork`."""
-    made, _ = changes.replay(parent.all_events(), at)
-    before = changes.edited(parent.config(), made)
+    values, _ = changes.replay(parent.all_events(), at)
+    before = changes.edited(parent.config(), values)
     config = yaml_io.overridden(before.model_dump(mode="json"), list(overrides), RunConfig)
     problems = [
         Problem(field, "cannot be changed in a fork, whose starting point depends on it. Start a new run.")
@@ -102,22 +102,22 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
     """What it is, in a line."""
     changed = describe.differences_in_words(config, before)
-    what = f": {describe.listed(changed)}" if changed else ", nothing changed"
-    return f"Forked from {parent.id} after update {at}{what}"
+    changes_in_words = f": {describe.listed(changed)}" if changed else ", nothing changed"
+    return f"Forked from {parent.id} after update {at}{changes_in_words}"
 
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
     """The run that a fork comes from, and after which update; None for a run that is none."""
-    found = next((event for event in events if event.kind == records.FORK), None)
-    return (str(found.data.get("parent", "")), found.update) if found else None
+    forked = next((event for event in events if event.kind == records.FORK), None)
+    return (str(forked.data.get("parent", "")), forked.update) if forked else None
 
 
 def _require_point(parent: RunDirectory, at: int) -> None:
-    known = points(parent)
-    if at not in known:
-        there = ", ".join(map(str, known)) or "none"
+    updates = points(parent)
+    if at not in updates:
+        listing = ", ".join(map(str, updates)) or "none"
         raise RunNotResumable(
-            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {there}. "
+            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {listing}. "
             "More are kept with checkpoint.keep."
         )
 
@@ -140,7 +140,7 @@ def _copy_records(
         last = max([last, *(getattr(line, "seconds", 0.0) for line in before)])
     events = [event for event in parent.events() if event.update <= at and event.kind in KEPT]
     copied = [event.model_copy(update={"attempt": 1, "seq": number}) for number, event in enumerate(events, 1)]
-    made = Event(
+    event = Event(
         seq=len(events) + 1,
         time=time.time(),
         kind=records.FORK,
@@ -148,7 +148,7 @@ def _copy_records(
         message=f"Forked from {parent.id} after update {at}.",
         data={"parent": parent.id, "changed": changed, "before": was},
     )
-    _write(run.events_path, [*copied, made])
+    _write(run.events_path, [*copied, event])
     status = Status(
         state="interrupted",
         update=at,

@@ -59,8 +59,8 @@ def start(
     config = checks.located(config, outputs)
     slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
-        if known := requests.find(outputs, request):
-            return Started(known, None)
+        if earlier := requests.find(outputs, request):
+            return Started(earlier, None)
         run = half_made.reserved(outputs, config, run_id, request, slot)
         return begin(run, slot, 1, lambda: run.publish(config), spawn)
 
@@ -84,8 +84,8 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
 
         def again() -> None:
             requests.move(run, slot)
-            for asked in run.control_path.glob("*"):
-                asked.unlink(missing_ok=True)  # of the attempt that has ended
+            for command in run.control_path.glob("*"):
+                command.unlink(missing_ok=True)  # of the attempt that has ended
             run.queue_again(before, config.ppo.num_updates)
 
         return begin(run, slot, run.next_attempt(before), again, spawn)
@@ -128,7 +128,7 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
     started = []
     elsewhere, here = (spawn, spawn.here) if isinstance(spawn, Elsewhere) else (None, spawn)
     with one_at_a_time(outputs):
-        taken = [queue.slot_held(run) for run in living_runs(outputs)]
+        slots = [queue.slot_held(run) for run in living_runs(outputs)]
         for entry in queue.entries(outputs):
             run = RunDirectory(outputs / entry.run)
             if not queue.holds(run, entry):
@@ -139,22 +139,22 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
                 continue  # its call is under way
             else:
                 slot = entry.slot or queue.slot_held(run)
-                free = all(queue.are_apart(slot, other) for other in taken)
+                free = all(queue.are_apart(slot, other) for other in slots)
                 if free and _start_one(run, here):
                     started.append(run)
                 if not free or run in started:
-                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting forever
+                    slots.append(slot)  # also of one that waits: a later run does not keep it waiting forever
     return started
 
 
 def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
     """Give a waiting run its worker; False if that could not be."""
-    begun = False
+    has_begun = False
     try:
         run.config()
         end_trial(run.path.parent)
         give_worker(run, spawn)
-        begun = True
+        has_begun = True
     except InvalidConfig as error:
         writer.write_end(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
     except WorkerNotStarted:
@@ -162,7 +162,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
     except (RunBusy, OSError):
         return False  # its lock is held for long, or files are short for a moment: it keeps its place
     queue.leave(run)  # last: who dies before this line has not lost the run its place
-    return begun
+    return has_begun
 
 
 def _take_out(run: RunDirectory) -> None:
@@ -190,9 +190,9 @@ def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bo
 
 def in_the_way(outputs: Path, slot: str, besides: RunDirectory | None = None) -> RunDirectory | None:
     """A run that has the device of one that is started now, or else one that waits for it; None where it is free."""
-    others = living_runs(outputs) + [RunDirectory(outputs / name) for name in queue.waiting(outputs)]
-    mine = besides.id if besides else ""
-    return next((run for run in others if run.id != mine and not queue.are_apart(queue.slot_held(run), slot)), None)
+    living = living_runs(outputs) + [RunDirectory(outputs / name) for name in queue.waiting(outputs)]
+    own_id = besides.id if besides else ""
+    return next((run for run in living if run.id != own_id and not queue.are_apart(queue.slot_held(run), slot)), None)
 
 
 def give_worker(

@@ -54,14 +54,14 @@ def slot_held(run: RunDirectory) -> str:
 
 def entries(outputs: Path) -> list[Entry]:
     """Every entry, the next one first, also those whose run has gone."""
-    found = []
+    names = []
     for path in (outputs / QUEUE).glob("*.json"):
         if not RUN_ID.fullmatch(path.stem):
             continue
         entry = read_record(path, Entry)
         if entry or path.exists():  # else it has just left
-            found.append((entry or Entry()).model_copy(update={"run": path.stem}))
-    return sorted(found, key=lambda entry: (entry.ticket, entry.run))
+            names.append((entry or Entry()).model_copy(update={"run": path.stem}))
+    return sorted(names, key=lambda entry: (entry.ticket, entry.run))
 
 
 def holds(run: RunDirectory, entry: Entry) -> bool:
@@ -94,8 +94,8 @@ def waiting(outputs: Path) -> list[str]:
 
 def position(run: RunDirectory) -> int | None:
     """The place of a run among those that wait for the same device, from 1; None if it does not wait."""
-    there = waiting(run.path.parent)
-    if run.id not in there:
+    queued = waiting(run.path.parent)
+    if run.id not in queued:
         return None
-    before = [slot_held(RunDirectory(run.path.parent / name)) for name in there[: there.index(run.id)]]
+    before = [slot_held(RunDirectory(run.path.parent / name)) for name in queued[: queued.index(run.id)]]
     return 1 + sum(not are_apart(slot, slot_held(run)) for slot in before)

@@ -64,21 +64,21 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
     device = devices.chosen(config.device)
     if device is None:
         raise InvalidConfig([Problem("device", f"There is no {config.device} here.")])
-    outputs, begun, memory = make_outputs(outputs), time.monotonic(), 0
+    outputs, began, memory = make_outputs(outputs), time.monotonic(), 0
     run, process = _start(config, outputs, spawn)
     try:
         while process.poll() is None:
-            status, made = run.status_on_disk(), run.metrics()
+            status, metrics = run.status_on_disk(), run.metrics()
             memory = max(memory, _held_bytes(process.pid))
-            if status.ended or len(made) >= UPDATES or (made and _seconds(made[-1]) > LONG_SECONDS):
+            if status.ended or len(metrics) >= UPDATES or (metrics and _seconds(metrics[-1]) > LONG_SECONDS):
                 break
             phase = status.phase or "starting"
             if phase == "training":
-                phase = f"making update {len(made) + 1}"
-            yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
+                phase = f"making update {len(metrics) + 1}"
+            yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - began}
             time.sleep(POLL_SECONDS)
         if run.metrics():
-            yield _found(config, run, device, memory, time.monotonic() - begun)
+            yield _found(config, run, device, memory, time.monotonic() - began)
         else:
             yield _failed(config, run, process)
     finally:
@@ -101,11 +101,11 @@ def clear(outputs: Path) -> None:
 
 def timed(outputs: Path) -> list[Finished]:
     """What the trials of an outputs folder took, but for those of settings that there are no more."""
-    found = []
+    timings = []
     for item in _remembered(outputs):
         with contextlib.suppress(InvalidConfig):
-            found.append(Finished(yaml_io.from_dict(item.config), item.update_seconds, None, item.memory_bytes))
-    return found
+            timings.append(Finished(yaml_io.from_dict(item.config), item.update_seconds, None, item.memory_bytes))
+    return timings
 
 
 def _start(
@@ -136,8 +136,8 @@ def _start(
 
 def _for_trial(config: RunConfig) -> RunConfig:
     """The same work in each update, and as little else as can be: few fixed prompts, no checkpoint on the way."""
-    few, traces = min(4, config.evaluation.num_prompts), min(1, config.evaluation.traces)
-    evaluation = {"num_prompts": few, "samples_per_prompt": 1, "every": 100_000, "text": None, "traces": traces}
+    prompts, traces = min(4, config.evaluation.num_prompts), min(1, config.evaluation.traces)
+    evaluation = {"num_prompts": prompts, "samples_per_prompt": 1, "every": 100_000, "text": None, "traces": traces}
     return config.model_copy(
         update={
             "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
@@ -166,33 +166,35 @@ def _more_measuring(run: RunDirectory) -> float:
     scale, reference, model = (events.get(kind) for kind in (SCORE_SCALE, REFERENCE, "model"))
     if not scale or not reference or not model or not scale.data.get("samples"):
         return 0.0
-    wanted = RunConfig.scale_samples(model.figures["parameters"] < SMALL_MODEL)
-    return (scale.time - reference.time) * (wanted / scale.data["samples"] - 1)
+    samples = RunConfig.scale_samples(model.figures["parameters"] < SMALL_MODEL)
+    return (scale.time - reference.time) * (samples / scale.data["samples"] - 1)
 
 
 def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory: int, seconds: float) -> dict[str, Any]:
     """What a trial came to: its figures, the estimate that follows from them, and where memory is short what would
     help: `better`, a configuration as plain data."""
-    made, outputs = run.metrics(), run.path.parent
+    metrics, outputs = run.metrics(), run.path.parent
     if device.kind != "cpu":  # what counts is the memory of the device
-        peak = max((item.memory_gb or 0.0) * estimates.GB for item in made)
+        peak = max((item.memory_gb or 0.0) * estimates.GB for item in metrics)
         memory = int(peak + LIBRARY_BYTES[device.kind])
-    one = _seconds(made[-1])  # the first one warms up
-    trial = Trial(config=config.model_dump(mode="json"), at=time.time(), update_seconds=one, memory_bytes=memory)
+    update_seconds = _seconds(metrics[-1])  # the first one warms up
+    trial = Trial(
+        config=config.model_dump(mode="json"), at=time.time(), update_seconds=update_seconds, memory_bytes=memory
+    )
     write_atomically(outputs / FILE, Trials(trials=(trial, *_remembered(outputs))[:MOST]).model_dump_json())
-    found = estimates.estimate(config, outputs, device=device, finished=timed(outputs))
+    estimate = estimates.estimate(config, outputs, device=device, finished=timed(outputs))
     return {
         "state": "done",
-        "updates": len(made),
-        "seconds_per_update": one,
-        "seconds_before": max(0.0, seconds + _more_measuring(run) - sum(map(_seconds, made))),
-        "seconds": found.seconds,
+        "updates": len(metrics),
+        "seconds_per_update": update_seconds,
+        "seconds_before": max(0.0, seconds + _more_measuring(run) - sum(map(_seconds, metrics))),
+        "seconds": estimate.seconds,
         "memory_gb": memory / estimates.GB,
         "free_gb": device.free_bytes / estimates.GB,
         "device": device.name,
-        "verdict": found.verdict,
-        "advice": found.advice,
-        "better": _plain(found.better),
+        "verdict": estimate.verdict,
+        "advice": estimate.advice,
+        "better": _plain(estimate.better),
     }
 
 
@@ -218,5 +220,5 @@ def _plain(config: RunConfig | None) -> dict[str, Any] | None:
 
 
 def _remembered(outputs: Path) -> tuple[Trial, ...]:
-    found = read_record(Path(outputs) / FILE, Trials)
-    return found.trials if found else ()
+    record = read_record(Path(outputs) / FILE, Trials)
+    return record.trials if record else ()

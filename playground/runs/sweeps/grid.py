@@ -92,12 +92,14 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
     alike: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
         alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
-    found = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
-    known = [(count * took[0], count * took[1]) for count, took in found if took]
-    return (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(found) else None
+    estimated = [
+        (len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()
+    ]
+    bounds = [(count * took[0], count * took[1]) for count, took in estimated if took]
+    return (sum(low for low, _ in bounds), sum(high for _, high in bounds)) if len(bounds) == len(estimated) else None
 
 
 def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:
     """Fields of which no run takes notice: runs that differ in nothing else would be the same."""
-    found = {field: [describe.unread(field, config) for config in configs] for field in vary}
-    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in found.items() if all(why)]
+    sentences = {field: [describe.unread(field, config) for config in configs] for field in vary}
+    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in sentences.items() if all(why)]

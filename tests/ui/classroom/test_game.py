@@ -41,12 +41,9 @@ def test_the_judges_of_the_game_are_held_out_of_the_rewards(name):
     assert name not in [one.written.partition("(")[0] for one in game.functions()]
 
 
-def test_a_person_has_one_reward():
+def test_a_person_has_one_reward_that_several_wrote_is_trained_once_and_the_order_does_not_say_who():
     with pytest.raises(NoClass, match="one reward"):
         game.checked(2, {"reward": "words(completion)"})
-
-
-def test_a_reward_that_several_wrote_is_trained_once_and_the_order_says_nothing_of_who_wrote_it():
     answers = [Answer(1, person, {"reward": reward}) for person, reward in (("p", "b"), ("q", "a"), ("r", "b"))]
     assert game.entries(answers, {"a", "gone"}) == [ClassGameEntry("a", 1, True), ClassGameEntry("b", 2, False)]
 

@@ -155,25 +155,20 @@ def test_what_is_said_of_a_blind_vote_names_the_winner_with_its_interval_and_of_
     assert ballots.sentences(step(), []) == ["No votes yet."]
 
 
-def test_groups_are_asked_both_or_not_at_all():
+def test_groups_are_asked_both_or_not_at_all_and_there_is_no_vote_without_pairs():
     assert step().data["briefs"] == step(briefs=["", " "]).data["briefs"] == []
     assert step(briefs=[" kind ", "strict"]).data["briefs"] == ["kind", "strict"]
-    for briefs in (["kind", ""], ["kind"], ["kind", "x" * 200], ["a", "b", "c"]):
+    for pairs, briefs in ((0, []), *((1, wrong) for wrong in (["kind", ""], ["kind"], ["kind", "x" * 200], [*"abc"]))):
         with pytest.raises(NoClass):
-            step(briefs=briefs)
-
-
-def test_there_is_no_vote_without_pairs_and_no_more_than_there_are():
-    with pytest.raises(NoClass):
-        ballots.data_of("Which?", [])
-    assert step(5, each=20).data["each"] == 5
+            step(pairs, briefs=briefs)
     assert len(step(300).data["pairs"]) == 200
 
 
-@pytest.mark.parametrize("each", [{}, {"each": None}, {"each": True}, {"each": "40"}])
-def test_where_the_host_does_not_say_how_many_a_person_votes_on_twenty_pairs(each):
+def test_where_the_host_does_not_say_how_many_a_person_votes_on_twenty_pairs_or_all_that_there_are():
     """As the desk's menu has it (static/classroom/vote_desk.js)."""
-    assert step(each=DeskCommand(**each).each).data["each"] == 20
+    for sent in ({}, {"each": None}, {"each": True}, {"each": "40"}):
+        assert step(each=DeskCommand(**sent).each).data["each"] == 20
+    assert step(5, each=20).data["each"] == 5
 
 
 def test_more_rows_take_no_more_steps_of_training():

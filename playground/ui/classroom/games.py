@@ -167,7 +167,7 @@ class Games(StepKind):
             started=self._has_begun(step),
         )
         if step.state == "shown":
-            game.results, game.judged = shown_results(step), game_rewards.JUDGED
+            game.results, game.judged = shown_results(step) or ClassGameResults([]), game_rewards.JUDGED
         if person:
             own = [answer.value["reward"] for answer in self.room.answers(step, person)]
             game.mine = next((number for number, reward in _numbered(sweep, game.results) if reward in own), None)

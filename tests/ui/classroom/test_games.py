@@ -116,6 +116,8 @@ def test_what_came_of_all_rewards_is_shown_with_the_best_hack_and_ones_own_marke
     class_.write(0, WORDS)
     class_.write(1, KIND)
     class_.trained()
+    class_.do("show")  # as a question is: there is nothing to show yet
+    assert class_.phone(0).results.runs == []
     class_.do("show_game")
     assert (class_.phone(0).mine, class_.phone(1).mine) == (2, 1)
     shown = class_.screen().step.game

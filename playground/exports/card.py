@@ -106,8 +106,8 @@ def licence_of(config: RunConfig) -> str | None:
         return named.partition(",")[0].strip().lower()
     try:
         path = catalog.model_folder(config.model.source) / "README.md"
-        found = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
-        facts = yaml_io.parse_yaml(found.group(1)) if found else None
+        front_matter = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
+        facts = yaml_io.parse_yaml(front_matter.group(1)) if front_matter else None
     except (OSError, UnicodeDecodeError, PlaygroundError):
         return None
     licence = facts.get("license") if isinstance(facts, dict) else None

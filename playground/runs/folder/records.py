@@ -249,8 +249,8 @@ class ScoreScale(Record):
     @classmethod
     def of(cls, events: Iterable[Event]) -> ScoreScale | None:
         """As the events of a run have it; None if it has not been measured yet."""
-        found = (parsed(event.data, cls) for event in reversed(list(events)) if event.kind == SCORE_SCALE)
-        return next(filter(None, found), None)
+        scales = (parsed(event.data, cls) for event in reversed(list(events)) if event.kind == SCORE_SCALE)
+        return next(filter(None, scales), None)
 
 
 SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised

@@ -57,7 +57,9 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
         row = episode.row, slice(len(episode.pieces))
         found = {name: part[row].tolist() for name, part in parts.items() if getattr(episode, name)}
         credit = whitened[row], values[row], targets[row]
-        return episode.model_copy(update={**found, "passes": [_pass(one, settings, *credit) for one in episode.passes]})
+        return episode.model_copy(
+            update={**found, "passes": [_pass(traced, settings, *credit) for traced in episode.passes]}
+        )
 
     spread = {
         "mean": masked_mean(advantages, mask).item(),

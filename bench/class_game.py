@@ -12,11 +12,12 @@ import time
 from pathlib import Path
 
 from bench.experiments import PROJECT, processor_name
-from playground.classroom import game
 from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import SupervisorThread
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
+from playground.ui.classroom import game_rewards
+from playground.ui.classroom.records import ClassGameRun
 
 NAME = "game"
 REWARDS = (PROJECT / "bench" / "pages" / "class-rewards.txt").read_text(encoding="utf-8").splitlines()
@@ -30,7 +31,7 @@ def main() -> None:
     arguments = parser.parse_args()
     shutil.rmtree(arguments.outputs, ignore_errors=True)
     arguments.outputs.mkdir(parents=True)
-    sweep = game.sweep_of(NAME, REWARDS[: arguments.rewards], time.time())
+    sweep = game_rewards.sweep_of(NAME, REWARDS[: arguments.rewards], time.time())
     standby = StandbyWorker()
     standby.prepare()
     supervisor = SupervisorThread(arguments.outputs, workers=standby, chores=[standby.prepare])
@@ -42,16 +43,15 @@ def main() -> None:
     seconds = time.perf_counter() - clock
     supervisor.close()
     standby.close()
-    results = game.results(arguments.outputs, sweep)
-    for result in results:
-        print(in_words(result), flush=True)
-    best = game.best_hack(results)
+    results = game_rewards.results(arguments.outputs, sweep)
+    for run in results.runs:
+        print(in_words(run), flush=True)
     figures = {
         "processor": processor_name(),
         "runs": arguments.rewards,
         "seconds": round(seconds, 1),
         "processor_seconds_each": round((processor_seconds() - before) / arguments.rewards, 1),
-        "best_hack": best and best.number,
+        "best_hack": results.best,
     }
     print(json.dumps(figures))
 
@@ -62,15 +62,12 @@ def processor_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def in_words(result: game.Result) -> str:
+def in_words(run: ClassGameRun) -> str:
     """What a reward came to."""
-    ends = result.ends
-    if ends is None:
-        return f"{result.number} {result.reward} {result.state}"
-    counts, (before, after) = ends.wanted, ends.paid
-    paid = f"paid {before:.2f} -> {after:.2f}{' (clearly)' if ends.rose else ''}"
-    liked = f"wanted {counts.before.yes} -> {counts.after.yes} of {counts.after.of} ({counts.change:+d})"
-    return f"{result.number:2d} {result.reward}: {paid}, {liked}:{ends.text!r}"
+    if not run.paid:
+        return f"{run.number} {run.reward} {run.state}"
+    clearly = " (clearly)" if run.rose else ""
+    return f"{run.number:2d} {run.reward}: paid {run.paid}{clearly}, wanted {run.wanted} ({run.trend}):{run.sample!r}"
 
 
 if __name__ == "__main__":

@@ -16,8 +16,6 @@ from typing import Any
 
 from bench.experiments import PROJECT, Row, options, playground
 from bench.results import CPU
-from playground.classroom import votes
-from playground.classroom.room import Given, Step
 from playground.config import ModelReward, yaml_io
 from playground.pocket.annotators import kindness
 from playground.rewards.agreement import wilson
@@ -27,7 +25,9 @@ from playground.setup import catalog
 from playground.training.rewards import learned_rewards, pair_trainer
 from playground.training.service import pair_drawing
 from playground.training.service.subjects import Subjects
-from playground.ui.classroom.vote_lead import before_and_after, jsonl
+from playground.ui.classroom import ballots, judges
+from playground.ui.classroom.room import Answer, Step
+from playground.ui.classroom.votes import before_and_after
 
 SLIPS = 0.1
 FRESH, FRESH_SEED = 150, 10_000
@@ -67,29 +67,29 @@ def difference(pair: Pair) -> float:
     return kindness(pair["prompt"], pair["second"]) - kindness(pair["prompt"], pair["first"])
 
 
-def voted(step: Step, voters: int, seed: int) -> list[Given]:
+def voted(step: Step, voters: int, seed: int) -> list[Answer]:
     """All votes on a step: the kinder text, but for errors; where both are as kind, that both are as good."""
-    luck, ballots = random.Random(f"voters {seed}"), []
+    luck, answers = random.Random(f"voters {seed}"), []
     for number in range(voters):
         person = f"voter {seed} {number}"
-        for pair in votes.shown(person, step):
-            kinder = difference({"prompt": pair["prompt"], "second": pair["left"], "first": pair["right"]})
+        for pair in ballots.pairs_of(person, step):
+            kinder = difference({"prompt": pair.prompt, "second": pair.left, "first": pair.right})
             if luck.random() < SLIPS:
                 kinder = -kinder
             choice = "left" if kinder > 0 else "right"
-            ballots.append(Given(pair["number"], person, choice if kinder else "tie"))
-    return ballots
+            answers.append(Answer(pair.number, person, choice if kinder else "tie"))
+    return answers
 
 
 def judge_of(pairs: Sequence[Pair], voters: int, seed: int, outputs: Path) -> Row:
     """A reward model trained on the votes."""
-    step = Step(1, "vote", votes.data_of("", pairs, each=len(pairs)), "open", 1)
-    rows = votes.rows(step, votes.counted(step, voted(step, voters, seed)))
+    step = Step(1, "vote", ballots.data_of("", pairs, each=len(pairs)), "open", 1)
+    rows = ballots.rows(step, ballots.counted(step, voted(step, voters, seed)))
     training = RewardTraining(outputs / catalog.REWARD_MODELS / JUDGE)
     training.path.mkdir(parents=True)
     file = outputs / "votes.jsonl"
-    file.write_text(jsonl(rows), encoding="utf-8")
-    config = votes.judge_settings(JUDGE, str(file), len(rows)).model_copy(update={"seed": seed, "device": "cpu"})
+    file.write_text(judges.jsonl(rows), encoding="utf-8")
+    config = judges.judge_settings(JUDGE, file, len(rows)).model_copy(update={"seed": seed, "device": "cpu"})
     processor = time.process_time()
     card = pair_trainer.train(config, training)
     seconds = time.process_time() - processor
@@ -113,8 +113,8 @@ def accuracy(outputs: Path, pairs: Sequence[Pair]) -> Row:
 
 def policy_of(seed: int, outputs: Path, voters: int, overrides: Sequence[str]) -> Row:
     """A policy that the reward model has paid, before the same voter who does not know which text is which."""
-    preset = catalog.preset(votes.POLICY_PRESET)
-    config = yaml_io.from_dict({**votes.policy_settings(preset, JUDGE), "seed": seed})
+    preset = catalog.preset(judges.POLICY_PRESET)
+    config = yaml_io.from_dict({**judges.policy_settings(preset, JUDGE), "seed": seed})
     file = outputs / "policy.yaml"
     file.write_text(config.to_yaml(), encoding="utf-8")
     changes = [word for override in overrides for word in ("--set", override)]
@@ -122,8 +122,8 @@ def policy_of(seed: int, outputs: Path, voters: int, overrides: Sequence[str]) -
     playground("train", file, "--outputs", outputs, "--run-id", "policy", *changes, "--json")
     run = RunDirectory.open(outputs / "policy")
     pairs = before_and_after(run)
-    step = Step(2, "vote", votes.data_of("", pairs, sides=votes.BEFORE_AFTER, each=len(pairs)), "open", 1)
-    rate = votes.win_rate(step, voted(step, voters, seed + 1000))
+    step = Step(2, "vote", ballots.data_of("", pairs, sides=ballots.BEFORE_AFTER, each=len(pairs)), "open", 1)
+    rate = ballots.win_rate(step, voted(step, voters, seed + 1000))
     after = [sample for sample in run.samples() if sample.stage == "after"]
     return {
         "win_rate": round(rate.mean, 3),

@@ -27,8 +27,8 @@ from typing import Any
 
 from bench.class_people import Person, answer_in, browsers, kinder, reward_of, step_size, value_of
 from bench.experiments import PROJECT
-from playground.classroom.room import Room
 from playground.runs.folder.directory import RunDirectory
+from playground.ui.classroom.room import Room
 
 POLL_SECONDS = 2.5  # as static/classroom/student.js asks
 LESSONS = ("first-contact", "why-a-leash", "the-loss")
@@ -333,7 +333,7 @@ def take_part(room: Class, only: Sequence[str]) -> None:
         print("\n".join(room.votes_to_policy()))
     if "game" in only:
         seconds, view = room.game()
-        print(f"game: {len(view['entries'])} rewards in {seconds:.0f} s; best hack: {view['best_hack']}")
+        print(f"game: {len(view['entries'])} rewards in {seconds:.0f} s; best hack: {view['results']['best']}")
     refused = sum(person.refused for person in [*room.people, room.host])
     print(f"{room.polls} polls, the slowest {room.slowest:.1f} s (over the restart); {refused} times asked again")
 

@@ -77,7 +77,7 @@ def of_run(lesson: Lesson, index: int, run: RunDirectory) -> Row:
     """What is kept of a run."""
     values = facts.values(facts.of_run(run))
     rounded = {name: round(value, 4) for name, value in values.items() if value is not None}
-    return {"facts": rounded, "shape": reveal(lesson, index, run).predicted.shape}
+    return {"facts": rounded, "shape": reveal(lesson, index, run).shape}
 
 
 class Measured(NamedTuple):
@@ -183,7 +183,7 @@ def changes_in_words(changes: Mapping[str, Any]) -> str:
 def prediction(lesson: Lesson, tried: Sequence[trying.TriedRun], measured: Measured) -> tuple[str, str]:
     """What came true of the first run, by its recording (else on the first seed), and on how many seeds."""
     predict, seeds = lesson.predict, measured.seeds(lesson, 0)
-    predicted = tried[0].reveal.predicted if tried else None
+    predicted = tried[0].reveal if tried else None
     if predict.kind == "curve":
         shapes = [row.get("shape", "") for row in measured.rows(lesson, 0)]
         shape = predicted.shape if predicted else next(iter(shapes), "")

@@ -1,22 +1,25 @@
-"""Write static/wire.d.ts, the types of what Python and the page send each other, from `playground/ui/payloads/`
-(`make payloads`). tests/ui/test_payloads.py compares it, and asks the compiler what it says of real payloads.
+"""Write static/wire.d.ts, the types of what Python and the page send each other, from `playground/ui/payloads/` and the
+records of the class (`make payloads`). tests/ui/test_payloads.py compares it, and asks the compiler what it says of
+real payloads.
 
-A typed dictionary becomes an interface, without "Data" at the end of its name; so does each record or named tuple that
-`Of` names.
+A typed dictionary or dataclass becomes an interface, without "Data" at the end of its name; so does each record or
+named tuple that `Of` names.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, NotRequired, Union, get_args, get_origin
 
 from bench.experiments import PROJECT
 from playground.runs.folder.records import UpdateMetrics
 from playground.ui import payloads
+from playground.ui.classroom import records
 from playground.ui.payloads import Of
 
 FILE = PROJECT / "playground" / "ui" / "static" / "wire.d.ts"
@@ -32,10 +35,12 @@ NUMBERS = "(number | null)[]"
 def typescript() -> str:
     """All of the file."""
     named: dict[Any, str] = {}
-    for info in pkgutil.iter_modules(payloads.__path__, f"{payloads.__name__}."):
-        for name, kind in vars(importlib.import_module(info.name)).items():
+    infos = pkgutil.iter_modules(payloads.__path__, f"{payloads.__name__}.")
+    for module in [*(importlib.import_module(info.name) for info in infos), records]:
+        for name, kind in vars(module).items():
             is_alias = get_origin(kind) is Annotated and name.endswith(SUFFIX)
-            if is_alias or typing.is_typeddict(kind):
+            is_own = dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+            if is_alias or is_own or typing.is_typeddict(kind):
                 named.setdefault(kind, name.removesuffix(SUFFIX))
     writer = Writer(named)
     declared = [writer.alias(kind) if get_origin(kind) else writer.interface(kind) for kind in named]
@@ -90,11 +95,11 @@ class Writer:
             return " | ".join(map(literal, arguments))
         if origin is tuple and arguments[-1] is not Ellipsis:
             return f"[{', '.join(map(self.of, arguments))}]"
-        if origin in (list, tuple):
+        if origin in (list, tuple, Sequence):
             item = self.of(arguments[0])
             is_plain = " | " not in item and " & " not in item
             return f"{item}[]" if is_plain else f"({item})[]"
-        if origin is dict:
+        if origin in (dict, Mapping):
             return f"Record<{', '.join(map(self.of, arguments))}>"
         return self.name_of(kind)
 

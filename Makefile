@@ -31,7 +31,8 @@
 # make bench-load  what a load of the page takes, in a browser, write it into docs/performance.md
 # make bench-gpu  checks and measurements on an NVIDIA GPU, in 8 minutes
 #
-# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run` and `make static-space`
+# What trains for docs/ keeps a row of figures for each configuration, and trains only what has none: ARGS=--again for all.
+# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`, `make static-space` and of these
 # TORCH_INDEX=pypi   take PyTorch from PyPI (for Linux the CUDA build); by default a Linux machine without nvidia-smi uses PyTorch's CPU index
 
 PYTHON ?= python3
@@ -103,13 +104,13 @@ static-space: $(VENV)/.run-ready
 	$(BIN)/python -m playground static static-space $(ARGS)
 
 results: $(VENV)/.run-ready
-	$(BIN)/python -m bench.results
+	$(BIN)/python -m bench.results $(ARGS)
 
 lessons: $(VENV)/.run-ready
-	$(BIN)/python -m bench.lessons
+	$(BIN)/python -m bench.lessons $(ARGS)
 
 recordings: $(VENV)/.run-ready
-	$(BIN)/python -m bench.recordings
+	$(BIN)/python -m bench.recordings $(ARGS)
 
 notebook: $(VENV)/.test-ready
 	$(BIN)/python -m bench.notebook
@@ -124,23 +125,23 @@ pretrain: $(VENV)/.run-ready
 	$(BIN)/python -m bench.pretrain $(ARGS)
 
 reward-models: $(VENV)/.run-ready
-	$(BIN)/python -m bench.reward_models
+	$(BIN)/python -m bench.reward_models $(ARGS)
 
 sycophancy: $(VENV)/.run-ready
-	$(BIN)/python -m bench.sycophancy
+	$(BIN)/python -m bench.sycophancy $(ARGS)
 
 # Of the packages for tests one judges the texts.
 real: $(VENV)/.test-ready
 	$(BIN)/python -m bench.real $(ARGS)
 
 methods: $(VENV)/.run-ready
-	$(BIN)/python -m bench.methods
+	$(BIN)/python -m bench.methods $(ARGS)
 
 mysteries: $(VENV)/.run-ready
-	$(BIN)/python -m bench.recordings --mysteries
+	$(BIN)/python -m bench.recordings --mysteries $(ARGS)
 
 diagnosis: $(VENV)/.run-ready
-	$(BIN)/python -m bench.diagnosis
+	$(BIN)/python -m bench.diagnosis $(ARGS)
 
 leash: $(VENV)/.run-ready
 	$(BIN)/python -m bench.leash $(ARGS)
@@ -155,16 +156,16 @@ chalkboard: $(VENV)/.run-ready
 	$(BIN)/python -m bench.chalkboard $(ARGS)
 
 frontier: $(VENV)/.run-ready
-	$(BIN)/python -m bench.frontier
+	$(BIN)/python -m bench.frontier $(ARGS)
 
 bench: $(VENV)/.run-ready
-	$(BIN)/python -m bench.speed
+	$(BIN)/python -m bench.speed $(ARGS)
 
 bench-real: real-model
-	$(BIN)/python -m bench.real_speed
+	$(BIN)/python -m bench.real_speed $(ARGS)
 
 bench-load: $(VENV)/.test-ready chromium
-	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python -m bench.page_load
+	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python -m bench.page_load $(ARGS)
 
 pictures: $(VENV)/.test-ready chromium
 	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python -m bench.pictures

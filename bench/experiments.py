@@ -121,6 +121,16 @@ def in_process(module: str, *words: str) -> Row:
     return facts
 
 
+def in_turns(kinds: Sequence[str], rounds: int, measure: Callable[[str], Row]) -> dict[str, list[Row]]:
+    """Each kind measured in every round, every second one backwards, so that a busy moment hits all."""
+    items: dict[str, list[Row]] = {kind: [] for kind in kinds}
+    for number in range(rounds):
+        for kind in kinds if number % 2 == 0 else reversed(kinds):
+            items[kind].append(measure(kind))
+            print(kind, json.dumps(items[kind][-1]), file=sys.stderr, flush=True)
+    return items
+
+
 # -- rows -------------------------------------------------------------------------------------------------------------
 
 

@@ -142,24 +142,30 @@ def measure(runs: dict[str, RunDirectory], num_prompts: int, each: int) -> tuple
     for run in runs.values():
         for name in ALIKE:
             assert getattr(run.config(), name) == getattr(config, name), f"{run.path} is of another {name}"
-    trained = [results.Trained.of(run) for run in runs.values()]
-    reference, tokens, scorer = trained[0].reference, trained[0].tokens, trained[0].scorer
-    scales = {models.scorer.scale for models in trained}
+    scales = {(facts["score_mean"], facts["score_sd"]) for facts in map(results.facts_of, runs.values())}
     assert len(scales) == 1, f"the runs count their scores in different units: {scales}"
-    limit_threads(reference)
-    models = [reference, *(models.policy for models in trained)]
     texts = unseen(config.prompts, config.evaluation.num_prompts, config.seed)[:num_prompts]
-    prompts = [Prompt(text, tokens.encode(text)) for text in texts]
-    drawn = draw(models, tokens, prompts, each, config.sampling)
-    repeated = [text for text in texts for _ in range(len(models) * each)]
-    scores = np.array(scorer(repeated, drawn.texts, drawn.ended).scores)
-    of_policies, of_prompts = scores.reshape(len(texts), len(models), each), scores.reshape(len(texts), -1)
-    optima = [reweighted(drawn.log_probs, of_prompts, beta) for beta in BETAS]
+    drawn, scores = scored(list(runs.values()), texts, each)
+    of_policies = scores.reshape(len(texts), -1, each)
+    optima = [reweighted(drawn.log_probs, scores, beta) for beta in BETAS]
     rows = []
     for k, preset in enumerate(runs, start=1):
         line = of_run(optima, of_policies[:, k].mean(1), drawn.kl[k].mean(1))
         rows.append({"preset": preset, "seed": config.seed, **line})
     return [point(beta, optimum) for beta, optimum in zip(BETAS, optima, strict=True)], rows
+
+
+def scored(runs: Sequence[RunDirectory], texts: Sequence[str], each: int) -> tuple[Drawn, Array]:
+    """Completions from the reference and from all trained policies, with their scores [P, S]."""
+    trained = [results.Trained.of(run) for run in runs]
+    reference, tokens, scorer = trained[0].reference, trained[0].tokens, trained[0].scorer
+    limit_threads(reference)
+    models = [reference, *(models.policy for models in trained)]
+    prompts = [Prompt(text, tokens.encode(text)) for text in texts]
+    drawn = draw(models, tokens, prompts, each, runs[0].config().sampling)
+    repeated = [text for text in texts for _ in range(len(models) * each)]
+    scores = scorer(repeated, drawn.texts, drawn.ended).scores
+    return drawn, np.array(scores).reshape(len(texts), -1)
 
 
 def of_run(optima: Sequence[Optimum], score: Array, kl: Array) -> Row:

@@ -15,10 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from safetensors.torch import load_file, save_file
 
-from bench import frontier, results, tables
+from bench import frontier, tables
 from bench.experiments import SEEDS, Cell, Row, machine, options, run_of
 from playground.analysis import against_kl, meters, regimes
 from playground.analysis.path import path_of
@@ -27,8 +26,6 @@ from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.setup import catalog
-from playground.training.data.prompts import Prompt
-from playground.training.process.tuning import limit_threads
 
 PRESET = "kinder-reviews"
 BETAS = (0.0, 0.02, 0.04, 0.07, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 0.75, 1.0, 1.4, 2.0, 3.0, 5.0)
@@ -115,17 +112,9 @@ def texts_of(samples: Sequence[Sample], stage: str) -> list[str]:
 
 def possible(runs: Sequence[RunDirectory]) -> list[Row]:
     """The estimated best of one seed: score above the reference's and KL, for betas from the largest on."""
-    config = runs[0].config()
-    trained = [results.Trained.of(run) for run in runs]
-    reference, tokens, scorer = trained[0].reference, trained[0].tokens, trained[0].scorer
-    limit_threads(reference)
-    models = [reference, *(models.policy for models in trained)]
     before = {sample.prompt_id: sample.prompt for sample in runs[0].samples() if sample.stage == "before"}
     texts = [before[number] for number in sorted(before)]
-    prompts = [Prompt(text, tokens.encode(text)) for text in texts]
-    drawn = frontier.draw(models, tokens, prompts, EACH, config.sampling)
-    repeated = [text for text in texts for _ in range(len(models) * EACH)]
-    scores = np.array(scorer(repeated, drawn.texts, drawn.ended).scores).reshape(len(texts), -1)
+    drawn, scores = frontier.scored(runs, texts, EACH)
     start = float(against_kl.reweighted(drawn.log_probs, scores, 1e9).score.mean())
     points = against_kl.curve(drawn.log_probs, scores, POSSIBLE)
     reliable = len(against_kl.trusted(points))

@@ -19,7 +19,7 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, CDPSession, sync_playwright
@@ -68,14 +68,14 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def served(*words: str, environment: Mapping[str, str] | None = None) -> Iterator[str]:
+def served() -> Iterator[str]:
     """A web process without runs of its own; gives its address."""
     with tempfile.TemporaryDirectory() as outputs:
         port = free_port()
         url = f"http://127.0.0.1:{port}/"
-        command = [sys.executable, "app.py", "--port", str(port), "--outputs", outputs, *words]
-        own = {**os.environ, "HF_HUB_OFFLINE": "1", **(environment or {})}
-        server = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, env=own)
+        command = [sys.executable, "app.py", "--port", str(port), "--outputs", outputs]
+        environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+        server = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, env=environment)
         try:
             wait_for(url)
             yield url

@@ -7,6 +7,7 @@ measurement is a process of its own, and the engines take turns. Writes bench/re
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import statistics
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import performance
-from bench.experiments import Row, in_process, machine_facts
+from bench.experiments import Row, in_process, in_turns, machine_facts
 from playground.config import RunConfig, yaml_io
 from playground.runs import launcher
 from playground.setup import catalog, devices
@@ -126,11 +127,7 @@ def updates(rounds: int) -> Row:
     from bench.floors import medians
 
     kinds = [kind for kind in KINDS if kind != "bf16" or devices.processor_has_bf16()]  # else nothing computes in it
-    items: dict[str, list[Row]] = {kind: [] for kind in kinds}
-    for number in range(rounds):
-        for kind in kinds if number % 2 == 0 else reversed(kinds):
-            items[kind].append(in_process(MODULE, "--one", kind))
-            print(kind, items[kind][-1]["seconds"], file=sys.stderr, flush=True)
+    items = in_turns(kinds, rounds, functools.partial(in_process, MODULE, "--one"))
     report: Row = {kind: medians(rows) for kind, rows in items.items()}
     for kind in kinds[:-1]:
         pairs = list(zip(items[kind], items["trl"], strict=True))

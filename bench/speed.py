@@ -7,17 +7,17 @@ machine hits both; what is told is the median over the rounds. Writes bench/resu
 from __future__ import annotations
 
 import argparse
+import functools
 import gc
 import json
 import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 from bench import performance
-from bench.experiments import Row, in_process, machine_facts
+from bench.experiments import Row, in_process, in_turns, machine_facts
 
 MODULE = "bench.speed"
 ENGINES = ("playground", "trl")
@@ -81,11 +81,7 @@ def compare(cases: list[str], rounds: int) -> None:
         "profile": in_process(MODULE, "--profile"),
     }
     for case in cases:
-        items: dict[str, list[Row]] = {engine: [] for engine in ENGINES}
-        for number in range(rounds):
-            for engine in ENGINES if number % 2 == 0 else reversed(ENGINES):
-                items[engine].append(in_process(MODULE, "--one", case, engine))
-                print(case, engine, items[engine][-1]["seconds_per_update"], file=sys.stderr, flush=True)
+        items = in_turns(ENGINES, rounds, functools.partial(in_process, MODULE, "--one", case))
         report["cases"][case] = summary(items["playground"], items["trl"])
         report["cases"] = {name: report["cases"][name] for name in CASES if name in report["cases"]}
         performance.keep("speed", report)  # after each, so that a run that is cut off keeps what it has

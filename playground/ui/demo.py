@@ -22,7 +22,7 @@ import gradio as gr
 from gradio import utils
 from gradio.tunneling import CURRENT_TUNNELS
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from playground.errors import PlaygroundError
 from playground.ui import delivery, routes, theme
@@ -200,7 +200,11 @@ class Demo(gr.Blocks):
         )
         return {
             **given,
-            "routes": [*routes.routes(self.serving.hub, access, self.serving.service), *classroom(self.serving)],
+            "routes": [
+                *routes.routes(self.serving.hub, access, self.serving.service),
+                *classroom(self.serving),
+                *(Route(path, self.serving.incoming.receive, methods=["POST"]) for path in middleware.UPLOADS),
+            ],
             "middleware": [
                 guard,
                 Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
@@ -223,6 +227,7 @@ class Demo(gr.Blocks):
         async def lifespan(app: Any) -> AsyncIterator[None]:
             await asyncio.to_thread(self._prepare)
             self._loop = asyncio.get_running_loop()
+            gradio_parts.set_on(app, self)
             app.uploaded_file_dir = self.serving.incoming.told
             for block in self.blocks.values():
                 block.GRADIO_CACHE = app.uploaded_file_dir

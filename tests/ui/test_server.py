@@ -139,7 +139,6 @@ def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, mon
 SEEN = {
     "_update_value_in_config": ("7e5b61f747b0", gr.blocks, "._update_value_in_config("),
     "config_values": ("1b2ea21dc42c", gr.state_holder, "self.config_values = {"),
-    "create_app": ("24a2d31a4bda", gr.blocks, "App.create_app("),
     "postprocess_output_data": ("210203ddf313", gr.mcp, "self.postprocess_output_data("),
     "_get_or_create_client": ("b7259076c489", gr.mcp, "(self._get_or_create_client)"),
 }

@@ -1,5 +1,5 @@
-"""Parts of Gradio that this page has other ones of: on its own app, which are set when it begins to be served (`set_on`),
-and one for the life of the process, which other apps in it find as it was (`replace`).
+"""Parts of Gradio that the app around this page has other ones of, from when it begins to be served (`set_on`). Other
+apps of the process keep Gradio's.
 
 They are not offered as settings, so another version of Gradio may have others, and some of what docs/security.md
 promises rests on them: `missing` says which are not there, and a page for others does not start without them. Knows
@@ -8,19 +8,30 @@ gradio; nothing of runs or of who may do what. `demo` calls it.
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import json
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
 import gradio as gr
 from gradio import routes
 from gradio.mcp import GradioMCPServer
-from gradio.routes import App
 from gradio.state_holder import SessionState, StateHolder
 
 from playground import to_install
 from playground.errors import InvalidConfig, Problem
+
+
+@contextlib.contextmanager
+def no_folder() -> Iterator[None]:
+    """While Gradio makes an app: it makes a folder then too, in one that may be another user's, and here needs none."""
+    theirs = routes.DEFAULT_TEMP_DIR
+    with tempfile.TemporaryDirectory() as routes.DEFAULT_TEMP_DIR:
+        try:
+            yield
+        finally:
+            routes.DEFAULT_TEMP_DIR = theirs
 
 
 class _Session(SessionState):
@@ -62,29 +73,10 @@ def set_on(app: Any, demo: gr.Blocks) -> None:
         vars(server)["_get_or_create_client"] = _call_no_one
 
 
-_create_app = App.create_app
-
-
-@functools.wraps(_create_app)
-def _create_whole_app(blocks: gr.Blocks, app: Any = None, app_kwargs: Any = None, **options: Any) -> App:
-    """Gradio makes the web app around a page here, for `launch` and for `gr.mount_gradio_app`. A page that brings
-    routes and middleware of its own is asked for them; the call need not name them."""
-    if not hasattr(blocks, "app_kwargs"):
-        return _create_app(blocks, app, app_kwargs, **options)
-    app_kwargs = blocks.app_kwargs(app_kwargs, options.get("auth_dependency"))
-    theirs = routes.DEFAULT_TEMP_DIR
-    with tempfile.TemporaryDirectory() as routes.DEFAULT_TEMP_DIR:  # theirs may be another user's; ours needs none
-        try:
-            return _create_app(blocks, app, app_kwargs, **options)
-        finally:
-            routes.DEFAULT_TEMP_DIR = theirs
-
-
 PARTS = (
     (SessionState, "_update_value_in_config"),
     (GradioMCPServer, "postprocess_output_data"),
     (GradioMCPServer, "_get_or_create_client"),
-    (App, "create_app"),
 )
 QUEUE = ("pending_messages_per_session", "pending_event_ids_session", "event_ids_to_events")  # `sessions` clears them
 
@@ -110,8 +102,3 @@ def warning(demo: gr.Blocks, mode: str) -> str:
     if mode != "local":
         raise InvalidConfig([Problem("gradio", sentence)])
     return f"Warning: {sentence}\n"
-
-
-def replace() -> None:
-    """Before a page is served."""
-    App.create_app = _create_whole_app  # type: ignore[method-assign]

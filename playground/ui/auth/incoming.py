@@ -1,9 +1,9 @@
 """The folder for files that browsers send: private, bounded, and emptied of what has lain there long.
 
 The file of an upload lands there before any handler is asked; what a handler takes is copied to where uploads are kept
-(`uploads`), and stays here too. Each server has a folder of its own in the outputs folder; what a killed one left goes by
-its age. `serving` makes it before Gradio is asked where files are, `demo` gives it an address, and `middleware` asks it
-for room.
+(`uploads`), and stays here too. Each server has a folder of its own in the outputs folder; what a killed one left goes
+by its age. `serving` makes it before Gradio is asked where files are, `demo` gives it an address, and `middleware` asks
+it for room.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ class Incoming:
         self._expected -= num_bytes
 
     async def receive(self, request: Request) -> Response:
-        """Answer an upload as Gradio's own address does, with the path of its file in a list; `files` may hold one. What
-        else a request brings, and what breaks off, was in temporary files without a name. Its own would leave them:
+        """Answer an upload as Gradio's own address does, with the path of its file in a list; `files` may hold one.
+        What else a request brings, and what breaks off, was in temporary files without a name. Its own would stay:
         docs/upstream.md#uploads-leave-files-that-no-one-is-told-about"""
         try:
             async with request.form(max_files=1, max_fields=10) as form:

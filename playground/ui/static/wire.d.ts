@@ -1883,24 +1883,10 @@ declare namespace Wire {
     duel?: Duel | null;
   }
 
-  /** A model to begin with. */
-  interface ModelName {
-    name: string;
-    label: string;
-    size: string;
-  }
-
-  /** One who prefers. */
-  interface Annotator {
-    name: string;
-    label: string;
-    help: string;
-  }
-
   /** The controls of the training panel. */
   interface RewardForm {
-    annotators: Annotator[];
-    bases: ModelName[];
+    annotators: Choice[];
+    bases: Choice[];
     help: Record<string, string>;
     base: string;
     first: Knob[];
@@ -2396,6 +2382,16 @@ declare namespace Wire {
     num_epochs: number;
     batch_size: number;
     minibatch_size: number;
+  }
+
+  /** One thing to pick: the name that goes into the configuration, a label to read, one line of help. */
+  interface Choice {
+    name: string;
+    label: string;
+    help: string;
+    size: string;
+    licence: string;
+    knows: string;
   }
 
   interface Columns {

@@ -19,9 +19,10 @@ from typing import NamedTuple
 
 from starlette.datastructures import UploadFile
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, Response
 
 from playground.runs.folder.files import make_outputs
+from playground.ui.auth.body import too_large
 from playground.ui.auth.uploads import safe_name
 
 GRADIO_VARIABLE = "GRADIO_TEMP_DIR"
@@ -124,11 +125,10 @@ class Incoming:
                     raise ValueError("`files` holds no file")
                 paths = [await asyncio.to_thread(self._put, item) for item in files]
         except (ValueError, LookupError) as error:  # of the parser, of a charset
-            return PlainTextResponse(f"This upload cannot be read: {error}. Send it again.", 400)
+            return JSONResponse({"error": f"This upload cannot be read: {error}. Send it again."}, 400)
         if None in paths:
-            return PlainTextResponse(
-                f"This is larger than the maximum allowed size of {self.most_of_one:,} bytes.", 413
-            )
+            status, sentence = too_large(self.most_of_one or 0)
+            return JSONResponse({"error": sentence}, status)
         return JSONResponse(paths)
 
     def _put(self, file: UploadFile) -> str | None:

@@ -57,6 +57,7 @@ def test_an_upload_beyond_the_cap_is_refused_by_the_middleware_and_by_the_handle
         large, just, many = (upload(visitor, text) for text in (b"x" * (cap + 70_000), b"x" * (cap + 1), b"x\n" * 5001))
         assert large.status_code == just.status_code == 413
         assert "the most that this page accepts" in large.text
+        assert "the most that this page accepts" in just.json()["error"]
         assert many.status_code == 200
         assert "5,001 rows; at most 5,000" in taken(space, visitor, many.json()[0])["text"]
     figure("uploads beyond the caps refused", 3, 3)

@@ -63,8 +63,8 @@ class Run:
     def metrics(self) -> pd.DataFrame:
         """A row for each update, indexed by it. Scores in standard deviations (`score_mean`), KL in nats for each
         completion (`kl_to_reference`), `seconds` since the start; all columns are in docs/run-format.md."""
-        found = frames.metrics(self._folder).set_index("update")
-        return found[[*FIRST, *found.columns.difference(FIRST, sort=False)]]
+        table = frames.metrics(self._folder).set_index("update")
+        return table[[*FIRST, *table.columns.difference(FIRST, sort=False)]]
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -98,8 +98,8 @@ class Run:
         import pandas as pd
 
         run = self._folder
-        found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), Thresholds()))
-        rows = [alert.as_data() for alert in sorted(found, key=lambda alert: not alert.lit)]
+        alerts = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), Thresholds()))
+        rows = [alert.as_data() for alert in sorted(alerts, key=lambda alert: not alert.lit)]
         return pd.DataFrame(rows).set_index("name")[["label", "state", "evidence", "cause", "remedy", "updates"]]
 
     @checked
@@ -111,7 +111,7 @@ class Run:
         import pandas as pd
 
         answers = [*run_commands.completions(self.path.resolve(), prompt, n, seed, self.path.parent)]
-        before, after = ([one for one in answers if one.side == side] for side in ("reference", "policy"))
+        before, after = ([answer for answer in answers if answer.side == side] for side in ("reference", "policy"))
         return pd.DataFrame(
             {
                 "before": [one.completion for one in before],
@@ -214,8 +214,8 @@ class SweepRuns:
         rows = []
         for row in sweep_commands.table_data(self._outputs, self._record):
             known = {**row.pop("setting"), "runs": row.pop("runs"), "finished": row.pop("finished")}
-            for name, found in row.items():
-                known |= {name: found and found["mean"], f"{name}_half": found and found["half"]}
+            for name, interval in row.items():
+                known |= {name: interval and interval["mean"], f"{name}_half": interval and interval["half"]}
             rows.append(known)
         return pd.DataFrame(rows)
 
@@ -274,8 +274,8 @@ class TrainedReward:
     def wait(self) -> TrainedReward:
         """Follow it to its end. Raises: RunFailed."""
         if not self.status.ended:
-            shown, outputs = following.Display(False, reward_model_commands.figures, "step"), self.path.parents[1]
-            following.follow(self._training, self._process, shown, StepMetrics, outputs)
+            display, outputs = following.Display(False, reward_model_commands.figures, "step"), self.path.parents[1]
+            following.follow(self._training, self._process, display, StepMetrics, outputs)
         if self.status.state in ("failed", "interrupted"):
             raise RunFailed(f"{self.name}: {self.status.state}. {self.status.message}")
         return self

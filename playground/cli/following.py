@@ -121,15 +121,15 @@ def follow(
 
 def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`."""
-    shown = Display(as_json)
+    display = Display(as_json)
 
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
-        found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
-        line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
-        message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
-        shown.tell(line, message, found.words)
-        return found.ended
+        progress, left = progress_of(sweep, states), all_left([*states.values()], time.time())
+        line = progress.words if left is None or progress.ended else f"{progress.words}; {time_range(*left)} left"
+        message = {"type": "progress", "sweep": sweep.name, **progress._asdict(), "seconds_left": left}
+        display.tell(line, message, progress.words)
+        return progress.ended
 
     def stop() -> bool:
         sweep_making.stop_all(outputs, sweep)

@@ -95,8 +95,8 @@ def show(
         return
     if frontier:
         with contextlib.closing(ModelService(run.path.parent)) as service:
-            for found in frontier_samples.draw(run, service):
-                complain(found["phase"] + (f": {found['done']} of {found['of']}" if found["of"] else ""))
+            for drawn in frontier_samples.draw(run, service):
+                complain(drawn["phase"] + (f": {drawn['done']} of {drawn['of']}" if drawn["of"] else ""))
     printing.print_run(run, as_json=json)
 
 
@@ -170,5 +170,5 @@ def diagnose(
         alert_printing.print_judged_log(log, columns or [], thresholds, everything=everything, as_json=json)
         return
     run = find_run(str(run_dir), outputs)
-    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
-    alert_printing.print_alerts(found, everything=everything, as_json=json)
+    alerts = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
+    alert_printing.print_alerts(alerts, everything=everything, as_json=json)

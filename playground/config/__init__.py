@@ -136,9 +136,7 @@ class RunConfig(Part):
     @model_validator(mode="before")
     @classmethod
     def _filled_by_method(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        return {**data, "ppo": methods.filled(data.get("method"), data.get("ppo", {}))}
+        return methods.filled(data) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _suits_method(self) -> RunConfig:
@@ -158,7 +156,20 @@ class RunConfig(Part):
         self._suits_ranks()
         if self.method == "dpo" and not self.kl.coef:
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
+        if self.method == "distil":
+            self._has_teacher()
+        exact_in_loss = (self.kl.where, self.kl.estimator) == ("loss", "full")
+        if exact_in_loss and self.sampling.train_on_cut:
+            raise ValueError(
+                "kl.estimator|full in the loss needs the whole distribution: set sampling.train_on_cut to no"
+            )
         return self
+
+    def _has_teacher(self) -> None:
+        if self.reference.source == ReferenceConfig().source:
+            raise ValueError("reference.source|must name a teacher with method distil, for example pocket-2m")
+        if not self.kl.coef:
+            raise ValueError("kl.coef|must be more than 0 with method distil, which learns from nothing else: try 1")
 
     def _suits_ranks(self) -> None:
         if not self.may_be_shared:
@@ -168,6 +179,11 @@ class RunConfig(Part):
             raise ValueError(
                 f"{several}|Several processes compute PPO, RLOO and GRPO of this project's own engine only: take one "
                 "device and 1 process"
+            )
+        if self.ppo.leaves_out:
+            raise ValueError(
+                f"{several}|Several processes learn from every text of a batch: set ppo.drop_alike_groups to no and "
+                "ppo.overlong to keep, or take one device and 1 process"
             )
         most = max(self.ranks, self.device.count(",") + 1)
         if most > self.ppo.minibatch_size:
@@ -240,7 +256,8 @@ class RunConfig(Part):
     @property
     def pays_tokens(self) -> bool:
         """True where each token of a text is paid: the KL penalty for its drift, the score on the last one."""
-        return self.method == "ppo" or (self.method in ("rloo", "grpo") and not self.by_trl)
+        in_own_loop = methods.METHODS[self.method].in_own_loop and not self.by_trl
+        return self.method == "ppo" or (in_own_loop and self.kl.where == "reward")
 
     @property
     def has_critic(self) -> bool:

@@ -28,7 +28,6 @@ SHOWN_PAIRS = 5
 MAX_CARD_BYTES = 1_000_000
 FILES = (".txt", ".jsonl", ".csv")
 TAGS = ("rlhf", "rlhf-playground")
-REINFORCED = ("ppo", "rloo", "grpo")  # learn from the scores of their own texts
 LEARNED_FROM = {
     "dpo": "pairs of texts written by the start model and judged by the reward",
     "sft": "imitation of the best-scoring of several texts written by the start model",
@@ -87,7 +86,7 @@ def front_matter(config: RunConfig, written: Written) -> str:
     tags = {
         config.method.replace("_", "-"): True,
         **dict.fromkeys(TAGS, True),
-        "reinforcement-learning": config.method in REINFORCED,
+        "reinforcement-learning": methods.METHODS[config.method].in_own_loop and config.method != "distil",
         "lora": written.kind == "adapter",
         "wrong-on-purpose": config.experiments,
     }
@@ -107,8 +106,8 @@ def licence_of(config: RunConfig) -> str | None:
         return named.partition(",")[0].strip().lower()
     try:
         path = catalog.model_folder(config.model.source) / "README.md"
-        found = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
-        facts = yaml_io.parse_yaml(found.group(1)) if found else None
+        front_matter = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
+        facts = yaml_io.parse_yaml(front_matter.group(1)) if front_matter else None
     except (OSError, UnicodeDecodeError, PlaygroundError):
         return None
     licence = facts.get("license") if isinstance(facts, dict) else None

@@ -72,21 +72,21 @@ def samples_csv(samples: Sequence[Sample], config: RunConfig) -> str:
     return _written(table, config)
 
 
-def behaviours_csv(found: Sequence[Meter], config: RunConfig) -> str:
+def behaviours_csv(meters: Sequence[Meter], config: RunConfig) -> str:
     """One row for each behaviour at each evaluation; `low` and `high` bound the share, at 95 %."""
-    table = frames.shares(found)
+    table = frames.shares(meters)
     table["words"] = table["words"].map(_cell)
     return _written(table.reset_index(), config)
 
 
 def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, dict[str, float]]:
     """By update the figures for trackers: ours under `playground/`, TRL's under their own names; gaps left out."""
-    found = {}
+    columns = {}
     for record, ours in zip(metrics, frames.metrics(metrics).to_dict("records"), strict=True):
         named = {f"playground/{name.replace('.', '/', 1)}": value for name, value in ours.items() if name != "update"}
         known = {name: value for name, value in (named | trl_figures(record, config)).items() if value is not None}
-        found[record.update] = {name: float(value) for name, value in known.items() if not math.isnan(value)}
-    return found
+        columns[record.update] = {name: float(value) for name, value in known.items() if not math.isnan(value)}
+    return columns
 
 
 def _written(table: pd.DataFrame, config: RunConfig) -> str:
@@ -122,6 +122,6 @@ def _head(column: str) -> str:
 
 def _cell(text: str) -> str:
     """A text that begins like a formula gets an apostrophe, which spreadsheets take for "this is text"."""
-    shown = _without(text, " ")
-    strange = shown != text.lstrip(" \n")  # a tab, a NUL, a mark without width: what follows may be the start
-    return f"'{text}" if strange or shown[:1] in tuple(FORMULA) else text
+    clean = _without(text, " ")
+    strange = clean != text.lstrip(" \n")  # a tab, a NUL, a mark without width: what follows may be the start
+    return f"'{text}" if strange or clean[:1] in tuple(FORMULA) else text

@@ -33,7 +33,7 @@ def render(name: str, /, **values: Any) -> str:
 def _environment() -> jinja2.Environment:
     import jinja2
 
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         autoescape=True,
         loader=jinja2.FileSystemLoader(FOLDER),
         undefined=jinja2.StrictUndefined,
@@ -41,8 +41,10 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters |= {each.__name__: each for each in (short, for_reading, figure, md, code, fenced, literal, comment)}
-    return found
+    environment.filters |= {
+        each.__name__: each for each in (short, for_reading, figure, md, code, fenced, literal, comment)
+    }
+    return environment
 
 
 def short(words: object, most: int = MOST_CHARACTERS) -> str:

@@ -45,20 +45,20 @@ def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
     """The checkpoint to save: the newest, or the one of that name. Raises: RunNotFound; ModelNotFound if it is damaged,
     or if an adapter is asked for and every weight was trained."""
     complete = run.checkpoints()
-    found = [folder for folder in complete if name is None or folder.name == name]
+    folders = [folder for folder in complete if name is None or folder.name == name]
     if not complete:
         raise RunNotFound(
             f"The run `{run.id}` has saved no weights yet. Wait for its first checkpoint (checkpoint.every) or its end."
         )
-    if not found:
-        there = ", ".join(folder.name for folder in complete)
-        raise RunNotFound(f"The run `{run.id}` has no checkpoint `{str(name)[:60]}`. There are: {there}.")
-    if kind == "adapter" and not (found[-1] / "adapter_config.json").is_file():
+    if not folders:
+        names = ", ".join(folder.name for folder in complete)
+        raise RunNotFound(f"The run `{run.id}` has no checkpoint `{str(name)[:60]}`. There are: {names}.")
+    if kind == "adapter" and not (folders[-1] / "adapter_config.json").is_file():
         raise ModelNotFound(
             f"The run `{run.id}` trained every weight, so it has no adapter. Save it with --as merged, or train with "
             "model.adapter.kind=lora."
         )
-    return checkpoints.check(found[-1])
+    return checkpoints.check(folders[-1])
 
 
 def default_kind(run: RunDirectory) -> Kind:

@@ -161,11 +161,11 @@ def steps(report: Report) -> dict[int, dict[str, float]]:
         "text/perplexity": evaluations["perplexity_text"].dropna(),
         **{f"behaviours/{name}": values for name, values in shares},
     }
-    found = csv_tables.history(report.config, report.metrics)
+    columns = csv_tables.history(report.config, report.metrics)
     for name, values in measured.items():
         for update, value in values.items():
-            found.setdefault(update, {})[name] = value
-    return dict(sorted(found.items()))
+            columns.setdefault(update, {})[name] = value
+    return dict(sorted(columns.items()))
 
 
 def default_folder(outputs: Path, run_id: str, kind: str) -> Path:

@@ -43,10 +43,10 @@ def follow(run: RunDirectory, name: str) -> None:
             if seen != (status.update, status.ended):
                 seen, began = (status.update, status.ended), time.monotonic()
                 report = Report.of(run)
-                found = whole_steps(report, status.ended)
+                points = whole_steps(report, status.ended)
                 pause = max(LOOK_SECONDS, READING_SHARE * (time.monotonic() - began))
-                for update in filter(lambda update: update > sent, found):
-                    tracker.log(report, update, found[update])
+                for update in filter(lambda update: update > sent, points):
+                    tracker.log(report, update, points[update])
                     sent = update
                     print(sent, file=file, flush=True)
                 if status.ended:
@@ -57,12 +57,12 @@ def follow(run: RunDirectory, name: str) -> None:
 
 def whole_steps(report: Report, ended: bool) -> dict[int, dict[str, float]]:
     """The updates of which nothing more is to come: an evaluation follows the figures of its update."""
-    found = trackers.steps(report)
-    newest, config = max(found, default=0), report.config
+    points = trackers.steps(report)
+    newest, config = max(points, default=0), report.config
     may_be_evaluated = newest % config.evaluation.every == 0 or config.stop.kl is not None
     if not ended and (may_be_evaluated or newest == config.ppo.num_updates):
-        found.pop(newest, None)
-    return found
+        points.pop(newest, None)
+    return points
 
 
 def say(run: RunDirectory, sentence: str) -> None:

@@ -78,16 +78,16 @@ class RunFact(NamedTuple):
 def shares(config: RunConfig) -> dict[str, str]:
     """The behaviours that a run of these settings counts: name -> words. Of a preset that was measured, those of which
     there was something to count."""
-    found = {one.name: one.words for one in counted.of_config(config)}
+    words_of = {behaviour.name: behaviour.words for behaviour in counted.of_config(config)}
     bands = expected.bands(describe.of(config).preset)
-    return {name: words for name, words in found.items() if not bands or name in bands or name not in READY}
+    return {name: words for name, words in words_of.items() if not bands or name in bands or name not in READY}
 
 
 @functools.lru_cache(maxsize=64)
 def known(config: RunConfig) -> set[str]:
     """The names of all facts that a run of these settings has, for conditions."""
     names = [*ALWAYS, *shares(config)]
-    if config.method in ("ppo", "rloo", "grpo"):
+    if methods.METHODS[config.method].in_own_loop:
         names.append("clip_fraction")
     if config.has_critic:
         names.append("explained_variance")
@@ -128,35 +128,37 @@ def label(name: str, config: RunConfig) -> str:
 def of_run(run: RunDirectory) -> dict[str, RunFact]:
     """All that is known of a run as it is on disk now. Raises: InvalidConfig."""
     config, samples, metrics = run.config(), run.samples(), run.metrics()
-    found: dict[str, RunFact] = {}
+    run_facts: dict[str, RunFact] = {}
     pairs = before_after.pairs(samples)
     outcome = before_after.outcome(pairs)
     headline = before_after.headline(samples, metrics)
     if headline:
-        found["score"] = RunFact(headline.gain, in_score(headline.gain, config))
+        run_facts["score"] = RunFact(headline.gain, in_score(headline.gain, config))
         if headline.high is not None:
-            found[CHANCE] = RunFact(headline.high - headline.gain, in_score(headline.high - headline.gain, config)[1:])
+            run_facts[CHANCE] = RunFact(
+                headline.high - headline.gain, in_score(headline.high - headline.gain, config)[1:]
+            )
         if headline.kl is not None:
-            found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
+            run_facts["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
     for meter in meters.meters(config, samples) if samples else ():
         top = max(meter.counts, key=lambda count: count.share)
         for suffix, count in (("", meter.after), (BEFORE, meter.before), (HIGHEST, top)):
-            found[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
+            run_facts[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
     if pairs:
         same = sum(pair.before.completion == pair.after.completion for pair in pairs)
-        found["unchanged"] = RunFact(same / len(pairs), f"{same} of {len(pairs)}")
+        run_facts["unchanged"] = RunFact(same / len(pairs), f"{same} of {len(pairs)}")
     if outcome:
-        found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
-        found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
-    found |= {**_of_metrics(config, metrics, found), **_of_status(run.status()), **_checks(run, config)}
-    found |= {name: RunFact(*fact) for name, fact in memory_facts.of_settings(config).items()}
+        run_facts["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
+        run_facts[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
+    run_facts |= {**_of_metrics(config, metrics, run_facts), **_of_status(run.status()), **_checks(run, config)}
+    run_facts |= {name: RunFact(*fact) for name, fact in memory_facts.of_settings(config).items()}
     names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
-    return {name: fact for name, fact in found.items() if name in names}
+    return {name: fact for name, fact in run_facts.items() if name in names}
 
 
-def values(found: Facts) -> dict[str, float | None]:
+def values(known_facts: Facts) -> dict[str, float | None]:
     """Without their words."""
-    return {name: fact.value for name, fact in found.items()}
+    return {name: fact.value for name, fact in known_facts.items()}
 
 
 def band_in_words(name: str) -> str:
@@ -168,8 +170,8 @@ def band_in_words(name: str) -> str:
 
 def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
     """A figure at each update at which it is known."""
-    found = ((item.update, getattr(item, CURVES[name])) for item in run.metrics())
-    return [(update, float(value)) for update, value in found if value is not None]
+    points = ((item.update, getattr(item, CURVES[name])) for item in run.metrics())
+    return [(update, float(value)) for update, value in points if value is not None]
 
 
 def shortly(value: float) -> str:
@@ -185,15 +187,15 @@ def in_score(value: float, config: RunConfig) -> str:
     return f"{value:+z.{0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 2}f} {config.score_unit}"
 
 
-def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Facts) -> dict[str, RunFact]:
+def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], run_facts: Facts) -> dict[str, RunFact]:
     """What the updates have measured: over the newest ones; the clipped share over all, the critic's over a quarter."""
     records = Records(config, metrics)
-    made: dict[str, RunFact] = {}
+    metric_facts: dict[str, RunFact] = {}
 
     def add(name: str, series: Sequence[float], words: str) -> None:
         if series:
             mean = fmean(series)
-            made[name] = RunFact(mean, words.format(shortly(mean), percent=f"{100 * mean:.0f} %"))
+            metric_facts[name] = RunFact(mean, words.format(shortly(mean), percent=f"{100 * mean:.0f} %"))
 
     of = {name: [value for _, value in records.values(column)] for name, column in CURVES.items()}
     newest, oldest = slice(-5, None), slice(3)
@@ -210,15 +212,15 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
     for name, column in of.items():
         if column:
             shape = shapes.shape(name, column)
-            made[f"{SHAPE}{name}"] = RunFact(None, shape)
+            metric_facts[f"{SHAPE}{name}"] = RunFact(None, shape)
     if of["penalised"]:
         last = of["beta"][-max(1, len(of["beta"]) // 3) :] if config.kl.moves else of["beta"][-1:]
         beta = fmean(last)
-        made["beta"] = RunFact(beta, f"{beta:.3g}")
-        if {"score", "kl"} <= found.keys():
-            left = (found["score"].value or 0.0) - beta * (found["kl"].value or 0.0)
-            made["penalised"] = RunFact(left, in_score(left, config))
-    return made
+        metric_facts["beta"] = RunFact(beta, f"{beta:.3g}")
+        if {"score", "kl"} <= run_facts.keys():
+            left = (run_facts["score"].value or 0.0) - beta * (run_facts["kl"].value or 0.0)
+            metric_facts["penalised"] = RunFact(left, in_score(left, config))
+    return metric_facts
 
 
 def records_of(run: RunDirectory, config: RunConfig) -> Records:
@@ -238,4 +240,4 @@ def _of_status(status: Status) -> dict[str, RunFact]:
 def _checks(run: RunDirectory, config: RunConfig) -> dict[str, RunFact]:
     """Of each check whether it is lit."""
     alerts = diagnose(records_of(run, config))
-    return {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in alerts}
+    return {f"{LAMP}{alert.name}": RunFact(float(alert.lit), "lit" if alert.lit else "quiet") for alert in alerts}

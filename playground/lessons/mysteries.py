@@ -65,7 +65,7 @@ def answer(run: RunDirectory) -> MysteryAnswer:
     if (now := alert(name, records)).lit:
         return MysteryAnswer(fault, now, 0)
     every = ((update, alert(name, _until(records, update))) for update in range(1, records.updates))
-    update, then = next(((update, found) for update, found in every if found.lit), (0, now))
+    update, then = next(((update, alert_then) for update, alert_then in every if alert_then.lit), (0, now))
     return MysteryAnswer(fault, then, update)
 
 
@@ -73,9 +73,9 @@ def _until(records: Records, update: int) -> Records:
     """What there was of them after an update."""
     return replace(
         records,
-        metrics=[one for one in records.metrics if one.update <= update],
-        samples=[one for one in records.samples if one.update <= update],
-        events=[one for one in records.events if one.update <= update],
+        metrics=[metric for metric in records.metrics if metric.update <= update],
+        samples=[sample for sample in records.samples if sample.update <= update],
+        events=[event for event in records.events if event.update <= update],
     )
 
 

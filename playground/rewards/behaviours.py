@@ -67,25 +67,27 @@ def of_config(config: RunConfig) -> tuple[Behaviour, ...]:
 def surely_counted(config: RunConfig) -> tuple[Behaviour, ...]:
     """Those of them that can be told before anything is counted: they are asked of every prompt, or of one that is
     typed. Prompts of other files and sets may hold claims or none."""
-    found = of_config(config)
+    behaviours = of_config(config)
     if config.prompts.source in (*PROMPT_SETS, claim_files.SHIPPED):
-        return found
+        return behaviours
     prompts = config.prompts.typed or ("",)
     return tuple(
-        one for one in found if one.measure or any(mark(one.name, prompt, "", False) is not None for prompt in prompts)
+        behaviour
+        for behaviour in behaviours
+        if behaviour.measure or any(mark(behaviour.name, prompt, "", False) is not None for prompt in prompts)
     )
 
 
 def of_rewards(config: RunConfig, asked: Container[str]) -> set[str]:
     """Which of the behaviours that are `asked` are what its rewards pay for; where one of these has none, it is the
     reward itself, unless nothing is to be counted."""
-    found: set[str] = set()
+    names: set[str] = set()
     for reward in config.rewards:
         measured = {one.name for one in of_config(config) if one.measure and _reads(one.measure) == _reads(reward)}
         if not (named := {name for name in (*measured, *_MEASURES.get(reward.kind, ())) if name in asked}):
             return set() if config.behaviours == () else {REWARD}
-        found |= named
-    return found
+        names |= named
+    return names
 
 
 def _reads(reward: RewardConfig) -> dict[str, Any]:
@@ -154,8 +156,8 @@ def _of_kind(kind: str, judge: Callable[[str, str], bool | None]) -> Callable[[s
 
 
 def _is_english(prompt: str, completion: str) -> bool:
-    said = rules.words(completion)
-    return sum(word in COMMONEST for word in said) >= LEAST_ENGLISH * max(1, len(said))
+    words = rules.words(completion)
+    return sum(word in COMMONEST for word in words) >= LEAST_ENGLISH * max(1, len(words))
 
 
 _READY: dict[str, Callable[..., bool | None]] = {

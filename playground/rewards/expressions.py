@@ -158,12 +158,12 @@ _pattern = functools.lru_cache(maxsize=256)(patterns.linear)
 
 
 def _matches_count(text: str, pattern: str) -> int:
-    found, deadline = 0, time.thread_time() + SECONDS_PER_SEARCH
+    count, deadline = 0, time.thread_time() + SECONDS_PER_SEARCH
     for _ in itertools.islice(_pattern(pattern).finditer(text.encode("utf-8", "replace")), MAX_MATCHES):
-        found += 1
+        count += 1
         if time.thread_time() > deadline:  # each search is linear, but a thousand of them may look at all of the text
             raise TimeoutError
-    return found
+    return count
 
 
 _lexicon, _vader = rules.score_of(config.SentimentReward()), rules.score_of(config.SentimentReward(judge="vader"))

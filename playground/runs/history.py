@@ -74,16 +74,16 @@ def list_runs(outputs: Path) -> list[RunSummary]:
 
 def finished_runs(outputs: Path, trials: bool = True) -> list[Finished]:
     """How long the newest finished runs of a folder took, the newest first, and after them its trials."""
-    found = []
+    finished = []
     paths = [path for path in Path(outputs).glob("*") if RUN_ID.fullmatch(path.name) and not path.is_symlink()]
     for path in heapq.nlargest(MOST_TIMED, paths, key=_last_written):
         try:
             run = RunDirectory.open(path)
             if took := _took(run):
-                found.append(took)
+                finished.append(took)
         except (PlaygroundError, OSError):  # it cannot be read
             continue
-    return [*found, *(trial.timed(outputs) if trials else ())]
+    return [*finished, *(trial.timed(outputs) if trials else ())]
 
 
 def _took(run: RunDirectory) -> Finished | None:
@@ -172,18 +172,18 @@ def _num_bytes(run: Path) -> int:
 def in_use(outputs: Path) -> set[str]:
     """What must stay while runs live or wait: their ids, and the files of prompts or pairs and references they name."""
     outputs = Path(outputs)
-    found = set()
+    names = set()
     waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
     for name in [*waiting, *(run.id for run in launcher.living_runs(outputs))]:
-        found.add(name)
+        names.add(name)
         with contextlib.suppress(InvalidConfig):
             config = RunDirectory(outputs / name).config()
-            found |= {config.prompts.source, config.reference.source.partition("/")[0]}
+            names |= {config.prompts.source, config.reference.source.partition("/")[0]}
     training = reward_models.living(outputs)
     if training:
         with contextlib.suppress(InvalidConfig):
-            found.add(training.config().pairs.source)
-    return found
+            names.add(training.config().pairs.source)
+    return names
 
 
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}

@@ -154,11 +154,11 @@ def living(outputs: Path) -> RewardTraining | None:
 
 def trainings(outputs: Path) -> list[RewardTraining]:
     """All of them, whatever became of them, the newest first."""
-    found = []
+    folders = []
     for path in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/config.yaml"):
         with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
-            found.append(RewardTraining.open(path.parents[1]))
-    return sorted(found, key=lambda training: training.status().started_at, reverse=True)
+            folders.append(RewardTraining.open(path.parents[1]))
+    return sorted(folders, key=lambda training: training.status().started_at, reverse=True)
 
 
 def find(outputs: Path, name: str) -> RewardTraining:

@@ -42,11 +42,11 @@ class StandbyWorker:
             if self._closed or self.pid is not None:
                 return
             self._drop()
-            self._channel, theirs = socket.socketpair()
-            with theirs, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
+            self._channel, child_end = socket.socketpair()
+            with child_end, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
                 self._process = children.new_process(
                     launcher.WORKER_MODULE,
-                    descriptor=theirs.fileno(),
+                    descriptor=child_end.fileno(),
                     variable=STANDBY_VARIABLE,
                     output=subprocess.DEVNULL,
                 )

@@ -16,7 +16,6 @@ import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from playground.classroom import room_file
 from playground.lessons import loading
 from playground.models import real_model
 from playground.runs import launcher, queue, reward_models
@@ -26,6 +25,7 @@ from playground.runs.spawning import Here
 from playground.setup import catalog
 from playground.ui import own_files
 from playground.ui.auth import incoming, visitors
+from playground.ui.classroom import room_file
 from tests import stress
 from tests.forking import Forked, Forker
 from tests.support import PROJECT, kill_worker, wait_until

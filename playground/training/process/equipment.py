@@ -209,7 +209,7 @@ class Equipment:
             answers += [FixedAnswer(*by_row[row]) for row in sorted(by_row)]
         if with_fixed:
             self.fixed_prompts.ahead = answers[:first], close
-        texts = [one.completion for one in answers[first:]]
+        texts = [answer.completion for answer in answers[first:]]
         return self.scorer.fit_scale([prompt.text for prompt in scaling[0]], texts)
 
     def evaluate(self, stage: Stage) -> Evaluated:

@@ -29,8 +29,8 @@ FIELD = re.compile(r"\{(prompt|completion|right|claimed)\}")
 
 def load(spec: ModelReward, device: torch.device) -> tuple[LanguageModel, Tokens]:
     """The model that is asked. Raises: ModelNotFound."""
-    held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
-    return loading.load(catalog.model_folder(spec.source, spec.revision), device, held)
+    config = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
+    return loading.load(catalog.model_folder(spec.source, spec.revision), device, config)
 
 
 class JudgeModel:
@@ -59,15 +59,15 @@ class JudgeModel:
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         """A value for each completion. Raises: RewardNotFinite."""
-        asked = [self.asked(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
-        texts = [text for text in asked if text is not None]
-        found = [
+        questions = [self.asked(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
+        texts = [text for text in questions if text is not None]
+        scores = [
             1 / (1 + math.exp(-value)) if self._output == "probability" else value
             for start in range(0, len(texts), BATCH_EXAMPLES)
             for value in self._log_odds(texts[start : start + BATCH_EXAMPLES])
         ]
-        values = iter(found)
-        return [None if text is None else next(values) for text in asked]
+        values = iter(scores)
+        return [None if text is None else next(values) for text in questions]
 
     def asked(self, prompt: str, completion: str) -> str | None:
         """The question about one completion; None where it asks for what the prompt has not."""
@@ -88,7 +88,7 @@ class JudgeModel:
         lasts = torch.tensor([len(row) - 1 for row in rows], device=self._model.device)
         hidden = self._model.hidden(ids)[torch.arange(len(rows), device=self._model.device), lasts]
         logits = self._model.logits(hidden).float()
-        found: list[float] = (logits[:, self._yes].logsumexp(1) - logits[:, self._no].logsumexp(1)).tolist()
-        if not all(map(math.isfinite, found)):
+        odds: list[float] = (logits[:, self._yes].logsumexp(1) - logits[:, self._no].logsumexp(1)).tolist()
+        if not all(map(math.isfinite, odds)):
             raise RewardNotFinite(f"The judge model {self._name} gave a value that is not finite. Try precision fp32.")
-        return found
+        return odds

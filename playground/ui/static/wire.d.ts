@@ -215,296 +215,6 @@ declare namespace Wire {
     at?: number;
   }
 
-  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` to choose from. */
-  interface Prediction {
-    ask: string;
-    kind: "choice" | "number" | "curve";
-    options: Option[];
-    unit: string;
-    low: number;
-    high: number;
-    step: number;
-    near: number;
-    column: string;
-    shapes: string[];
-  }
-
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds; `memory`: of each role its name, its share and how much that is, where the lesson looks at it. */
-  interface Reveal {
-    ready: boolean;
-    held: number | null;
-    beliefs: string[];
-    value: number | null;
-    words: string;
-    shape: string;
-    curve: [number, number][];
-    said: string[];
-    explained: string[];
-    card: WorkedCard | null;
-    reached: boolean | null;
-    outside: string[];
-    memory: [string, number, string][];
-  }
-
-  /** Where the host is on the page: the query of its address, the update and the text (of which prompt) that are opened, and how many updates of a recording are shown; None: it plays, or is none. */
-  interface ClassLocation {
-    query: string;
-    update: number | null;
-    text: number | null;
-    played?: number | null;
-  }
-
-  type ClassRound = Round;
-
-  /** What came of a question, once it is shown. `reveal`: what its run says; `whys`: of the last question of a lesson, why an answer is right or not. */
-  interface ClassResults {
-    rounds: ClassRound[];
-    right: number | null;
-    whys: string[];
-    reveal: Reveal | null;
-  }
-
-  /** A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions; `lesson`: the name of the one that is asked to predict. */
-  interface ClassQuestion {
-    title: string;
-    lesson: string;
-    situation: string;
-    predict: Prediction;
-  }
-
-  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names; `after`: once it is shown, which of them is from after training. */
-  interface ClassPair {
-    number: number;
-    prompt: string;
-    left: string;
-    right: string;
-    after?: "left" | "right";
-  }
-
-  /** What was voted on a pair: for its first text, its second, or that both are as good. */
-  interface ClassVotedPair {
-    prompt: string;
-    first: string;
-    second: string;
-    for_first: number;
-    for_second: number;
-    ties: number;
-  }
-
-  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement, and those on which people are divided; `agree`: they are on none. */
-  interface ClassTally {
-    said: string[];
-    clear: ClassVotedPair[];
-    split: ClassVotedPair[];
-    agree: boolean;
-  }
-
-  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for, `means`: what everyone is; `wait`: why there are no pairs yet; `done` and `begun`: how many people have voted on all of their pairs or on some, for the screen and the desk only; `tally`: once it is shown. */
-  interface ClassVote {
-    title: string;
-    wait: string;
-    means: string;
-    done: number;
-    begun: number;
-    sides: string[];
-    brief: string;
-    briefs: string[];
-    pairs: ClassPair[];
-    tally: ClassTally | null;
-  }
-
-  /** How much a word raises a reward model's score, more than other words do. */
-  interface ClassWord {
-    word: string;
-    moves: number;
-  }
-
-  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for, which is done now while `reading`; `run`: the run that it pays. */
-  interface ClassJudge {
-    name: string;
-    step: number;
-    brief: string;
-    state: string;
-    said: string[];
-    words: ClassWord[];
-    reading: boolean;
-    run: string;
-    run_said: string;
-    run_done: boolean;
-  }
-
-  /** A model, or a run (`trained`), whose texts can be voted on. */
-  interface ClassSource {
-    value: string;
-    label: string;
-    trained: boolean;
-  }
-
-  /** What the desk shows of votes. `live`: what the one that the class is at comes to, for the host only; `groups`: those that can have a judge of their own; `doing`: what is being done now, `problem`: why it did not work. */
-  interface ClassVoteDesk {
-    live: string[];
-    groups: string[];
-    judges: ClassJudge[];
-    doing: string;
-    problem: string;
-  }
-
-  /** What can be voted on, and what was made of votes so far. */
-  interface ClassVoteOffer {
-    sources: ClassSource[];
-    judges: ClassJudge[];
-    doing: string;
-    problem: string;
-  }
-
-  /** What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by more than chance; what was wanted, and how that changed in words; a text. Never whose it is. */
-  interface ClassGameRun {
-    number: number;
-    run: string;
-    reward: string;
-    state: string;
-    paid: string;
-    rose: boolean;
-    wanted: string;
-    trend: string;
-    prompt: string;
-    sample: string;
-  }
-
-  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. `going`: some had not ended when it was shown. */
-  interface ClassGame {
-    ask: string;
-    example: string;
-    functions: Function[];
-    most: number;
-    started: boolean;
-    mine: number | null;
-    words: string;
-    told: string;
-    runs: ClassGameRun[];
-    best_hack: number | null;
-    going: boolean;
-  }
-
-  /** A reward that was handed in, and by how many. */
-  interface ClassGameEntry {
-    reward: string;
-    people: number;
-    left_out: boolean;
-  }
-
-  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started. */
-  interface ClassGameDesk {
-    entries: ClassGameEntry[];
-    sweep: string;
-    going: boolean;
-    fresh: boolean;
-    takes: string;
-    words: string;
-    ended: number;
-    runs: ClassGameRun[];
-    best_hack: number | null;
-  }
-
-  /** What the class is asked now. `mine`: this person's answers, by item; `answered`: how many people have. */
-  interface ClassStep {
-    id: number;
-    kind: "question" | "vote" | "game";
-    state: "open" | "closed" | "shown";
-    round: number;
-    mine: Record<string, unknown>;
-    question?: ClassQuestion;
-    results?: ClassResults | null;
-    vote?: ClassVote;
-    game?: ClassGame;
-  }
-
-  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page; `lesson`: the one that the class is at, of which their page says how far they are; `number`: by which the desk knows them. */
-  interface ClassState {
-    version: number;
-    is_open: boolean;
-    joined: boolean;
-    free?: boolean;
-    location?: ClassLocation | null;
-    step?: ClassStep | null;
-    lesson?: string;
-    number?: number;
-  }
-
-  /** Whether this browser has joined, or a sentence why not. */
-  interface ClassJoined {
-    error: string;
-  }
-
-  /** Whether an answer is kept, or a sentence why not; `over`: trying again does not help. */
-  interface ClassKept {
-    error: string;
-    over?: boolean;
-  }
-
-  /** A step of this class, for the desk's list. */
-  interface ClassStepRow {
-    id: number;
-    kind: "question" | "vote" | "game";
-    state: "open" | "closed" | "shown";
-    title: string;
-    answered: number;
-  }
-
-  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by itself or stopped, so that it has something to say; `title`: what it is called in front; `words`: while it is going, what it waits for or how far it is. */
-  interface ClassRun {
-    run: string;
-    index: number;
-    state: string;
-    ended: boolean;
-    going: boolean;
-    title: string;
-    words: string;
-  }
-
-  /** A person who is in the lesson that the class is at, or asks for help. `tries`: at its task, in vain; `minutes`: at this step; `stuck`: why they may be. */
-  interface ClassPlace {
-    number: number;
-    step: string;
-    tries: number;
-    minutes: number;
-    stuck: "help" | "tries" | "long" | "";
-  }
-
-  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on; `damaged`: what is said of a damaged file. */
-  interface ClassDesk {
-    version: number;
-    code: string;
-    address: string;
-    addresses: string[];
-    qr: string[];
-    present: number;
-    joined: number;
-    answered: number;
-    free: boolean;
-    location: ClassLocation | null;
-    step: ClassStep | null;
-    front: string;
-    damaged: string;
-    over: boolean;
-    live?: ClassResults | null;
-    steps?: ClassStepRow[];
-    runs?: ClassRun[];
-    going?: ClassRun[];
-    places?: ClassPlace[];
-    shown_run?: string;
-    game?: ClassGameDesk;
-    votes?: ClassVoteDesk;
-  }
-
-  /** Whether what the host asked for is done, or a sentence; `run`: of a run that was started; `made`: a name. */
-  interface ClassLed {
-    error: string;
-    sentence?: string;
-    run?: string;
-    made?: string;
-  }
-
   /** All that is counted. */
   interface Behaviours {
     meters: Meter[];
@@ -1216,11 +926,23 @@ declare namespace Wire {
     trl: string[];
   }
 
-  /** A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not). */
+  /** A choice: what it says. */
   interface Option {
     say: string;
-    right?: boolean;
-    why?: string;
+  }
+
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` to choose from. */
+  interface Prediction {
+    ask: string;
+    kind: "choice" | "number" | "curve";
+    options: Option[];
+    unit: string;
+    low: number;
+    high: number;
+    step: number;
+    near: number;
+    column: string;
+    shapes: string[];
   }
 
   /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships; `planted`: whether it has a mistake on purpose, which a public page refuses. */
@@ -1242,19 +964,7 @@ declare namespace Wire {
     solution: string;
   }
 
-  /** A question with one right answer. */
-  interface Question {
-    ask: string;
-    options: Option[];
-    hints: string[];
-  }
-
-  /** What the course's chapter says about it, whether that is `right`, and what is so. */
-  interface Claim {
-    says: string;
-    right: boolean;
-    so: string;
-  }
+  type Claim = ChapterClaim;
 
   /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns of the metrics whose curves are shown of all (none: all); `minutes`: to read and run; `done`: what has been done, by the names of the trade, or "". */
   interface Lesson {
@@ -1287,26 +997,6 @@ declare namespace Wire {
   /** All of them. */
   interface Lessons {
     courses: Course[];
-  }
-
-  /** An element of MathML with what is in it. */
-  interface Formula {
-    name: string;
-    attributes?: Record<string, string>;
-    parts: (Formula | string)[];
-  }
-
-  /** A line of words, a formula, and the same with a run's figures. */
-  interface WorkedStep {
-    say: string;
-    math: Formula | null;
-    numbers: Formula | null;
-  }
-
-  /** An answer card: an argument in steps. */
-  interface WorkedCard {
-    title: string;
-    steps: WorkedStep[];
   }
 
   /** Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to break it, with the `values` of its knobs. */
@@ -2159,8 +1849,16 @@ declare namespace Wire {
     stop_real_model: RealModel;
   }
 
+  /** Where the host is on the page: the query of its address, the update and the text (of which prompt) that are opened, and how many updates of a recording are shown; None: it plays, or is none. */
+  interface ClassLocation {
+    query: string;
+    update: number | null;
+    text: number | null;
+    played: number | null;
+  }
+
   /** What was answered in one round. `counts`: of each option, or of each bin of numbers; `hands`: of each answer, as the host has counted them in the room. */
-  interface Round {
+  interface ClassRound {
     answered: number;
     counts: number[];
     numbers: number[];
@@ -2168,10 +1866,244 @@ declare namespace Wire {
     hands: number[];
   }
 
-  /** What can be called, as a person writes it. */
-  interface Function {
-    written: string;
-    help: string;
+  /** What came of a question, once it is shown. `reveal`: what its run says; `whys`: of the last question of a lesson, why an answer is right or not. */
+  interface ClassResults {
+    rounds: ClassRound[];
+    right: number | null;
+    whys: string[];
+    reveal: Reveal | null;
+  }
+
+  /** A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions; `lesson`: the name of the one that is asked to predict. */
+  interface ClassQuestion {
+    predict: Prediction;
+    title: string;
+    lesson: string;
+    situation: string;
+  }
+
+  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names; `after`: once it is shown, which of them is from after training. */
+  interface ClassPair {
+    number: number;
+    prompt: string;
+    left: string;
+    right: string;
+    after: "left" | "right" | "";
+  }
+
+  /** The votes on one pair: for its first text, its second, or that both are as good. */
+  interface PairVotes {
+    number: number;
+    first: number;
+    second: number;
+    tie: number;
+  }
+
+  /** The texts of a pair, and what was voted on it. */
+  interface ClassVotedPair {
+    prompt: string;
+    first: string;
+    second: string;
+    votes: PairVotes;
+  }
+
+  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement, and those on which people are divided; `agree`: they are on none. */
+  interface ClassTally {
+    said: string[];
+    clear: ClassVotedPair[];
+    split: ClassVotedPair[];
+    agree: boolean;
+  }
+
+  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for, `means`: what everyone is; `wait`: why there are no pairs yet; `done` and `begun`: how many people have voted on all of their pairs or on some, for the screen and the desk only; `tally`: once it is shown. */
+  interface ClassVote {
+    title: string;
+    wait: string;
+    means: string;
+    sides: string[];
+    pairs: ClassPair[];
+    brief: string;
+    briefs: string[];
+    done: number;
+    begun: number;
+    tally: ClassTally | null;
+  }
+
+  /** How much a word raises a reward model's score, more than other words do. */
+  interface ClassWord {
+    word: string;
+    moves: number;
+  }
+
+  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for, which is done now while `reading`; `run`: the run that it pays. */
+  interface ClassJudge {
+    name: string;
+    step: number;
+    brief: string;
+    state: string;
+    said: string[];
+    words: ClassWord[];
+    reading: boolean;
+    run: string;
+    run_said: string;
+    run_done: boolean;
+  }
+
+  /** A model, or a run (`trained`), whose texts can be voted on. */
+  interface ClassSource {
+    value: string;
+    label: string;
+    trained: boolean;
+  }
+
+  /** What the desk shows of votes. `doing`: what is being done now, `problem`: why it did not work. Of the vote that the class is at: `live`, what it comes to, for the host only, and `groups`, those that can have a judge of their own. For the next one: `sources`, whose texts there are. */
+  interface ClassVoteDesk {
+    doing: string;
+    problem: string;
+    judges: ClassJudge[];
+    live: string[];
+    groups: string[];
+    sources: ClassSource[];
+  }
+
+  /** What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by more than chance; what was wanted, and how that changed in words; a text. Never whose it is. */
+  interface ClassGameRun {
+    number: number;
+    run: string;
+    reward: string;
+    state: string;
+    paid: string;
+    rose: boolean;
+    wanted: string;
+    trend: string;
+    prompt: string;
+    sample: string;
+  }
+
+  /** What came of the rewards: the number of the `best` hack, if any; `going`: some had not ended then. */
+  interface ClassGameResults {
+    runs: ClassGameRun[];
+    best: number | null;
+    going: boolean;
+  }
+
+  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `judged`: what was counted as wanted, once it is shown. `most`: characters of a reward. */
+  interface ClassGame {
+    ask: string;
+    example: string;
+    functions: Function[];
+    most: number;
+    started: boolean;
+    judged: string;
+    mine: number | null;
+    words: string;
+    results: ClassGameResults | null;
+  }
+
+  /** A reward that was handed in, by how many people, and whether the host leaves it out. */
+  interface ClassGameEntry {
+    reward: string;
+    people: number;
+    left_out: boolean;
+  }
+
+  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started; `ended`: how many of the results have figures. */
+  interface ClassGameDesk {
+    entries: ClassGameEntry[];
+    sweep: string;
+    fresh: boolean;
+    takes: string;
+    words: string;
+    ended: number;
+    results: ClassGameResults;
+  }
+
+  /** What the class is asked now. `mine`: this person's answers, by item. */
+  interface ClassStep {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    round: number;
+    mine: Record<string, unknown>;
+    question: ClassQuestion | null;
+    results: ClassResults | null;
+    vote: ClassVote | null;
+    game: ClassGame | null;
+  }
+
+  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page; `lesson`: the one that the class is at, of which their page says how far they are; `number`: by which the desk knows them. */
+  interface ClassState {
+    version: number;
+    is_open: boolean;
+    joined: boolean;
+    free?: boolean;
+    location?: ClassLocation | null;
+    step?: ClassStep | null;
+    lesson?: string;
+    number?: number;
+  }
+
+  /** A step of this class, for the desk's list. */
+  interface ClassStepRow {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    title: string;
+    answered: number;
+  }
+
+  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by itself or stopped, so that it has something to say; `title`: what it is called in front; `words`: while it is going, what it waits for or how far it is. */
+  interface ClassRun {
+    run: string;
+    index: number;
+    state: string;
+    ended: boolean;
+    going: boolean;
+    title: string;
+    words: string;
+  }
+
+  /** A person who is in the lesson that the class is at, or asks for help. `tries`: at its task, in vain; `minutes`: at this step; `stuck`: why they may be. */
+  interface ClassPlace {
+    number: number;
+    step: string;
+    tries: number;
+    minutes: number;
+    stuck: "help" | "tries" | "long" | "";
+  }
+
+  /** What the host's desk and the screen show. `answered`: people in this round; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on; `damaged`: what is said of a damaged file. For the desk only: `live`, what they have answered so far; `going`, runs of other lessons that go on; `shown_run`, whose end is shown with the answers. */
+  interface ClassDesk {
+    version: number;
+    code: string;
+    address: string;
+    addresses: string[];
+    qr: string[];
+    present: number;
+    joined: number;
+    answered: number;
+    free: boolean;
+    location: ClassLocation | null;
+    step: ClassStep | null;
+    front: string;
+    damaged: string;
+    over: boolean;
+    live: ClassResults | null;
+    steps: ClassStepRow[];
+    runs: ClassRun[];
+    going: ClassRun[];
+    places: ClassPlace[];
+    shown_run: string;
+    game: ClassGameDesk | null;
+    votes: ClassVoteDesk | null;
+  }
+
+  /** Whether what was sent or asked for is done, or a sentence; `run`: of a run that was started; `made`: a name. */
+  interface ClassLed {
+    error: string;
+    sentence?: string;
+    run?: string;
+    made?: string;
   }
 
   /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */
@@ -2243,6 +2175,12 @@ declare namespace Wire {
     fullest_moment: string;
     larger: LargerNeeds;
     download: Download | null;
+  }
+
+  /** What can be called, as a person writes it. */
+  interface Function {
+    written: string;
+    help: string;
   }
 
   /** How many scores lie in each of the bins from `low` to `high`, which are equally wide; one bin where all texts have the same score. */
@@ -2338,12 +2276,15 @@ declare namespace Wire {
   /** What held in this update. */
   interface TracedSettings {
     baseline: "value" | "leave_one_out" | "group";
+    advantage_scale: "batch" | "group" | "none";
+    loss_mean: "token" | "text" | "constant";
     samples_per_prompt: number;
     gamma: number;
     gae_lambda: number;
     kl_coef: number;
     estimator: string;
     clip_range: number;
+    clip_range_high: number | null;
     value_clip_range: number | null;
     value_coef: number;
     entropy_coef: number;
@@ -2352,6 +2293,37 @@ declare namespace Wire {
     num_epochs: number;
     batch_size: number;
     minibatch_size: number;
+  }
+
+  /** A question with one right answer. */
+  interface Question {
+    ask: string;
+    options: QuestionOption[];
+    hints: string[];
+  }
+
+  /** What the course's chapter says, and what is so. */
+  interface ChapterClaim {
+    says: string;
+    right: boolean;
+    so: string;
+  }
+
+  /** What a run says of a lesson; nothing before it has ended (`ready`). `said`: the sentences that hold of it; `explained`: why, and `card`, what is worked out with its numbers, after the last run only; `reached`: whether the task to break it was; `outside`: where it ended elsewhere than runs of its preset do on other seeds; `memory`: of each role, where the lesson looks at it. */
+  interface Reveal {
+    held: number | null;
+    beliefs: string[];
+    value: number | null;
+    words: string;
+    shape: string;
+    curve: [number, number][];
+    ready: boolean;
+    said: string[];
+    explained: string[];
+    card: WorkedCard | null;
+    reached: boolean | null;
+    outside: string[];
+    memory: RoleMemory[];
   }
 
   /** One thing to pick: the name that goes into the configuration, a label to read, one line of help. */
@@ -2393,6 +2365,40 @@ declare namespace Wire {
     mb: number;
     licence: string;
     gated: boolean;
+  }
+
+  /** An answer that can be chosen. */
+  interface QuestionOption {
+    say: string;
+    right: boolean;
+    why: string;
+  }
+
+  /** A card with a run's figures. */
+  interface WorkedCard {
+    title: string;
+    steps: WorkedStep[];
+  }
+
+  /** A part of the machine: what it is called, its share of the memory, and how much that is. */
+  interface RoleMemory {
+    name: string;
+    share: number;
+    words: string;
+  }
+
+  /** A step with a run's figures, and its formulas, if there are any. */
+  interface WorkedStep {
+    say: string;
+    math: Formula | null;
+    numbers: Formula | null;
+  }
+
+  /** An element of MathML: its name without the namespace, attributes, and what is in it. */
+  interface Formula {
+    name: string;
+    attributes: Record<string, string>;
+    parts: (Formula | string)[];
   }
 
   interface Columns {
@@ -2444,6 +2450,8 @@ declare namespace Wire {
     grad_norm?: (number | null)[];
     /** 0 to 1: share of prompts whose texts all score the same */
     groups_same_score?: (number | null)[];
+    /** 0 to 1: share of texts not learned from, where settings leave some out */
+    left_out?: (number | null)[];
     /** -: steer: of the vector, as used in this update */
     steering_strength?: (number | null)[];
     /** -: of this update */

@@ -8,38 +8,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from playground.config import RunConfig, flatten, yaml_io
 from playground.errors import NotAllowed
 from playground.lessons import facts
-from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
-from playground.lessons.records import Lesson, Prediction, Question, Task
+from playground.lessons.records import Lesson, Prediction, Task
 from playground.lessons.reveal import Reveal
 from playground.runs.spawning import Workers
 from playground.setup import catalog, describe
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.form import KnobData
-from playground.ui.payloads.lessons import (
-    BreakItData,
-    CourseData,
-    FormulaData,
-    LessonData,
-    LessonRunData,
-    LessonsData,
-    PredictionData,
-    QuestionData,
-    RevealData,
-    WorkedCardData,
-)
+from playground.ui.payloads.lessons import BreakItData, CourseData, LessonRunData, LessonsData
 from playground.ui.payloads.server import StartedData
 from playground.ui.train import form, run_actions
 from playground.ui.train.form import entry
 
 MOST_POINTS = 400  # of a curve
 OWN_TRY = "Your own try"
+AS_THEY_ARE = {"name", "number", "title", "minutes", "question", "situation", "look", "transfer", "chapter"}
 MOST_STEPS = 1000  # of a slider, to try whether each can be taken
 
 
@@ -49,25 +39,10 @@ def lessons_data(lessons: Lessons) -> LessonsData:
     return {"courses": [_course(course) for course in lessons.courses]}
 
 
-def reveal_data(reveal: Reveal, lesson: Lesson) -> RevealData:
-    """What a run says of a lesson."""
-    predicted, every = reveal.predicted, max(1, -(-len(reveal.predicted.curve) // MOST_POINTS))
-    options = lesson.predict.options if reveal.ready and predicted.held is not None else ()
-    return {
-        "ready": reveal.ready,
-        "held": predicted.held,
-        "beliefs": [option.belief for option in options],
-        "value": predicted.value,
-        "words": predicted.words,
-        "shape": predicted.shape,
-        "curve": list(predicted.curve[::every]),
-        "said": list(reveal.said),
-        "explained": list(reveal.explained),
-        "card": _card(reveal.card) if reveal.card else None,
-        "reached": reveal.reached,
-        "outside": list(reveal.outside),
-        "memory": [(role.name, role.share, role.words) for role in reveal.memory],
-    }
+def reveal_data(reveal: Reveal) -> Reveal:
+    """What a run says of a lesson, with no more points of a curve than are drawn."""
+    every = max(1, -(-len(reveal.curve) // MOST_POINTS))
+    return replace(reveal, curve=reveal.curve[::every])
 
 
 def guarded_functions(
@@ -124,51 +99,27 @@ def _course(course: Course) -> CourseData:
         "about": course.about,
         "minutes": sum(lesson.minutes for lesson in course.lessons),
         "lessons": [_lesson(lesson) for lesson in course.lessons],
-        "questions": [_question(question) for question in course.questions],
+        "questions": [question.model_dump(mode="json") for question in course.questions],
     }
 
 
-def _lesson(lesson: Lesson) -> LessonData:
-    claim, task = lesson.chapter, lesson.break_it
+def _lesson(lesson: Lesson) -> Any:
+    """Without its answers (payloads.lessons.LessonData)."""
+    task = lesson.break_it
     return {
-        "name": lesson.name,
-        "number": lesson.number,
-        "title": lesson.title,
-        "minutes": lesson.minutes,
-        "question": lesson.question,
-        "situation": lesson.situation,
+        **lesson.model_dump(mode="json", include=AS_THEY_ARE),
         "predict": prediction_data(lesson.predict),
         "runs": _runs(lesson),
-        "look": list(lesson.look),
         "figures": [facts.CHARTS[name] for name in lesson.figures],
         "break_it": _task(task, lesson.config(len(lesson.runs)), lesson.solved()) if task else None,
-        "transfer": _question(lesson.transfer),
-        "chapter": {"says": claim.says, "right": claim.right, "so": claim.so} if claim else None,
         "done": lesson.done or "",
     }
 
 
-def _question(question: Question) -> QuestionData:
-    return {
-        "ask": question.ask,
-        "options": [{"say": option.say, "right": option.right, "why": option.why} for option in question.options],
-        "hints": list(question.hints),
-    }
-
-
-def prediction_data(predict: Prediction) -> PredictionData:
-    return {
-        "ask": predict.ask,
-        "kind": predict.kind,
-        "options": [{"say": option.say} for option in predict.options],
-        "unit": predict.unit,
-        "low": predict.low,
-        "high": predict.high,
-        "step": predict.step,
-        "near": predict.near,
-        "column": facts.CURVES[predict.of] if predict.kind == "curve" else "",
-        "shapes": list(predict.shapes),
-    }
+def prediction_data(predict: Prediction) -> Any:
+    """What is asked, without what comes of it (payloads.lessons.PredictionData)."""
+    data = predict.model_dump(mode="json", exclude={"of": True, "options": {"__all__": {"when", "belief"}}})
+    return {**data, "column": facts.CURVES[predict.of] if predict.kind == "curve" else ""}
 
 
 def _runs(lesson: Lesson) -> list[LessonRunData]:
@@ -183,27 +134,6 @@ def _runs(lesson: Lesson) -> list[LessonRunData]:
         }
         for run in lesson.runs
     ]
-
-
-def _card(card: WorkedCard) -> WorkedCardData:
-    return {
-        "title": card.title,
-        "steps": [
-            {"say": step.say, "math": _formula(step.math), "numbers": _formula(step.numbers)} for step in card.steps
-        ],
-    }
-
-
-def _formula(formula: Formula | None) -> FormulaData | None:
-    return _element(formula) if formula else None
-
-
-def _element(formula: Formula) -> FormulaData:
-    element: FormulaData = {
-        "name": formula.name,
-        "parts": [part if isinstance(part, str) else _element(part) for part in formula.parts],
-    }
-    return {**element, "attributes": dict(formula.attributes)} if formula.attributes else element
 
 
 def _task(task: Task, config: RunConfig, solved: RunConfig | None) -> BreakItData:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from playground.analysis import frames, plateau
+from playground.analysis.run_report import RunReport
 from playground.exports.rendering import FOLDER, figure, short
-from playground.exports.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,7 +77,7 @@ class Panel(NamedTuple):
         return f"{self.title}, {self.note}. {'; '.join(line.words for line in self.lines)}."
 
 
-def panels(report: Report) -> list[Panel]:
+def panels(report: RunReport) -> list[Panel]:
     """Score, KL and, where there are any, behaviours and perplexities."""
     metrics = frames.metrics(report.metrics).set_index("update")
     evaluations = frames.evaluations(report.evaluations).set_index("update")
@@ -107,7 +107,7 @@ def panels(report: Report) -> list[Panel]:
     )
 
 
-def single_panels(report: Report) -> list[Panel]:
+def single_panels(report: RunReport) -> list[Panel]:
     """Further figures of the updates, one in each."""
     metrics = frames.metrics(report.metrics).set_index("update")
     return _with_values(*(Panel(title, note, [DrawnLine(metrics[name], hue)]) for name, title, note, hue in SINGLE))

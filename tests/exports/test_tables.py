@@ -12,8 +12,8 @@ from unittest import mock
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from playground.analysis.run_report import RunReport
 from playground.exports import csv_tables, trackers
-from playground.exports.report import Report
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from tests.exports import saved_runs
 from tests.support import data_beside, sample, small_config, update_metrics
@@ -83,7 +83,7 @@ def read_events(path):
 
 
 def test_tensorboard_gets_every_curve_and_the_configuration(run, tmp_path):
-    log = Path(trackers.handed_over("tensorboard", Report.of(run), tmp_path / "logs").where)
+    log = Path(trackers.handed_over("tensorboard", RunReport.of(run), tmp_path / "logs").where)
     events = list(read_events(log))
     assert events[0].file_version == "brain.Event:2"
     scalars, texts = {}, {}
@@ -111,7 +111,7 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     package = mock.MagicMock()
     package.init.return_value = package  # of wandb what logs is the run, of trackio the package
     monkeypatch.setitem(sys.modules, name, package)
-    trackers.handed_over(name, Report.of(run), tmp_path / name)
+    trackers.handed_over(name, RunReport.of(run), tmp_path / name)
     began = package.init.call_args.kwargs
     assert (began["name"], began["config"]["ppo.num_updates"], began["project"]) == ("one", 3, "rlhf-playground")
     logged = [(call.kwargs["step"], call.args[0]) for call in package.log.call_args_list]
@@ -128,7 +128,7 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     assert package.finish.called
     assert not any(text in str(package.mock_calls) for text in (SECRET, "Prompt 0"))
     assert name == "trackio" or package.Settings.call_args.kwargs["mode"] == "offline"
-    trackers.TRACKERS[name](Report.of(run), tmp_path / name, "the key")  # while it trains: all attempts are one run
+    trackers.TRACKERS[name](RunReport.of(run), tmp_path / name, "the key")  # while it trains: all attempts are one run
     began = package.init.call_args.kwargs
     assert (began["name"], began["resume"]) == ("one", "allow")
     assert name == "trackio" or (began["id"], package.Settings.call_args.kwargs["mode"]) == ("the key", "online")

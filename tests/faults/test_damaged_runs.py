@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 
 from playground import cli
 from playground.analysis.compute import MODEL
+from playground.analysis.run_report import RunReport
 from playground.cli import health
 from playground.errors import InvalidConfig
 from playground.exports import csv_tables
-from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
@@ -64,7 +64,7 @@ def all_readers(run):
     feed.poll()
     json.dumps(feed.snapshot(), allow_nan=False)
     assert len(history.list_runs(run.path.parent)) == 1
-    report = Report.of(run)
+    report = RunReport.of(run)
     report.summary()
     csv_tables.metrics_csv(report.config, report.metrics, report.events, report.evaluations)
     csv_tables.samples_csv(report.samples, report.config)

@@ -11,9 +11,9 @@ import zipfile
 import pytest
 from starlette.requests import Request
 
+from playground.analysis.run_report import RunReport
 from playground.cli import run_commands
 from playground.config import yaml_io
-from playground.exports.report import Report
 from playground.pocket import judges
 from playground.runs.folder import rollouts
 from playground.runs.folder.directory import RunDirectory
@@ -84,7 +84,7 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     assert all(words in sentence for words in (f"{gain:+.2f} sd", f"{kl:.1f} nats"))
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] in sentence
-    assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
+    assert RunReport.of(run).summary()["outcome/gain"] == pytest.approx(gain)
     counts = [sum(map(is_kind, items)) for items in (before, after)]
     assert counts[1] > counts[0]
     assert sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Annotated, Literal, TypedDict
 
-from playground.analysis.diagnosis.alert import State as AlertState
-from playground.ui.payloads import Table, Value
+from playground.analysis.diagnosis.alert import Alert
+from playground.ui.payloads import Of, Plain, Table, Value
 
 
 class RegimesData(TypedDict):
@@ -111,7 +111,7 @@ class BehavioursData(TypedDict):
     paid: list[PaidData]
 
 
-class RemedyData(TypedDict):
+class OfferedRemedyData(TypedDict):
     """What to try: settings, and where they can be tried. `fork`: the update to fork from."""
 
     words: str
@@ -121,19 +121,13 @@ class RemedyData(TypedDict):
     fork: int | None
 
 
-class AlertData(TypedDict):
-    """One check of a run; `plain`: what has happened, where it is lit."""
+class OfferedRemediesData(TypedDict):
+    """What to try."""
 
-    name: str
-    label: str
-    state: AlertState
-    rule: str
-    updates: list[int]
-    evidence: str
-    cause: str
-    remedies: list[RemedyData]
-    series: str
-    plain: str
+    remedies: list[OfferedRemedyData]
+
+
+RunCheckData = Annotated[Plain, Of(Alert, ("remedies",), OfferedRemediesData)]
 
 
 class PossibleData(TypedDict):
@@ -148,7 +142,7 @@ class PossibleData(TypedDict):
 class FrontierLinesData(TypedDict):
     """Score against KL, for the chart."""
 
-    looks: Table
+    evaluations: Table
     possible: PossibleData | None
 
 
@@ -191,7 +185,7 @@ class OutcomeData(TypedDict):
     """What a run came to."""
 
     weights: bool
-    knee: PlateauData | None
+    plateau: PlateauData | None
     sentences: list[str]
     compute: ComputeData | None
     adapter: bool

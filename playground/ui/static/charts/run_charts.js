@@ -176,7 +176,7 @@ export class Charts {
       ? newestOfEach(live.events.filter(({ update }) => update > 0), FLAGGED, MOST_FLAGS) : [];
     chart.showFlags([...events, ...alerts], xOf);
     chart.showMarks(this.marks, xOf);
-    if (chart.spec.key === "score") chart.showKnee(hasEnded.value ? live.outcome?.knee : null, xOf);
+    if (chart.spec.key === "score") chart.showKnee(hasEnded.value ? live.outcome?.plateau : null, xOf);
   }
 
   /** Which update is read, and what is drawn of that one. */

@@ -66,7 +66,8 @@ export class RunActions {
     const busy = ["resume", "out"].map((what) => this.busy.get(`${what} ${id}`)).find(Boolean);
     return [
       this.button(`show ${id}`, "Open", () => openRun(id)),
-      run.headline ? this.button(`compare ${id}`, "Compare", () => go({ page: "compare", run: id })) : null,
+      run.figures.gain.value === null ? null
+        : this.button(`compare ${id}`, "Compare", () => go({ page: "compare", run: id })),
       ...menuButton(id, busy ?? "More", run.title, items, { off: Boolean(busy) }),
     ];
   }

@@ -158,11 +158,6 @@ def mean_path(ends: Sequence[RunEnd]) -> list[tuple[int, Interval, Interval]]:
     ]
 
 
-def interval_data(found: Interval | None) -> dict[str, Any] | None:
-    """As plain data; `half` is None where there is one seed, or all agree."""
-    return found and {"mean": found.mean, "half": found.half, "seeds": found.units}
-
-
 def in_words(found: Interval | None, *, sign: bool = False) -> str:
     """For a table: "+1.42 \u00b1 0.30", without the second part where there is one seed; a hyphen for nothing."""
     return "-" if found is None else found.in_words(sign=sign)

@@ -10,7 +10,9 @@ from playground.analysis.before_after import Headline
 from playground.analysis.meters import MeterEnds
 from playground.analysis.run_report import RunReport
 from playground.config import methods
+from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import Status
 from playground.runs.fork import parent_of
 from playground.setup import describe
 
@@ -30,7 +32,7 @@ class FigureValue(NamedTuple):
 
 class RunFigure(NamedTuple):
     """One column. A `setting` is known before the start; what else is a number came of the run. Where `large_first`, a
-    press on the column brings the largest value to the top."""
+    press on the column brings the largest value to the top; `short` is its title where there is little room."""
 
     key: str
     title: str
@@ -38,6 +40,7 @@ class RunFigure(NamedTuple):
     of: Callable[[RunReport], FigureValue]
     help: str = ""
     large_first: bool = False
+    short: str = ""
 
     @property
     def is_outcome(self) -> bool:
@@ -98,12 +101,12 @@ FIGURES = (
     RunFigure("beta", "Leash (beta)", "setting", _beta, "The score that one nat of distance costs, at the start"),
     RunFigure("learning_rate", "Learning rate", "setting", _learning_rate, "At the start"),
     RunFigure("gain", "Gain", "signed", _gain, GAIN_HELP, large_first=True),
-    RunFigure("kl", "Distance (KL)", "number", _kl, KL_HELP, large_first=True),
-    RunFigure("duration", "Duration", "seconds", _duration, large_first=True),
+    RunFigure("kl", "Distance (KL)", "number", _kl, KL_HELP, large_first=True, short="KL"),
+    RunFigure("duration", "Duration", "seconds", _duration, large_first=True, short="Time"),
 )
 
 
-class ListedRun(NamedTuple):
+class RunRow(NamedTuple):
     """A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `figures`:
     of `FIGURES`, by key."""
 
@@ -114,14 +117,22 @@ class ListedRun(NamedTuple):
     wrong_on_purpose: str
     method: str
     engine: str
-    by_trl: bool
     seed: int
     unit: str
-    forked: bool
     curve: list[float]
-    headline: Headline | None
     behaviours: list[MeterEnds]
     figures: dict[str, FigureValue]
+
+
+class ListedRun(NamedTuple):
+    """A run for a list, with where it is. `asked`: the digest of the request that started it."""
+
+    row: RunRow
+    status: Status
+    asked: str
+    by_trl: bool
+    forked: bool
+    headline: Headline | None
 
     @classmethod
     def of(cls, run: RunDirectory) -> ListedRun:
@@ -129,7 +140,7 @@ class ListedRun(NamedTuple):
         report = RunReport.of(run)
         config = report.config
         scores = [item.score_mean for item in report.metrics if item.score_mean is not None]
-        return cls(
+        row = RunRow(
             id=run.id,
             title=report.title,
             note=report.label.note,
@@ -137,12 +148,11 @@ class ListedRun(NamedTuple):
             wrong_on_purpose=report.wrong_on_purpose,
             method=methods.METHODS[config.method].label,
             engine=config.engine,
-            by_trl=config.by_trl,
             seed=config.seed,
             unit=report.unit,
-            forked=parent_of(report.events) is not None,
             curve=scores[:: max(1, len(scores) // CURVE_POINTS)],
-            headline=report.headline,
             behaviours=[meter.ends() for meter in report.behaviours_at_ends],
             figures={figure.key: figure.of(report) for figure in FIGURES},
         )
+        forked = parent_of(report.events) is not None
+        return cls(row, report.status, requests.of(run).id, config.by_trl, forked, report.headline)

@@ -211,7 +211,7 @@ class SweepRuns:
         for row in sweep_commands.table_data(self._outputs, self._record):
             known = {**row.pop("setting"), "runs": row.pop("runs"), "finished": row.pop("finished")}
             for name, found in row.items():
-                known |= {name: found and found["mean"], f"{name}_half": found and found["half"]}
+                known |= {name: found and found.mean, f"{name}_half": found and found.half}
             rows.append(known)
         return pd.DataFrame(rows)
 

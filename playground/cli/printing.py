@@ -14,7 +14,7 @@ from playground.analysis.over_seeds import in_words
 from playground.analysis.run_figures import FIGURES, FigureValue, ListedRun, RunFigure
 from playground.analysis.run_report import Ends, RunReport
 from playground.cli import following
-from playground.cli.terminal import complain, number, print_json, print_table, say, time_range
+from playground.cli.terminal import by_name, complain, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
 from playground.data import dialogues
 from playground.rewards.mixture import term_names
@@ -22,7 +22,6 @@ from playground.runs import frontier_samples, queue
 from playground.runs.folder import exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
-from playground.runs.history import RunSummary
 from playground.runs.model_service import GeneratedSample
 from playground.setup.describe import duration
 from playground.setup.estimates import GB, Estimate
@@ -38,7 +37,7 @@ def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     report = RunReport.of(run)
     if as_json:
         ended = status.model_dump(include={"state", "reason", "message"})
-        print_json({"type": "end", "run": str(run.path), **ended, **_outcome_data(report)})
+        print_json(by_name({"type": "end", "run": str(run.path), **ended, **_outcome_data(report)}))
         return
     if status.message:
         complain(status.message)
@@ -62,25 +61,25 @@ def print_started(run: RunDirectory, *, as_json: bool) -> None:
     print(run.path)
 
 
-def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> None:
+def print_runs(runs: Sequence[ListedRun], outputs: Path, *, as_json: bool) -> None:
     """The list of runs, with the figures that came of them."""
-    folders = [RunDirectory(outputs / run.id) for run in runs]
-    listed = [(run.status, folder, ListedRun.of(folder)) for run, folder in zip(runs, folders, strict=True)]
     if as_json:
-        print_json([_listed_data(*row) for row in listed])
+        print_json(by_name([_listed_data(run, outputs) for run in runs]))
         return
     if not runs:
         print(f"There are no runs in {outputs} yet. Start one: python -m playground train kinder-reviews")
         return
     columns = [figure for figure in FIGURES if figure.is_outcome]
     rows = []
-    for status, folder, run in listed:
+    for listed in runs:
+        run, status = listed.row, listed.status
         changed = [meters.in_words(ends) for ends in run.behaviours if ends.change][: meters.MOST_LISTED]
         names = [run.id, " ".join(run.title.split()), run.wrong_on_purpose, *changed]
-        figures = [_cell(figure, run.figures[figure.key]) for figure in columns]
+        state = _state(status, RunDirectory(outputs / run.id))
         done = f"{status.update} of {status.num_updates}"
-        rows.append(("\n".join(filter(None, names)), _state(status, folder), done, *figures))
-    print_table(rows, "Run", "State", "Updates", *(figure.title for figure in columns))
+        figures = [_cell(figure, run.figures[figure.key]) for figure in columns]
+        rows.append(("\n".join(filter(None, names)), state, done, *figures))
+    print_table(rows, "Run", "State", "Updates", *(figure.short or figure.title for figure in columns))
 
 
 def _cell(figure: RunFigure, found: FigureValue) -> str:
@@ -93,9 +92,10 @@ def _cell(figure: RunFigure, found: FigureValue) -> str:
     return words if found.note in USUAL_NOTES else f"{words} {found.note}"
 
 
-def _listed_data(status: Status, folder: RunDirectory, run: ListedRun) -> dict[str, Any]:
-    figures = {key: found.value for key, found in run.figures.items()}
-    return {**run._asdict(), **figures, "figures": run.figures, **_status_data(status, folder)}
+def _listed_data(run: ListedRun, outputs: Path) -> dict[str, Any]:
+    figures = {key: found.value for key, found in run.row.figures.items()}
+    status = _status_data(run.status, RunDirectory(outputs / run.row.id))
+    return {**run.row._asdict(), **figures, **status, "headline": run.headline}
 
 
 def _status_data(status: Status, run: RunDirectory) -> dict[str, Any]:
@@ -106,7 +106,7 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     """One run in full."""
     report = RunReport.of(run)
     if as_json:
-        print_json(_report_data(run, report))
+        print_json(by_name(_report_data(run, report)))
         return
     print_table(row for row in _facts(run, report) if row[1])
     say(report.sentence, score_against_kl(run, report)["sentence"])

@@ -8,8 +8,9 @@ import os
 import shutil
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from playground.config import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError, RunBusy, RunNotFound
@@ -34,14 +35,29 @@ class RunSummary(NamedTuple):
     asked: str
 
 
+class WithStatus(Protocol):
+    """What is made of a run for a list."""
+
+    @property
+    def status(self) -> Status: ...
+
+
+S = TypeVar("S", bound=WithStatus)
+
+
 def list_runs(outputs: Path) -> list[RunSummary]:
-    """All runs of a folder, the newest first. A folder that cannot be read as a run, whatever is wrong, is left out."""
+    """All runs of a folder in short, the newest first."""
+    return newest_first(outputs, _summary)
+
+
+def newest_first(outputs: Path, read: Callable[[RunDirectory], S]) -> list[S]:
+    """What `read` makes of each run of a folder. One that it cannot read, whatever is wrong, is left out."""
     runs = []
     for config_path in Path(outputs).glob("*/config.yaml"):
         if config_path.parent.name.startswith("."):  # a trial that is under way
             continue
         try:
-            runs.append(_summary(RunDirectory.open(config_path.parent)))
+            runs.append(read(RunDirectory.open(config_path.parent)))
         except Exception as error:  # a link in it, a damaged file, or it has just gone
             if isinstance(error, OSError) and error.errno in SHORTAGES:
                 raise

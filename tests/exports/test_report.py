@@ -146,9 +146,9 @@ def exported(run):
     return {
         "yaml": exports.yaml_text(config),
         "trl": exports.trl_script(config),
-        "csv": csv_tables.metrics_csv(config, report.metrics, report.events),
-        "samples": csv_tables.samples_csv(report.samples, config),
-        "behaviours": csv_tables.behaviours_csv(report.behaviours, config),
+        "csv": csv_tables.metrics_csv(report),
+        "samples": csv_tables.samples_csv(report),
+        "behaviours": csv_tables.behaviours_csv(report),
         "html": html_report.page(report),
         "card": card.text(report, WRITTEN),
         "push": "\n".join(push.in_words(planned, config)),

@@ -44,13 +44,13 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
         update_metrics(2, terms={"=length": None}, kl_estimates={"k3": 0.25}, score_mean=None),
     ]
     evaluations = [Evaluation(update=2, stage="after", perplexity_text=9)]
-    table = rows(csv_tables.metrics_csv(small_config(), metrics, [], evaluations))
+    table = rows(csv_tables.metrics_csv(RunReport(small_config(), (), metrics, (), evaluations)))
     by_name = {"terms", "contributions", "kl_estimates", "kl_spreads"}
     added = {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"}
     assert set(table[0]) == UpdateMetrics.model_fields.keys() - by_name | TRL_NAMES | added
     columns = {name: [row[name] for row in table] for name in ("terms.length", "score_mean", "perplexity_text")}
     assert columns == {"terms.length": ["3.0", ""], "score_mean": ["0.5", ""], "perplexity_text": ["", "9.0"]}
-    assert "perplexity_text" not in rows(csv_tables.metrics_csv(small_config(), metrics, []))[0]
+    assert "perplexity_text" not in rows(csv_tables.metrics_csv(RunReport(small_config(), (), metrics)))[0]
 
 
 def test_the_table_of_samples_has_every_field_and_runs_no_formula():
@@ -58,7 +58,7 @@ def test_the_table_of_samples_has_every_field_and_runs_no_formula():
         sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0}),
         sample(0, "before", None, completion=" @SUM(1)", kl=-2.0),
     ]
-    first, second = rows(csv_tables.samples_csv(samples, small_config()))
+    first, second = rows(csv_tables.samples_csv(RunReport(small_config(), samples)))
     assert set(first) == Sample.model_fields.keys() - {"scores", "judges", "behaviours"} | {"scores.length"}
     assert (first["completion"], first["prompt"], first["scores.length"]) == ('\'=cmd|"x"', "a\nb", "3.0")
     assert (second["completion"], second["kl"]) == ("' @SUM(1)", "-2.0")

@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from playground.analysis.run_figures import ListedRun
 from playground.analysis.run_report import RunReport
 from playground.cli import printing, terminal
 from playground.exports import card
@@ -90,7 +91,7 @@ def test_a_terminal_gets_no_commands(tmp_path, capsys, figure):
         assert not CONTROL.search(terminal.plain(payload))
     for name in payloads.write(tmp_path):
         printing.print_run(RunDirectory.open(tmp_path / name), as_json=False)
-    printing.print_runs(history.list_runs(tmp_path), tmp_path, as_json=False)
+    printing.print_runs(history.newest_first(tmp_path, ListedRun.of), tmp_path, as_json=False)
     answer = capsys.readouterr()
     assert not CONTROL.search(answer.out + answer.err)
     assert "script" in answer.out

@@ -52,11 +52,11 @@ def test_an_overlay_brings_the_curves_of_all_runs_the_settings_that_differ_and_w
     settings = {row["label"]: row["values"] for row in data["settings"]}
     assert settings == {"Seed": ["7", "0"], form.LABELS["kl.coef"]: ["0", "0.25"]}
     assert (data["problems"], data["scores_differ"]) == ([], "")
-    assert data["reached"] == pytest.approx(min(max(run["looks"]["kl"]) for run in data["runs"]), rel=1e-4)
+    assert data["reached"] == pytest.approx(min(max(run["evaluations"]["kl"]) for run in data["runs"]), rel=1e-4)
     for run in data["runs"]:
         assert len(run["metrics"]["update"]) == 40
-        scores, kls = run["looks"]["score"], run["looks"]["kl"]
-        assert len(scores) == len(kls) == len(run["looks"]["update"]) > 2
+        scores, kls = run["evaluations"]["score"], run["evaluations"]["kl"]
+        assert len(scores) == len(kls) == len(run["evaluations"]["update"]) > 2
         assert (kls[0], run["there"]["kl"]) == (0, data["reached"])
         assert run["there"]["gain"] <= max(scores) - scores[0] + 1e-3
         assert (run["bill"]["texts"], run["bill"]["answers"]) == (40 * 48, 1)
@@ -77,7 +77,9 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
     (listed,) = (item for item in printed_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
     shown = printed_by_cli(capsys, "show", tmp_path / "one")
-    for headline in (row["headline"], laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
+    figures = row["figures"]
+    in_list = {**figures["gain"], "gain": figures["gain"]["value"], "kl": figures["kl"]["value"]}
+    for headline in (in_list, laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
         assert (headline["gain"], headline["kl"]) == pytest.approx((gain, kl))
         assert headline["low"] < gain < headline["high"]
     sentence = shown["sentence"]
@@ -92,10 +94,10 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
         first = behaviours[0]
         assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", *counts)
         assert (first["before"]["of"], first["after"]["of"], first["change"]) == (64, 64, 1)
-    looks = laid["behaviours"][0]["looks"]
-    assert looks["update"] == list(range(0, 41, 5))
-    assert looks["share"][-1] == round(100 * counts[1] / 64, 1)
-    assert looks["low"][-1] < looks["share"][-1] < looks["high"][-1]
+    evaluations = laid["behaviours"][0]["evaluations"]
+    assert evaluations["update"] == list(range(0, 41, 5))
+    assert evaluations["share"][-1] == round(100 * counts[1] / 64, 1)
+    assert evaluations["low"][-1] < evaluations["share"][-1] < evaluations["high"][-1]
 
 
 def is_kind(item):
@@ -211,7 +213,7 @@ def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(cl
     assert any("4 \u2192 6: it is forgetting" in sentence for sentence in data["sentences"])
     assert data["compute"]["sentence"].endswith("GB.")
     assert (data["adapter"], data["weights"]) == (False, True), "it has a checkpoint"
-    assert data["knee"] is None or data["knee"]["sentence"] in data["sentences"]
+    assert data["plateau"] is None or data["plateau"]["sentence"] in data["sentences"]
     empty = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "empty")
     nothing = {"knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
     found = client.get(f"/live/{empty.id}/outcome").json()

@@ -275,16 +275,12 @@ def parsed(data: Any, kind: type[R]) -> R | None:
 
 
 def finite_or_null(value: Any) -> Any:
-    """Plain data that strict JSON can hold: NaN, infinities and huge numbers become None, halves of characters "?", a
-    record or a named tuple what it has by name. Raises: RecursionError."""
+    """Plain data that strict JSON can hold: NaN, infinities and huge numbers become None, halves of characters "?".
+    Raises: RecursionError."""
     if isinstance(value, (float, int)):
         return value if -LARGEST <= value <= LARGEST else None
     if isinstance(value, str):
         return value if value.isascii() else value.encode(errors="replace").decode()
-    if isinstance(value, BaseModel):
-        value = dict(value)
-    elif isinstance(value, tuple) and hasattr(value, "_asdict"):
-        value = value._asdict()
     if isinstance(value, dict):
         return {finite_or_null(key): finite_or_null(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

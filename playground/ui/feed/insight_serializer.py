@@ -29,18 +29,18 @@ from playground.setup.expected import Band, bands
 from playground.ui.feed.run_serializer import PARTS, plain
 from playground.ui.payloads import Table
 from playground.ui.payloads.insight import (
-    RunCheckData,
     BehavioursData,
     ComputeData,
     FrontierData,
     FrontierLinesData,
     JudgedData,
     MeterData,
+    OfferedRemedyData,
     OutcomeData,
     PaidPairData,
     PhaseData,
     PossibleData,
-    OfferedRemedyData,
+    RunCheckData,
     ScoredTextData,
 )
 from playground.ui.train import form, reward_form

@@ -18,7 +18,7 @@ from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state
 from playground.ui.payloads.inside import RolloutData
-from playground.ui.payloads.insight import RunCheckData, FrontierData
+from playground.ui.payloads.insight import FrontierData, RunCheckData
 from playground.ui.payloads.live import DeltaData, EventData, KnownData, MomentData, SnapshotData, StatusData
 from playground.ui.train import frontier_part
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from playground.analysis.run_figures import FigureValue, Kind, ListedRun
+from playground.analysis.intervals import Interval
+from playground.analysis.run_figures import FigureValue, Kind, RunRow
 from playground.runs.folder.records import State
 from playground.ui.payloads import Columns, Of, Plain, Table
 from playground.ui.payloads.form import ProblemData
@@ -36,15 +37,7 @@ class RunStandingData(TypedDict):
     sweep: str | None
 
 
-RunRowData = Annotated[Plain, Of(ListedRun, plus=RunStandingData)]
-
-
-class IntervalData(TypedDict):
-    """A mean over seeds with half of its interval."""
-
-    mean: float
-    half: float | None
-    seeds: int
+ListedRunData = Annotated[Plain, Of(RunRow, plus=RunStandingData)]
 
 
 FigureData = Annotated[Plain, Of(FigureValue)]
@@ -88,7 +81,7 @@ class HistoryData(TypedDict):
     """All of it, the newest first."""
 
     columns: list[RunColumnData]
-    runs: list[RunRowData]
+    runs: list[ListedRunData]
     sweeps: list[SweepRowData]
 
 
@@ -132,10 +125,10 @@ class SettingRowData(TypedDict):
     values: list[str]
     runs: list[SweepRunData]
     finished: int
-    gain: IntervalData | None
-    kl: IntervalData | None
+    gain: Annotated[Plain, Of(Interval)] | None
+    kl: Annotated[Plain, Of(Interval)] | None
     shares: dict[str, ShareData]
-    monitors: dict[str, IntervalData]
+    monitors: dict[str, Annotated[Plain, Of(Interval)]]
     metrics: NotRequired[Columns]
     evaluations: NotRequired[Table]
 

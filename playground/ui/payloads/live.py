@@ -6,7 +6,7 @@ from typing import NotRequired, TypedDict
 
 from playground.runs.folder.records import Stage, State
 from playground.ui.payloads import Columns
-from playground.ui.payloads.insight import RunCheckData, BehavioursData, JudgedData, RegimesData
+from playground.ui.payloads.insight import BehavioursData, JudgedData, RegimesData, RunCheckData
 
 
 class NamesData(TypedDict):

@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 from playground.analysis import over_seeds
 from playground.analysis.before_after import read_once
 from playground.analysis.intervals import Interval
-from playground.analysis.over_seeds import Curve, RunEnd, SettingRow, interval_data
+from playground.analysis.over_seeds import Curve, RunEnd, SettingRow
 from playground.analysis.pace import all_left
 from playground.analysis.run_figures import FIGURES, FigureValue, ListedRun
 from playground.runs import history, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
-from playground.runs.history import RunSummary
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
 from playground.runs.sweeps.sweep_record import SEED, Sweep
@@ -55,71 +54,65 @@ MOST_TOLD = 240  # characters of the values of one field
 NAMES = {"score_mean": "score", "kl_to_reference": "kl"}  # figure -> its bounds are score_low and the like
 
 
-def history_data(outputs: Path) -> HistoryData:
-    """The newest first. A run of a sweep names it; a sweep has figures where a run has some."""
-    summaries = history.list_runs(outputs)
-    listed = {summary.id: _row_of(RunDirectory(outputs / summary.id)) for summary in summaries}
-    sweeps = sweep_record.every(outputs)
-    members = {sweep.name: members_of(sweep, summaries) for sweep in sweeps}
-    sweep_of = {run.id: name for name, runs in members.items() for run in runs}
-    waiting = {name: index for index, name in enumerate(queue.waiting(outputs), 1)}
-    return {
-        "columns": COLUMNS,
-        "runs": [
-            {
-                **listed[run.id].data,
-                **_standing(run.status, listed[run.id].run),
-                "place": waiting.get(run.id),
-                "sweep": sweep_of.get(run.id),
-            }
-            for run in summaries
-        ],
-        "sweeps": [_sweep(outputs, sweep, members[sweep.name], listed) for sweep in sweeps if members[sweep.name]],
-    }
+class PageRow(NamedTuple):
+    """Where a run is now, the run when its files were last written, and its row as plain data."""
 
-
-class Listed(NamedTuple):
-    """A run of the list, and the same as plain data."""
-
+    status: Status
     run: ListedRun
     data: dict[str, Any]
 
 
-@read_once("config_path", "label_path", "status_path", "metrics_path", "samples_path", "events_path", size=8192)
-def _row_of(run: RunDirectory) -> Listed:
-    found = ListedRun.of(run)
-    return Listed(found, plain(found, EXACTLY))
-
-
-def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
-    """Those of some runs that were made for a sweep, in its order."""
-    by_id = {run.id: run for run in listed}
-    found = [by_id[run_id] for run_id in sweep.runs if run_id in by_id]
-    return [run for run in found if sweep.owns(run.id, run.asked)]
-
-
-def _standing(status: Status, run: ListedRun) -> dict[str, Any]:
-    """Where a run is now."""
+def history_data(outputs: Path) -> HistoryData:
+    """The newest first. A run of a sweep names it; a sweep has figures where a run has some."""
+    rows = history.newest_first(outputs, lambda run: _page_row(run)._replace(status=run.status()))
+    sweeps = sweep_record.every(outputs)
+    members = {sweep.name: members_of(sweep, rows) for sweep in sweeps}
+    sweep_of = {row.data["id"]: name for name, its in members.items() for row in its}
+    waiting = {name: index for index, name in enumerate(queue.waiting(outputs), 1)}
     return {
-        **status.model_dump(include=STANDING),
-        "end": run_serializer.ending(status),
-        "resumable": run_state.can_resume(status, run.by_trl),
-        "attempt": status.attempt - run.forked,  # a fork is no second try
+        "columns": COLUMNS,
+        "runs": [
+            {**_run(row), "place": waiting.get(row.data["id"]), "sweep": sweep_of.get(row.data["id"])} for row in rows
+        ],
+        "sweeps": [_sweep(sweep, members[sweep.name]) for sweep in sweeps if members[sweep.name]],
     }
 
 
-def _sweep(outputs: Path, sweep: Sweep, runs: list[RunSummary], listed: Mapping[str, Listed]) -> SweepRowData:
+@read_once("config_path", "label_path", "status_path", "metrics_path", "samples_path", "events_path", size=8192)
+def _page_row(run: RunDirectory) -> PageRow:
+    listed = ListedRun.of(run)
+    return PageRow(listed.status, listed, plain(listed.row, EXACTLY))
+
+
+def members_of(sweep: Sweep, rows: Iterable[PageRow]) -> list[PageRow]:
+    """Those of some runs that were made for a sweep, in its order."""
+    by_id = {row.run.row.id: row for row in rows}
+    its = [by_id[run_id] for run_id in sweep.runs if run_id in by_id]
+    return [row for row in its if sweep.owns(row.run.row.id, row.run.asked)]
+
+
+def _run(row: PageRow) -> dict[str, Any]:
+    """A run with where it is now."""
+    return {
+        **row.data,
+        **row.status.model_dump(include=STANDING),
+        "end": run_serializer.ending(row.status),
+        "resumable": run_state.can_resume(row.status, row.run.by_trl),
+        "attempt": row.status.attempt - row.run.forked,  # a fork is no second try
+    }
+
+
+def _sweep(sweep: Sweep, runs: Sequence[PageRow]) -> SweepRowData:
     """A sweep as a row of the history, with model and reward of its first run; its gain is that of the setting with the
     highest mean so far, unless each has a scale of its own."""
-    its = {run.id: listed[run.id].run for run in runs}
-    first, progress = its[runs[0].id], progress_data(sweep, {run.id: run.status for run in runs})
-    finished = [its[run.id] for run in runs if run.status.state == "finished"]
-    ends = {run.id: RunEnd(run.headline) for run in finished}
+    first, progress = runs[0].run.row, progress_data(sweep, {row.run.row.id: row.status for row in runs})
+    ends = {row.run.row.id: RunEnd(row.run.headline) for row in runs if row.status.state == "finished"}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
     alike = [] if describe.are_of_the_scale(sweep.settings) else rows
     best = max(alike, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
-    goes_on = [run_state.can_resume(run.status, its[run.id].by_trl) and run.status.state != "finished" for run in runs]
-    seconds = sum(run.status.seconds_at_work() for run in runs)
+    unfinished = [row for row in runs if row.status.state != "finished"]
+    goes_on = any(run_state.can_resume(row.status, row.run.by_trl) for row in unfinished)
+    seconds = sum(row.status.seconds_at_work() for row in runs)
     figures = {name: first.figures[name] for name in ("model", "reward")} | {"duration": FigureValue(round(seconds, 1))}
     if best:
         figures |= {"gain": _mean(best.gain, first.unit), "kl": _mean(best.kl, "nats")}
@@ -129,7 +122,7 @@ def _sweep(outputs: Path, sweep: Sweep, runs: list[RunSummary], listed: Mapping[
         "varies": varies(sweep),
         "preset": sweep.preset,
         **progress,
-        "resumable": progress["unmade"] > 0 or any(goes_on),
+        "resumable": progress["unmade"] > 0 or goes_on,
         "started_at": sweep.created_at,
         "unit": first.unit,
         "figures": plain(figures, EXACTLY),
@@ -214,10 +207,10 @@ def _setting(
         "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
         "runs": runs,
         "finished": row.finished,
-        "gain": plain(interval_data(row.gain)),
-        "kl": plain(interval_data(row.kl)),
+        "gain": plain(row.gain),
+        "kl": plain(row.kl),
         "shares": {words: share_data(found) for words, found in row.shares.items()},
-        "monitors": {name: plain(interval_data(one)) for name, one in row.monitors.items()},
+        "monitors": plain(row.monitors),
     }
     if drawn:
         found |= _drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours)

@@ -1371,14 +1371,7 @@ declare namespace Wire {
     sweep: string | null;
   }
 
-  type RunRow = ListedRun & RunStanding;
-
-  /** A mean over seeds with half of its interval. */
-  interface Interval {
-    mean: number;
-    half: number | null;
-    seeds: number;
-  }
+  type ListedRun = RunRow & RunStanding;
 
   type Figure = FigureValue;
 
@@ -1424,7 +1417,7 @@ declare namespace Wire {
   /** All of it, the newest first. */
   interface History {
     columns: RunColumn[];
-    runs: RunRow[];
+    runs: ListedRun[];
     sweeps: SweepRow[];
   }
 
@@ -2380,7 +2373,7 @@ declare namespace Wire {
   }
 
   /** A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `figures`: of `FIGURES`, by key. */
-  interface ListedRun {
+  interface RunRow {
     id: string;
     title: string;
     note: string;
@@ -2388,12 +2381,9 @@ declare namespace Wire {
     wrong_on_purpose: string;
     method: string;
     engine: string;
-    by_trl: boolean;
     seed: number;
     unit: string;
-    forked: boolean;
     curve: number[];
-    headline: Headline | null;
     behaviours: MeterEnds[];
     figures: Record<string, FigureValue>;
   }

@@ -138,7 +138,7 @@ class Compare {
     const { runs } = await getJson("live/_runs");
     /** @type {Pick<Wire.Home, "recorded">} */
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
-    const nameOf = (/** @type {Wire.RunRow} */ { title, experiment }) =>
+    const nameOf = (/** @type {Wire.ListedRun} */ { title, experiment }) =>
       (experiment.startsWith(title) ? experiment : title);
     /** A replay is of no preset. @param {string} preset @param {string} id */
     const titleOf = (preset, id) => stepOf(preset)?.title

@@ -30,7 +30,7 @@ export const mount = (element, props, page) => new History(element, props, page)
 export class History {
   /** @param {HTMLElement} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, { server }) {
-    this.known = /** @type {Wire.RunRow[] | null} */ (null); // the runs there are, as they came
+    this.known = /** @type {Wire.ListedRun[] | null} */ (null); // the runs there are, as they came
     this.items = /** @type {Item[]} */ ([]); // the same, with those of a sweep as one
     this.sweeps = /** @type {Map<string, Wire.SweepRow>} */ (new Map());
     this.sort = NEWEST;

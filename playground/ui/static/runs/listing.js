@@ -4,7 +4,7 @@
 import { stateOf } from "../core/format.js";
 
 /**
- * @typedef {Wire.RunRow} Run
+ * @typedef {Wire.ListedRun} Run
  * @typedef {Wire.SweepRow & { runs: Run[] }} Sweep
  * @typedef {Run | Sweep} Item
  * @typedef {Pick<Item, "title" | "started_at" | "figures"> & { state: string, behaviours?: Wire.MeterEnds[] }} Listed

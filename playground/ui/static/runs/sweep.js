@@ -165,7 +165,7 @@ function aboutOf(/** @type {Wire.Sweep} */ { settings, monitors, seeds, scores_d
 
 function aloneOf(/** @type {Wire.Interval | null} */ found) {
   if (!found || found.half !== null) return null;
-  return el("div.muted.small", `${found.seeds === 1 ? "1 seed" : "all seeds agree"}: no interval`);
+  return el("div.muted.small", `${found.units === 1 ? "1 seed" : "all seeds agree"}: no interval`);
 }
 
 /** A run by its seed and its state, which leads to it; one that was deleted leads nowhere. */

@@ -34,7 +34,8 @@ export function healthOf() {
 
 /**
  * The first red alert of a run opens the section.
- * @param {Element} element @param {(run: string, changes: Wire.OfferedRemedy["changes"]) => Promise<Wire.EditsAnswer>} ask
+ * @param {Element} element
+ * @param {(run: string, changes: Wire.OfferedRemedy["changes"]) => Promise<Wire.EditsAnswer>} ask
  */
 export function showAlerts(element, ask) {
   const note = el("p.alerts-note", { role: "status", "aria-live": "polite" });

@@ -215,7 +215,7 @@ def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(cl
     assert (data["adapter"], data["weights"]) == (False, True), "it has a checkpoint"
     assert data["plateau"] is None or data["plateau"]["sentence"] in data["sentences"]
     empty = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "empty")
-    nothing = {"knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
+    nothing = {"plateau": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
     found = client.get(f"/live/{empty.id}/outcome").json()
     assert any("TRL does not clip gradients" in sentence for sentence in found.pop("trl"))
     assert found == nothing

@@ -40,34 +40,33 @@ USUAL: tuple[Compared, ...] = ("as expected", "within chance of expected")
 
 
 class Count(NamedTuple):
-    """How many of some completions, and of how many prompts these are. `low` and `high` bound the share with 95 %
-    confidence; several samples of one prompt are alike, and count for as many prompts as are `effective`."""
+    """How many of some completions, and of how many prompts these are; `low` and `high` bound the share with 95 %
+    confidence."""
 
     yes: int
     of: int
     prompts: int
-    effective: float | None = None
-
-    @classmethod
-    def of_marks(cls, marked: Iterable[Marked]) -> Count:
-        marks = list(by_unit(marked).values())
-        return cls(int(sum(map(sum, marks))), sum(map(len, marks)), len(marks), effective(marks))
+    low: float
+    high: float
 
     @property
     def share(self) -> float:
         return self.yes / self.of
 
-    @property
-    def low(self) -> float:
-        return wilson(self.share, self.effective or self.prompts)[0]
-
-    @property
-    def high(self) -> float:
-        return wilson(self.share, self.effective or self.prompts)[1]
-
     def as_end(self) -> EndCount:
         """As programs read it."""
         return {"count": self.yes, "of": self.of, "low": self.low, "high": self.high}
+
+
+def count_with_bounds(yes: int, of: int, prompts: int, effective: float | None = None) -> Count:
+    """With its bounds. Several samples of one prompt are alike, and count for as many prompts as are `effective`."""
+    return Count(yes, of, prompts, *wilson(yes / of, effective or prompts))
+
+
+def count_of(marked: Iterable[Marked]) -> Count:
+    """Of marks, of which there is one at least."""
+    marks = list(by_unit(marked).values())
+    return count_with_bounds(int(sum(map(sum, marks))), sum(map(len, marks)), len(marks), effective(marks))
 
 
 class EndCount(TypedDict):
@@ -91,7 +90,8 @@ class MeterEnds(NamedTuple):
 
 class Meter(NamedTuple):
     """One behaviour over the evaluations of a run, or between two of them: the updates, the count at each, and +1 or -1
-    where it differs from the first by more than chance, else 0."""
+    where it differs from the first by more than chance, else 0. `band`: what other seeds of its preset came to, and how
+    it is `compared` with that, where it is."""
 
     name: str
     words: str
@@ -99,6 +99,8 @@ class Meter(NamedTuple):
     updates: list[int]
     counts: list[Count]
     changes: list[int]
+    band: tuple[float, float] | None = None
+    compared: str = ""
 
     @property
     def change(self) -> int:
@@ -190,7 +192,7 @@ def _meters(
 
 def _meter(name: str, words: str, aim: Aim, heard: Sequence[tuple[int, Mapping[tuple[int, int], Marked]]]) -> Meter:
     """From the marks at each update, of which there is one at least."""
-    counts = [Count.of_marks(moment.values()) for _, moment in heard]
+    counts = [count_of(moment.values()) for _, moment in heard]
     changes = [_change(heard[0][1], moment) for _, moment in heard]
     return Meter(name, words, aim, [update for update, _ in heard], counts, changes)
 
@@ -307,6 +309,17 @@ def verdicts(
         for name, range_ in ranges.items()
         if name in bands and not math.isnan(range_[0])
     }
+
+
+def against_bands(found: Sequence[Meter], drawn: Mapping[str, Band], bands: Mapping[str, Band]) -> list[Meter]:
+    """The same with the bands to draw, and held against those that they can be compared with."""
+    return [
+        meter._replace(
+            band=drawn[meter.name][:2] if meter.name in drawn else None,
+            compared=compared(meter.after, bands[meter.name]) if meter.name in bands else "",
+        )
+        for meter in found
+    ]
 
 
 def compared(after: Count, band: Band) -> Compared:

@@ -14,7 +14,7 @@ from playground.analysis import against_kl, compute, judging, meters
 from playground.analysis.against_kl import Possible
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.diagnosis.run_records import WINDOW, Remedy
-from playground.analysis.meters import Meter
+from playground.analysis.meters import Meter, Way
 from playground.analysis.paid import Paid, paid, shares_sentence
 from playground.analysis.path import PathPoint
 from playground.analysis.run_report import RunReport
@@ -22,10 +22,9 @@ from playground.config import RunConfig
 from playground.runs import frontier_samples
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Sample
 from playground.setup import describe
 from playground.setup.checks import without_folders
-from playground.setup.expected import Band, bands
+from playground.setup.expected import bands
 from playground.ui.feed.run_serializer import PARTS, plain
 from playground.ui.payloads import Table
 from playground.ui.payloads.insight import (
@@ -34,14 +33,11 @@ from playground.ui.payloads.insight import (
     FrontierData,
     FrontierLinesData,
     JudgedData,
-    MeterData,
     OfferedRemedyData,
     OutcomeData,
-    PaidPairData,
     PhaseData,
     PossibleData,
     RunCheckData,
-    ScoredTextData,
 )
 from playground.ui.train import form, reward_form
 
@@ -95,8 +91,8 @@ def judged(report: RunReport) -> JudgedData | None:
 def behaviours(report: RunReport) -> BehavioursData | None:
     """What is counted at every evaluation of a run; None where nothing is. A run that was changed while it trained has
     the band of the preset that it is now, if it is one."""
-    zones = bands(describe.of(report.config_now).preset)
-    found = [meter_data(one, zones.get(one.name), report.bands.get(one.name)) for one in report.behaviours]
+    drawn = bands(describe.of(report.config_now).preset)
+    found = meters.against_bands(report.behaviours, drawn, report.bands)
     return _behaviours(found, meters.ways(report.config, report.samples), report.paid)
 
 
@@ -104,50 +100,12 @@ def behaviours_of_pairs(
     config: RunConfig, pairs: Sequence[BeforeAfter], *, against_itself: bool
 ) -> BehavioursData | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
-    found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
-    return _behaviours(found, meters.ways(config, pairs), paid(config, pairs) if against_itself else [])
+    against = paid(config, pairs) if against_itself else []
+    return _behaviours(meters.of_pairs(config, pairs), meters.ways(config, pairs), against)
 
 
-def _behaviours(found: list[MeterData], ways: Sequence[meters.Way], against: Sequence[Paid]) -> BehavioursData | None:
-    if not found:
-        return None
-    return {
-        "meters": found,
-        "ways": [
-            {
-                "words": way.words,
-                "wrong": way.wrong and meter_data(way.wrong),
-                "right": way.right and meter_data(way.right),
-            }
-            for way in ways
-        ],
-        "paid": [{"name": one.name, "sentence": one.sentence, "pair": one.pair and _pair(one.pair)} for one in against],
-    }
-
-
-def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None) -> MeterData:
-    """One meter; `zone` is the band to draw, `held` the one that its end is compared with."""
-    return {
-        "name": meter.name,
-        "words": meter.words,
-        "aim": meter.aim,
-        "updates": meter.updates,
-        "changes": meter.changes,
-        "counts": [
-            {"yes": count.yes, "of": count.of, "low": plain(count.low), "high": plain(count.high)}
-            for count in meter.counts
-        ],
-        "band": zone and [zone.low, zone.high],
-        "compared": meters.compared(meter.after, held) if held else "",
-    }
-
-
-def _pair(pair: BeforeAfter) -> PaidPairData:
-    return {"prompt": pair.after.prompt, "before": _scored(pair.before), "after": _scored(pair.after)}
-
-
-def _scored(item: Sample) -> ScoredTextData:
-    return {"text": item.completion, "score": plain(item.score)}
+def _behaviours(found: Sequence[Meter], ways: Sequence[Way], against: Sequence[Paid]) -> BehavioursData | None:
+    return {"meters": plain(found), "ways": plain(ways), "paid": plain(against)} if found else None
 
 
 def checks(report: RunReport) -> list[RunCheckData] | None:

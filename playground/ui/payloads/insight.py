@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, TypedDict
 
 from playground.analysis.diagnosis.alert import Alert
+from playground.analysis.meters import Meter, Way
+from playground.analysis.paid import Paid
 from playground.ui.payloads import Of, Plain, Table, Value
 
 
@@ -49,66 +51,12 @@ class JudgedData(TypedDict):
     verdicts: list[VerdictData]
 
 
-class CountData(TypedDict):
-    """So many of so many; the bounds are of the share."""
-
-    yes: int
-    of: int
-    low: float
-    high: float
-
-
-class MeterData(TypedDict):
-    """One behaviour; `changes`: +1 or -1 where it differs from the first by more than chance. `band`: what other seeds
-    came to; `compared` with it, in words."""
-
-    name: str
-    words: str
-    aim: Literal["more", "less", "neither"]
-    updates: list[int]
-    counts: list[CountData]
-    changes: list[int]
-    band: list[float] | None
-    compared: str
-
-
-class WayData(TypedDict):
-    """One way to put a claim."""
-
-    words: str
-    wrong: MeterData | None
-    right: MeterData | None
-
-
-class ScoredTextData(TypedDict):
-    """A completion with its score."""
-
-    text: str
-    score: float | None
-
-
-class PaidPairData(TypedDict):
-    """One prompt, answered before and after."""
-
-    prompt: str
-    before: ScoredTextData
-    after: ScoredTextData
-
-
-class PaidData(TypedDict):
-    """Where reward and behaviour disagree."""
-
-    name: str
-    sentence: str
-    pair: PaidPairData | None
-
-
 class BehavioursData(TypedDict):
     """All that is counted."""
 
-    meters: list[MeterData]
-    ways: list[WayData]
-    paid: list[PaidData]
+    meters: list[Annotated[Plain, Of(Meter)]]
+    ways: list[Annotated[Plain, Of(Way)]]
+    paid: list[Annotated[Plain, Of(Paid)]]
 
 
 class OfferedRemedyData(TypedDict):

@@ -1127,53 +1127,6 @@ declare namespace Wire {
     verdicts: Verdict[];
   }
 
-  /** So many of so many; the bounds are of the share. */
-  interface Count {
-    yes: number;
-    of: number;
-    low: number;
-    high: number;
-  }
-
-  /** One behaviour; `changes`: +1 or -1 where it differs from the first by more than chance. `band`: what other seeds came to; `compared` with it, in words. */
-  interface Meter {
-    name: string;
-    words: string;
-    aim: "more" | "less" | "neither";
-    updates: number[];
-    counts: Count[];
-    changes: number[];
-    band: number[] | null;
-    compared: string;
-  }
-
-  /** One way to put a claim. */
-  interface Way {
-    words: string;
-    wrong: Meter | null;
-    right: Meter | null;
-  }
-
-  /** A completion with its score. */
-  interface ScoredText {
-    text: string;
-    score: number | null;
-  }
-
-  /** One prompt, answered before and after. */
-  interface PaidPair {
-    prompt: string;
-    before: ScoredText;
-    after: ScoredText;
-  }
-
-  /** Where reward and behaviour disagree. */
-  interface Paid {
-    name: string;
-    sentence: string;
-    pair: PaidPair | null;
-  }
-
   /** What to try: settings, and where they can be tried. `fork`: the update to fork from. */
   interface OfferedRemedy {
     words: string;
@@ -2181,6 +2134,32 @@ declare namespace Wire {
     help: string;
   }
 
+  /** One behaviour over the evaluations of a run, or between two of them: the updates, the count at each, and +1 or -1 where it differs from the first by more than chance, else 0. `band`: what other seeds of its preset came to, and how it is `compared` with that, where it is. */
+  interface Meter {
+    name: string;
+    words: string;
+    aim: "more" | "less" | "neither";
+    updates: number[];
+    counts: Count[];
+    changes: number[];
+    band: [number, number] | null;
+    compared: string;
+  }
+
+  /** One way to put a claim, and what is answered where it is wrong and where it is right, as far as it was asked. */
+  interface Way {
+    words: string;
+    wrong: Meter | null;
+    right: Meter | null;
+  }
+
+  /** A behaviour that became worse while the score rose, and the pair that shows it best, if any does. */
+  interface Paid {
+    name: string;
+    sentence: string;
+    pair: PaidPair | null;
+  }
+
   /** One reward or judge before and after: raw means of the texts on which there is an opinion, and the paired change; None where there is none. `unit` of the change is sd, or points where the values did not vary before. */
   interface RewardRow {
     name: string;
@@ -2403,6 +2382,22 @@ declare namespace Wire {
     units: number;
   }
 
+  /** How many of some completions, and of how many prompts these are; `low` and `high` bound the share with 95 % confidence. */
+  interface Count {
+    yes: number;
+    of: number;
+    prompts: number;
+    low: number;
+    high: number;
+  }
+
+  /** One prompt, answered before and after. */
+  interface PaidPair {
+    prompt: string;
+    before: ScoredText;
+    after: ScoredText;
+  }
+
   /** What to try: in words, and as settings; `live` where a run that trains takes it without a restart. */
   interface Remedy {
     words: string;
@@ -2417,6 +2412,12 @@ declare namespace Wire {
     before: EndCount;
     after: EndCount;
     change: number;
+  }
+
+  /** A completion with its score. */
+  interface ScoredText {
+    text: string;
+    score: number | null;
   }
 
   /** So many of so many answers, and the bounds of the share, as programs read it. */

@@ -8,7 +8,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import go, open_section, open_settings, visit
+from tests.ui.conftest import go, of_module, open_section, open_settings, visit
 
 SCORE = '[data-chart="score"] .stage'
 SECTIONS = ("curves", "health", "texts", "frontier", "update", "export")
@@ -59,7 +59,9 @@ def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_it
 
 def test_compare_filters_sorts_and_asks(site, page):
     fake_run.write_run(site.outputs, "done")
-    go(page, "compare", run="done")
+    of_module(page, "core/nav.js", "(m) => m.openRun('_recorded')")
+    go(page, "compare", run="")
+    expect(page.locator("#compare").get_by_label("Run", exact=True)).to_have_value("done")  # one's own run before it
     rows = page.locator("table.compare tbody tr")
     expect(rows).to_have_count(20)
     expect(page.locator("#compare .outcome")).to_contain_text("on 64 prompts")

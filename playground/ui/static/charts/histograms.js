@@ -11,26 +11,29 @@ const BINS = 14;
 const SIZE = { height: 150, left: 34, right: 8, top: 6, bottom: 20 };
 const SIDES = ["before", "now"];
 
-/** The two drawings, as far as there is something to draw. `data` is what the Compare page shows. */
-export function histogramsOf(/** @type {Pairs} */ data) {
+/**
+ * The two drawings, as far as there is something to draw, each so many pixels wide.
+ * @param {Pairs} data what the Compare page shows @param {number} width
+ */
+export function histogramsOf(data, width) {
   const { rows, measured, run } = data;
   const pick = (/** @type {(side: Wire.Side) => number | null} */ of) => [
     rows.map((row) => of(row.before)), rows.map((row) => of(row.after)),
   ].map((values) => values.filter((value) => value !== null && value !== undefined));
   return [
-    measured ? twoSides("Score", run.unit, pick((side) => side.score), data) : null,
-    twoSides("Length", "tokens", pick((side) => side.tokens), data),
+    measured ? twoSides("Score", run.unit, pick((side) => side.score), data, width) : null,
+    twoSides("Length", "tokens", pick((side) => side.tokens), data, width),
   ].filter(Boolean);
 }
 
-/** @param {string} title @param {string} unit @param {number[][]} values @param {Pairs} pairs */
-function twoSides(title, unit, values, { other }) {
+/** @param {string} title @param {string} unit @param {number[][]} values @param {Pairs} pairs @param {number} width */
+function twoSides(title, unit, values, { other }, width) {
   if (!values[0].length || !values[1].length) return null;
   const names = other ? ["the other run", "this run"] : ["before", "after"];
   const [before, after] = values.map((list) => number(list.reduce((sum, value) => sum + value, 0) / list.length));
   const { edges, counts } = binned(values, BINS, title === "Length");
   const most = Math.max(...counts.flat());
-  const drawn = frame({ kind: "small-plot.stage", size: SIZE, from: edges[0], to: edges.at(-1), low: 0,
+  const drawn = frame({ kind: "small-plot.stage", size: { ...SIZE, width }, from: edges[0], to: edges.at(-1), low: 0,
     high: most * 1.12, xTicks: roundTicks(edges[0], edges.at(-1), 6), yTicks: roundTicks(0, most, Math.min(4, most)),
     label: `${title}: mean ${before} ${names[0]}, ${after} ${unit} ${names[1]}` });
   SIDES.forEach((side, index) => bars(drawn, edges, counts[index], () => `side ${side}`));

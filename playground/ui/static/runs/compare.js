@@ -113,7 +113,9 @@ class Compare {
     } catch (error) {
       return this.refreshEmpty(error.message);
     }
-    const run = wanted ?? live.runId ?? known[0]?.[0];
+    const first = known[0]?.[0];
+    const hasOwn = first && !Object.values(home.value?.recorded ?? {}).includes(first);
+    const run = wanted ?? (hasOwn && live.run?.recorded ? first : live.runId) ?? first;
     hasNone.value = !run;
     this.top.classList.toggle("nothing", !run);
     if (!run)

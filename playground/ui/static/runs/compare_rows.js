@@ -84,8 +84,8 @@ export class PairTable {
     this.data = data;
     this.run = run;
     showParts(this.system, systemPart(data?.run));
-    const plots = data?.rows.length ? histogramsOf(data) : [];
-    this.plotsPanel.hidden = !plots.length;
+    this.plotsPanel.hidden = !data?.rows.length;
+    const plots = data?.rows.length ? histogramsOf(data, columnWidth(this.plots)) : [];
     this.plots.replaceChildren(...plots);
     if (data) {
       this.list.classList.remove("nothing");
@@ -203,4 +203,9 @@ function direction(/** @type {number | null} */ gain) {
   if (gain === 0) return el("div.term", "the same");
   return el("div", { class: `term ${gain > 0 ? "up" : "down"}` },
     gain > 0 ? `\u2191 ${rounded(gain)} higher` : `\u2193 ${rounded(-gain)} lower`);
+}
+
+/** Pixels of a column of a grid in view. @param {Element} grid */
+function columnWidth(grid) {
+  return Number.parseFloat(getComputedStyle(grid).gridTemplateColumns) || 380;
 }

@@ -81,7 +81,7 @@ def panels(report: RunReport) -> list[Panel]:
     """Score, KL and, where there are any, behaviours and perplexities."""
     metrics = frames.metrics(report.metrics).set_index("update")
     evaluations = frames.evaluations(report.evaluations).set_index("update")
-    above, knee = " above the reference" if report.unit == "sd" else "", report.plateau.update
+    above, begins = " above the reference" if report.unit == "sd" else "", report.plateau.update
     shares = frames.shares(report.behaviours).groupby("behaviour", sort=False)
     behaviours = [
         DrawnLine(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
@@ -101,7 +101,7 @@ def panels(report: RunReport) -> list[Panel]:
     ]
     return _with_values(
         Panel("Behaviours", "% of the answers to the fixed prompts, by update", behaviours),
-        Panel("Score", f"{report.unit}{above}, by update", score, None if knee is None else (knee, "knee")),
+        Panel("Score", f"{report.unit}{above}, by update", score, None if begins is None else (begins, "plateau")),
         Panel("Distance from the reference", "KL, nats per completion, by update", kl),
         Panel("Perplexity", "by update", perplexity),
     )

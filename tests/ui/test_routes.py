@@ -73,11 +73,13 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     gain = sum(new.score - old.score for old, new in zip(before, after, strict=True)) / 64
     kl = sum(item.kl for item in after) / 64
     assert abs(run.metrics()[-1].kl_to_reference - kl) > 0.05, "else it might be the training batch"
-    (row,) = (row for row in client.get("/live/_runs").json()["runs"] if row["id"] == "one")
+    history = client.get("/live/_runs").json()
+    (row,) = (row for row in history["runs"] if row["id"] == "one")
     (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
     (listed,) = (item for item in printed_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
     shown = printed_by_cli(capsys, "show", tmp_path / "one")
     figures = row["figures"]
+    assert [column["key"] for column in history["columns"]] == [*figures] == [key for key in listed if key in figures]
     in_list = {**figures["gain"], "gain": figures["gain"]["value"], "kl": figures["kl"]["value"]}
     for headline in (in_list, laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
         assert (headline["gain"], headline["kl"]) == pytest.approx((gain, kl))

@@ -63,9 +63,9 @@ def main() -> None:
     sweep = game.sweep_of(NAME, REWARDS[: arguments.rewards], time.time())
     standby = StandbyWorker()
     standby.prepare()
-    watch = SupervisorThread(arguments.outputs, spawn=standby.worker_for, chores=[standby.prepare])
+    watch = SupervisorThread(arguments.outputs, workers=standby, chores=[standby.prepare])
     before, clock = _processor(), time.perf_counter()
-    sweep = sweep_making.create(arguments.outputs, sweep, standby.worker_for)
+    sweep = sweep_making.create(arguments.outputs, sweep, standby)
     watch.start()
     while not progress_of(sweep, sweep_record.statuses(arguments.outputs, sweep)).ended:
         time.sleep(1)

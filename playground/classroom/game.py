@@ -44,6 +44,7 @@ NO_USE = ("agreement", "truth")  # which have nothing to say of a review
 FIELD = "rewards.0.expression"
 SETTINGS: dict[str, Any] = {  # what the game changes of the preset, for all runs
     "name": "game",
+    "preset": "",
     "about": {},
     "rewards": [{"kind": "expression", "expression": "0"}],
     "behaviours": [

@@ -257,7 +257,7 @@ def policy_settings(preset: RunConfig, judge: str, group: int = 0) -> dict[str, 
     """A run of a preset that is paid by a judge, of a group or of everyone, as plain data, and small: there is a class
     waiting."""
     data = preset.model_dump(mode="json")
-    data["name"] = f"paid-by-{judge}"
+    data |= {"name": f"paid-by-{judge}", "preset": ""}
     data["rewards"] = [{"kind": "model", "source": judge}]
     data["ppo"] |= {"num_updates": POLICY_UPDATES}
     data["evaluation"] |= {"every": POLICY_UPDATES}

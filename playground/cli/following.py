@@ -28,8 +28,7 @@ from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
 from playground.runs.sweeps.sweep_record import Sweep
-from playground.setup import checks
-from playground.setup.estimates import disk
+from playground.setup import admission
 
 LOG_BYTES = 1500  # of a log, that are shown
 STOPPED = 3
@@ -43,12 +42,9 @@ Figures = Callable[[list[Any], Status], str]  # the records so far and the state
 
 def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> launcher.Started:
     """Check a run and start it. Raises: PlaygroundError, with every problem at once."""
-    checks.check(config, outputs)
-    checks.require_in_reach(config, outputs)
-    checks.require_functions(config)
-    disk.check([config], outputs)
+    admitted = admission.admit(config, outputs)
     Supervisor(outputs).look()
-    return launcher.start(config, outputs, run_id)
+    return launcher.start(admitted, outputs, run_id)
 
 
 def log_hint(run: RunDirectory, status: Status) -> str:
@@ -84,7 +80,7 @@ class Display:
 def follow(
     run: RunDirectory,
     process: subprocess.Popen[bytes] | None,
-    shown: Display,
+    display: Display,
     kind: type[Record] = UpdateMetrics,
     outputs: Path | None = None,
 ) -> Status:
@@ -103,7 +99,7 @@ def follow(
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)
-                shown.tell(shown.figures(records, status), {"type": shown.word, **record.model_dump()})
+                display.tell(display.figures(records, status), {"type": display.word, **record.model_dump()})
         position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
         message = None
         if position is not None:
@@ -111,7 +107,7 @@ def follow(
             words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
         elif status.state == "stopping":
             words = status.state
-        shown.tell(words, message, words)
+        display.tell(words, message, words)
         return status.ended
 
     def stop() -> bool:

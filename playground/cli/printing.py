@@ -5,6 +5,7 @@ Knows records and analysis; decides nothing. How a table looks is `terminal`'s b
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
 from playground.runs.model_service import GeneratedSample
 from playground.setup.describe import duration
-from playground.setup.estimates import GB, Estimate
+from playground.setup.estimates import Estimate
 
 TABLE_ROWS = 3
 USUAL_NOTES = ("", "sd", "nats")  # which are not said
@@ -241,29 +242,34 @@ def _beside(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
 
 
 def gigabytes(size: float | None) -> str:
-    """Bytes for reading; empty for none."""
-    return "" if size is None else f"{size / GB:.2f}"
+    """Gigabytes for reading; empty for none."""
+    return "" if size is None else f"{size:.2f}"
 
 
 def print_estimate(found: Estimate, *, as_json: bool) -> None:
     """What a run would need."""
     if as_json:
-        print_json(found.to_json())
+        print_json(dataclasses.asdict(found))
         return
-    needs, larger, device = found.needs, found.larger, found.device
-    kinds = list(dict.fromkeys(kind for sizes in needs.roles.values() for kind in sizes))
+    larger, device = found.larger, found.device
+    kinds = list(dict.fromkeys(kind for role in found.roles for kind in role.kinds_gb))
     rows = [
-        (role, *(gigabytes(sizes.get(kind)) for kind in kinds), gigabytes(needs.of(role)), gigabytes(larger.of(role)))
-        for role, sizes in needs.roles.items()
+        (
+            role.role,
+            *(gigabytes(role.kinds_gb.get(kind)) for kind in kinds),
+            gigabytes(role.total_gb),
+            gigabytes(larger.roles_gb.get(role.role, 0.0)),
+        )
+        for role in found.roles
     ]
     print_table(rows, "Role", *kinds, "GB", "if 7B")
-    free = f"{gigabytes(device.free_bytes)} of {gigabytes(device.total_bytes)} GB free"
-    held = f"{gigabytes(found.total)} GB at the fullest moment ({needs.moment}), libraries included"
-    print(f"{held}; {device.label} ({device.name}) has {free}.")
+    free = f"{gigabytes(device.free_gb)} of {gigabytes(device.total_gb)} GB free"
+    moment = f"{gigabytes(found.total_gb)} GB at the fullest moment ({found.fullest_moment}), libraries included"
+    print(f"{moment}; {device.label} ({device.name}) has {free}.")
     if len(found.places) > 1:
         where = ", ".join(dict.fromkeys(found.places))
         print(f"{len(found.places)} processes compute it, on {where}: each of them holds what the table shows.")
-    print(f"With a model of 7 billion weights: {gigabytes(larger.total)} GB ({larger.moment}).")
+    print(f"With a model of 7 billion weights: {gigabytes(larger.total_gb)} GB ({larger.fullest_moment}).")
     if found.seconds_per_update and found.seconds:
         update, whole = time_range(*found.seconds_per_update), time_range(*found.seconds)
         print(f"Time: {update} an update, {whole} in all, as your last runs of this model took.")

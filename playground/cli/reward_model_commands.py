@@ -15,7 +15,7 @@ from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import RewardTraining, StepMetrics, doubt
 from playground.runs.reward_models import start as start_training
-from playground.setup import catalog, checks
+from playground.setup import admission, catalog
 
 
 def reward_train(
@@ -55,9 +55,7 @@ def reward_train(
 
 def begin(config: RewardTrainingConfig, outputs: Path, replace: bool) -> tuple[RewardTraining, Any]:
     """Check a training and start it. Raises: PlaygroundError."""
-    checks.check_reward_training(config)
-    checks.require_in_reach(config)
-    return start_training(config, outputs, replace)
+    return start_training(admission.admit_training(config), outputs, replace)
 
 
 def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +27,6 @@ from playground.cli.arguments import (
 from playground.cli.outgoing import write_figures
 from playground.cli.settings_command import by_path, setting
 from playground.cli.terminal import by_name, complain, print_json, print_table, say, time_range
-from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.exports.figures import RunGroup
 from playground.runs import cluster, history
@@ -35,7 +35,7 @@ from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
 from playground.runs.sweeps.sweep_record import Sweep, Where
-from playground.setup import checks, describe
+from playground.setup import admission, describe
 from playground.setup.estimates import disk
 
 STOP_POLL_SECONDS = 0.1
@@ -109,14 +109,7 @@ def start(
 
 def begin(outputs: Path, wanted: SweepRequest) -> Sweep:
     """Make a sweep, or go on with the one that is there. Raises: InvalidConfig, with every problem."""
-
-    def check(config: RunConfig) -> None:
-        checks.check(config, outputs)
-        if wanted.on == "here":
-            checks.require_in_reach(config, outputs)
-            checks.require_functions(config)
-
-    planned = sweep_making.plan(outputs, wanted, check)
+    planned = sweep_making.plan(outputs, wanted, partial(admission.admit, outputs=outputs, here=wanted.on == "here"))
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
         disk.check(planned.configs, outputs)

@@ -80,6 +80,10 @@ class RunConfig(Part):
     format: Literal[1] = FORMAT
     name: str = Field("run", min_length=1, max_length=80)
     """What the run is called."""
+    # Two facts about a run, which no one sets: the preset whose settings it has or had before they were changed, and
+    # the job of its worker, to train it or to try an update of it.
+    preset: str = Field("", max_length=80)
+    kind: Literal["run", "trial"] = "run"
     about: About = About()
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """Every random number comes from it: the same seed and settings give the same run."""
@@ -250,14 +254,15 @@ class RunConfig(Part):
 
 
 def differences(config: RunConfig, base: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """Dotted field -> (value in base, value in config) for every field that differs; names and words are left out."""
+    """Dotted field -> (value in base, value in config) for every setting that differs; names and words are none."""
     mine, theirs = flatten(config), flatten(base)
     keys = [key for key in {**theirs, **mine} if key != "name" and not key.startswith("about.")]
     return {key: (theirs.get(key), mine.get(key)) for key in keys if theirs.get(key) != mine.get(key)}
 
 
 def flatten(config: RunConfig) -> dict[str, Any]:
-    """The configuration as one dictionary with dotted names; each reward stays one value."""
+    """The configuration as one dictionary with dotted names; each reward stays one value. The preset and the kind of
+    job are facts about a run, and no settings."""
     flat: dict[str, Any] = {}
 
     def add(prefix: str, part: Part, values: dict[str, Any]) -> None:
@@ -268,7 +273,7 @@ def flatten(config: RunConfig) -> dict[str, Any]:
             else:
                 flat[prefix + key] = value
 
-    add("", config, config.model_dump(mode="json"))
+    add("", config, config.model_dump(mode="json", exclude={"preset", "kind"}))
     return flat
 
 

@@ -65,7 +65,7 @@ def _facts(report: RunReport) -> list[str]:
 
 def _settings(config: RunConfig) -> Table:
     """What differs from the preset, or from the defaults where there is none."""
-    preset = catalog.preset_titled(config.about.title, config.name)
+    preset = catalog.preset_of(config)
     changed = differences(config, preset or RunConfig(rewards=config.rewards, judges=config.judges))
     if preset is None:
         sentence = "It is not based on an included preset. What differs from the defaults:"

@@ -82,7 +82,7 @@ def _until(records: Records, update: int) -> Records:
 def without(config: RunConfig) -> RunConfig:
     """The same run without its mistake: the settings and the seed stay."""
     about = config.about.model_copy(update={"title": f"{config.about.title}, without its mistake", "expect": ""})
-    return config.model_copy(update={"faults": (), "experiments": False, "about": about})
+    return config.model_copy(update={"faults": (), "experiments": False, "about": about, "preset": ""})
 
 
 def new(seed: int) -> RunConfig:

@@ -52,20 +52,21 @@ class Scored(NamedTuple):
 
 def build(spec: config.RewardConfig, facts: rules.PromptFacts | None = None) -> rules.Reward:
     """The reward function that a configuration entry names, of every kind that needs no model. `facts`: what a function
-    in Python gets beside the texts.
+    in Python gets beside the texts, and the questions of a file of claims.
 
     Raises: RewardFailed, if this process serves others, and the kind is for a person's own machine only.
     """
     refusal = local_only.refusal(spec.kind)
     if refusal:
         raise RewardFailed(refusal)
+    own = facts.questions if facts else None
     if isinstance(spec, config.ExpressionReward):
-        return expressions.reward_of(spec.expression)
+        return expressions.reward_of(spec.expression, own)
     if isinstance(spec, config.PythonReward):
         from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
 
         return PythonFunction(spec.code, spec.time_limit, spec.file, spec.function, facts)
-    return rules.rule(spec)
+    return rules.rule(spec, own)
 
 
 class Mixture:

@@ -12,11 +12,13 @@ import subprocess
 import threading
 from typing import IO
 
-from playground.runs import children, launcher
+from playground.config import RunConfig
+from playground.runs import children, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.folder.writer import name_worker
+from playground.runs.spawning import Place
 
 
 class StandbyWorker:
@@ -48,6 +50,10 @@ class StandbyWorker:
                     variable=STANDBY_VARIABLE,
                     output=subprocess.DEVNULL,
                 )
+
+    def place(self, config: RunConfig) -> Place:
+        """See `spawning.Workers`."""
+        return Place(queue.slot_of(config), self.worker_for)
 
     def worker_for(self, run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
         """The worker of `run`: the waiting process, or a new one. Lock and log go through the channel."""

@@ -42,13 +42,13 @@ SESSIONS = 500  # whose states Gradio keeps
 
 def classroom(serving: Serving) -> list[BaseRoute]:
     """The addresses of the class, for what serves them."""
-    starts = LessonStarts(serving.outputs, serving.access, serving.hub.lessons, serving.standby.worker_for)
+    starts = LessonStarts(serving.outputs, serving.access, serving.hub.lessons, serving.standby)
     lead = Lead(serving.room, serving.hub, starts)
     answering = Answering(serving.room, lambda: serving.hub.lessons)
     views = ClassViews(serving.room, serving.hub)
-    Game(serving.room, serving.outputs, serving.access, serving.standby.worker_for).join(lead, answering, views)
+    Game(serving.room, serving.outputs, serving.access, serving.standby).join(lead, answering, views)
     shared = (serving.room, serving.hub, serving.access)
-    votes = VoteViews(VoteLead(*shared, serving.service, serving.standby.worker_for))
+    votes = VoteViews(VoteLead(*shared, serving.service, serving.standby))
     votes.join(lead, answering, views)
     return class_routes.routes(views, serving.access, lead, answering, votes)
 

@@ -96,7 +96,7 @@ class Serving:
             if self._closing is None or self._begun:
                 return
             # It adopts what lives, ends what died, starts others.
-            watch = SupervisorThread(self.outputs, spawn=self.standby.worker_for, chores=chores)
+            watch = SupervisorThread(self.outputs, workers=self.standby, chores=chores)
             for thread in (watch, cluster.ClusterThread(self.outputs)):
                 thread.start()
                 self._closing.callback(thread.close)

@@ -191,4 +191,4 @@ def test_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns()
     settings, before = votes.policy_settings(preset, "class-3"), preset.model_dump(mode="json")
     assert settings["rewards"] == [{"kind": "model", "source": "class-3"}]
     changed = {name for name in before if before[name] != settings[name]}
-    assert changed == {"name", "rewards", "ppo", "evaluation", "about"}
+    assert changed == {"name", "preset", "rewards", "ppo", "evaluation", "about"}

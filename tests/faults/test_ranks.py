@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 from playground.runs import launcher
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.spawning import Here
 from tests.faults import resuming
 from tests.support import has_ended, wait_until
 
@@ -63,7 +64,7 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs, model, alt
 
 def test_no_helper_outlives_a_worker_that_was_killed(outputs, model, forker):
     """Also not one that still waits for the others: nothing but the pipe tells it."""
-    run = launcher.start(config(model), outputs, "two", forker.spawn).run
+    run = launcher.start(config(model), outputs, "two", forker).run
     helper = wait_until(lambda: helper_of(run, "spawn_main"))
     os.kill(run.status_on_disk().pid, signal.SIGKILL)
     wait_until(lambda: has_ended(helper.pid))
@@ -78,8 +79,9 @@ def test_two_processes_begin_a_run_one_goes_on_and_two_end_it(outputs, model, al
         (run.control_path / "pause").touch()
         return launcher.new_worker(run, lock)
 
-    run = launcher.start(config(model, **short), outputs, "two", spawn_paused).run
-    for until, ranks, spawn_next in ((2, 1, spawn_paused), (4, 2, None)):
+    paused = Here(spawn_paused)
+    run = launcher.start(config(model, **short), outputs, "two", paused).run
+    for until, ranks, workers in ((2, 1, paused), (4, 2, None)):
         wait_until(lambda: run.status().state == "paused")
         for done in (until - 1, until):
             changes.request_step(run)
@@ -88,7 +90,7 @@ def test_two_processes_begin_a_run_one_goes_on_and_two_end_it(outputs, model, al
         wait_until(lambda: run.status().ended and not run.is_alive())
         assert run.status().reason == "stopped", (run.status(), run.log_tail())
         run.config_path.write_text(config(model, **short, ranks=ranks).to_yaml(), encoding="utf-8")
-        launcher.resume(run, spawn_next)
+        launcher.resume(run, workers)
     wait_until(lambda: run.status().ended and not run.is_alive())
     assert run.status().state == "finished", run.log_tail()
     assert [(line.attempt, line.ranks) for line in run.metrics()] == [(1, 2)] * 2 + [(2, 1)] * 2 + [(3, 2)] * 2

@@ -20,13 +20,13 @@ REFUSED = "model.source=pocket-2m prompts.limit=8 seed=3 rewards.0.weight=2 ppo.
 
 @pytest.fixture(scope="module")
 def parent(tmp_path_factory, forker):
-    run, process = launcher.start(SMALL, tmp_path_factory.mktemp("outputs"), "parent", forker.spawn)
+    run, process = launcher.start(SMALL, tmp_path_factory.mktemp("outputs"), "parent", forker)
     assert process.wait(120) == 0, run.log_tail()
     return run
 
 
 def forked(parent, forker, *overrides):
-    run, process = fork.fork(parent, 2, overrides, spawn=forker.spawn)
+    run, process = fork.fork(parent, 2, overrides, workers=forker)
     assert process.wait(120) == 0, run.log_tail()
     wait_until(lambda: run.status().ended)
     return run

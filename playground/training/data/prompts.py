@@ -173,9 +173,8 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int, whole: bool = Fa
             claims_rows = claim_files.read(claim_files.path_of(name))
             drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
             file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
-            if whole:
-                claims.know(config)
-            about = [claim._asdict() if (claim := claims.of(text)) else {} for text in drawn] if whole else []
+            own = claims.Questions(claims_rows)
+            about = [claim._asdict() if (claim := claims.of(text, own)) else {} for text in drawn] if whole else []
             number = len(claims_rows)
             return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=number, rows=about)
         if row_files.is_file(name):

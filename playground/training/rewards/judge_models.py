@@ -35,14 +35,17 @@ def load(spec: ModelReward, device: torch.device) -> tuple[LanguageModel, Tokens
 
 class JudgeModel:
     """A model that answers yes or no to the `question` of `spec`: the log-odds of yes, or its probability.
-    Where the question asks for {right} or {claimed} and the prompt is no claim, there is no opinion.
+    Where the question asks for {right} or {claimed} and the prompt is no claim, there is no opinion. `own`: see
+    `claims`.
 
     Raises:
         RewardModelUnusable: its tokens do not tell yes from no. PromptsUnusable: its chat template cannot be used.
     """
 
-    def __init__(self, model: LanguageModel, tokens: Tokens, spec: ModelReward) -> None:
-        self._name, self._model = spec.source, model
+    def __init__(
+        self, model: LanguageModel, tokens: Tokens, spec: ModelReward, own: claims.Questions | None = None
+    ) -> None:
+        self._name, self._model, self._own = spec.source, model, own
         self._question, self._output = str(spec.question), spec.output
         self._form = PromptForm(tokens, PromptsConfig())
         encode = tokens.tokenizer.encode
@@ -68,7 +71,7 @@ class JudgeModel:
 
     def asked(self, prompt: str, completion: str) -> str | None:
         """The question about one completion; None where it asks for what the prompt has not."""
-        claim = claims.of(prompt)
+        claim = claims.of(prompt, self._own)
         right, claimed = (claim.right, claim.claimed) if claim else (None, None)
         fields = {"prompt": prompt.strip(), "completion": completion.strip(), "right": right, "claimed": claimed}
         if any(fields[name] is None for name in FIELD.findall(self._question)):

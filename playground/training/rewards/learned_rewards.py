@@ -153,8 +153,8 @@ def builder(
     facts: rules.PromptFacts | None = None,
 ) -> Callable[[RewardConfig], rules.Reward]:
     """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries is
-    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`. `facts`: for
-    functions in Python."""
+    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`. `facts`: see
+    `mixture.build`."""
     loaded: dict[tuple[object, ...], Any] = {}
 
     def build(spec: RewardConfig) -> rules.Reward:
@@ -166,7 +166,7 @@ def builder(
             loaded[key] = judge_models.load(spec, device) if asked else score_models.load(spec, device, outputs)
         if asked:
             model, tokens = loaded[key]
-            return JudgeModel(model, tokens, spec)
+            return JudgeModel(model, tokens, spec, facts.questions if facts else None)
         model = RewardModel(loaded[key], spec)
         if misread:
             model.encoded = partial(variants.foreign, model.format)

@@ -16,8 +16,9 @@ from typing import Any, TypeVar
 import gradio as gr
 
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunNotFound, TooManyCalls
-from playground.runs import history, launcher
+from playground.runs import history
 from playground.runs.model_service import ModelService
+from playground.runs.spawning import Workers
 from playground.setup import catalog
 from playground.ui.api import answers, arguments
 from playground.ui.auth.access import Access, Action, Caller
@@ -36,7 +37,7 @@ STREAM = "stream"  # no tool: a tool answers once
 T = TypeVar("T")
 
 
-def register(hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None) -> None:
+def register(hub: Hub, access: Access, service: ModelService, spawn: Workers | None) -> None:
     """Offer them all, in the Blocks that is being made. Before any other event, for their names have to be free."""
     ask = Endpoints(hub, access, service, spawn)
     table: dict[Action, list[Callable[..., Any]]] = {
@@ -80,7 +81,7 @@ def offered(access: Access, action: Action, handler: Callable[..., Any]) -> Any:
 class Endpoints:
     """The functions, unguarded. `spawn` makes the worker of a run that is started."""
 
-    def __init__(self, hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None) -> None:
+    def __init__(self, hub: Hub, access: Access, service: ModelService, spawn: Workers | None) -> None:
         self._hub, self._access, self._service, self._spawn = hub, access, service, spawn
         self._outputs = hub.outputs
         self._actions = run_actions.RunActions(hub.outputs, access, spawn)

@@ -15,10 +15,10 @@ from playground.classroom.room_file import NoClass
 from playground.errors import PlaygroundError, RunNotFound
 from playground.lessons.facts import shortly
 from playground.runs import history
-from playground.runs.launcher import Workers
+from playground.runs.spawning import Workers
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_record import Sweep
-from playground.setup import checks, describe, estimates, limits
+from playground.setup import admission, describe
 from playground.setup.estimates import disk
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom.answering import Answering
@@ -131,9 +131,7 @@ class Game:
         """Raises: InvalidConfig, if they cannot be trained here; OSError (no room on the disk)."""
         capped, configs = self._access.limits_of(caller), game.configs(rewards)
         for config in configs:
-            limits.require(config, capped, self._outputs)
-            checks.check(config, self._outputs)
-        estimates.require_fit(configs[0], capped, self._outputs)
+            admission.admit(config, self._outputs, capped)
         disk.check(configs, self._outputs)
 
     def stop(self, asked: dict[str, Any], caller: Caller) -> ClassLedData:

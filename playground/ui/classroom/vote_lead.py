@@ -17,16 +17,17 @@ from playground.classroom.room_file import NoClass
 from playground.classroom.votes import NoVotes
 from playground.data.preferences import MIN_PAIRS
 from playground.errors import PlaygroundError, in_words
-from playground.runs import launcher, reward_models
+from playground.runs import reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.model_service import ModelService
-from playground.setup import catalog, checks, describe, limits
+from playground.runs.spawning import Workers
+from playground.setup import admission, catalog, describe, limits
 from playground.ui.auth.access import Access, Caller
 from playground.ui.classroom.lead import DONE, Command, location_of
 from playground.ui.feed.feed import Hub
 from playground.ui.payloads.classroom import ClassLedData
-from playground.ui.train import form, run_actions
+from playground.ui.train import run_actions
 
 JUDGES = "judges"  # the fact of the room
 FOLDER = "class-votes"  # of the outputs folder
@@ -40,7 +41,7 @@ class VoteLead:
     """The commands. Knows the room, the runs, and the model service."""
 
     def __init__(
-        self, room: Room, hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None = None
+        self, room: Room, hub: Hub, access: Access, service: ModelService, spawn: Workers | None = None
     ) -> None:
         self.room, self.hub, self._access, self._service, self._spawn = room, hub, access, service, spawn
         self.doing = self.problem = ""  # what the model service is asked for now; why that did not work
@@ -188,8 +189,7 @@ class VoteLead:
         path.parent.mkdir(mode=0o700, exist_ok=True)
         write_atomically(path, jsonl(rows))
         config = votes.judge_settings(name, str(path), len(rows))
-        checks.check_reward_training(config)
-        reward_models.start(config, self.hub.outputs, replace=True)
+        reward_models.start(admission.admit_training(config), self.hub.outputs, replace=True)
         self._keep({"name": name, "step": step.id, "group": group, "run": "", "words": []})
         return {**DONE, "made": name}
 
@@ -213,10 +213,7 @@ class VoteLead:
         """Start a run that is paid by a judge: {judge, request}."""
         judge = self._judge(asked.get("judge"))
         preset, capped = catalog.preset(votes.POLICY_PRESET), self._access.limits_of(caller)
-        config = form.valid(
-            votes.policy_settings(preset, judge["name"], judge["group"]), preset, self.hub.outputs, capped
-        )
-        limits.require(config, capped, self.hub.outputs)
+        config = limits.built(votes.policy_settings(preset, judge["name"], judge["group"]), capped, self.hub.outputs)
         run = run_actions.start(config, asked.get("request"), self.hub.outputs, self._spawn, self._access, caller)
         self._keep({**judge, "run": run.id})
         self.room.lead_to(location_of(f"tab=train&run={run.id}", None, None))

@@ -837,49 +837,6 @@ declare namespace Wire {
     at?: number;
   }
 
-  /** Where it would run. */
-  interface DeviceNeeds {
-    name: string;
-    label: string;
-    total_gb: number;
-    free_gb: number;
-  }
-
-  /** Memory of one role, by kind. */
-  interface RoleNeeds {
-    role: string;
-    total_gb: number;
-    kinds_gb: Record<string, number>;
-  }
-
-  /** The same settings with seven billion weights. */
-  interface LargerNeeds {
-    parameters: number;
-    total_gb: number;
-    fullest_moment: string;
-    roles_gb: Record<string, number>;
-  }
-
-  /** See `estimates.Estimate`. */
-  interface Estimate {
-    places: string[];
-    measured: boolean;
-    verdict: "fits" | "tight" | "does not fit";
-    advice: string;
-    seconds_per_update: [number, number] | null;
-    seconds: [number, number] | null;
-    prompt_tokens: number;
-    completion_tokens: number;
-    device: DeviceNeeds;
-    roles: RoleNeeds[];
-    libraries_gb: number;
-    total_gb: number;
-    fullest_moment: string;
-    larger: LargerNeeds;
-    as_last_runs: boolean;
-    download: Download | null;
-  }
-
   /** What the form says beside an estimate; `use` and `undo` go to and fro, see train_page.py. */
   interface NeedsExtra {
     model: string;
@@ -2220,12 +2177,25 @@ declare namespace Wire {
     expect: string;
   }
 
-  /** A model that a run would fetch first. */
-  interface Download {
-    source: string;
-    mb: number;
-    licence: string;
-    gated: boolean;
+  /** What a run needs: `total_gb` of all its processes on `device` (`measured`: by a trial), seconds from the likely least to the likely most, and what would help, as a sentence and as a configuration (`better`), where it does not fit. The page, `train --estimate --json` and the API have it as it is. */
+  interface Estimate {
+    places: string[];
+    measured: boolean;
+    verdict: "fits" | "tight" | "does not fit";
+    advice: string;
+    better: Record<string, unknown> | null;
+    seconds_per_update: [number, number] | null;
+    seconds: [number, number] | null;
+    as_last_runs: boolean;
+    prompt_tokens: number;
+    completion_tokens: number;
+    device: DeviceNeeds;
+    roles: RoleNeeds[];
+    libraries_gb: number;
+    total_gb: number;
+    fullest_moment: string;
+    larger: LargerNeeds;
+    download: Download | null;
   }
 
   /** How many scores lie in each of the bins from `low` to `high`, which are equally wide; one bin where all texts have the same score. */
@@ -2396,6 +2366,37 @@ declare namespace Wire {
     prompt: string;
     before: ScoredText;
     after: ScoredText;
+  }
+
+  /** Where it would run: of several devices the one with the least room. */
+  interface DeviceNeeds {
+    name: string;
+    label: string;
+    total_gb: number;
+    free_gb: number;
+  }
+
+  /** Memory of one role of one process, by kind. */
+  interface RoleNeeds {
+    role: string;
+    total_gb: number;
+    kinds_gb: Record<string, number>;
+  }
+
+  /** The same settings with seven billion weights. */
+  interface LargerNeeds {
+    parameters: number;
+    total_gb: number;
+    fullest_moment: string;
+    roles_gb: Record<string, number>;
+  }
+
+  /** A model that a run would fetch first. */
+  interface Download {
+    source: string;
+    mb: number;
+    licence: string;
+    gated: boolean;
   }
 
   /** What to try: in words, and as settings; `live` where a run that trains takes it without a restart. */

@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from playground.config import RunConfig, flatten
-from playground.errors import InvalidConfig, NotAllowed
+from playground.config import RunConfig, flatten, yaml_io
+from playground.errors import NotAllowed
 from playground.lessons import facts
 from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
 from playground.lessons.records import Lesson, Prediction, Question, Task
 from playground.lessons.reveal import Reveal
-from playground.runs import launcher
+from playground.runs.spawning import Workers
 from playground.setup import catalog, describe
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.form import KnobData
@@ -35,7 +35,7 @@ from playground.ui.payloads.lessons import (
     WorkedCardData,
 )
 from playground.ui.payloads.server import StartedData
-from playground.ui.train import filling, form, run_actions
+from playground.ui.train import form, run_actions
 from playground.ui.train.form import entry
 
 MOST_POINTS = 400  # of a curve
@@ -49,29 +49,29 @@ def lessons_data(lessons: Lessons) -> LessonsData:
     return {"courses": [_course(course) for course in lessons.courses]}
 
 
-def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
+def reveal_data(reveal: Reveal, lesson: Lesson) -> RevealData:
     """What a run says of a lesson."""
-    shown, every = found.predicted, max(1, -(-len(found.predicted.curve) // MOST_POINTS))
-    options = lesson.predict.options if found.ready and shown.held is not None else ()
+    predicted, every = reveal.predicted, max(1, -(-len(reveal.predicted.curve) // MOST_POINTS))
+    options = lesson.predict.options if reveal.ready and predicted.held is not None else ()
     return {
-        "ready": found.ready,
-        "held": shown.held,
+        "ready": reveal.ready,
+        "held": predicted.held,
         "beliefs": [option.belief for option in options],
-        "value": shown.value,
-        "words": shown.words,
-        "shape": shown.shape,
-        "curve": list(shown.curve[::every]),
-        "said": list(found.said),
-        "explained": list(found.explained),
-        "card": _card(found.card) if found.card else None,
-        "reached": found.reached,
-        "outside": list(found.outside),
-        "memory": [(role.name, role.share, role.words) for role in found.memory],
+        "value": predicted.value,
+        "words": predicted.words,
+        "shape": predicted.shape,
+        "curve": list(predicted.curve[::every]),
+        "said": list(reveal.said),
+        "explained": list(reveal.explained),
+        "card": _card(reveal.card) if reveal.card else None,
+        "reached": reveal.reached,
+        "outside": list(reveal.outside),
+        "memory": [(role.name, role.share, role.words) for role in reveal.memory],
     }
 
 
 def guarded_functions(
-    outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None
+    outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None
 ) -> list[Callable[..., Any]]:
     """The server functions of the panel."""
     return access.guard_all(Action.START, [LessonStarts(outputs, access, lessons, spawn).start_lesson])
@@ -80,23 +80,16 @@ def guarded_functions(
 class LessonStarts:
     """Starts the runs of lessons."""
 
-    def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None) -> None:
+    def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None) -> None:
         self._outputs, self._access, self._lessons, self._spawn = outputs, access, lessons, spawn
 
     def start_lesson(self, asked: Any, caller: Caller) -> StartedData:
         """Start a run of a lesson, or put it into the queue: {lesson, index, values, request}; `index` as for its runs,
         or as many as there are for the task to break it. Answers {error, problems, run, sentence}."""
         lesson = self._lessons.find(str(entry(asked, "lesson")))
-        capped = self._access.limits_of(caller)
-        try:
-            config = _config(lesson, entry(asked, "index"), form.as_dict(entry(asked, "values")))
-            config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
-            waits = filling.why_it_waits(config, self._outputs, capped)
-            request = entry(asked, "request")
-            run = run_actions.start(config, request, self._outputs, self._spawn, self._access, caller)
-        except InvalidConfig as error:
-            return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
-        return {"error": "", "run": run.id, "sentence": waits}
+        index, values, request = entry(asked, "index"), form.as_dict(entry(asked, "values")), entry(asked, "request")
+        make = functools.partial(_config, lesson, index, values)
+        return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 
 
 def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
@@ -109,14 +102,14 @@ def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
         return config
     if not values.keys() <= {*task.knobs}:
         raise NotAllowed(f"Of this task these can be set: {', '.join(map(form.label_of, task.knobs))}.")
-    return _named(form.valid(form.nested(values, config.model_dump(mode="json")), config), config)
+    return _named(yaml_io.from_dict(form.nested(values, config.model_dump(mode="json"))), config)
 
 
 def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
     """A visitor's own try is called by what was set in it: the title of its experiment may say the opposite."""
     set_to = _set_to(tried, config)
     about = type(config.about)(title=f"{OWN_TRY}: {set_to}"[:80])
-    return tried.model_copy(update={"about": about}) if set_to else tried
+    return tried.model_copy(update={"about": about, "preset": ""}) if set_to else tried
 
 
 def _set_to(tried: RunConfig, config: RunConfig) -> str:
@@ -158,7 +151,7 @@ def _lesson(lesson: Lesson) -> LessonData:
 def _question(question: Question) -> QuestionData:
     return {
         "ask": question.ask,
-        "options": [{"say": one.say, "right": one.right, "why": one.why} for one in question.options],
+        "options": [{"say": option.say, "right": option.right, "why": option.why} for option in question.options],
         "hints": list(question.hints),
     }
 
@@ -206,11 +199,11 @@ def _formula(formula: Formula | None) -> FormulaData | None:
 
 
 def _element(formula: Formula) -> FormulaData:
-    made: FormulaData = {
+    element: FormulaData = {
         "name": formula.name,
         "parts": [part if isinstance(part, str) else _element(part) for part in formula.parts],
     }
-    return {**made, "attributes": dict(formula.attributes)} if formula.attributes else made
+    return {**element, "attributes": dict(formula.attributes)} if formula.attributes else element
 
 
 def _task(task: Task, config: RunConfig, solved: RunConfig | None) -> BreakItData:

@@ -92,13 +92,13 @@ def remedies_of(name: str, seed: int, outputs: Any) -> Iterator[Row]:
     lit_at = since(run, lamp)
     assert lit_at is not None, f"{run.path} never lit {lamp}"
     alert = next(alert for alert in diagnose(records(run, lit_at)) if alert.name == lamp)
-    for remedy in alert.as_data()["remedies"]:
-        changes = remedy["changes"]
+    for remedy in alert.remedies:
+        changes = remedy.changes
         if changes and not NO_SETTINGS & changes.keys():
             settings = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
             after = run_of(cell_of(name, seed, settings).config, outputs)
             levels = {state: since(after, lamp, [state]) for state in LIT}
-            yield {"run": name, "seed": seed, "lamp": lamp, "remedy": remedy["words"], **levels}
+            yield {"run": name, "seed": seed, "lamp": lamp, "remedy": remedy.words, **levels}
 
 
 def since(run: RunDirectory, name: str, states: Sequence[str] = LIT) -> int | None:

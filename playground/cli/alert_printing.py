@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Thresholds
-from playground.cli.terminal import print_json, say
+from playground.cli.terminal import by_name, print_json, say
 from playground.imports import judging
 
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
@@ -17,17 +17,17 @@ NO_MORE = (
 )
 
 
-def print_alerts(alerts: Sequence[Alert], *, everything: bool, as_json: bool) -> None:
+def print_alerts(found: Sequence[Alert], *, everything: bool, as_json: bool) -> None:
     """The checks of a run."""
     if as_json:
-        print_json([alert.as_data() for alert in alerts])
+        print_json(by_name([alert.as_data() for alert in found]))
         return
-    lit = [alert for alert in alerts if alert.lit]
-    for alert in alerts if everything else lit:
+    lit = [alert for alert in found if alert.lit]
+    for alert in found if everything else lit:
         _print(alert)
-    quiet = sum(alert.state == "quiet" for alert in alerts)
+    quiet = sum(alert.state == "quiet" for alert in found)
     rest = "." if everything else "; --all shows them."
-    print(f"{len(lit)} lit, {quiet} quiet, {len(alerts) - quiet - len(lit)} not measured{rest}")
+    print(f"{len(lit)} lit, {quiet} quiet, {len(found) - quiet - len(lit)} not measured{rest}")
 
 
 def print_judged_log(
@@ -35,25 +35,23 @@ def print_judged_log(
 ) -> None:
     """The checks of a log from elsewhere. What cannot be judged always says what is missing. Raises: InvalidConfig."""
     log = judging.read(path, columns)
-    foreign_alerts = judging.judged(log, thresholds)
+    found = judging.judged(log, thresholds)
     if as_json:
-        alerts = [foreign.as_data() for foreign in foreign_alerts]
+        alerts = by_name([one.as_data() for one in found])
         rows = {"rows": len(log.metrics), "rows_left_out": log.left_out}
         print_json({"log": log.label, "columns": log.columns, **rows, "notes": log.notes, "alerts": alerts})
         return
     say(f"{path.name}: {log.label}, {len(log.metrics)} row{'' if len(log.metrics) == 1 else 's'}.")
     say(*(f"   {ours} from {theirs}" for ours, theirs in log.columns.items()))
     say(*(f"Note: {note}" for note in log.notes))
-    listed = [
-        foreign for foreign in foreign_alerts if foreign.alert.lit or (everything and foreign.alert.state == "quiet")
-    ]
-    for alert, measured in listed:
+    shown = [one for one in found if one.alert.lit or (everything and one.alert.state == "quiet")]
+    for alert, measured in shown:
         _print(alert)
         say(measured and f"   measured: {measured}")
-    blind = [alert for alert, _ in foreign_alerts if alert.state == "not measured"]
+    blind = [alert for alert, _ in found if alert.state == "not measured"]
     say("Not judged:" if blind else "", *(f"   {alert.label} ({alert.name}): {alert.evidence}" for alert in blind))
-    lit = sum(foreign.alert.lit for foreign in foreign_alerts)
-    print(f"{lit} lit, {len(foreign_alerts) - lit - len(blind)} quiet, {len(blind)} not judged. {NO_MORE}")
+    lit = sum(one.alert.lit for one in found)
+    print(f"{lit} lit, {len(found) - lit - len(blind)} quiet, {len(blind)} not judged. {NO_MORE}")
 
 
 def _print(alert: Alert) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.run_records import Records, Thresholds
+from playground.analysis.run_figures import ListedRun
 from playground.cli import alert_printing, printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run, folder_of_runs
 from playground.cli.terminal import complain, print_json
@@ -69,7 +70,7 @@ def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the runs of the outputs folder, the newest first."""
     folder_of_runs(outputs)
     Supervisor(outputs).end_the_dead()
-    printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
+    printing.print_runs(history.newest_first(outputs, ListedRun.of), outputs, as_json=json)
 
 
 def show(

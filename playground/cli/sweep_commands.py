@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from playground.analysis import over_seeds
-from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, interval_data, share_in_words
+from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
 from playground.cli import following
 from playground.cli.arguments import (
     DEFAULT_OUTPUTS,
@@ -26,7 +26,7 @@ from playground.cli.arguments import (
 )
 from playground.cli.outgoing import write_figures
 from playground.cli.settings_command import by_path, setting
-from playground.cli.terminal import complain, print_json, print_table, say, time_range
+from playground.cli.terminal import by_name, complain, print_json, print_table, say, time_range
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.exports.figures import RunGroup
 from playground.runs import cluster, history
@@ -247,7 +247,7 @@ def _print_list(outputs: Path, sweeps: Sequence[Sweep], *, as_json: bool) -> Non
 def _print_sweep(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How far it is, and the table: setting x outcome."""
     if as_json:
-        print_json({**_facts(outputs, sweep), "table": table_data(outputs, sweep)})
+        print_json({**_facts(outputs, sweep), "table": by_name(table_data(outputs, sweep))})
         return
     say(f"{sweep.name}: {sweep.preset}, {_varies(sweep)}. {_how_far(outputs, sweep).words}.")
     _print_outcomes(outputs, sweep)
@@ -269,7 +269,7 @@ def _print_started(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
 def _print_end(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How a sweep ended. The last line on stdout is its name, or with JSON an object that names it."""
     if as_json:
-        print_json({"type": "end", **_facts(outputs, sweep), "table": table_data(outputs, sweep)})
+        print_json({"type": "end", **_facts(outputs, sweep), "table": by_name(table_data(outputs, sweep))})
         return
     _print_sweep(outputs, sweep, as_json=False)
     print(sweep.name)
@@ -334,10 +334,10 @@ def table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "setting": row.setting.values,
             "runs": row.setting.runs,
             "finished": row.finished,
-            "score": interval_data(row.gain),
-            "kl": interval_data(row.kl),
-            **{f"share of: {words}": interval_data(one) for words, one in row.shares.items()},
-            **{f"monitor: {name}": interval_data(one) for name, one in row.monitors.items()},
+            "score": row.gain,
+            "kl": row.kl,
+            **{f"share of: {words}": one for words, one in row.shares.items()},
+            **{f"monitor: {name}": one for name, one in row.monitors.items()},
         }
         for row in _rows(outputs, sweep)
     ]

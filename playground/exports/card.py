@@ -12,11 +12,10 @@ import yaml
 from markupsafe import Markup
 
 from playground import __version__, plain_files
-from playground.analysis import compute
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports.rendering import render
-from playground.exports.report import Report
 from playground.models import real_model
 from playground.runs.folder import changes
 from playground.setup import catalog, describe
@@ -44,7 +43,7 @@ class Written(NamedTuple):
     precision: str
 
 
-def text(report: Report, written: Written) -> str:
+def text(report: RunReport, written: Written) -> str:
     config = report.config
     first = {pair.before.prompt_id: pair for pair in reversed(report.pairs)}  # answers to each prompt
     return render(
@@ -65,7 +64,6 @@ def text(report: Report, written: Written) -> str:
             for update, edit in changes.dated_edits_of(report.events)
             if update < written.update
         ],
-        cost=compute.ledger_sentence(report.ledger) if report.ledger else "",
         pairs=list(first.values())[::-1][:SHOWN_PAIRS],
         evaluated=report.pairs[0].after.update if report.pairs else written.update,
         base_on_hub=catalog.is_hub_id(config.model.source),

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from playground.analysis import frames, plateau
+from playground.analysis.run_report import RunReport
 from playground.exports.rendering import FOLDER, figure, short
-from playground.exports.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,11 +77,11 @@ class Panel(NamedTuple):
         return f"{self.title}, {self.note}. {'; '.join(line.words for line in self.lines)}."
 
 
-def panels(report: Report) -> list[Panel]:
+def panels(report: RunReport) -> list[Panel]:
     """Score, KL and, where there are any, behaviours and perplexities."""
     metrics = frames.metrics(report.metrics).set_index("update")
     evaluations = frames.evaluations(report.evaluations).set_index("update")
-    above, knee = " above the reference" if report.unit == "sd" else "", report.plateau.update
+    above, begins = " above the reference" if report.unit == "sd" else "", report.plateau.update
     shares = frames.shares(report.behaviours).groupby("behaviour", sort=False)
     behaviours = [
         DrawnLine(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
@@ -101,13 +101,13 @@ def panels(report: Report) -> list[Panel]:
     ]
     return _with_values(
         Panel("Behaviours", "% of the answers to the fixed prompts, by update", behaviours),
-        Panel("Score", f"{report.unit}{above}, by update", score, None if knee is None else (knee, "knee")),
+        Panel("Score", f"{report.unit}{above}, by update", score, None if begins is None else (begins, "plateau")),
         Panel("Distance from the reference", "KL, nats per completion, by update", kl),
         Panel("Perplexity", "by update", perplexity),
     )
 
 
-def single_panels(report: Report) -> list[Panel]:
+def single_panels(report: RunReport) -> list[Panel]:
     """Further figures of the updates, one in each."""
     metrics = frames.metrics(report.metrics).set_index("update")
     return _with_values(*(Panel(title, note, [DrawnLine(metrics[name], hue)]) for name, title, note, hue in SINGLE))

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from playground import exports
-from playground.analysis import before_after, frames, judging, over_seeds
+from playground.analysis import frames, over_seeds
 from playground.analysis.over_seeds import Curve, Setting
-from playground.analysis.path import path_of
+from playground.analysis.run_figures import FIGURES, FigureValue
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, differences, flatten
 from playground.exports import csv_tables
 from playground.exports.curves import DASHES, DRAWING, SINGLE
 from playground.exports.rendering import FOLDER, UNSEEN, short
-from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from playground.runs.sweeps import sweep_record
@@ -41,7 +41,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = "os^DvPX"
 MEANS = "Thick: their mean; band: its 95 % interval (Student's t, the seeds are the units); thin: each of them."
 FIXED = "fixed_prompts."  # before a field of samples.jsonl: its mean over the answers
-KL, GAIN, MONITOR, BEHAVIOUR = f"{FIXED}kl", "gain", "monitor.", f"{FIXED}behaviours."
+KL, GAIN, MONITOR, SHOWN = f"{FIXED}kl", "gain", "monitor.", f"{FIXED}behaviours."
 DRAWN = ("score_mean", "kl_to_reference", *(name for name, *_ in SINGLE), GAIN, KL, "perplexity_text")
 INCHES, CAPTION_CHARACTERS = (4.2, 3.4), 84  # of a panel; of a line below it
 UNDATED: dict[str, Any] = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
@@ -71,8 +71,8 @@ class RunGroup(NamedTuple):
     def of_runs(cls, runs: Sequence[RunDirectory]) -> RunGroup:
         """Some runs, at least one, which may have nothing in common. Raises: InvalidConfig."""
         configs = {run.id: checks.without_folders(run.config()) for run in runs}
-        first, *later = configs.values()
-        fields = dict.fromkeys(field for config in later for field in differences(config, first) if field != SEED)
+        first, *others = configs.values()
+        fields = dict.fromkeys(field for config in others for field in differences(config, first) if field != SEED)
         settings = over_seeds.alike({name: flatten(config) for name, config in configs.items()}, fields)
         command = f"python -m playground export {shlex.join(configs)} --as figures"
         return cls("-".join(configs)[:60], settings, {run.id: run for run in runs}, [command])
@@ -105,66 +105,60 @@ def runs_of(group: RunGroup) -> pd.DataFrame:
     import pandas as pd
 
     pairs = [(values, name) for values, runs in group.settings for name in runs if name in group.runs]
-    return pd.DataFrame([{"run": name} | values | _outcome(Report.of(group.runs[name])) for values, name in pairs])
+    return pd.DataFrame([{"run": name} | values | _outcome(RunReport.of(group.runs[name])) for values, name in pairs])
 
 
-def _outcome(report: Report) -> dict[str, Any]:
-    headline, outcome = before_after.headline(report.samples, report.metrics), report.outcome
+def _outcome(report: RunReport) -> dict[str, Any]:
     row: dict[str, Any] = {"seed": report.config.seed, "state": report.status.state, "update": report.status.update}
     row["score_unit"] = report.unit
-    if headline:
-        row |= {GAIN: headline.gain, "gain_low": headline.low, "gain_high": headline.high, "gain_of": headline.source}
-        row["kl"] = headline.kl
-    if headline and outcome:
-        row |= {"kl_low": outcome.kl_low, "kl_high": outcome.kl_high}
-    judged = judging.judged_of(report.config, report.samples, points=True)
-    for line in judged.judges if judged else ():
+    if report.headline:
+        row["gain_of"] = report.headline.source
+    for figure in FIGURES:
+        if figure.is_outcome:
+            row |= _bounded(figure.key, figure.of(report))
+    for line in report.judged_in_points.judges if report.judged_in_points else ():
         if change := line.changes[-1]:
-            name = f"{MONITOR}{line.name}"
-            row |= {name: change.mean, f"{name}_low": change.low, f"{name}_high": change.high}
+            row |= _bounded(f"{MONITOR}{line.name}", FigureValue(change.mean, change.low, change.high))
     for meter in report.behaviours:
         name, after = f"behaviours.{meter.name}", meter.after
-        row |= {f"{name}_before": meter.before.share, name: after.share}
-        row |= {f"{name}_low": after.low, f"{name}_high": after.high}
-    if report.wrong_on_purpose:
-        row["wrong_on_purpose"] = report.wrong_on_purpose
-    return row
+        row[f"{name}_before"] = meter.before.share
+        row |= _bounded(name, FigureValue(after.share, after.low, after.high))
+    return row | ({"wrong_on_purpose": report.wrong_on_purpose} if report.wrong_on_purpose else {})
+
+
+def _bounded(name: str, figure: FigureValue) -> dict[str, Any]:
+    """A figure as columns."""
+    if figure.value is None:
+        return {}
+    bounds = {} if figure.low is None else {f"{name}_low": figure.low, f"{name}_high": figure.high}
+    return {name: figure.value, **bounds}
 
 
 def curves_of(group: RunGroup) -> pd.DataFrame:
     """A row for each run, update and figure: its value and unit. Of the fixed prompts, the mean over the answers."""
     import pandas as pd
 
-    rows = [(name, *point) for name, run in group.runs.items() for point in _points_of(run)]
-    return pd.DataFrame(rows, columns=["run", "update", "figure", "value", "unit"])
-
-
-def _points_of(run: RunDirectory) -> Iterator[tuple[int, str, float, str]]:
-    """Of one run: update, figure, value and unit."""
-    config, samples = run.config(), run.samples()
-    measured = [
-        ("", UpdateMetrics.about(), frames.metrics(run)),
-        ("", Evaluation.about(), frames.evaluations(run)[["update", "perplexity_text"]]),
-        (FIXED, Sample.about(), frames.latest(samples)),
-    ]
-    for prefix, docs, table in measured:
-        for column in table:
-            field = column.partition(".")[0]
-            if field in docs and field not in ("attempt", "update"):
+    rows: list[tuple[str, int, str, float, str]] = []
+    for name, run in group.runs.items():
+        report = RunReport.of(run)
+        measured = [
+            ("", UpdateMetrics.about(), frames.metrics(report.metrics)),
+            ("", Evaluation.about(), frames.evaluations(report.evaluations)[["update", "perplexity_text"]]),
+            (FIXED, Sample.about(), frames.latest(report.samples)),
+        ]
+        for prefix, declared, table in measured:
+            about = {field: doc for field, doc in declared.items() if field not in ("attempt", "update")}
+            for column in (one for one in table if one.partition(".")[0] in about):
                 means = table[column].astype(float).groupby(table["update"]).mean().dropna()
-                unit = docs[field].unit.replace("sd", config.score_unit)
-                for update, mean in means.items():
-                    yield update, f"{prefix}{column}", mean, unit
-    for point in path_of(samples):
-        if point.gain is not None:
-            yield point.update, GAIN, point.gain, config.score_unit
-    judged = judging.judged_of(config, samples, points=True)
-    if judged is None:
-        return
-    for line in judged.judges:
-        for update, change in zip(judged.updates, line.changes, strict=True):
-            if change:
-                yield update, f"{MONITOR}{line.name}", change.mean, line.unit
+                unit = about[column.partition(".")[0]].unit.replace("sd", report.unit)
+                rows += [(name, update, f"{prefix}{column}", value, unit) for update, value in means.items()]
+        gains = [(point.update, point.gain) for point in report.path if point.gain is not None]
+        rows += [(name, update, GAIN, gain, report.unit) for update, gain in gains]
+        if judged := report.judged_in_points:
+            for line in judged.judges:
+                values = zip(judged.updates, line.changes, strict=True)
+                rows += [(name, at, f"{MONITOR}{line.name}", one.mean, line.unit) for at, one in values if one]
+    return pd.DataFrame(rows, columns=["run", "update", "figure", "value", "unit"])
 
 
 def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[PaperPanel]]]:
@@ -173,50 +167,36 @@ def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[Pa
     units = dict(zip(curves["figure"], curves["unit"], strict=True))
     tables = {run: table.set_index("update", drop=False) for run, table in wide.groupby("run")}
 
-    def axis(name: str) -> str:
-        return f"{name}, {units[name]}" if units.get(name) else name
-
     def panel(name: str, at: str = "update", title: str = "") -> PaperPanel:
         """Each evaluation or update at the mean over the seeds of both figures."""
         lines = []
         for values, runs in group.settings:
-            each = [tables[run][[at, name]].dropna() for run in runs if run in tables]
-            place, curve = (over_seeds.curve([table[column].to_dict() for table in each]) for column in (at, name))
-            setting = ", ".join(f"{field} = {describe.in_words(field, value)}" for field, value in values.items())
-            if place.mean:
-                lines.append((short(UNSEEN.sub(" ", setting) or "all runs", 60), place.mean, curve, each))
-        return PaperPanel(title, axis(at), axis(name), lines)
+            known = [tables[run][[at, name]].dropna() for run in runs if run in tables]
+            place, curve = (over_seeds.curve([one[column].to_dict() for one in known]) for column in (at, name))
+            told = ", ".join(f"{field} = {describe.in_words(field, value)}" for field, value in values.items())
+            lines.append((short(UNSEEN.sub(" ", told) or "all runs", 60), place.mean, curve, known))
+        x, y = (", ".join(filter(None, [one, units.get(one)])) for one in (at, name))
+        return PaperPanel(title, x, y, [line for line in lines if line[1]])
 
-    monitors = [name for name in units if name.startswith(MONITOR)]
-    behaviours = [name for name in units if name.startswith(BEHAVIOUR)]
+    monitors, shown = ([name for name in units if name.startswith(kind)] for kind in (MONITOR, SHOWN))
     if {GAIN, KL} <= units.keys():
-        quality = [panel(name, KL, f"True quality: {name}") for name in monitors or behaviours]
+        quality = [panel(name, KL, f"True quality: {name}") for name in monitors or shown]
         yield "reward-and-quality-against-kl", [panel(GAIN, KL, "Trained reward"), *quality]
-    for name in (*DRAWN, *monitors, *behaviours):
-        if name in units:
-            yield re.sub(r"[^\w.-]+", "-", name), [panel(name)]
+    for name in [*(one for one in DRAWN if one in units), *monitors, *shown]:
+        yield re.sub(r"[^\w.-]+", "-", name), [panel(name)]
 
 
 def caption(group: RunGroup, panels: Sequence[PaperPanel]) -> str:
     """What a reader has to know, and the commands."""
     configs = [run.config() for run in group.runs.values() if run.status().state != "queued"]
-    seeds = ", ".join(str(seed) for seed in sorted({config.seed for config in configs}))
-    counts = [max(curve.seeds) for panel in panels for _, _, curve, _ in panel.lines]
-    fewest, most = min(counts), max(counts)
-    number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    sizes = {
-        f"{config.evaluation.num_prompts} fixed prompts, {config.ppo.batch_size} completions an update": None
-        for config in configs
-    }
-    sentences = [
-        *dict.fromkeys(describe.wrong_on_purpose(config) for config in configs),
-        describe.scores_differ(configs),
-        f"n = {number} {'seeds' if most > 1 else 'run'} a line (seed {seeds}).",
-        MEANS if most > 1 else "",
-        f"{', or '.join(sizes)}.",
-        f"Made by: {'; the runs: '.join(group.commands)}",
-    ]
-    return " ".join(filter(None, sentences))
+    seeds, most = sorted({one.seed for one in configs}), [max(line[2].seeds) for one in panels for line in one.lines]
+    n = " to ".join(map(str, sorted({min(most), max(most)})))
+    counts = {(one.evaluation.num_prompts, one.ppo.batch_size) for one in configs}
+    sizes = ", or ".join(f"{prompts} fixed prompts, {batch} completions an update" for prompts, batch in counts)
+    words = [*dict.fromkeys(map(describe.wrong_on_purpose, configs)), describe.scores_differ(configs)]
+    words.append(f"n = {n} {'seeds' if max(most) > 1 else 'run'} a line (seed {', '.join(map(str, seeds))}).")
+    words += [MEANS * (max(most) > 1), f"{sizes}.", f"Made by: {'; the runs: '.join(group.commands)}"]
+    return " ".join(filter(None, words))
 
 
 def drawn(name: str, panels: Sequence[PaperPanel], below: str) -> dict[str, bytes]:
@@ -224,7 +204,7 @@ def drawn(name: str, panels: Sequence[PaperPanel], below: str) -> dict[str, byte
     import matplotlib
     from matplotlib.figure import Figure
 
-    drawings, (width, height) = {}, INCHES
+    found, (width, height) = {}, INCHES
     with DRAWING, warnings.catch_warnings(), matplotlib.rc_context(PAPER, FOLDER / "curves.mplstyle"):
         warnings.simplefilter("ignore")  # of letters that the font does not have
         picture = Figure((width * len(panels), height))
@@ -236,8 +216,8 @@ def drawn(name: str, panels: Sequence[PaperPanel], below: str) -> dict[str, byte
         for kind, about in (("svg", "Description"), ("pdf", "Subject")):
             buffer = io.BytesIO()
             picture.savefig(buffer, format=kind, metadata=UNDATED[kind] | {"Title": name, about: below})
-            drawings[kind] = buffer.getvalue()
-    return drawings
+            found[kind] = buffer.getvalue()
+    return found
 
 
 def _draw(panel: PaperPanel, axes: Any) -> None:
@@ -249,8 +229,8 @@ def _draw(panel: PaperPanel, axes: Any) -> None:
     for (label, x, curve, each), (dashes, marker, colour) in zip(panel.lines, looks, strict=False):
         low, high = np.array([curve.low, curve.high], float)  # not a number where there is none
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-        for run in each:
-            axes.plot(*run.to_numpy().T, color=colour, linewidth=0.5, alpha=0.6)
+        for one in each:
+            axes.plot(*one.to_numpy().T, color=colour, linewidth=0.5, alpha=0.6)
         look = {"color": colour, "linestyle": dashes, "marker": marker, "markevery": 0.1}
         axes.plot(x, curve.mean, label=label, **look)
     axes.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)

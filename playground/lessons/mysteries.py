@@ -12,11 +12,11 @@ from typing import NamedTuple
 from playground.analysis.diagnosis import alert
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig
 from playground.config.faults import DRAWN, FAULTS, Fault
 from playground.config.parts import Part
 from playground.errors import RunNotFound
-from playground.lessons import facts
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 
@@ -57,11 +57,11 @@ def is_mystery(config: RunConfig) -> bool:
 
 def answer(run: RunDirectory) -> MysteryAnswer:
     """Which mistake it is. Raises: RunNotFound, of a run that is no mystery; InvalidConfig."""
-    config = run.config()
-    if not is_mystery(config):
+    report = RunReport.of(run)
+    if not is_mystery(report.config):
         raise RunNotFound(f"The run {run.id[:60]} is no mystery run.")
-    (fault,) = config.planted
-    records, name = facts.records_of(run, config), MISTAKES[fault].lamp
+    (fault,) = report.config.planted
+    records, name = report.records, MISTAKES[fault].lamp
     if (now := alert(name, records)).lit:
         return MysteryAnswer(fault, now, 0)
     every = ((update, alert(name, _until(records, update))) for update in range(1, records.updates))

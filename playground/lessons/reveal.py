@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from playground.analysis import before_after, meters
+from playground.analysis import meters
 from playground.analysis.before_after import read_once
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig
 from playground.config.behaviour_settings import READY
 from playground.lessons import cards, facts, memory_facts, shapes
@@ -17,7 +18,6 @@ from playground.lessons.checking import PLACEHOLDER
 from playground.lessons.conditions import Condition, condition, holds
 from playground.lessons.facts import Facts, RunFact
 from playground.lessons.records import AnswerCard, Lesson, Prediction
-from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import expected
 
@@ -140,17 +140,16 @@ def sentences(lesson: Lesson, index: int, run_facts: Facts) -> list[str]:
 @read_once("config_path", "samples_path", "events_path", size=256)
 def outside(run: RunDirectory) -> list[str]:
     """Where a run of a preset ended elsewhere than on other seeds, in words. Raises: InvalidConfig."""
-    config, samples, edited = run.config(), before_after.samples_of(run), bool(changes.edits_of(run.events()))
-    bands = meters.bands_of(config, samples, edited=edited)
-    if not bands:
+    report = RunReport.of(run)
+    if not report.bands:
         return []
-    outcome, counted = before_after.outcome(before_after.pairs(samples)), meters.at_ends(config, samples)
-    verdicts, run_facts = meters.verdicts(counted, outcome, bands), facts.of_run(run)
+    found, config = facts.of_run(run), report.config
+    off = [name for name, verdict in report.verdicts.items() if verdict not in meters.USUAL and name in found]
     return [
-        f"{facts.label(name, config)}: {in_digits(run_facts[name], bands[name])}; on other seeds "
-        f"{expected.band_in_words(name, bands[name], config.score_unit)}"
-        for name, verdict in verdicts.items()
-        if verdict not in meters.USUAL and (name in run_facts and (name in READY or name in ("score", "kl")))
+        f"{facts.label(name, config)}: {in_digits(found[name], report.bands[name])}; on other seeds "
+        f"{expected.band_in_words(name, report.bands[name], report.unit)}"
+        for name in off
+        if name in (*READY, "score", "kl")
     ]
 
 

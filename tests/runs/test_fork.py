@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from playground.analysis.run_figures import ListedRun
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, RunNotResumable
-from playground.runs import fork, history, launcher
+from playground.runs import fork, launcher
 from playground.runs.folder.directory import RunDirectory
 from tests.faults import resuming
 from tests.support import wait_until
@@ -45,8 +46,7 @@ def test_a_fork_knows_its_parent_and_parts_where_it_was_asked_to(parent, forker)
     event = next(event for event in run.events() if event.kind == "fork")
     assert event.data["changed"]["kl.coef"] == 0.9
     assert event.data["before"]["kl.coef"] == parent.config().kl.coef
-    (summary,) = (item for item in history.list_runs(run.path.parent) if item.id == run.id)
-    assert summary.forked
+    assert ListedRun.of(run).forked
     assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"
     metrics = run.metrics()
     assert [*map(tiny.figures, metrics[:2])] == [*map(tiny.figures, parent.metrics()[:2])]

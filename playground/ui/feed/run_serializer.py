@@ -75,7 +75,7 @@ def plain(value: Any, digits: int = 5) -> Any:
 def names(config: RunConfig, label: Label) -> NamesData:
     """What a run is called, what it is, and the note on it."""
     title, answer = label.name or describe.title_of(config), describe.of(config)
-    return {"title": title, "told": answer.what, "story": answer.line(title), "note": label.note}
+    return {"title": title, "experiment": answer.what, "story": answer.line(title), "note": label.note}
 
 
 def run_summary(

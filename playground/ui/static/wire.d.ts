@@ -224,7 +224,7 @@ declare namespace Wire {
 
   /** Score against KL, for the chart. */
   interface FrontierLines {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
   }
 
@@ -243,7 +243,7 @@ declare namespace Wire {
   /** What a run is called, what it is, and the note on it. */
   interface Names {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
   }
@@ -251,7 +251,7 @@ declare namespace Wire {
   /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. `whole_texts`: their length is the point, so none is cut. */
   interface Run {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
     id: string;
@@ -280,7 +280,7 @@ declare namespace Wire {
   /** A run by its names. */
   interface RunNames {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
     id: string;
@@ -290,24 +290,13 @@ declare namespace Wire {
   /** The run with which another is compared; `notice`: what to know before. */
   interface Other {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
     id: string;
     wrong_on_purpose: string;
     update: number | null;
     notice: string;
-  }
-
-  /** A reward or a monitor before and after, and the paired change. */
-  interface RewardRow {
-    name: string;
-    role: string;
-    before: number | null;
-    after: number | null;
-    change: number | null;
-    half: number | null;
-    unit: string;
   }
 
   /** Which completion of the fixed prompts. */
@@ -380,7 +369,7 @@ declare namespace Wire {
   interface Shares {
     name: string;
     words: string;
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
   }
 
   /** In words. */
@@ -392,7 +381,7 @@ declare namespace Wire {
 
   /** How a run went. */
   interface Went {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
     behaviours: Shares[];
     bill: BillInWords | null;
@@ -401,14 +390,14 @@ declare namespace Wire {
 
   /** One run of an overlay. `there`: at the KL that all have reached. */
   interface Overlaid {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
     behaviours: Shares[];
     bill: BillInWords | null;
     end: Headline | null;
     id: string;
     title: string;
-    told: string;
+    experiment: string;
     wrong_on_purpose: string;
     model: string;
     engine: string;
@@ -805,55 +794,8 @@ declare namespace Wire {
     verdicts: Verdict[];
   }
 
-  /** So many of so many; the bounds are of the share. */
-  interface Count {
-    yes: number;
-    of: number;
-    low: number;
-    high: number;
-  }
-
-  /** One behaviour; `changes`: +1 or -1 where it differs from the first by more than chance. `band`: what other seeds came to; `compared` with it, in words. */
-  interface Meter {
-    name: string;
-    words: string;
-    aim: "more" | "less" | "neither";
-    updates: number[];
-    counts: Count[];
-    changes: number[];
-    band: number[] | null;
-    compared: string;
-  }
-
-  /** One way to put a claim. */
-  interface Way {
-    words: string;
-    wrong: Meter | null;
-    right: Meter | null;
-  }
-
-  /** A completion with its score. */
-  interface ScoredText {
-    text: string;
-    score: number | null;
-  }
-
-  /** One prompt, answered before and after. */
-  interface PaidPair {
-    prompt: string;
-    before: ScoredText;
-    after: ScoredText;
-  }
-
-  /** Where reward and behaviour disagree. */
-  interface Paid {
-    name: string;
-    sentence: string;
-    pair: PaidPair | null;
-  }
-
   /** What to try: settings, and where they can be tried. `fork`: the update to fork from. */
-  interface Remedy {
+  interface OfferedRemedy {
     words: string;
     changes: Record<string, string | number | boolean | null>;
     live: boolean;
@@ -861,19 +803,12 @@ declare namespace Wire {
     fork: number | null;
   }
 
-  /** One check of a run; `plain`: what has happened, where it is lit. */
-  interface Alert {
-    name: string;
-    label: string;
-    state: "quiet" | "amber" | "red" | "not measured";
-    rule: string;
-    updates: number[];
-    evidence: string;
-    cause: string;
-    remedies: Remedy[];
-    series: string;
-    plain: string;
+  /** What to try. */
+  interface OfferedRemedies {
+    remedies: OfferedRemedy[];
   }
+
+  type RunCheck = Omit<Alert, "remedies"> & OfferedRemedies;
 
   /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */
   interface Possible {
@@ -885,7 +820,7 @@ declare namespace Wire {
 
   /** The same with words. `missing`: why nothing is known of what is possible. */
   interface Frontier {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
     unit: string;
     beta: number | null;
@@ -919,7 +854,7 @@ declare namespace Wire {
   /** What a run came to. */
   interface Outcome {
     weights: boolean;
-    knee: Plateau | null;
+    plateau: Plateau | null;
     sentences: string[];
     compute: Compute | null;
     adapter: boolean;
@@ -1013,68 +948,37 @@ declare namespace Wire {
     remedy: string;
   }
 
-  /** One behaviour at one end. */
-  interface EndCount {
-    count: number;
-    of: number;
-    low: number;
-    high: number;
-  }
-
-  /** One behaviour before and after. */
-  interface Ends {
-    name: string;
-    words: string;
-    before: EndCount;
-    after: EndCount;
-    change: number;
-  }
-
-  /** A run of the history. `place`: in the queue. */
-  interface RunRow {
-    id: string;
+  /** A figure by which runs are listed (`analysis.run_figures`). `down`: its largest value comes first. */
+  interface RunColumn {
+    key: string;
+    label: string;
+    kind: "words" | "setting" | "signed" | "number" | "seconds";
     title: string;
-    told: string;
-    note: string;
-    wrong_on_purpose: string;
-    reward: string;
-    beta: number | null;
-    adaptive: boolean;
-    learning_rate: number | null;
-    engine: string;
-    seed: number;
-    unit: string;
-    spark: number[];
+    down: boolean;
+  }
+
+  /** Where a run is now. `place`: in the queue. */
+  interface RunStanding {
     state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
     message: string;
     update: number;
     num_updates: number;
     started_at: number;
-    model: string;
-    method: string;
     end: End | null;
     resumable: boolean;
     attempt: number;
-    duration: number;
-    headline: Headline | null;
-    behaviours: Ends[];
     place: number | null;
     sweep: string | null;
   }
 
-  /** A mean over seeds with half of its interval. */
-  interface Interval {
-    mean: number;
-    half: number | null;
-    seeds: number;
-  }
+  type ListedRun = RunRow & RunStanding;
 
-  /** The setting of a sweep with the highest gain. */
+  type Figure = FigureValue;
+
+  /** The setting of a sweep with the highest gain, of so many. */
   interface BestSetting {
     of: number;
     setting: string;
-    gain: Interval | null;
-    kl: Interval | null;
   }
 
   /** How far a sweep is; `left`: seconds, the likely least and most. */
@@ -1101,20 +1005,19 @@ declare namespace Wire {
     left: [number, number] | null;
     id: string;
     title: string;
-    told: string;
+    varies: string;
     preset: string;
-    model: string;
-    reward: string;
     resumable: boolean;
     started_at: number;
-    duration: number;
     unit: string;
+    figures: Record<string, Figure>;
     best: BestSetting | null;
   }
 
   /** All of it, the newest first. */
   interface History {
-    runs: RunRow[];
+    columns: RunColumn[];
+    runs: ListedRun[];
     sweeps: SweepRow[];
   }
 
@@ -1144,7 +1047,7 @@ declare namespace Wire {
   /** What the charts draw of a setting. */
   interface DrawnSetting {
     metrics: Columns;
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
   }
 
   /** One setting of a sweep; the first few have curves. */
@@ -1158,7 +1061,7 @@ declare namespace Wire {
     shares: Record<string, Share>;
     monitors: Record<string, Interval>;
     metrics?: Columns;
-    looks?: Record<string, (number | null)[]>;
+    evaluations?: Record<string, (number | null)[]>;
   }
 
   /** A sweep in full. */
@@ -1172,7 +1075,7 @@ declare namespace Wire {
     unmade: number;
     left: [number, number] | null;
     name: string;
-    told: string;
+    varies: string;
     fields: FieldName[];
     seeds: number;
     unit: string;
@@ -1312,7 +1215,7 @@ declare namespace Wire {
     regimes: Regimes | null;
     judged: Judged | null;
     behaviours: Behaviours | null;
-    alerts: Alert[] | null;
+    alerts: RunCheck[] | null;
     farmed: string;
     text: TextPerplexity[];
     prompts: Prompt[];
@@ -1324,7 +1227,7 @@ declare namespace Wire {
     regimes: Regimes | null;
     judged: Judged | null;
     behaviours: Behaviours | null;
-    alerts: Alert[] | null;
+    alerts: RunCheck[] | null;
     farmed: string;
     text: TextPerplexity[];
     prompts: Prompt[];
@@ -1342,7 +1245,7 @@ declare namespace Wire {
     regimes?: Regimes | null;
     judged?: Judged | null;
     behaviours?: Behaviours | null;
-    alerts?: Alert[] | null;
+    alerts?: RunCheck[] | null;
     farmed?: string;
     text?: TextPerplexity[];
     prompts?: Prompt[];
@@ -1530,24 +1433,10 @@ declare namespace Wire {
     duel?: Duel | null;
   }
 
-  /** A model to begin with. */
-  interface ModelName {
-    name: string;
-    label: string;
-    size: string;
-  }
-
-  /** One who prefers. */
-  interface Annotator {
-    name: string;
-    label: string;
-    help: string;
-  }
-
   /** The controls of the training panel. */
   interface RewardForm {
-    annotators: Annotator[];
-    bases: ModelName[];
+    annotators: Choice[];
+    bases: Choice[];
     help: Record<string, string>;
     base: string;
     first: Knob[];
@@ -2120,6 +2009,42 @@ declare namespace Wire {
     made?: string;
   }
 
+  /** One behaviour over the evaluations of a run, or between two of them: the updates, the count at each, and +1 or -1 where it differs from the first by more than chance, else 0. `band`: what other seeds of its preset came to, and how it is `compared` with that, where it is. */
+  interface Meter {
+    name: string;
+    words: string;
+    aim: "more" | "less" | "neither";
+    updates: number[];
+    counts: Count[];
+    changes: number[];
+    band: [number, number] | null;
+    compared: string;
+  }
+
+  /** One way to put a claim, and what is answered where it is wrong and where it is right, as far as it was asked. */
+  interface Way {
+    words: string;
+    wrong: Meter | null;
+    right: Meter | null;
+  }
+
+  /** A behaviour that became worse while the score rose, and the pair that shows it best, if any does. */
+  interface Paid {
+    name: string;
+    sentence: string;
+    pair: PaidPair | null;
+  }
+
+  /** One reward or judge before and after: raw means of the texts on which there is an opinion, and the paired change; None where there is none. `unit` of the change is sd, or points where the values did not vary before. */
+  interface RewardRow {
+    name: string;
+    role: string;
+    before: number | null;
+    after: number | null;
+    change: Interval | null;
+    unit: string;
+  }
+
   /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */
   interface Bill {
     texts: number;
@@ -2309,6 +2234,20 @@ declare namespace Wire {
     minibatch_size: number;
   }
 
+  /** What one check says of a run: its rule, the updates at which it was seen, the values in words, the likely cause and what to try; `series` is the figure in whose chart the updates can be marked, `plain` what has happened, for who knows none of these words. */
+  interface Alert {
+    name: string;
+    label: string;
+    state: "quiet" | "amber" | "red" | "not measured";
+    rule: string;
+    updates: number[];
+    evidence: string;
+    cause: string;
+    remedies: Remedy[];
+    series: string;
+    plain: string;
+  }
+
   /** A question with one right answer. */
   interface Question {
     ask: string;
@@ -2338,6 +2277,63 @@ declare namespace Wire {
     reached: boolean | null;
     outside: string[];
     memory: RoleMemory[];
+  }
+
+  /** A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `figures`: of `FIGURES`, by key. */
+  interface RunRow {
+    id: string;
+    title: string;
+    note: string;
+    experiment: string;
+    wrong_on_purpose: string;
+    method: string;
+    engine: string;
+    seed: number;
+    unit: string;
+    curve: number[];
+    behaviours: MeterEnds[];
+    figures: Record<string, FigureValue>;
+  }
+
+  /** What a run has of a figure. `low` and `high` bound it (95 %), where that is known; `note` is its unit, or what else is said below it. */
+  interface FigureValue {
+    value: number | string | null;
+    low: number | null;
+    high: number | null;
+    note: string;
+  }
+
+  /** A mean over some independent `units`, and half of its 95 % interval: None where that is not known, which is with one unit, and where all are alike: that they are so by chance is likelier than that nothing is unsure. */
+  interface Interval {
+    mean: number;
+    half: number | null;
+    units: number;
+  }
+
+  /** One thing to pick: the name that goes into the configuration, a label to read, one line of help. */
+  interface Choice {
+    name: string;
+    label: string;
+    help: string;
+    size: string;
+    licence: string;
+    knows: string;
+  }
+
+  /** How many of some completions, and of how many prompts these are; `low` and `high` bound the share with 95 % confidence. */
+  interface Count {
+    yes: number;
+    of: number;
+    prompts: number;
+    low: number;
+    high: number;
+  }
+
+  /** One prompt, answered before and after. */
+  interface PaidPair {
+    prompt: string;
+    before: ScoredText;
+    after: ScoredText;
   }
 
   /** Where it would run: of several devices the one with the least room. */
@@ -2371,6 +2367,13 @@ declare namespace Wire {
     gated: boolean;
   }
 
+  /** What to try: in words, and as settings; `live` where a run that trains takes it without a restart. */
+  interface Remedy {
+    words: string;
+    changes: Record<string, unknown>;
+    live: boolean;
+  }
+
   /** An answer that can be chosen. */
   interface QuestionOption {
     say: string;
@@ -2391,11 +2394,34 @@ declare namespace Wire {
     words: string;
   }
 
+  /** One behaviour before training and at the newest evaluation, as programs read it; `change` as in `Meter`. */
+  interface MeterEnds {
+    name: string;
+    words: string;
+    before: EndCount;
+    after: EndCount;
+    change: number;
+  }
+
+  /** A completion with its score. */
+  interface ScoredText {
+    text: string;
+    score: number | null;
+  }
+
   /** A step with a run's figures, and its formulas, if there are any. */
   interface WorkedStep {
     say: string;
     math: Formula | null;
     numbers: Formula | null;
+  }
+
+  /** So many of so many answers, and the bounds of the share, as programs read it. */
+  interface EndCount {
+    count: number;
+    of: number;
+    low: number;
+    high: number;
   }
 
   /** An element of MathML: its name without the namespace, attributes, and what is in it. */

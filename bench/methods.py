@@ -27,6 +27,23 @@ FURTHER_BETAS = {  # at which a method ends nearer
     "from-pairs": (2.0, 3.0),
 }
 MEASURE = "best-texts"  # has no leash: where it ends, the others are compared
+SWITCHED = {  # the preset of PPO with other switches
+    "Dr. GRPO": ("method=dr_grpo",),
+    "DAPO": ("method=dapo",),
+    "GSPO": ("method=gspo", "ppo.clip_range=0.02"),
+    "REINFORCE++": ("method=reinforce++",),
+    "GRPO as published": (
+        "method=grpo",
+        "ppo.advantage_scale=group",
+        "ppo.loss_mean=text",
+        "kl.where=loss",
+        "kl.estimator=k3",
+    ),
+    "PPO, leash in the loss": ("kl.where=loss", "kl.estimator=k2"),
+    "PPO, texts four updates late": ("ppo.staleness=4",),
+    "the same, truncated": ("ppo.staleness=4", "ppo.correction=truncated"),
+    "Distillation": ("method=distil", "model.source=pocket-1m", "reference.source=pocket-2m", "kl.coef=1"),
+}
 
 
 def main() -> None:
@@ -41,7 +58,11 @@ def main() -> None:
     ]
     figures.measure(cells, facts, arguments)
     figures.write(machine=machine())
-    tables.write("methods", page(figures.data))
+    switched = Figures("switches")
+    grid = [Cell("kinder-reviews", seed, changes) for changes in SWITCHED.values() for seed in arguments.seeds]
+    switched.measure(grid, facts, arguments)
+    switched.write()
+    tables.write("methods", page(figures.data, switched.rows))
 
 
 def facts(run: RunDirectory) -> Row:
@@ -50,7 +71,7 @@ def facts(run: RunDirectory) -> Row:
     cost = compute.bill(config, run.metrics(), run.events())
     assert cost is not None
     ends = path if config.method == "best_of_n" else path[-1:]
-    points = [{"kl": point.kl, "gain": point.gain, "half": point.gain_half} for point in ends if point.kl]
+    points = [{"kl": point.kl, "gain": point.gain, "half": point.gain_half} for point in ends if point.kl is not None]
     return {"method": config.method, "beta": config.kl.coef, "ends": points, **cost._asdict()}
 
 
@@ -87,7 +108,20 @@ def of_method(rows: Sequence[Row], distances: Mapping[int, float]) -> dict[str, 
     }
 
 
-def page(report: dict[str, Any]) -> str:
+def switches(rows: Sequence[Row]) -> str:
+    """The table of what each set of switches came to."""
+    lines = []
+    for label, changes in SWITCHED.items():
+        own = [row for row in rows if tuple(row["changes"]) == changes]
+        ends = [row["ends"][-1] for row in own]
+        written = "<br>".join(f"`{change.replace('=', ': ')}`" for change in changes)
+        gains = ", ".join(f"{end['gain']:.2f}" for end in ends)
+        distances = ", ".join(f"{end['kl']:z.1f}" for end in ends)
+        lines.append([label, written, gains, distances])
+    return tables.table(["what", "set in `kinder-reviews`", "gain at the end, sd", "KL at the end, nats"], lines)
+
+
+def page(report: dict[str, Any], switched: Sequence[Row]) -> str:
     """docs/methods.md."""
     rows = sorted(report["runs"], key=lambda row: PRESETS.index(row["preset"]))
     by_preset = {preset: list(own) for preset, own in itertools.groupby(rows, lambda row: row["preset"])}
@@ -109,6 +143,7 @@ def page(report: dict[str, Any]) -> str:
         where=", ".join(f"{distances[seed]:.2f}" for seed in seeds),
         leashes="; ".join(leashes),
         table=tables.table(list(methods[0]), [list(method.values()) for method in methods]),
+        switches=switches(switched),
     )
 
 

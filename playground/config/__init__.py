@@ -97,6 +97,14 @@ class RunConfig(Part):
     - 1 is right for one GPU, and for a CPU.
     - Too high: they wait for each other longer than they compute.
     """
+    shard: Literal["none", "optimizer", "full"] = knob("none", "Divided between processes")
+    """Whether several processes divide what training holds, by PyTorch's FSDP2. `none`: each holds all of it.
+    `optimizer`: each holds a part of what the optimizer remembers, and all weights. `full`: a part of weights, gradients
+    and reference too, and gathers one layer at a time while it learns. The result is the same.
+
+    - `none` is the fastest, where the model fits.
+    - `full` needs the least memory and exchanges the most.
+    """
     max_minutes: float | None = knob(None, "Time limit", "minutes", slider=(1, 120, 1), gt=0, le=100_000)
     """Stops the run after this many minutes and saves what it has learned by then. Loading and pauses count; a
     resumed run gets the full time again. Empty means no limit.
@@ -171,6 +179,20 @@ class RunConfig(Part):
                 f"{several}|{most} processes need a minibatch of at least {most} episodes to share: raise "
                 f"ppo.minibatch_size (it is {self.ppo.minibatch_size})"
             )
+        if self.shard != "none" and (problem := self._undividable(most)):
+            raise ValueError(f"shard|{problem}: set it to none")
+
+    def _undividable(self, processes: int) -> str:
+        """Why the states of training cannot be divided between processes; empty where they can."""
+        if self.model.quantization != "none":
+            return f"FSDP divides no weights in {self.model.quantization}, and their adapter is small"
+        if self.model.adapter.kind == "lora":
+            return "with LoRA little is trained, and FSDP would divide the frozen weights that writing needs whole"
+        if self.faults or self.ppo.optimizer in ("adafactor", "adamw_8bit"):
+            return "what is divided needs the optimizer adamw, adam or sgd, and no planted faults"
+        if self.shard == "full" and self.ppo.minibatch_size % processes:
+            return f"`full` needs a minibatch that is a multiple of the {processes} processes"
+        return ""
 
     def _missing(self, fault: mistakes.Fault) -> str:
         return mistakes.missing(fault, self.ppo.baseline, {spec.kind for spec in self.rewards}, self.kl.controller)

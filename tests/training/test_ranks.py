@@ -13,6 +13,7 @@ from playground.runs import children
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
+from playground.training.loop import optimizer_state
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.process import rank_processes
 from playground.training.process.rank_processes import Member
@@ -64,7 +65,8 @@ def trained(run, ranks):
 
 
 def weights_of(member):
-    return {name: weight.detach().clone() for name, weight in member.trainer.trained().items()}
+    whole = optimizer_state.trained({"policy": member.policy, "critic": member.trainer.critic})
+    return {name: weight.detach().clone() for name, weight in whole.items()}
 
 
 def figures(metrics):

@@ -147,7 +147,7 @@ class Equipment:
         self.ranks.broadcast([*self.trainer.trained().values()])
         given = self.ranks.first(
             {
-                "optimizer": {name: value.cpu() for name, value in tensors.items()},
+                "optimizer": {} if self.trainer.will_divide else {key: value.cpu() for key, value in tensors.items()},
                 "facts": {**facts, "update": self.trainer.updates_done},
                 "scale": self.scorer.facts(),
                 "config": self.trainer.config.model_dump(mode="json"),
@@ -157,6 +157,12 @@ class Equipment:
             self.trainer.config = RunConfig.model_validate(given["config"])
             self.trainer.restore(given["optimizer"], given["facts"])
             self.scorer.restore(given["scale"])
+        if self.trainer.will_divide:
+            self.trainer.divide()
+
+    def state(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Any]]:
+        """What a checkpoint holds beside the weights, see `Trainer.state`; of divided states for all ranks together."""
+        return self.trainer.state()
 
     def update(self, changes: list[tuple[dict[str, Any], list[str]]], trace: bool) -> None:
         """One update on a rank that follows; see `Session.train`."""

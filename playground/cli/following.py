@@ -12,11 +12,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from playground.analysis.pace import all_left, seconds_left
+from playground.cli.arguments import HERE, Where, workers_on
 from playground.cli.terminal import complain, number, print_json, time_range
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
@@ -41,14 +42,24 @@ LEFT = "It was asked to stop and is no longer followed here."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
-def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> launcher.Started:
-    """Check a run and start it. Raises: PlaygroundError, with every problem at once."""
+def start(
+    config: RunConfig,
+    outputs: Path,
+    run_id: str | None = None,
+    on: Where = HERE,
+    option: Sequence[str] | None = None,
+) -> launcher.Started:
+    """Check a run and start it here or on a cluster. Raises: PlaygroundError, with every problem at once."""
+    workers = workers_on(on, option)
     checks.check(config, outputs)
-    checks.require_in_reach(config, outputs)
-    checks.require_functions(config)
+    if on == HERE:
+        checks.require_in_reach(config, outputs)
+        checks.require_functions(config)
+    else:
+        config = cluster.for_processes(config, on, option or [])
     disk.check([config], outputs)
     Supervisor(outputs).look()
-    return launcher.start(config, outputs, run_id)
+    return launcher.start(config, outputs, run_id, workers)
 
 
 def log_hint(run: RunDirectory, status: Status) -> str:

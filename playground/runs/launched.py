@@ -20,11 +20,11 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 class Launched(NamedTuple):
-    """One of `count` processes, and the `local_rank`-th on its machine. They meet at `address` and `port`; `is_served`
+    """One of `total` processes, and the `local_rank`-th on its machine. They meet at `address` and `port`; `is_served`
     where the launcher answers there, and rank 0 where not. `round` is another after a restart of all."""
 
     rank: int
-    count: int
+    total: int
     local_rank: int
     address: str
     port: int

@@ -39,7 +39,8 @@ def elsewhere(backend_name: str, options: Sequence[str]) -> Elsewhere:
 
     def submit(run: RunDirectory) -> None:
         status = run.status_on_disk()
-        job = job_of(run, status.attempt, options_of(options))
+        given = options_of(options)
+        job = job_of(run, status.attempt, given, given.processes(backend_name))
         folder = os.path.realpath(run.path)
         where = Placed(attempt=status.attempt, place=backend_name, options=[*options], job=job.name, folder=folder)
         placed.write(run.path, where)  # first: a node may begin it at once

@@ -139,8 +139,8 @@ def member_of(config: RunConfig, launched: Launched) -> Member:
     """The rank that a launcher has made of this process, on its part of this machine's devices. Raises: InvalidConfig,
     where so many processes cannot compute the run."""
     named = devices.members("all" if config.device in ("auto", "cuda") else config.device)
-    yaml_io.of_ranks(config, launched.count)
-    return Member(launched.rank, launched.count, named[launched.local_rank % len(named)], launched)
+    yaml_io.of_ranks(config, launched.total)
+    return Member(launched.rank, launched.total, named[launched.local_rank % len(named)], launched)
 
 
 def connected(member: Member, between: Callable[[], None] = lambda: None) -> Ranks:

@@ -99,8 +99,8 @@ class RunConfig(Part):
     """
     shard: Literal["none", "optimizer", "full"] = knob("none", "Divided between processes")
     """Whether several processes divide what training holds, by PyTorch's FSDP2. `none`: each holds all of it.
-    `optimizer`: each holds a part of what the optimizer remembers, and all weights. `full`: a part of weights, gradients
-    and reference too, and gathers one layer at a time while it learns. The result is the same.
+    `optimizer`: each holds a part of what the optimizer remembers, and all weights. `full`: also of weights,
+    gradients and reference, and gathers one layer at a time while it learns. The result is the same.
 
     - `none` is the fastest, where the model fits.
     - `full` needs the least memory and exchanges the most.

@@ -98,7 +98,7 @@ def job_of(run: RunDirectory, attempt: int, options: Options, processes: int = 1
 
 
 def for_processes(config: RunConfig, backend_name: str, texts: Sequence[str]) -> RunConfig:
-    """A run as the processes of a backend compute it. Raises: InvalidConfig, where so many cannot, or for the options."""
+    """A run as the processes of a backend compute it. Raises: InvalidConfig, where they cannot, or for the options."""
     processes = options_of(texts).processes(backend_name)
     return yaml_io.of_ranks(config, processes) if processes > 1 else config
 

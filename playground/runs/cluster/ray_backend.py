@@ -43,7 +43,7 @@ class RayNode:
 
 
 def compute_in_several(folder: Path, attempt: int, workers: int, each: dict[str, float]) -> None:
-    """Let Ray Train start the processes of a run, each with its processors and GPUs (`each`), and wait for their end."""
+    """Let Ray Train start the processes of a run, and wait for their end. `each`: what one takes of its node."""
     from ray.train import RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer
 

@@ -136,7 +136,8 @@ def estimate(
     prompt, free = prompt_tokens or longest_prompt(config, found), fullest.free_bytes if room is None else room
 
     def needs(changed: RunConfig, policy: Architecture = found.policy) -> Needs:
-        return Memory(share_of(changed, len(names)), policy, found.scorers, prompt, fullest.kind).needs()
+        shared = share_of(changed, len(names))
+        return Memory(shared, policy, found.scorers, prompt, fullest.kind, len(names)).needs()
 
     own, here = needs(config), names.count(fullest.name)
     held = next((run.memory for run in finished if run.memory and timing.holds(run.config) == timing.holds(config)), 0)

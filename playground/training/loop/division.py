@@ -19,6 +19,10 @@ class Undivided:
         """Around the optimizer's steps of an update."""
         return contextlib.nullcontext()
 
+    def comparing(self) -> contextlib.AbstractContextManager[Any]:
+        """Around passes of the reference."""
+        return contextlib.nullcontext()
+
     def begin_pass(self, *, last: bool) -> None:
         """Before a pass with gradients. `last`: of an optimizer step."""
 

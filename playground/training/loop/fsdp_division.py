@@ -1,13 +1,15 @@
 """The states of a run divided between its ranks by PyTorch's FSDP2 (`fully_shard`), with sums in the place of averages.
 
-Outside the optimizer's steps every rank has whole weights: writing, comparing, evaluating and saving need no other
-rank. With `optimizer` they are whole while learning too; with `full` a pass gathers one layer at a time. FSDP wants
-every pass with gradients to go through the outermost module (`LanguageModel.forward`, `Critic.forward`).
+Outside the optimizer's steps every rank has the whole policy: writing, evaluating and saving need no other rank. With
+`optimizer` it is whole while learning too; with `full` a pass gathers one layer at a time, and the reference is whole
+only while it is asked. FSDP wants every pass with gradients to go through the outermost module
+(`LanguageModel.forward`, `Critic.forward`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,11 +39,12 @@ class FSDPDivision(Undivided):
         self._ranks = ranks
         self.equal_passes = kind == "full"
         self._learners: list[nn.Module] = [policy, critic]
-        self._models = [*self._learners, reference] if self.equal_passes else self._learners
+        self._references: list[nn.Module] = [reference] if self.equal_passes else []
+        warnings.filterwarnings("ignore", message="FSDP2-wrapped module")  # of views, which nothing here changes
         mesh = dist.init_device_mesh(ranks.device.type, (ranks.count,))
         policy.keep_names()
         reference.keep_names()
-        for model in self._models:
+        for model in (*self._learners, *self._references):
             trunk = model.trunk
             for part in (*(decoder_layers(trunk) if isinstance(trunk, nn.Module) else ()), model):
                 divided: Any = fully_shard(part, mesh=mesh, reshard_after_forward=False)
@@ -51,27 +54,39 @@ class FSDPDivision(Undivided):
     @torch.no_grad()
     def begin(self) -> None:
         """Let every rank have whole weights. The first pass tells FSDP which module is the outermost."""
-        self.gather()
+        self._gather(self._learners)
         ids = torch.zeros((1, 1), dtype=torch.long, device=self._ranks.device)
-        policy, critic, *references = self._models
-        for model in (policy, *references):
-            features, _ = model(ids, ids == 0)
+        policy, critic = self._learners
+        features, _ = policy(ids, ids == 0)
         critic(ids, ids == 0, features)
+        with self.comparing():
+            for reference in self._references:
+                reference(ids, ids == 0)
 
-    def gather(self) -> None:
+    def _gather(self, models: Sequence[nn.Module]) -> None:
         """Let every rank have the whole weights as the optimizer left them."""
         self._ranks.meet()
         with answered():
-            for part in _parts(self._models):
+            for part in _parts(models):
                 part.reshard()
                 part.unshard()
 
     @contextlib.contextmanager
+    def comparing(self) -> Iterator[None]:
+        """See `Undivided`."""
+        self._gather(self._references)
+        try:
+            yield
+        finally:
+            for part in _parts(self._references):
+                part.reshard()
+
+    @contextlib.contextmanager
     def learning(self) -> Iterator[None]:
         """See `Undivided`. Raises: OtherLost, where FSDP finds no other rank."""
-        inner = [part for part in _parts(self._models) if part not in self._models]
+        inner = [part for part in _parts(self._learners) if part not in self._learners]
         if self.equal_passes:
-            for part in _parts(self._models):
+            for part in _parts(self._learners):
                 part.reshard()
             for part in inner:
                 part.set_reshard_after_forward(True)
@@ -89,7 +104,7 @@ class FSDPDivision(Undivided):
     def _put_together(self, inner: Sequence[FSDPModule]) -> None:
         for part in inner:
             part.set_reshard_after_forward(False)
-        self.gather()
+        self._gather(self._learners)
 
     def begin_pass(self, *, last: bool) -> None:
         """Gradients are added up on this rank until the last pass, unless all ranks make as many."""
@@ -101,7 +116,7 @@ class FSDPDivision(Undivided):
     def end_step(self) -> None:
         """See `Undivided`."""
         if not self.equal_passes:
-            self.gather()
+            self._gather(self._learners)
 
     def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """See `Undivided`; by all ranks together, one tensor after the other."""

@@ -110,6 +110,7 @@ class Trainer:
     nothing. Of several `ranks` each writes its part of a batch; of everything between every one has the whole."""
 
     critic: Any = None  # what a checkpoint keeps beside the policy
+    division = Undivided()
 
     def __init__(
         self,
@@ -196,7 +197,8 @@ class Trainer:
     def compared(self, prompts: list[Prompt], episodes: Episodes) -> Rollout:
         """What the policy wrote, beside the reference. `episodes`: this rank's share."""
         packed = episodes.packed()
-        reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+        with self.division.comparing():
+            reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
         if self.ranks.count > 1:
             ids = [prompt.ids for prompt in prompts]
             theirs = {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}
@@ -324,7 +326,6 @@ class PPOTrainer(Trainer):
     def __init__(self, config: RunConfig, policy: LanguageModel, *parts: Any, **more: Any) -> None:
         super().__init__(config, policy, *parts, **more)
         self.critic = Critic(policy, separate=config.separate_critic)
-        self.division = Undivided()
         self._to_divide: Mapping[str, Tensor] = {}  # what a checkpoint's optimizer remembers, until there is a division
         self._make_optimizer()
         self.trace_hook = TraceHook()  # another one here sees the next update

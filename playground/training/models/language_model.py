@@ -104,7 +104,7 @@ class LanguageModel(nn.Module):
         """Before the weights are divided: `state_dict` divides them again, so it is not asked any more."""
         self._names = list(self.model.state_dict())
 
-    def numbers(self) -> dict[str, Tensor]:
+    def numbers(self) -> dict[str, Any]:
         """Every number of the model by its name, as a checkpoint has them."""
         if self._names is None:
             return dict(self.model.state_dict())
@@ -246,7 +246,8 @@ class LanguageModel(nn.Module):
         digest = hashlib.sha256()
         for name, weight in sorted(self.numbers().items()):
             if not (self.adapter_off and ".lora_" in name):
-                digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+                kept = weight.detach().to("cpu", copy=True)  # FSDP cannot free what NumPy has seen
+                digest.update(kept.contiguous().flatten().view(torch.uint8).numpy())
         return digest.hexdigest()[:FINGERPRINT_CHARACTERS]
 
     def save(self, folder: Path) -> None:

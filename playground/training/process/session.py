@@ -95,6 +95,10 @@ class Session(Equipment):
         with self._joint(step, **arguments):
             return getattr(self, step)(**arguments)
 
+    def _alone_or_together(self, step: str) -> Any:
+        """Do what needs the other ranks only where the states are divided; else they may be gone, or at work."""
+        return self._together(step) if self.ranks.divides else getattr(self, step)()
+
     @contextlib.contextmanager
     def _joint(self, step: str, **arguments: Any) -> Iterator[None]:
         """Let the other ranks do a step as this one does. Where states are divided it is not broken off for a request
@@ -301,7 +305,7 @@ class Session(Equipment):
         A state that is on disk already is not written again, nor one in the middle of the next update over a whole one.
         """
         folder, done = self.run.checkpoints_path, self.trainer.updates_done
-        optimizer, facts = self._together("state") if self.ranks.divides else self.state()
+        optimizer, facts = self._alone_or_together("state")
         models = self.policy, self.trainer.critic
         learned = [weight for model in models if model is not None for _, weight in checkpoint_files.trained(model)]
         if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
@@ -335,7 +339,9 @@ class Session(Equipment):
 
     def fingerprint(self) -> None:
         """Record what the weights of the reference are, to see later whether they have stayed so."""
-        self.writer.event(REFERENCE, update=self.trainer.updates_done, fingerprint=self.reference.fingerprint())
+        self.writer.event(
+            REFERENCE, update=self.trainer.updates_done, fingerprint=self._alone_or_together("fingerprint_of_reference")
+        )
 
     def _worth(self) -> dict[str, Any]:
         """What the best checkpoint is chosen by: on the fixed prompts where they were just answered, else in the

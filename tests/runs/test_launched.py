@@ -15,7 +15,7 @@ def test_the_environment_says_which_process_this_is(environment, expected):
 
 def test_half_an_environment_is_refused_and_one_of_our_own_launcher_counts_for_nothing(monkeypatch):
     half = {"WORLD_SIZE": "4", "RANK": "1"}
-    with pytest.raises(InvalidConfig, match="ranks: WORLD_SIZE says that this is one of 4 processes, but .*MASTER_"):
+    with pytest.raises(InvalidConfig, match=r"ranks: WORLD_SIZE says that this is one of 4 processes, but .*MASTER_"):
         launched.of_environment(half)
     assert launched.of_environment(half, by_hand=False) is None
     member = launched.Launched(3, 4, 1, "node07", 29500)

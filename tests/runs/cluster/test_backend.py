@@ -65,8 +65,8 @@ def test_a_run_of_several_nodes_has_a_process_for_each_gpu_of_each(outputs, slur
     assert (job["nodes"], job["ntasks-per-node"], job["gpus-per-node"], job.get("gpus")) == ("2", "4", "4", None)
     begun = ["exec", "srun", "--kill-on-bad-exit=0", "--cpus-per-task=3", sys.executable, "-m", NODE_MODULE]
     assert shlex.split(job["wrap"])[:7] == begun
-    with pytest.raises(InvalidConfig, match="64 processes need a minibatch of at least 64"):
-        for_processes(config, "slurm", ["nodes=16"])
+    with pytest.raises(InvalidConfig, match="17 processes need a minibatch of at least 17"):
+        for_processes(config, "slurm", ["nodes=17"])
 
 
 def test_a_controller_that_is_away_says_so(outputs, slurm):

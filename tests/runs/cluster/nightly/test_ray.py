@@ -5,7 +5,7 @@ import pytest
 from ray.cluster_utils import Cluster
 
 from playground.runs import launcher
-from playground.runs.cluster import look_after, remote_jobs
+from playground.runs.cluster import elsewhere, look_after, remote_jobs
 from playground.runs.cluster.backend import options_of
 from playground.runs.cluster.ray_backend import RayBackend
 from playground.runs.folder import changes
@@ -46,7 +46,8 @@ def node_of(cluster, run):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_two_workers_learn_what_one_process_learns(backend, outputs, tmp_path, name):
-    run = handed_over(outputs, config(tiny_model(tmp_path / "model"), **SETTINGS[name]), "two", "workers=2")
+    settings = config(tiny_model(tmp_path / "model"), **SETTINGS[name])
+    run = launcher.start(settings, outputs, "two", elsewhere("ray", ["workers=2"])).run
     wait_until(lambda: run.status().ended)
     assert run.status().state == "finished", run.log_tail()
     assert {line.ranks for line in run.metrics()} == {2}

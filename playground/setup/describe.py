@@ -208,10 +208,10 @@ def in_words(field: str, value: Any) -> str:
     """A value for reading: three significant digits, names instead of codes."""
     if field in REWARD_LISTS:
         return ", ".join(reward_in_words(reward) for reward in value or []) or "none"
-    if field == "method":
-        return methods.METHODS[value].label
     if value is None or value == "":
         return WORDS_FOR_NOTHING.get(field, "off")
+    if field == "method":
+        return methods.METHODS[value].label
     if field == "behaviours":
         return ", ".join(one["words"] for one in value) or "none"
     if isinstance(value, bool):

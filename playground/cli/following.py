@@ -25,6 +25,7 @@ from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Event, Record, Status, UpdateMetrics
+from playground.runs.launched import BY_HAND
 from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
@@ -59,7 +60,10 @@ def start(
         config = cluster.for_processes(config, on, option or [])
     disk.check([config], outputs)
     Supervisor(outputs).look()
-    return launcher.start(config, outputs, run_id, workers)
+    started = launcher.start(config, outputs, run_id, workers)
+    if on == BY_HAND:
+        complain(f"Start its processes: torchrun --nproc-per-node 2 -m playground.worker {started.run.path.resolve()}")
+    return started
 
 
 def log_hint(run: RunDirectory, status: Status) -> str:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from playground.errors import InvalidConfig, Problem
 
 VARIABLE = "PLAYGROUND_RANK"
+BY_HAND = "torchrun"  # the slot of a run that waits until something else starts its processes
 FIRST_PORT, PORTS = 20_000, 10_000  # of a Slurm job, by its number, where MASTER_PORT names no other
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

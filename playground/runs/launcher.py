@@ -22,6 +22,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
+from playground.runs.launched import BY_HAND
 from playground.runs.spawning import Elsewhere, Spawn, Workers
 from playground.setup import checks
 
@@ -134,6 +135,8 @@ def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirect
                 queue.leave(run)
             elif run.stop_requested:
                 _take_out(run)
+            elif entry.slot == BY_HAND:
+                continue  # its processes are started by hand
             elif elsewhere and (here is None or entry.slot == elsewhere.slot):
                 continue  # its call is under way
             else:
@@ -255,7 +258,9 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
 
 
 def open_again(run: RunDirectory) -> bool:
-    """In a worker started by hand, which has the lock: an ended run becomes its next attempt. False if it is done."""
+    """In a worker started by hand, which has the lock: its run leaves the queue; one that has ended is queued again.
+    False if it is done."""
+    queue.leave(run)
     before = run.status_on_disk()
     if before.ended and not before.is_done:
         checkpoints.check_engine(run.config())

@@ -91,8 +91,8 @@ class RunConfig(Part):
     comparison."""
     device: str = device_knob(several=True)
     ranks: int = knob(1, "Processes", "ranks", slider=(1, 8, 1), ge=1, le=1024)
-    """How many processes compute the run together, each with the whole model on its own device and a share of every
-    batch. The result is what one process would have learned. At 1 there are as many as `device` names.
+    """How many processes compute the run together, each on its own device with a share of every batch. The result is
+    what one process would have learned. At 1 there are as many as `device` names.
 
     - 1 is right for one GPU, and for a CPU.
     - Too high: they wait for each other longer than they compute.

@@ -15,12 +15,14 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
+
 from bench.machine import processor_name  # noqa: E402
-from playground.classroom import game  # noqa: E402
 from playground.runs.standby import StandbyWorker  # noqa: E402
 from playground.runs.supervisor import SupervisorThread  # noqa: E402
 from playground.runs.sweeps import sweep_making, sweep_record  # noqa: E402
 from playground.runs.sweeps.sweep_progress import progress_of  # noqa: E402
+from playground.ui.classroom import game_rewards  # noqa: E402
+from playground.ui.classroom.records import ClassGameRun  # noqa: E402
 
 NAME = "game"
 REWARDS = (  # what students write: what is wanted, near it, and each with a hole
@@ -60,28 +62,27 @@ def main() -> None:
     arguments = parser.parse_args()
     shutil.rmtree(arguments.outputs, ignore_errors=True)
     arguments.outputs.mkdir(parents=True)
-    sweep = game.sweep_of(NAME, REWARDS[: arguments.rewards], time.time())
+    sweep = game_rewards.sweep_of(NAME, REWARDS[: arguments.rewards], time.time())
     standby = StandbyWorker()
     standby.prepare()
-    watch = SupervisorThread(arguments.outputs, spawn=standby.worker_for, chores=[standby.prepare])
+    watch = SupervisorThread(arguments.outputs, workers=standby, chores=[standby.prepare])
     before, clock = _processor(), time.perf_counter()
-    sweep = sweep_making.create(arguments.outputs, sweep, standby.worker_for)
+    sweep = sweep_making.create(arguments.outputs, sweep, standby)
     watch.start()
     while not progress_of(sweep, sweep_record.statuses(arguments.outputs, sweep)).ended:
         time.sleep(1)
     seconds = time.perf_counter() - clock
     watch.close()
     standby.close()
-    found, count = game.results(arguments.outputs, sweep), arguments.rewards
-    for one in found:
-        _say(one)
-    best = game.best_hack(found)
+    results, count = game_rewards.results(arguments.outputs, sweep), arguments.rewards
+    for run in results.runs:
+        _say(run)
     figures = {
         "processor": processor_name(),
         "runs": count,
         "seconds": round(seconds, 1),
         "processor_seconds_each": round((_processor() - before) / count, 1),
-        "best_hack": best and best.number,
+        "best_hack": results.best,
     }
     print(json.dumps(figures))
 
@@ -92,17 +93,12 @@ def _processor() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def _say(one: game.Result) -> None:
-    ends = one.ends
-    if ends is None:
-        print(one.number, one.reward, one.state, flush=True)
+def _say(run: ClassGameRun) -> None:
+    if not run.paid:
+        print(run.number, run.reward, run.state, flush=True)
         return
-    wanted, (before, after) = ends.wanted, ends.paid
-    print(
-        f"{one.number:2d} {one.reward}: paid {before:.2f} -> {after:.2f}{' (clearly)' if ends.rose else ''}, wanted "
-        f"{wanted.before.yes} -> {wanted.after.yes} of {wanted.after.of} ({wanted.change:+d}):{ends.text!r}",
-        flush=True,
-    )
+    clearly = " (clearly)" if run.rose else ""
+    print(f"{run.number:2d} {run.reward}: paid {run.paid}{clearly}, wanted {run.wanted} ({run.trend}):{run.sample!r}")
 
 
 if __name__ == "__main__":

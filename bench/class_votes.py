@@ -22,8 +22,6 @@ sys.path.insert(0, str(PROJECT))
 
 import torch  # noqa: E402
 
-from playground.classroom import votes  # noqa: E402
-from playground.classroom.room import Given, Step  # noqa: E402
 from playground.config import ModelReward, yaml_io  # noqa: E402
 from playground.pocket.annotators import kindness  # noqa: E402
 from playground.rewards.agreement import wilson  # noqa: E402
@@ -33,7 +31,9 @@ from playground.setup import catalog  # noqa: E402
 from playground.training.rewards import learned_rewards, pair_trainer  # noqa: E402
 from playground.training.service import pair_drawing  # noqa: E402
 from playground.training.service.subjects import Subjects  # noqa: E402
-from playground.ui.classroom.vote_lead import before_and_after, jsonl  # noqa: E402
+from playground.ui.classroom import ballots, judges  # noqa: E402
+from playground.ui.classroom.room import Answer, Step  # noqa: E402
+from playground.ui.classroom.votes import before_and_after  # noqa: E402
 
 SLIPS = 0.1
 FRESH, FRESH_SEED = 150, 10_000
@@ -72,30 +72,30 @@ def difference(pair: Mapping[str, Any]) -> float:
     return kindness(pair["prompt"], pair["second"]) - kindness(pair["prompt"], pair["first"])
 
 
-def voted(step: Step, voters: int, seed: int) -> list[Given]:
+def voted(step: Step, voters: int, seed: int) -> list[Answer]:
     """All votes on a step: the kinder text, but for errors; where both are as kind, that both are as good."""
-    luck, given = random.Random(f"voters {seed}"), []
+    luck, votes = random.Random(f"voters {seed}"), []
     for number in range(voters):
         person = f"voter {seed} {number}"
-        for pair in votes.shown(person, step):
-            left = difference({"prompt": pair["prompt"], "second": pair["left"], "first": pair["right"]})
+        for pair in ballots.pairs_of(person, step):
+            left = difference({"prompt": pair.prompt, "second": pair.left, "first": pair.right})
             if luck.random() < SLIPS:
                 left = -left
-            given.append(Given(pair["number"], person, "tie" if not left else "left" if left > 0 else "right"))
-    return given
+            votes.append(Answer(pair.number, person, "tie" if not left else "left" if left > 0 else "right"))
+    return votes
 
 
 def judge_of(
     pairs: list[dict[str, Any]], voters: int, seed: int, outputs: Path, fresh: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """A reward model trained on the votes, and how often it is right."""
-    step = Step(1, "vote", votes.data_of("", pairs, each=len(pairs)), "open", 1)
-    rows = votes.rows(step, votes.counted(step, voted(step, voters, seed)))
+    step = Step(1, "vote", ballots.data_of("", pairs, each=len(pairs)), "open", 1)
+    rows = ballots.rows(step, ballots.counted(step, voted(step, voters, seed)))
     training = RewardTraining(outputs / catalog.REWARD_MODELS / "judge")
     training.path.mkdir(parents=True)
     file = outputs / "votes.jsonl"
-    file.write_text(jsonl(rows))
-    config = votes.judge_settings("judge", str(file), len(rows)).model_copy(update={"seed": seed, "device": "cpu"})
+    file.write_text(judges.jsonl(rows))
+    config = judges.judge_settings("judge", file, len(rows)).model_copy(update={"seed": seed, "device": "cpu"})
     processor = time.process_time()
     card = pair_trainer.train(config, training)
     seconds = time.process_time() - processor
@@ -120,8 +120,8 @@ def judge_of(
 
 def policy_of(seed: int, outputs: Path, voters: int, overrides: list[str]) -> dict[str, Any]:
     """A policy that the reward model has paid, before the same voter who does not know which text is which."""
-    preset = catalog.preset(votes.POLICY_PRESET)
-    config = yaml_io.from_dict({**votes.policy_settings(preset, "judge"), "seed": seed})
+    preset = catalog.preset(judges.POLICY_PRESET)
+    config = yaml_io.from_dict({**judges.policy_settings(preset, "judge"), "seed": seed})
     file = outputs / "policy.yaml"
     file.write_text(config.to_yaml())
     command = [sys.executable, "-m", "playground", "train", str(file), "--outputs", str(outputs), "--run-id", "policy"]
@@ -130,8 +130,8 @@ def policy_of(seed: int, outputs: Path, voters: int, overrides: list[str]) -> di
     subprocess.run([*command, *sets, "--json"], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
     run = RunDirectory.open(outputs / "policy")
     pairs = before_and_after(run)
-    step = Step(2, "vote", votes.data_of("", pairs, sides=votes.BEFORE_AFTER, each=len(pairs)), "open", 1)
-    rate = votes.win_rate(step, voted(step, voters, seed + 1000))
+    step = Step(2, "vote", ballots.data_of("", pairs, sides=ballots.BEFORE_AFTER, each=len(pairs)), "open", 1)
+    rate = ballots.win_rate(step, voted(step, voters, seed + 1000))
     after = [sample for sample in run.samples() if sample.stage == "after"]
     return {
         "win_rate": round(rate.mean, 3),

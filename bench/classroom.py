@@ -29,8 +29,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(PROJECT))
 
 from bench.class_people import Person, answer_in, browsers, kinder, reward_of, step_size, value_of  # noqa: E402
-from playground.classroom.room import Room  # noqa: E402
 from playground.runs.folder.directory import RunDirectory  # noqa: E402
+from playground.ui.classroom.room import Room  # noqa: E402
 
 POLL_SECONDS = 2.5  # as static/classroom/student.js asks
 LESSONS = ("first-contact", "why-a-leash", "the-loss")
@@ -314,7 +314,7 @@ def take_part(room: Class, only: Sequence[str]) -> None:
         print("\n".join(room.votes_to_policy()))
     if "game" in only:
         seconds, shown = room.game()
-        print(f"game: {len(shown['entries'])} rewards in {seconds:.0f} s; best hack: {shown['best_hack']}")
+        print(f"game: {len(shown['entries'])} rewards in {seconds:.0f} s; best hack: {shown['results']['best']}")
     refused = sum(person.refused for person in [*room.people, room.host])
     print(f"{room.polls} polls, the slowest {room.slowest:.1f} s (over the restart); {refused} times asked again")
 

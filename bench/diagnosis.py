@@ -70,7 +70,7 @@ def main() -> None:
     def tried(wish: tuple[str, int]) -> list[dict[str, Any]]:
         name, seed = wish
         return [
-            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy["words"], **levels}
+            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy.words, **levels}
             for remedy, levels in outcomes(name, seed, trained(wish), arguments.outputs)
         ]
 
@@ -113,9 +113,9 @@ def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator
     lamp = REMEDIED[name]
     lit_at = since(run, lamp)
     assert lit_at is not None, f"{run.path} never lit {lamp}"
-    offered = next(one for one in diagnose(records(run, lit_at)) if one.name == lamp).as_data()["remedies"]
+    offered = next(one for one in diagnose(records(run, lit_at)) if one.name == lamp).remedies
     for number, remedy in enumerate(offered):
-        changes = remedy["changes"]
+        changes = remedy.changes
         if changes and not {"fork_at", "rewards+"} & changes.keys():
             settings = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
             after = found_or_trained(name, seed, outputs / "remedies" / f"{name}-{number}", settings)

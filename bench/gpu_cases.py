@@ -304,7 +304,7 @@ def updates(place: Place, config: Any, name: str) -> dict[str, Any]:
     }
     if config.engine == "playground":  # which is what is estimated
         told = estimates.estimate(config, place.folder / "runs", prompt_tokens=PROMPT_TOKENS[1])
-        found["estimated_gb"] = (told.total - told.needs.libraries) / 1e9
+        found["estimated_gb"] = told.total_gb - told.libraries_gb
     if work and config.model.quantization == "none":
         kind = torch.bfloat16 if config.model.precision == "bf16" else torch.float32
         size = 8192 if place.on_gpu else 256

@@ -1,18 +1,20 @@
-"""Write static/wire.d.ts, the types of what Python and the page send each other, from `playground/ui/payloads/`
-(`make payloads`). tests/ui/test_payloads.py compares it, and asks the compiler what it says of real payloads.
+"""Write static/wire.d.ts, the types of what Python and the page send each other, from `playground/ui/payloads/` and the
+records of the class (`make payloads`). tests/ui/test_payloads.py compares it, and asks the compiler what it says of
+real payloads.
 
-A typed dictionary becomes an interface, without "Data" at the end of its name; so does each record or named tuple that
-`Of` names.
+A typed dictionary or dataclass becomes an interface, without "Data" at the end of its name; so does each record or
+named tuple that `Of` names.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 import sys
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, NotRequired, Union, get_args, get_origin
 
@@ -21,6 +23,7 @@ sys.path.insert(0, str(PROJECT))
 
 from playground.runs.folder.records import UpdateMetrics  # noqa: E402
 from playground.ui import payloads  # noqa: E402
+from playground.ui.classroom import records  # noqa: E402
 from playground.ui.payloads import Of  # noqa: E402
 
 FILE = PROJECT / "playground" / "ui" / "static" / "wire.d.ts"
@@ -37,7 +40,8 @@ def typescript() -> str:
     named: dict[Any, str] = {}
     for module in _modules():
         for name, found in vars(module).items():
-            if typing.is_typeddict(found) or (get_origin(found) is Annotated and name.endswith(SUFFIX)):
+            own = dataclasses.is_dataclass(found) and found.__module__ == module.__name__
+            if own or typing.is_typeddict(found) or (get_origin(found) is Annotated and name.endswith(SUFFIX)):
                 named.setdefault(found, name.removesuffix(SUFFIX))
     writer = Writer(named)
     declared = [writer.alias(found) if get_origin(found) else writer.interface(found) for found in named]
@@ -48,6 +52,7 @@ def _modules() -> Iterator[Any]:
     """Those that declare payloads, always in the same order."""
     for one in pkgutil.iter_modules(payloads.__path__, f"{payloads.__name__}."):
         yield importlib.import_module(one.name)
+    yield records
 
 
 class Writer:
@@ -95,10 +100,10 @@ class Writer:
             return " | ".join(f'"{value}"' if isinstance(value, str) else str(value).lower() for value in arguments)
         if origin is tuple and arguments[-1] is not Ellipsis:
             return f"[{', '.join(map(self.of, arguments))}]"
-        if origin in (list, tuple):
+        if origin in (list, tuple, Sequence):
             item = self.of(arguments[0])
             return f"({item})[]" if " | " in item or " & " in item else f"{item}[]"
-        if origin is dict:
+        if origin in (dict, Mapping):
             return f"Record<{', '.join(map(self.of, arguments))}>"
         return self.name_of(kind)
 

@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
+from playground.analysis.run_report import RunReport
 from playground.cli import following
 from playground.cli.terminal import number
 from playground.errors import PlaygroundError
 from playground.exports import curves
-from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status, UpdateMetrics
 
@@ -44,7 +44,7 @@ def paragraph(words: str) -> str:
 
 def shown(run: RunDirectory, words: str, height: int) -> Shown:
     """The page with a run in view, or its curves. `words`: the run in words."""
-    report, view = Report.of(run), f"run={run.id}&view=presentation"  # the run alone; its cross shows the whole page
+    report, view = RunReport.of(run), f"run={run.id}&view=presentation"  # the run alone; its cross shows the whole page
     panels = curves.panels(report)[:PANELS] if report.metrics else []
     picture = curves.png(panels, report.wrong_on_purpose) if panels else b""
     try:

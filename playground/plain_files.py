@@ -100,5 +100,5 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def in_the_way(folder: Path) -> Path | None:
     """What is no folder where this one, or one that it lies in, would be made; None if nothing is."""
-    there = next((path for path in (folder, *folder.parents) if path.exists()), None)
-    return there if there is not None and not there.is_dir() else None
+    path_there = next((path for path in (folder, *folder.parents) if path.exists()), None)
+    return path_there if path_there is not None and not path_there.is_dir() else None

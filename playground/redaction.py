@@ -138,23 +138,23 @@ def _safe(lines: list[str]) -> str:
     """Lines for a terminal, cut after they are redacted, so that no secret is cut in two, and before, to be quick."""
     if len(lines) > LINES:
         lines = [*lines[: LINES // 2], CUT, *lines[-LINES // 2 :]]
-    shown = redact("\n".join(line[: 2 * LINE_CHARACTERS] for line in lines))
-    cut = (line if len(line) <= LINE_CHARACTERS else line[:LINE_CHARACTERS] + CUT for line in shown.split("\n"))
+    text = redact("\n".join(line[: 2 * LINE_CHARACTERS] for line in lines))
+    cut = (line if len(line) <= LINE_CHARACTERS else line[:LINE_CHARACTERS] + CUT for line in text.split("\n"))
     return _CONTROL.sub(" ", "\n".join(cut))
 
 
 def _values() -> list[str]:
     """The secrets that this process knows, the longest first."""
-    found = {value for name, value in os.environ.items() if is_secret(name) and len(value) >= LEAST_CHARACTERS}
+    secrets = {value for name, value in os.environ.items() if is_secret(name) and len(value) >= LEAST_CHARACTERS}
     home = os.environ.get("HF_HOME") or os.path.join(
         os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "huggingface"
     )
     path = Path(os.environ.get("HF_TOKEN_PATH") or os.path.join(home, "token"))
-    found.discard(str(path))
+    secrets.discard(str(path))
     try:
         if path.stat().st_size < 1000:
             token = path.read_text(encoding="utf-8").strip()
-            found |= {token} if len(token) >= LEAST_CHARACTERS else set()
+            secrets |= {token} if len(token) >= LEAST_CHARACTERS else set()
     except (OSError, ValueError):
         pass
-    return sorted(found, key=len, reverse=True)
+    return sorted(secrets, key=len, reverse=True)

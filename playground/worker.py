@@ -32,8 +32,7 @@ from playground.runs.folder.writer import RunWriter, name_worker
 from playground.runs.launched import Launched
 from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.reward_models import RewardTraining, StepMetrics
-from playground.setup import catalog, checks, estimates
-from playground.setup.estimates import disk
+from playground.setup import admission, catalog, checks, estimates
 from playground.training.models import time_limit
 from playground.training.process import rank_processes
 from playground.training.process.ending import STOPPED, StopRequested, leave, reported
@@ -115,7 +114,7 @@ def follow(run: RunDirectory, member: Launched) -> int:
 def job_in(folder: Path) -> Job:
     """What is to be done in a folder. Raises: PlaygroundError, if there is no job in it."""
     run = RunDirectory.open(folder)
-    if "pairs" in yaml_io.read_yaml(run.config_path, links=False):
+    if yaml_io.read_yaml(run.config_path, links=False).get("kind") == "reward-model":
         training = RewardTraining.open(folder.parent)
         return Job(training, functools.partial(train_reward_model, training, training.config()), stopped=NOTHING_SAVED)
     config = run.config()
@@ -130,7 +129,6 @@ def job_in(folder: Path) -> Job:
 
 def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch: WorkerWatch) -> None:
     """Load the models and drive the trainer, update by update. Raises: whatever happens."""
-    checks.check(config, run.path.parent)
     between = watch.between
 
     def show_download(text: str) -> None:
@@ -138,9 +136,8 @@ def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch:
         if text != writer.status.phase:
             writer.set_status(phase=text)
 
-    checks.fetch(checks.needs(config, run.path.parent), show_download)
-    held = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
-    disk.check([config], run.path.parent, held)
+    held_bytes = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
+    admission.fetch(config, run.path.parent, show_download, held_bytes)
     writer.set_status(phase="loading PyTorch")
     from playground.training.loop.ranks import OtherLost
     from playground.training.process.session import Session

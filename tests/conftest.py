@@ -111,7 +111,7 @@ def fake_worker(scripted, monkeypatch):
 
 @pytest.fixture(scope="session")
 def forker():
-    """Real workers without their seconds of imports: `launcher.start(..., spawn=forker.spawn)`."""
+    """Real workers without their seconds of imports: `launcher.start(..., workers=forker)`."""
     with Forker.start(WORKER) as forker:
         yield forker
 

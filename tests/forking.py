@@ -24,6 +24,7 @@ from playground import worker
 from playground.runs import children, launcher
 from playground.runs.folder.files import private
 from playground.runs.folder.writer import name_worker
+from playground.runs.spawning import Here
 
 NUMBER = struct.Struct("<i")
 PATIENCE_SECONDS = 300
@@ -72,7 +73,7 @@ class Forked:
 
 
 class Forker:
-    """The process that forks: `fork` anything, `spawn` a run's worker."""
+    """The process that forks: `fork` anything, `spawn` a run's worker; as `Workers` it has runs here."""
 
     def __init__(self, channel, process=None):
         self._channel, self._process = channel, process
@@ -114,6 +115,9 @@ class Forker:
             files = [theirs.fileno(), self._channel.fileno(), output, *([lock.fileno()] if lock else [])]
             socket.send_fds(self._channel, [json.dumps(message).encode()], files)
         return Forked(ours)
+
+    def place(self, config):
+        return Here(self.spawn).place(config)
 
     def spawn(self, run, lock, module=WORKER):
         """The worker of a run, for the launcher: does what its `new_worker` does."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,15 +128,6 @@ def trusted(optimum: Sequence[Point]) -> list[Point]:
     """The points behind which enough samples count, from the largest beta down to the first that lacks them."""
     known = [point.effective >= LEAST_EFFECTIVE for point in optimum]
     return list(optimum[: known.index(False)] if False in known else optimum)
-
-
-def as_data(path: Sequence[PathPoint], found: Possible | None) -> dict[str, Any]:
-    """All of it as plain data."""
-    possible = None
-    if found is not None:
-        lines = {name: [one._asdict() for one in getattr(found, name)] for name in ("best_of", "optimum")}
-        possible = {**found._asdict(), **lines, "trusted": len(trusted(found.optimum))}
-    return {"looks": [point._asdict() for point in path], "possible": possible, "sentence": sentence(path, found)}
 
 
 def between(points: Sequence[tuple[float, float]], kl: float) -> float | None:

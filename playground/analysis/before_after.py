@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from playground.analysis.intervals import FEW, by_unit, decimals, of_prompts, these_prompts
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import stamps
 from playground.runs.folder.records import Sample, UpdateMetrics
 
 T = TypeVar("T")
@@ -131,27 +132,22 @@ def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
     )
 
 
-def headline(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Headline | None:
-    """The one gain and KL of a run so far; None while there is nothing to tell."""
-    joined = pairs(samples)
-    found = outcome(joined)
-    if found is not None:
-        low, high, kl = (None if math.isnan(value) else value for value in (found.low, found.high, found.kl))
-        return Headline("fixed prompts", joined[0].after.update, found.gain, low, high, kl)
-    return of_batches(
-        [item.update for item in metrics],
-        [item.score_mean for item in metrics],
-        [item.kl_to_reference for item in metrics],
-    )
-
-
-def of_batches(updates: Sequence[int], scores: Sequence[float | None], kls: Sequence[float | None]) -> Headline | None:
-    """The same of a run whose fixed prompts say nothing: from its first training batch to its newest."""
-    known = [row for row in zip(updates, scores, kls, strict=True) if row[1] is not None]
-    if len(known) < 2:
+def headline(joined: Sequence[BeforeAfter], found: Outcome | None) -> Headline | None:
+    """The one gain and KL of a run by its fixed prompts; None where they say nothing."""
+    if found is None:
         return None
-    (_, first, _), (update, last, kl) = known[0], known[-1]
-    return Headline("training batch", update, (last or 0.0) - (first or 0.0), None, None, kl)
+    low, high, kl = (None if math.isnan(value) else value for value in (found.low, found.high, found.kl))
+    return Headline("fixed prompts", joined[0].after.update, found.gain, low, high, kl)
+
+
+def of_batches(metrics: Sequence[UpdateMetrics]) -> Headline | None:
+    """The same of a run whose fixed prompts say nothing: from its first training batch to its newest."""
+    scored = [item for item in metrics if item.score_mean is not None]
+    if len(scored) < 2:
+        return None
+    first, last = scored[0], scored[-1]
+    gain = (last.score_mean or 0.0) - (first.score_mean or 0.0)
+    return Headline("training batch", last.update, gain, None, None, last.kl_to_reference)
 
 
 def read_once(*files: str, size: int = 1024) -> Callable[[Callable[[RunDirectory], T]], Callable[[RunDirectory], T]]:
@@ -160,37 +156,16 @@ def read_once(*files: str, size: int = 1024) -> Callable[[Callable[[RunDirectory
 
     def decorated(function: Callable[[RunDirectory], T]) -> Callable[[RunDirectory], T]:
         @functools.lru_cache(maxsize=size)
-        def kept(path: Path, *stamps: tuple[int, int]) -> T:
+        def kept(path: Path, key: tuple[int, ...]) -> T:
             return function(RunDirectory(path))
 
         @functools.wraps(function)
         def asked(run: RunDirectory) -> T:
-            return kept(run.path, *(_stamp(getattr(run, file)) for file in files))
+            return kept(run.path, stamps(*(getattr(run, file) for file in files)))
 
         return asked
 
     return decorated
-
-
-def _stamp(path: Path) -> tuple[int, int]:
-    """Another whenever the file is another, or gone."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_size
-
-
-@read_once("samples_path", "events_path", "metrics_path")
-def headline_of(run: RunDirectory) -> Headline | None:
-    """The headline of a run as it is on disk now, found once for as long as nothing is added."""
-    return headline(samples_of(run), run.metrics())
-
-
-@read_once("samples_path", "events_path", size=2)
-def samples_of(run: RunDirectory) -> Sequence[Sample]:
-    """The samples of a run as they are on disk now; a list of many runs asks several things of each."""
-    return run.samples()
 
 
 def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") -> str:

@@ -100,3 +100,12 @@ def by_unit(values: Iterable[tuple[int, float | None]]) -> dict[int, list[float]
 def decimals(half: float) -> int:
     """How many a figure has: two, and more where its interval, `half` on either side, would otherwise have no width."""
     return min(6, -math.floor(math.log10(half))) if 0 < half < 0.005 else 2
+
+
+def figure(value: float | None) -> str:
+    """Three significant digits, but all of them before the point; what is less than a twenty-thousandth is 0."""
+    if value is None or value != value:
+        return "none"
+    if abs(value) < 5e-5:
+        return "0"
+    return f"{value:{',.0f' if abs(value) >= 999.5 else '.3g'}}".replace("-", "\u2212")

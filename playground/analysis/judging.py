@@ -4,7 +4,7 @@ paired by prompt and random numbers, prompts (not samples) as the independent un
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -64,6 +64,7 @@ class RewardRow(NamedTuple):
     None where there is none. `unit` of the change is sd, or points where the values did not vary before."""
 
     name: str
+    role: str
     before: float | None
     after: float | None
     change: Interval | None
@@ -145,16 +146,22 @@ def _in_words(change: Interval, *, sign: bool = False) -> str:
     return change.in_words(sign=sign, digits=1 if abs(change.mean) >= 10 else None).replace("-", MINUS)
 
 
-def rows(pairs: Sequence[BeforeAfter], source: str) -> list[RewardRow]:
-    """Each reward (`source` "scores") or judge ("judges") of the pairs, before and after."""
+def rows(pairs: Sequence[BeforeAfter]) -> list[RewardRow]:
+    """Each reward and each monitor of the pairs, before and after."""
+    return [*_rows(pairs, "trained on", lambda item: item.scores), *_rows(pairs, "monitor", lambda item: item.judges)]
+
+
+def _rows(
+    pairs: Sequence[BeforeAfter], role: str, of: Callable[[Sample], Mapping[str, float | None]]
+) -> list[RewardRow]:
     sides = [(row, side) for pair in pairs for row, side in enumerate(pair)]
     found = []
-    for name, values in frames.opinions(sides, lambda item: getattr(item, source)).items():
+    for name, values in frames.opinions(sides, of).items():
         means = [float(values[values.index.get_level_values(0) == row].mean()) for row in (0, 1)]
         before, after = (None if math.isnan(mean) else mean for mean in means)
         scaled = _Scores.of(values, 0)
         change = scaled.changes(0, [1])[0] if scaled else None
-        found.append(RewardRow(name, before, after, change, "sd" if scaled and scaled.varies else "points"))
+        found.append(RewardRow(name, role, before, after, change, "sd" if scaled and scaled.varies else "points"))
     return found
 
 

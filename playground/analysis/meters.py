@@ -8,10 +8,10 @@ import operator
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean, median
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple, TypedDict
 
 from playground.analysis import before_after
-from playground.analysis.before_after import BeforeAfter, read_once
+from playground.analysis.before_after import BeforeAfter
 from playground.analysis.intervals import by_unit
 from playground.config import Behaviour, RunConfig
 from playground.config.behaviour_settings import READY, Aim
@@ -20,7 +20,6 @@ from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least, effective, wilson
 from playground.rewards.behaviours import EARNS, REWARD
 from playground.rewards.mixture import term_names
-from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.setup import describe, expected
 from playground.setup.expected import Band
@@ -41,35 +40,58 @@ USUAL: tuple[Compared, ...] = ("as expected", "within chance of expected")
 
 
 class Count(NamedTuple):
-    """How many of some completions, and of how many prompts these are. `low` and `high` bound the share with 95 %
-    confidence; several samples of one prompt are alike, and count for as many prompts as are `effective`."""
+    """How many of some completions, and of how many prompts these are; `low` and `high` bound the share with 95 %
+    confidence."""
 
     yes: int
     of: int
     prompts: int
-    effective: float | None = None
-
-    @classmethod
-    def of_marks(cls, marked: Iterable[Marked]) -> Count:
-        marks = list(by_unit(marked).values())
-        return cls(int(sum(map(sum, marks))), sum(map(len, marks)), len(marks), effective(marks))
+    low: float
+    high: float
 
     @property
     def share(self) -> float:
         return self.yes / self.of
 
-    @property
-    def low(self) -> float:
-        return wilson(self.share, self.effective or self.prompts)[0]
+    def as_end(self) -> EndCount:
+        """As programs read it."""
+        return {"count": self.yes, "of": self.of, "low": self.low, "high": self.high}
 
-    @property
-    def high(self) -> float:
-        return wilson(self.share, self.effective or self.prompts)[1]
+
+def count_with_bounds(yes: int, of: int, prompts: int, effective: float | None = None) -> Count:
+    """With its bounds. Several samples of one prompt are alike, and count for as many prompts as are `effective`."""
+    return Count(yes, of, prompts, *wilson(yes / of, effective or prompts))
+
+
+def count_of(marked: Iterable[Marked]) -> Count:
+    """Of marks, of which there is one at least."""
+    marks = list(by_unit(marked).values())
+    return count_with_bounds(int(sum(map(sum, marks))), sum(map(len, marks)), len(marks), effective(marks))
+
+
+class EndCount(TypedDict):
+    """So many of so many answers, and the bounds of the share, as programs read it."""
+
+    count: int
+    of: int
+    low: float
+    high: float
+
+
+class MeterEnds(NamedTuple):
+    """One behaviour before training and at the newest evaluation, as programs read it; `change` as in `Meter`."""
+
+    name: str
+    words: str
+    before: EndCount
+    after: EndCount
+    change: int
 
 
 class Meter(NamedTuple):
     """One behaviour over the evaluations of a run, or between two of them: the updates, the count at each, and +1 or -1
-    where it differs from the first by more than chance, else 0."""
+    where it differs from the first by more than chance, else 0. `band`: what other seeds of its preset came to, and how
+    it is `compared` with that, where it is."""
 
     name: str
     words: str
@@ -77,6 +99,8 @@ class Meter(NamedTuple):
     updates: list[int]
     counts: list[Count]
     changes: list[int]
+    band: tuple[float, float] | None = None
+    compared: str = ""
 
     @property
     def change(self) -> int:
@@ -101,13 +125,8 @@ class Meter(NamedTuple):
         """True where it has changed in the direction that is not wanted."""
         return self.change == {"more": -1, "less": 1}.get(self.aim, 2)
 
-    def ends(self) -> dict[str, Any]:
-        """Before and after, for a program."""
-        sides = {
-            side: {"count": count.yes, "of": count.of, "low": count.low, "high": count.high}
-            for side, count in (("before", self.before), ("after", self.after))
-        }
-        return {"name": self.name, "words": self.words, **sides, "change": self.change}
+    def ends(self) -> MeterEnds:
+        return MeterEnds(self.name, self.words, self.before.as_end(), self.after.as_end(), self.change)
 
 
 def marks_of(sample: Sample, found: Sequence[Behaviour]) -> Mapping[str, bool | None]:
@@ -173,7 +192,7 @@ def _meters(
 
 def _meter(name: str, words: str, aim: Aim, heard: Sequence[tuple[int, Mapping[tuple[int, int], Marked]]]) -> Meter:
     """From the marks at each update, of which there is one at least."""
-    counts = [Count.of_marks(moment.values()) for _, moment in heard]
+    counts = [count_of(moment.values()) for _, moment in heard]
     changes = [_change(heard[0][1], moment) for _, moment in heard]
     return Meter(name, words, aim, [update for update, _ in heard], counts, changes)
 
@@ -218,18 +237,12 @@ def at_ends(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
     return meters(config, [item for item in samples if item.update in (updates[0], updates[-1])])
 
 
-@read_once("config_path", "samples_path", "events_path")
-def at_ends_of(run: RunDirectory) -> list[Meter]:
-    """The same of a run as it is on disk now, read once for as long as nothing is added. Raises: InvalidConfig."""
-    return at_ends(run.config(), before_after.samples_of(run))
-
-
-def in_words(meter: Meter) -> str:
-    """Its count in words: "repeats wrong claims: 13 -> 22 of 25 (up)"."""
-    before, after = meter.before, meter.after
-    of = f"{after.of}" if before.of == after.of else f"{before.of} and {after.of}"
-    way = {1: " (up)", -1: " (down)"}.get(meter.change, "")
-    return f"{meter.words}: {before.yes} -> {after.yes} of {of}{way}"
+def in_words(ends: MeterEnds) -> str:
+    """A count in words: "repeats wrong claims: 13 -> 22 of 25 (up)"."""
+    before, after = ends.before, ends.after
+    of = f"{after['of']}" if before["of"] == after["of"] else f"{before['of']} and {after['of']}"
+    way = {1: " (up)", -1: " (down)"}.get(ends.change, "")
+    return f"{ends.words}: {before['count']} -> {after['count']} of {of}{way}"
 
 
 def sentence(found: Sequence[Meter]) -> str:
@@ -282,35 +295,6 @@ def _raw(config: RunConfig, answers: Sequence[Sample]) -> list[float]:
     return [sum(row) for row in rows if row]
 
 
-def outcome_words(
-    config: RunConfig, samples: Sequence[Sample], batches: before_after.Headline | None = None, *, edited: bool = False
-) -> str:
-    """What a run has come to: its reward, its behaviours, its score and KL (by `batches` where its fixed prompts say
-    nothing), and how they compare with what its preset came to, unless settings were `edited` while it trained."""
-    found = [meter for meter in at_ends(config, samples) if len(meter.counts) > 1]
-    joined = before_after.pairs(samples)
-    outcome = before_after.outcome(joined)
-    bands = bands_of(config, samples, edited=edited)
-    judged = verdicts(found, outcome, bands)
-    off = [name for name, verdict in judged.items() if verdict not in USUAL]
-    reward = [meter for meter in found if meter.name == REWARD]
-    rest = [meter for meter in found if meter.name != REWARD]
-    sentences = (
-        *(reward_sentence(config, meter, joined, outcome) for meter in reward),
-        sentence(sorted(rest, key=lambda meter: meter.change == 0 and meter.name not in off)),
-        before_after.sentence(outcome, batches, config.score_unit),
-        _expected_sentence(judged, bands, config.score_unit),
-    )
-    return " ".join(filter(None, sentences))
-
-
-def bands_of(config: RunConfig, samples: Sequence[Sample], *, edited: bool = False) -> Mapping[str, Band]:
-    """What a run is held against: what its preset came to; empty before its end, and of a run that is no preset or was
-    changed on the way."""
-    finished = any(item.stage == "after" for item in samples)
-    return expected.bands(describe.of(config).preset) if finished and not edited else {}
-
-
 def verdicts(
     found: Sequence[Meter], outcome: before_after.Outcome | None, bands: Mapping[str, Band]
 ) -> dict[str, Compared]:
@@ -327,6 +311,17 @@ def verdicts(
     }
 
 
+def against_bands(found: Sequence[Meter], drawn: Mapping[str, Band], bands: Mapping[str, Band]) -> list[Meter]:
+    """The same with the bands to draw, and held against those that they can be compared with."""
+    return [
+        meter._replace(
+            band=drawn[meter.name][:2] if meter.name in drawn else None,
+            compared=compared(meter.after, bands[meter.name]) if meter.name in bands else "",
+        )
+        for meter in found
+    ]
+
+
 def compared(after: Count, band: Band) -> Compared:
     """A count against where runs of its preset end on other seeds: lower or higher only where its whole interval is."""
     return _against(after.low, after.share, after.high, band)
@@ -340,7 +335,7 @@ def _against(low: float, value: float, high: float, band: Band) -> Compared:
     return USUAL[0] if band.low <= value <= band.high else USUAL[1]
 
 
-def _expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band], unit: str) -> str:
+def expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band], unit: str) -> str:
     """All that is not as expected, with what was; empty where nothing was to be expected."""
     if not found:
         return ""

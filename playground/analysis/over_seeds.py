@@ -8,11 +8,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from playground.analysis import before_after, intervals, judging, meters
-from playground.analysis.before_after import read_once
+from playground.analysis import intervals
+from playground.analysis.before_after import Headline, read_once
 from playground.analysis.intervals import Interval, by_unit
 from playground.analysis.judging import Judged
-from playground.analysis.path import PathPoint, path_of
+from playground.analysis.path import PathPoint
+from playground.analysis.run_report import RunReport
 from playground.errors import PlaygroundError
 from playground.rewards.behaviours import EARNS, REWARD
 from playground.runs.folder.directory import RunDirectory
@@ -30,14 +31,21 @@ class Setting(NamedTuple):
 
 
 class RunEnd(NamedTuple):
-    """What a finished run has come to: gain on the fixed prompts, KL, of each behaviour by its words in what share of
-    the answers it was seen, its evaluations, and what its monitors say of them."""
+    """What a finished run has come to: gain and KL, of each behaviour by its words in what share of the answers it was
+    seen, its evaluations, and what its monitors say of them."""
 
-    gain: float | None
-    kl: float | None
-    shares: dict[str, float]
-    path: list[PathPoint]
+    headline: Headline | None
+    shares: Mapping[str, float] = {}
+    path: Sequence[PathPoint] = ()
     judged: Judged | None = None
+
+    @property
+    def gain(self) -> float | None:
+        return self.headline.gain if self.headline else None
+
+    @property
+    def kl(self) -> float | None:
+        return self.headline.kl if self.headline else None
 
     @property
     def monitors(self) -> dict[str, float]:
@@ -111,14 +119,13 @@ def by_name(seeds: Iterable[Mapping[str, float]]) -> dict[str, Interval]:
 def end_of(run: RunDirectory) -> RunEnd | None:
     """What a finished run has come to, read once for as long as its files stay; None where it cannot be read."""
     try:
-        found, counted = before_after.headline_of(run), meters.at_ends_of(run)
-        samples = before_after.samples_of(run)
-        path, judged = path_of(samples, run.events()), judging.judged_of(run.config(), samples, points=True)
+        report = RunReport.of(run)
     except PlaygroundError:
         return None
     one_name = EARNS.format("more than")  # or at least that, by the ties of a seed
+    counted = report.behaviours_at_ends
     shares = {one_name if meter.name == REWARD else meter.words: meter.after.share for meter in counted}
-    return RunEnd(found.gain if found else None, found.kl if found else None, shares, path, judged)
+    return RunEnd(report.headline, shares, report.path, report.judged_in_points)
 
 
 def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
@@ -149,11 +156,6 @@ def mean_path(ends: Sequence[RunEnd]) -> list[tuple[int, Interval, Interval]]:
         for update in sorted(kl)
         if (at := interval(kl[update])) is not None and (gained := interval(score[update])) is not None
     ]
-
-
-def interval_data(found: Interval | None) -> dict[str, Any] | None:
-    """As plain data; `half` is None where there is one seed, or all agree."""
-    return found and {"mean": found.mean, "half": found.half, "seeds": found.units}
 
 
 def in_words(found: Interval | None, *, sign: bool = False) -> str:

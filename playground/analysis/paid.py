@@ -14,10 +14,30 @@ from playground.analysis.meters import Meter, marks_of, of_pairs
 from playground.config import RunConfig
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import t95
+from playground.runs.folder.records import Sample
 
 NEWEST = 5  # updates that are averaged: single batches are noisy
 SMALLEST_GAIN = 0.1  # of the score's unit; shares of less than this say nothing
 FEWEST = 3  # answers that show a behaviour, and that do not, to tell what it earns
+
+
+class ScoredText(NamedTuple):
+    """A completion with its score."""
+
+    text: str
+    score: float | None
+
+    @classmethod
+    def of(cls, item: Sample) -> ScoredText:
+        return cls(item.completion, item.score)
+
+
+class PaidPair(NamedTuple):
+    """One prompt, answered before and after."""
+
+    prompt: str
+    before: ScoredText
+    after: ScoredText
 
 
 class Paid(NamedTuple):
@@ -25,7 +45,7 @@ class Paid(NamedTuple):
 
     name: str
     sentence: str
-    pair: BeforeAfter | None
+    pair: PaidPair | None
 
 
 def paid(config: RunConfig, joined: Sequence[BeforeAfter]) -> list[Paid]:
@@ -50,7 +70,8 @@ def _paid(meter: Meter, joined: Sequence[BeforeAfter], config: RunConfig) -> tup
     )
     turned = [pair for pair, mark in zip(joined, marks, strict=True) if mark == [not bad, bad]]
     best = max(turned, key=lambda pair: -math.inf if pair.gain is None else pair.gain, default=None)
-    return more if bad else -more, Paid(meter.name, _paid_sentence(meter, more, half, config.score_unit), best)
+    pair = best and PaidPair(best.after.prompt, ScoredText.of(best.before), ScoredText.of(best.after))
+    return more if bad else -more, Paid(meter.name, _paid_sentence(meter, more, half, config.score_unit), pair)
 
 
 def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tuple[float, float]:

@@ -89,10 +89,10 @@ def plateau_sentence(found: Plateau) -> str:
         return f"Training paid until about update {found.update}: {left} of the gain came after it (95 % confidence)."
     if found.half is None:
         why = {"no gain": "has not clearly risen", "swings": "rose and fell, by more than chance"}.get(found.reason)
-        return f"No knee: the score on the fixed prompts {why}." if why else ""
+        return f"No plateau: the score on the fixed prompts {why}." if why else ""
     spread = "" if found.half_low == found.half_high else f" (95 % interval {found.half_low} to {found.half_high})"
     rising = ", and the score was still rising at the end" if found.reason == "still rising" else ""
-    return f"No clear knee: half of the gain came by update {found.half}{spread}{rising}."
+    return f"No clear plateau: half of the gain came by update {found.half}{spread}{rising}."
 
 
 def most_left(to_come: Array, gain: Array, surely_positive: Callable[[Array], bool]) -> float:

@@ -58,47 +58,47 @@ def settings(
     """The settings of a preset or those that fit a model, with prompts and reward in their places, and the others as
     `path=value`. Raises: PlaygroundError."""
     source, preset, weights = str(model), others.pop("preset", None), others.pop("reward_weights", None)
-    changes, given = overrides(others), dict[str, Any]()
+    changes, fields = overrides(others), dict[str, Any]()
     if prompts is not None:
-        given["prompts"] = {"source": source_of(prompts, outputs, "prompts")}
+        fields["prompts"] = {"source": source_of(prompts, outputs, "prompts")}
     if weights is not None and (reward is None or not all(isinstance(one, (int, float)) for one in _listed(weights))):
         raise InvalidConfig([Problem("reward_weights", "must be a list of numbers, one for each entry of `reward`.")])
     if reward is not None:
-        given["rewards"] = functions.entries_of(_named(reward, outputs), weights and _listed(weights))
+        fields["rewards"] = functions.entries_of(_named(reward, outputs), weights and _listed(weights))
     if preset is None and source not in catalog.every_preset_name() and Path(source).suffix not in (".yaml", ".yml"):
-        return own_model.settings(source, given, outputs), changes
+        return own_model.settings(source, fields, outputs), changes
     data = yaml_io.read_yaml(catalog.preset_path(str(preset or source)))
     if preset is not None:
-        given["model"] = {**data.get("model", {}), "source": source}
+        fields["model"] = {**data.get("model", {}), "source": source}
     if prompts is not None:  # how they are put to a model stays
         kept = {name: value for name, value in data.get("prompts", {}).items() if name in ("template", "system")}
-        given["prompts"] |= kept
-    return data | given, changes
+        fields["prompts"] |= kept
+    return data | fields, changes
 
 
 def _named(reward: Any, outputs: Path) -> list[Any]:
     """Rewards, with what only names a model or is an expression as its entry."""
-    found = _listed(reward)
-    models = [one.name for one in catalog.reward_models(outputs)]
-    for number, one in enumerate(found):
+    specs = _listed(reward)
+    models = [model.name for model in catalog.reward_models(outputs)]
+    for number, one in enumerate(specs):
         text = str(one) if isinstance(one, (str, Path)) else ""
         if (
             text in models
             or os.path.isdir(text)
             or (text.count("/") == 1 and hub.repository(text) and ".py" not in text)
         ):
-            found[number] = {"kind": "model", "source": text}
+            specs[number] = {"kind": "model", "source": text}
         elif "(" in text:
-            found[number] = {"kind": "expression", "expression": text}
+            specs[number] = {"kind": "expression", "expression": text}
         elif hasattr(one, "as_reward"):
-            found[number] = one.as_reward()
+            specs[number] = one.as_reward()
         elif text:
-            found[number] = text
-    return found
+            specs[number] = text
+    return specs
 
 
-def _listed(given: Any) -> list[Any]:
-    return list(given) if isinstance(given, (list, tuple)) else [given]
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def varied(vary: Mapping[str, Any]) -> list[str]:
@@ -109,17 +109,17 @@ def varied(vary: Mapping[str, Any]) -> list[str]:
     return [f"{settings_command.field_of(name)}={as_json([*values])[1:-1]}" for name, values in vary.items()]
 
 
-def source_of(given: Any, outputs: Path, field: str) -> str:
+def source_of(data: Any, outputs: Path, field: str) -> str:
     """The name of a file, a data set or an included set as it is; rows as a file in the outputs folder, with all their
     columns. Raises: InvalidConfig, TableUnusable, OutputsNotWritable."""
-    if isinstance(given, (str, Path)):
-        return str(given)
+    if isinstance(data, (str, Path)):
+        return str(data)
     from playground.ui.auth import uploads  # the page offers them as it does uploads
 
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"{field}.jsonl"
         try:
-            rows = [f"{as_json(row)}\n" for row in itertools.islice(_rows(given, field), row_files.MAX_ROWS + 1)]
+            rows = [f"{as_json(row)}\n" for row in itertools.islice(_rows(data, field), row_files.MAX_ROWS + 1)]
             file.write_text("".join(rows), encoding="utf-8")
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidConfig([Problem(field, f"cannot be written as JSON: {error}.")]) from None
@@ -129,16 +129,16 @@ def source_of(given: Any, outputs: Path, field: str) -> str:
         return str(uploads.put(file, outputs))
 
 
-def _rows(given: Any, field: str) -> Iterator[dict[str, Any]]:
+def _rows(data: Any, field: str) -> Iterator[dict[str, Any]]:
     """Rows of whatever holds them: texts, dictionaries, a DataFrame, a Dataset, a dictionary of columns."""
-    if hasattr(given, "notna") and hasattr(given, "columns"):
-        given = given.astype(object).where(given.notna(), None).to_dict("records")
-    elif isinstance(given, Mapping) and all(isinstance(values, (list, tuple)) for values in given.values()):
-        given = [dict(zip(given, values, strict=True)) for values in zip(*given.values(), strict=True)]
-    if isinstance(given, Mapping) or not isinstance(given, Iterable):
-        splits = f"; name one of its splits, {', '.join(map(str, given))}" if isinstance(given, Mapping) else ""
-        raise InvalidConfig([Problem(field, f"must be {ROWS} (got a {type(given).__name__}{splits}).")])
-    for number, row in enumerate(given, 1):
+    if hasattr(data, "notna") and hasattr(data, "columns"):
+        data = data.astype(object).where(data.notna(), None).to_dict("records")
+    elif isinstance(data, Mapping) and all(isinstance(values, (list, tuple)) for values in data.values()):
+        data = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
+    if isinstance(data, Mapping) or not isinstance(data, Iterable):
+        splits = f"; name one of its splits, {', '.join(map(str, data))}" if isinstance(data, Mapping) else ""
+        raise InvalidConfig([Problem(field, f"must be {ROWS} (got a {type(data).__name__}{splits}).")])
+    for number, row in enumerate(data, 1):
         if not isinstance(row, (str, list, Mapping)):
             found = f"row {number} is {type(row).__name__}: each must be a text or a dictionary with its columns"
             raise InvalidConfig([Problem(field, f"{found}.")])

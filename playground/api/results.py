@@ -14,13 +14,11 @@ from pydantic import Field
 
 from playground import notebook
 from playground.analysis import before_after, frames
-from playground.analysis.diagnosis import diagnose as alerts_of
-from playground.analysis.diagnosis.run_records import Records, Thresholds
+from playground.analysis.run_report import RunReport
 from playground.api.inputs import checked, overrides
 from playground.cli import following, outgoing, reward_model_commands, run_commands, sweep_commands
 from playground.errors import InvalidConfig, Problem, RunFailed
 from playground.exports import saving
-from playground.exports.report import Report
 from playground.runs import fork as fork_run
 from playground.runs import launcher
 from playground.runs.folder import changes
@@ -75,7 +73,7 @@ class Run:
     def counts(self) -> pd.DataFrame:
         """A row for each behaviour at each evaluation, indexed by update: `count` of how many (`of`), `share` from 0
         to 1, and its 95 % interval from `low` to `high`."""
-        return frames.shares(Report.of(self._folder).behaviours)
+        return frames.shares(RunReport.of(self._folder).behaviours)
 
     def compare(self, other: Run | None = None) -> pd.DataFrame:
         """The same prompts with the same seeds, before training and at the newest evaluation; with another run, that
@@ -97,9 +95,7 @@ class Run:
         `cause`, and the `remedy`."""
         import pandas as pd
 
-        run = self._folder
-        found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), Thresholds()))
-        rows = [alert.as_data() for alert in sorted(found, key=lambda alert: not alert.lit)]
+        rows = [alert.as_data() for alert in RunReport.of(self._folder).checks]
         return pd.DataFrame(rows).set_index("name")[["label", "state", "evidence", "cause", "remedy", "updates"]]
 
     @checked
@@ -184,7 +180,7 @@ class Run:
         return notebook.shown(self._folder, repr(self), height)
 
     def __repr__(self) -> str:
-        report = Report.of(self._folder)
+        report = RunReport.of(self._folder)
         status = report.status
         facts = (f"{report.title} ({self.id}): {status.state}", f"update {status.update} of {status.num_updates}.")
         return " ".join(filter(None, (", ".join(facts), status.message, report.wrong_on_purpose, report.sentence)))
@@ -215,7 +211,7 @@ class SweepRuns:
         for row in sweep_commands.table_data(self._outputs, self._record):
             known = {**row.pop("setting"), "runs": row.pop("runs"), "finished": row.pop("finished")}
             for name, found in row.items():
-                known |= {name: found and found["mean"], f"{name}_half": found and found["half"]}
+                known |= {name: found and found.mean, f"{name}_half": found and found.half}
             rows.append(known)
         return pd.DataFrame(rows)
 

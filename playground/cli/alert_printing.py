@@ -7,7 +7,7 @@ from pathlib import Path
 
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Thresholds
-from playground.cli.terminal import print_json, say
+from playground.cli.terminal import by_name, print_json, say
 from playground.imports import judging
 
 SIGNS = {"red": "!!", "amber": "! ", "quiet": "ok", "not measured": "- "}
@@ -20,7 +20,7 @@ NO_MORE = (
 def print_alerts(found: Sequence[Alert], *, everything: bool, as_json: bool) -> None:
     """The checks of a run."""
     if as_json:
-        print_json([alert.as_data() for alert in found])
+        print_json(by_name([alert.as_data() for alert in found]))
         return
     lit = [alert for alert in found if alert.lit]
     for alert in found if everything else lit:
@@ -37,7 +37,7 @@ def print_judged_log(
     log = judging.read(path, columns)
     found = judging.judged(log, thresholds)
     if as_json:
-        alerts = [one.as_data() for one in found]
+        alerts = by_name([one.as_data() for one in found])
         rows = {"rows": len(log.metrics), "rows_left_out": log.left_out}
         print_json({"log": log.label, "columns": log.columns, **rows, "notes": log.notes, "alerts": alerts})
         return

@@ -40,7 +40,7 @@ def check(
     if local_only.refusal("python"):
         raise NotAllowed("An exercise is code that runs on this machine, so it is checked on your own machine only.")
     verdicts, left_out = checked(pieces, file)
-    right = sum(one["verdict"] == "right" for one in verdicts.values())
+    right = sum(verdict["verdict"] == "right" for verdict in verdicts.values())
     if json:
         print_json({"file": str(file), "right": right, "left_out": left_out, "functions": verdicts})
     else:
@@ -73,19 +73,19 @@ def read(file: Path) -> list[str]:
 
 def checked(pieces: list[str], file: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """The verdict on each function, and which cells of a notebook failed. Raises: ExerciseUnusable."""
-    process, found, left_out = LimitedProcess(), dict[str, dict[str, Any]](), list[str]()
+    process, results, left_out = LimitedProcess(), dict[str, dict[str, Any]](), list[str]()
     try:
         for function in FUNCTIONS:
             if process.process is None:
                 left_out = _begin(process, pieces, file)
             try:
-                found[function] = process.ask({"function": function}, CHECK_SECONDS)
+                results[function] = process.ask({"function": function}, CHECK_SECONDS)
             except ProcessEnded as error:
                 process.close()
-                found[function] = {"verdict": "wrong", "error": f"It {error}"}
+                results[function] = {"verdict": "wrong", "error": f"It {error}"}
     finally:
         process.close()
-    return found, left_out
+    return results, left_out
 
 
 def _begin(process: LimitedProcess, pieces: list[str], file: Path) -> list[str]:
@@ -104,10 +104,10 @@ def _begin(process: LimitedProcess, pieces: list[str], file: Path) -> list[str]:
     return failed
 
 
-def _lines(function: str, found: dict[str, Any]) -> list[str]:
+def _lines(function: str, result: dict[str, Any]) -> list[str]:
     """What the terminal says of one function."""
-    if found["verdict"] != "wrong":
-        return [f"{function}: {'right' if found['verdict'] == 'right' else 'not written yet'}"]
-    if "error" in found:
-        return [f"{function}: wrong", f"    {found['error']}"]
-    return [f"{function}: wrong", *(f"    {name.capitalize():>8}: {found[name]}" for name in PARTS)]
+    if result["verdict"] != "wrong":
+        return [f"{function}: {'right' if result['verdict'] == 'right' else 'not written yet'}"]
+    if "error" in result:
+        return [f"{function}: wrong", f"    {result['error']}"]
+    return [f"{function}: wrong", *(f"    {name.capitalize():>8}: {result[name]}" for name in PARTS)]

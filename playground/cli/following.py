@@ -30,8 +30,7 @@ from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
 from playground.runs.sweeps.sweep_record import Sweep
-from playground.setup import checks
-from playground.setup.estimates import disk
+from playground.setup import admission
 
 LOG_BYTES = 1500  # of a log, that are shown
 STOPPED = 3
@@ -52,15 +51,9 @@ def start(
 ) -> launcher.Started:
     """Check a run and start it here or on a cluster. Raises: PlaygroundError, with every problem at once."""
     workers = workers_on(on, option)
-    checks.check(config, outputs)
-    if on == HERE:
-        checks.require_in_reach(config, outputs)
-        checks.require_functions(config)
-    else:
-        config = cluster.for_processes(config, on, option or [])
-    disk.check([config], outputs)
+    admitted = admission.admit(cluster.for_processes(config, on, option or []), outputs, here=on == HERE)
     Supervisor(outputs).look()
-    started = launcher.start(config, outputs, run_id, workers)
+    started = launcher.start(admitted, outputs, run_id, workers)
     if on == BY_HAND:
         complain(f"Start its processes: torchrun --nproc-per-node 2 -m playground.worker {started.run.path.resolve()}")
     return started
@@ -99,7 +92,7 @@ class Display:
 def follow(
     run: RunDirectory,
     process: subprocess.Popen[bytes] | None,
-    shown: Display,
+    display: Display,
     kind: type[Record] = UpdateMetrics,
     outputs: Path | None = None,
 ) -> Status:
@@ -118,7 +111,7 @@ def follow(
         for record in tail.read_records(kind):
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)
-                shown.tell(shown.figures(records, status), {"type": shown.word, **record.model_dump()})
+                display.tell(display.figures(records, status), {"type": display.word, **record.model_dump()})
         position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
         message = None
         if position is not None:
@@ -126,7 +119,7 @@ def follow(
             words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
         elif status.state == "stopping":
             words = status.state
-        shown.tell(words, message, words)
+        display.tell(words, message, words)
         return status.ended
 
     def stop() -> bool:
@@ -140,15 +133,15 @@ def follow(
 
 def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     """The same of a sweep, until all its runs have ended; returns its state, see `SweepProgress.state`."""
-    shown = Display(as_json)
+    display = Display(as_json)
 
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
-        found, left = progress_of(sweep, states), all_left([*states.values()], time.time())
-        line = found.words if left is None or found.ended else f"{found.words}; {time_range(*left)} left"
-        message = {"type": "progress", "sweep": sweep.name, **found._asdict(), "seconds_left": left}
-        shown.tell(line, message, found.words)
-        return found.ended
+        progress, left = progress_of(sweep, states), all_left([*states.values()], time.time())
+        line = progress.words if left is None or progress.ended else f"{progress.words}; {time_range(*left)} left"
+        message = {"type": "progress", "sweep": sweep.name, **progress._asdict(), "seconds_left": left}
+        display.tell(line, message, progress.words)
+        return progress.ended
 
     def stop() -> bool:
         sweep_making.stop_all(outputs, sweep)

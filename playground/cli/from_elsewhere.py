@@ -30,16 +30,16 @@ def import_command(
 ) -> None:
     """Turn the settings of another trainer into a YAML for `train`, and say what each became or why it has no equal."""
     file_to_write(output)
-    found = importing.read(file)
-    text = found.yaml_text(file.name)
+    imported = importing.read(file)
+    text = imported.yaml_text(file.name)
     if output is not None:
         write_file(output, text)
     if json:
-        report = {heading: [line._asdict() for line in lines] for heading, lines in found.report()}
-        print_json({"from": found.work.label, "settings": found.data, "report": report})
+        report = {heading: [line._asdict() for line in lines] for heading, lines in imported.report()}
+        print_json({"from": imported.work.label, "settings": imported.data, "report": report})
         return
-    complain(f"{file.name}: {found.work.label}.")
-    for heading, lines in found.report():
+    complain(f"{file.name}: {imported.work.label}.")
+    for heading, lines in imported.report():
         complain(f"\n{heading}:")
         for line in lines:
             complain(f"  {_in_words(line)}")

@@ -77,8 +77,8 @@ def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
     """What was found. As JSON it is made to be shown to others: without secrets and folders of this machine."""
     if as_json:
         failed = any(check.level == "fail" for check in checks)
-        shown = [check._replace(found=_to_share(check.found), remedy=_to_share(check.remedy)) for check in checks]
-        print_json({"ok": not failed, "checks": [check._asdict() for check in shown]})
+        public = [check._replace(found=_to_share(check.found), remedy=_to_share(check.remedy)) for check in checks]
+        print_json({"ok": not failed, "checks": [check._asdict() for check in public]})
         return
     for check in checks:
         say(f"{check.level:4}  {check.name}: {check.found}", check.remedy and f"      -> {check.remedy}")
@@ -121,7 +121,7 @@ def _check(name: str, fine: object, found: str, remedy: str, level: Literal["war
 def _packages() -> Iterator[Check]:
     """Installed versions against the pins of requirements.txt."""
     for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if REQUIREMENTS.is_file() else []:
-        name, pinned, wanted = re.split(r"[;#]", line)[0].strip().partition("==")
+        name, pinned, pin = re.split(r"[;#]", line)[0].strip().partition("==")
         if not pinned:
             continue
         try:
@@ -129,15 +129,15 @@ def _packages() -> Iterator[Check]:
         except importlib.metadata.PackageNotFoundError:
             yield Check(name, "fail", "not installed", INSTALL)
             continue
-        yield _check(name, version.partition("+")[0] == wanted, version, f"Tested with {wanted}: {INSTALL}")
+        yield _check(name, version.partition("+")[0] == pin, version, f"Tested with {pin}: {INSTALL}")
 
 
 def _devices() -> Iterator[Check]:
     """Every device with its memory, what PyTorch makes of them, and where bitsandbytes can compute."""
     here = devices.available()
     for one in here:
-        found = f"{one.label}, {one.free_bytes / GB:.1f} of {one.total_bytes / GB:.1f} GB free"
-        yield _check(one.name, one.free_bytes >= LEAST_FREE_MEMORY_GB * GB, found, "Close other programs.")
+        words = f"{one.label}, {one.free_bytes / GB:.1f} of {one.total_bytes / GB:.1f} GB free"
+        yield _check(one.name, one.free_bytes >= LEAST_FREE_MEMORY_GB * GB, words, "Close other programs.")
     command = [sys.executable, "-c", ASK_TORCH]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
@@ -197,15 +197,15 @@ def _policy(living: Sequence[RunDirectory]) -> Check:
     except InvalidConfig as error:
         remedy = f"Set {lifeline.POLICY_VARIABLE} to survive or die, or to nothing."
         return Check("when the server ends", "fail", str(error), remedy)
-    found = "new runs go on (survive)" if policy == "survive" else "new runs end with it (die)"
-    return Check("when the server ends", "ok", f"{found}; {', '.join(bound[:5])} will end with it" if bound else found)
+    words = "new runs go on (survive)" if policy == "survive" else "new runs end with it (die)"
+    return Check("when the server ends", "ok", f"{words}; {', '.join(bound[:5])} will end with it" if bound else words)
 
 
 def _stalled(living: Sequence[RunDirectory]) -> Check:
     silent = [(run.id, seconds) for run in living if (seconds := processes.stalled(run))]
-    found = ", ".join(f"{name} silent for {describe.duration(seconds)}" for name, seconds in silent)
+    words = ", ".join(f"{name} silent for {describe.duration(seconds)}" for name, seconds in silent)
     remedy = "It may go on by itself; its log is worker.log. To end it: python -m playground stop RUN_DIR --now"
-    return _check("stalled", not silent, found or "no training run has gone silent", remedy)
+    return _check("stalled", not silent, words or "no training run has gone silent", remedy)
 
 
 def _runs(outputs: Path) -> Check:
@@ -213,15 +213,15 @@ def _runs(outputs: Path) -> Check:
     waiting = queue.waiting(outputs)
     living = [name for name, state in states.items() if state not in TERMINAL and name not in waiting]
     lost = [name for name, state in states.items() if state == "interrupted"]
-    found = f"{len(states)}, of which {len(living)} training{''.join(f' ({name})' for name in living[:1])}"
-    found += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
+    words = f"{len(states)}, of which {len(living)} training{''.join(f' ({name})' for name in living[:1])}"
+    words += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
     if waiting and not living:
-        return Check("runs", "warn", found, "The queue moves while the page is open, or a `train` goes on, here.")
+        return Check("runs", "warn", words, "The queue moves while the page is open, or a `train` goes on, here.")
     remedy = "Their worker died. Read worker.log with `show`; then `resume` them, or delete them on the Runs page."
-    return _check("runs", not lost, f"{found}; interrupted: {', '.join(lost[:5])}" if lost else found, remedy)
+    return _check("runs", not lost, f"{words}; interrupted: {', '.join(lost[:5])}" if lost else words, remedy)
 
 
 def _bin(outputs: Path) -> Check:
     count = len(list((outputs / history.BIN).glob("*")))
-    found = f"{count} deleted {'run' if count == 1 else 'runs'}" if count else "empty"
-    return Check("bin", "ok", found, "doctor --empty-bin deletes them for good" if count else "")
+    words = f"{count} deleted {'run' if count == 1 else 'runs'}" if count else "empty"
+    return Check("bin", "ok", words, "doctor --empty-bin deletes them for good" if count else "")

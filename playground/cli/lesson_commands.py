@@ -38,7 +38,9 @@ def listed(context: typer.Context, lessons: Folder = None, json: Json = False) -
         return
     courses = Lessons(lessons).courses
     if json:
-        print_json([{**course._asdict(), "lessons": [_facts(one) for one in course.lessons]} for course in courses])
+        print_json(
+            [{**course._asdict(), "lessons": [_facts(lesson) for lesson in course.lessons]} for course in courses]
+        )
         return
     for course in courses:
         say(f"{course.title}: {course.about}".rstrip(": "))
@@ -71,21 +73,21 @@ def check(
         reached = _solved(lesson, runs[0], outputs)
     else:
         runs = trying.recordings(lesson)
-    found = trying.tried(lesson, runs)
-    mend = [one for tried in found for one in tried.mend]
+    outcomes = trying.tried(lesson, runs)
+    mend = [advice for tried in outcomes for advice in tried.mend]
     if reached and not reached.reached:
         mend.append(f"break_it.solution does not reach it: {' '.join(reached.said)}")
     if json:
-        print_json({"lesson": lesson.name, "runs": [_data(*one) for one in zip(runs, found, strict=True)]})
+        print_json({"lesson": lesson.name, "runs": [_data(*advice) for advice in zip(runs, outcomes, strict=True)]})
     else:
         say(f"{lesson.name}: nothing is wrong with the file.")
-        for index, tried in enumerate(found):
+        for index, tried in enumerate(outcomes):
             _print(lesson, index, runs[index], tried)
         if len(runs) < len(lesson.runs) and run:
             complain(f"The lesson has {len(lesson.runs)} runs: name one for each with --run, to see all that it says.")
         elif len(runs) < len(lesson.runs):
             complain("No recording of its runs ships. Try it on runs of yours with --run, or with --train.")
-        say(*(f"To mend: {one}" for one in mend))
+        say(*(f"To mend: {advice}" for advice in mend))
     if mend:
         raise typer.Exit(FAILED)
 
@@ -112,29 +114,29 @@ def _solved(lesson: Lesson, first: RunDirectory, outputs: Path) -> Reveal | None
 
 
 def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> None:
-    shown, predict = tried.reveal.predicted, lesson.predict
+    outcome, predict = tried.reveal, lesson.predict
     recorded = " (its recording)" if lesson.runs[index].twin == run.path else ""
     say(f"\nRun {index + 1}, {lesson.runs[index].title}: {run.id}{recorded}")
     for number, option in enumerate(predict.options if index == 0 else ()):
         say(f"  {'came true' if number in tried.held else 'did not  '}: {option.say}")
     if index == 0 and predict.kind != "choice":
-        say(f"  {predict.ask} {shown.words or shown.shape}")
-    say(*(f"  said: {text}" for text in tried.reveal.said))
-    say(*(f"  explained: {text}" for text in tried.reveal.explained))
-    if card := tried.reveal.card:
+        say(f"  {predict.ask} {outcome.words or outcome.shape}")
+    say(*(f"  said: {text}" for text in outcome.said))
+    say(*(f"  explained: {text}" for text in outcome.explained))
+    if card := outcome.card:
         say(*(f"  worked out: {step.say}" for step in card.steps))
     say(*(f"  does not hold on all seeds: {one}" for one in tried.unsure))
     say(*(f"  of other seeds nothing is known: {one}" for one in tried.unknown))
 
 
 def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
-    shown = tried.reveal.predicted
+    outcome = tried.reveal
     return {
         "run": run.id,
         "held": list(tried.held),
-        "words": shown.words or shown.shape,
-        "said": list(tried.reveal.said),
-        "explained": list(tried.reveal.explained),
+        "words": outcome.words or outcome.shape,
+        "said": list(outcome.said),
+        "explained": list(outcome.explained),
         "unsure": list(tried.unsure),
         "unknown": list(tried.unknown),
         "mend": list(tried.mend),

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from playground import exports
-from playground.analysis import meters
+from playground.analysis.run_report import RunReport
 from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
@@ -28,12 +29,17 @@ from playground.errors import InvalidConfig, Problem
 from playground.exports import csv_tables, figures, html_report, saving, trackers
 from playground.exports import push as hub
 from playground.exports.figures import RunGroup
-from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.model_service import ModelService
 
 Form = Literal["html", "trl", "yaml", "csv", "samples", "behaviours", "figures", "tensorboard", "trackio", "wandb"]
+TEXTS: dict[str, Callable[[RunReport], str]] = {
+    "html": html_report.page,
+    "csv": csv_tables.metrics_csv,
+    "samples": csv_tables.samples_csv,
+    "behaviours": csv_tables.behaviours_csv,
+}
 Checkpoint = Annotated[
     str | None, typer.Option(help="Which checkpoint, for example update-000040. Default: the newest.")
 ]
@@ -96,7 +102,7 @@ def exported(run: RunDirectory, as_: Form, output: Path | None) -> trackers.Expo
     if as_ in trackers.TRACKERS:
         folder_to_write(output)
         folder = output or trackers.default_folder(run.path.parent, run.id, as_)
-        return trackers.handed_over(as_, Report.of(run), folder)
+        return trackers.handed_over(as_, RunReport.of(run), folder)
     file_to_write(output)
     text = _text(run, as_, output)
     if output is None:
@@ -171,17 +177,11 @@ def push(
 
 
 def _text(run: RunDirectory, kind: str, output: Path | None) -> str:
-    if kind == "html":
-        return html_report.page(Report.of(run))
+    if kind in TEXTS:
+        return TEXTS[kind](RunReport.of(run))
     config = run.config()
     if kind == "yaml":
         return exports.yaml_text(config, str(output or "run.yaml"))
-    if kind == "csv":
-        return csv_tables.metrics_csv(config, run.metrics(), run.events(), run.evaluations())
-    if kind == "samples":
-        return csv_tables.samples_csv(run.samples(), config)
-    if kind == "behaviours":
-        return csv_tables.behaviours_csv(meters.meters(config, run.samples()), config)
     for sentence in exports.trl_plan(config, run.events()).in_words():
         complain(f"The script: {sentence}")
     return exports.trl_script(config, ScoreScale.of(run.events()), run.events())

@@ -101,12 +101,12 @@ def _require_model(config: RunConfig) -> None:
 
 def _last(answers: Any) -> dict[str, Any]:
     """The last answer; what is said on the way goes to stderr, once."""
-    shown, found = "", {}
-    for found in answers:
-        if found.get("phase", shown) != shown:
-            shown = found["phase"]
-            complain(f"   {shown} ...")
-    return dict(found)
+    phase, answer = "", {}
+    for answer in answers:
+        if answer.get("phase", phase) != phase:
+            phase = answer["phase"]
+            complain(f"   {phase} ...")
+    return dict(answer)
 
 
 def _print_model(answer: dict[str, Any]) -> None:
@@ -156,10 +156,10 @@ def print_preview(preview: dict[str, Any]) -> None:
     print_table(rows, "Use", "Tokens", "Prompt")
     print(f"\nWhat the model reads ({preview['form']} prompts):")
     for pieces in preview["seen"]:
-        shown = Text("  ")
+        line = Text("  ")
         for piece in pieces:
-            shown.append(plain(_visible(piece["text"])), style="reverse" if piece["special"] else "")
-        console().print(shown)
+            line.append(plain(_visible(piece["text"])), style="reverse" if piece["special"] else "")
+        console().print(line)
 
 
 def summary(preview: dict[str, Any]) -> list[str]:
@@ -171,9 +171,9 @@ def summary(preview: dict[str, Any]) -> list[str]:
     else:
         more = ", the first ones of more" if preview["goes_on"] else ""
         read = f"{source}: {rows} rows{more}{f', column `{column}`' if column else ''}."
-    kept = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
+    sentence = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
     if not preview["held_out"]:
-        kept = (
+        sentence = (
             f"{training:,} prompts to train on; too few to hold any out, so {fixed:,} of them are the fixed prompts "
             f"too. Add prompts, or set evaluation.num_prompts to {training // 2:,} or fewer."
         )
@@ -182,7 +182,7 @@ def summary(preview: dict[str, Any]) -> list[str]:
         f"Tokens: {lengths['min']} to {lengths['max']}, median {lengths['median']}, 90 % at most {lengths['p90']}; the "
         f"model has room for {preview['room']:,}."
     )
-    return list(filter(None, [read, kept, preview["sentence"], unneeded, tokens]))
+    return list(filter(None, [read, sentence, preview["sentence"], unneeded, tokens]))
 
 
 def _visible(text: str) -> str:
@@ -201,11 +201,11 @@ def presets(
     if preset is None and set_:
         raise InvalidConfig([Problem("--set", "changes the settings of one: name it (presets CONFIG --set ...).")])
     if preset is None:
-        found = [_preset_facts(catalog.preset(name)) for name in catalog.preset_names()]
+        rows = [_preset_facts(catalog.preset(name)) for name in catalog.preset_names()]
         if json:
-            print_json(found)
+            print_json(rows)
         else:
-            say(*(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip() for facts in found))
+            say(*(f"{facts['preset']}: {facts['title']}. {facts['measured']}".strip() for facts in rows))
         return
     config = yaml_io.load(catalog.preset_path(preset), set_)
     facts = _preset_facts(config)

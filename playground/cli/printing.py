@@ -5,44 +5,41 @@ Knows records and analysis; decides nothing. How a table looks is `terminal`'s b
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
-from playground.analysis.diagnosis import diagnose
-from playground.analysis.diagnosis.run_records import Records
-from playground.analysis.intervals import Interval
+from playground.analysis import against_kl, judging, meters
 from playground.analysis.over_seeds import in_words
-from playground.analysis.path import path_of
+from playground.analysis.run_figures import FIGURES, FigureValue, ListedRun, RunFigure
+from playground.analysis.run_report import Ends, RunReport
 from playground.cli import following
-from playground.cli.terminal import complain, console, number, print_json, print_table, say, time_range
+from playground.cli.terminal import by_name, complain, number, print_json, print_table, say, time_range
 from playground.config import RunConfig, differences
 from playground.data import dialogues
-from playground.exports.report import COUNTS, Report
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
-from playground.runs.folder import changes, exit_reasons
+from playground.runs.folder import exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
-from playground.runs.history import RunSummary
 from playground.runs.launched import BY_HAND
 from playground.runs.model_service import GeneratedSample
 from playground.setup.describe import duration
-from playground.setup.estimates import GB, Estimate
+from playground.setup.estimates import Estimate
 
 TABLE_ROWS = 3
-ROLES = {"scores": "trained on", "judges": "monitor"}
+USUAL_NOTES = ("", "sd", "nats")  # which are not said
 BESIDE = ("Before", "After", "Score", "KL")
 Answer = Sample | GeneratedSample
 
 
 def print_end(run: RunDirectory, status: Status, *, as_json: bool) -> None:
     """How a run ended. The last line on stdout is the run folder, or with JSON an object that names it."""
-    report = Report.of(run)
+    report = RunReport.of(run)
     if as_json:
         ended = status.model_dump(include={"state", "reason", "message"})
-        print_json({"type": "end", "run": str(run.path), **ended, **_come_to(run, report)})
+        print_json(by_name({"type": "end", "run": str(run.path), **ended, **_outcome_data(report)}))
         return
     if status.message:
         complain(status.message)
@@ -68,98 +65,101 @@ def print_started(run: RunDirectory, *, as_json: bool) -> None:
     print(run.path)
 
 
-def print_runs(runs: Sequence[RunSummary], outputs: Path, *, as_json: bool) -> None:
-    """The list of runs."""
-    folders = [RunDirectory(outputs / run.id) for run in runs]
+def print_runs(runs: Sequence[ListedRun], outputs: Path, *, as_json: bool) -> None:
+    """The list of runs, with the figures that came of them."""
     if as_json:
-        print_json([_run_data(run, folder) for run, folder in zip(runs, folders, strict=True)])
+        print_json(by_name([_listed_data(run, outputs) for run in runs]))
         return
     if not runs:
         print(f"There are no runs in {outputs} yet. Start one: python -m playground train kinder-reviews")
         return
+    columns = [figure for figure in FIGURES if figure.is_outcome]
     rows = []
-    for run, folder in zip(runs, folders, strict=True):
-        found = before_after.headline_of(folder)
-        if found is not None and found.source == "training batch":
-            found = None  # which says less than the fixed prompts do
-        unit = "" if run.unit == "sd" else f" {run.unit}"
-        gain = f"{number(found.gain, sign=True)}{unit}" if found else "-"
-        changed = [meters.in_words(meter) for meter in meters.at_ends_of(folder) if meter.change][: meters.MOST_LISTED]
-        named = [run.id, " ".join(run.title.split()), run.wrong_on_purpose, *changed]
-        far = f"{run.status.update} of {run.status.num_updates}"
-        kl, time = number(found.kl if found else None), duration(run.duration_seconds)
-        rows.append(("\n".join(filter(None, named)), _state(run.status, folder), far, gain, kl, time))
-    print_table(rows, "Run", "State", "Updates", "Gain", "KL", "Time")
+    for listed in runs:
+        run, status = listed.row, listed.status
+        changed = [meters.in_words(ends) for ends in run.behaviours if ends.change][: meters.MOST_LISTED]
+        names = [run.id, " ".join(run.title.split()), run.wrong_on_purpose, *changed]
+        state = _state(status, RunDirectory(outputs / run.id))
+        done = f"{status.update} of {status.num_updates}"
+        figures = [_cell(figure, run.figures[figure.key]) for figure in columns]
+        rows.append(("\n".join(filter(None, names)), state, done, *figures))
+    print_table(rows, "Run", "State", "Updates", *(figure.short or figure.title for figure in columns))
 
 
-def _run_data(run: RunSummary, folder: RunDirectory) -> dict[str, Any]:
-    headline = before_after.headline_of(folder)
-    return {
-        **run._asdict(),
-        "status": run.status.model_dump(),
-        "headline": headline and headline._asdict(),
-        "behaviours": [meter.ends() for meter in meters.at_ends_of(folder)],
-        "position": queue.position(folder) if run.status.state == "queued" else None,
-        "resumable": run.status.resumable,
-    }
+def _cell(figure: RunFigure, found: FigureValue) -> str:
+    """A figure for reading, in the usual unit or with its own."""
+    if not isinstance(found.value, (int, float)):
+        return found.value or "-"
+    if figure.kind == "seconds":
+        return duration(found.value)
+    words = number(found.value, sign=figure.kind == "signed")
+    return words if found.note in USUAL_NOTES else f"{words} {found.note}"
+
+
+def _listed_data(run: ListedRun, outputs: Path) -> dict[str, Any]:
+    figures = {key: found.value for key, found in run.row.figures.items()}
+    status = _status_data(run.status, RunDirectory(outputs / run.row.id))
+    return {**run.row._asdict(), **figures, **status, "headline": run.headline}
+
+
+def _status_data(status: Status, run: RunDirectory) -> dict[str, Any]:
+    return {"status": status, "position": queue.position(run), "resumable": status.resumable}
 
 
 def print_run(run: RunDirectory, *, as_json: bool) -> None:
     """One run in full."""
-    report = Report.of(run)
+    report = RunReport.of(run)
     if as_json:
-        print_json(_report_data(run, report))
+        print_json(by_name(_report_data(run, report)))
         return
     print_table(row for row in _facts(run, report) if row[1])
-    say(report.sentence)
-    if sentence := score_against_kl(run, report)["sentence"]:
-        console().print(sentence)
+    say(report.sentence, score_against_kl(run, report)["sentence"])
     if counts := report.counts_in_words():
-        known = COUNTS if report.verdicts else COUNTS[:-1]
-        print_table((row[: len(known)] for row in counts), *known, figures_from=1)
-    if len(terms := _terms(report)) > 1:
-        sides = [(role, one, in_words(one.change, sign=True)) for role, one in terms]
-        rows = [(one.name, role, number(one.before), number(one.after), change) for role, one, change in sides]
+        print_table(counts, *report.count_columns, figures_from=1)
+    if len(report.reward_rows) > 1:
+        rows = [
+            (row.name, row.role, number(row.before), number(row.after), in_words(row.change, sign=True))
+            for row in report.reward_rows
+        ]
         print_table(rows, "Reward", "Role", "Before", "After", "Change, own sd", figures_from=2)
     say(*judge_verdicts(report))
     _print_gains(report)
 
 
-def _report_data(run: RunDirectory, report: Report) -> dict[str, Any]:
-    config, status, metrics, ledger = report.config, report.status, report.metrics, report.ledger
-    phases = {"phases": [phase._asdict() for phase in ledger.phases], "operations": ledger.operations} if ledger else {}
+def _report_data(run: RunDirectory, report: RunReport) -> dict[str, Any]:
     return {
         "run": str(run.path),
         "title": report.title,
-        "note": run.label().note,
-        "status": status.model_dump(),
-        "position": queue.position(run),
-        "resumable": status.resumable,
-        "config": config.model_dump(mode="json"),
-        "last_update": metrics[-1].model_dump() if metrics else None,
-        "warnings": _warnings(report),
-        "told": changes.in_words(config, report.events),
+        "note": report.label.note,
+        **_status_data(report.status, run),
+        "config": report.config.model_dump(mode="json"),
+        "last_update": report.metrics[-1] if report.metrics else None,
+        "warnings": report.warnings,
+        "experiment": report.experiment,
         "wrong_on_purpose": report.wrong_on_purpose,
         "sentence": report.sentence,
-        **_come_to(run, report),
+        **_outcome_data(report),
         "expected": report.verdicts,
-        "terms": [one._asdict() | {"role": role, "change": _change_data(one.change)} for role, one in _terms(report)],
+        "terms": report.reward_rows,
         "judges": judge_verdicts(report),
         "frontier": score_against_kl(run, report),
-        "lamps": [lamp.as_data() for lamp in diagnose(Records(config, metrics, report.samples, report.events))],
-        "knee": report.plateau._asdict(),
-        "compute": {**ledger._asdict(), **phases} if ledger else None,
-        "perplexity_text": report.forgetting(),
-        "perplexity_reference": report.strangeness(),
+        "checks": [alert.as_data() for alert in report.checks],
+        "plateau": report.plateau,
+        "compute": report.ledger and {**report.ledger._asdict(), "operations": report.ledger.operations},
+        "perplexity_text": report.forgetting,
+        "perplexity_reference": report.strangeness,
     }
 
 
-def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
+def _outcome_data(report: RunReport) -> dict[str, Any]:
+    return {"outcome": report.outcome, "headline": report.headline, "behaviours": report.counts()}
+
+
+def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:
     """What `show` lists: names and values, some of them empty."""
-    config, status, metrics = report.config, report.status, report.metrics
-    yield from (("run", str(run.path)), ("name", report.title), ("note", run.label().note))
-    what = changes.in_words(config, report.events)
-    yield "experiment", what if what != report.title else ""
+    config, status = report.config, report.status
+    yield from (("run", str(run.path)), ("name", report.title), ("note", report.label.note))
+    yield "experiment", report.experiment if report.experiment != report.title else ""
     yield "careful", report.wrong_on_purpose
     yield "state", f"{_state(status, run)}, update {status.update} of {status.num_updates}"
     if status.state in ("failed", "interrupted"):
@@ -172,31 +172,20 @@ def _facts(run: RunDirectory, report: Report) -> Iterator[tuple[str, str]]:
     usual = RunConfig(rewards=config.rewards, judges=config.judges)
     changed = differences(config, usual).items()
     yield "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed) or "nothing"
-    if metrics:
-        score, kl = number(metrics[-1].score_mean, sign=True), number(metrics[-1].kl_to_reference)
+    if report.metrics:
+        last = report.metrics[-1]
+        score, kl = number(last.score_mean, sign=True), number(last.kl_to_reference)
         yield "training batch", f"score {score}, KL {kl} nats in the last update"
-    if found := report.forgetting():
-        yield "text", "perplexity on held-out text {} before, {} now".format(*map(number, found))
-    if found := report.strangeness():
-        yield (
-            "strangeness",
-            "perplexity of its texts under the reference {} at first, {} now".format(*map(number, found)),
-        )
-    yield "knee", plateau.plateau_sentence(report.plateau)
-    if report.ledger:
-        yield "compute", compute.ledger_sentence(report.ledger)
+    yield "text", _perplexity("on held-out text {} before, {} now", report.forgetting)
+    yield "strangeness", _perplexity("of its texts under the reference {} at first, {} now", report.strangeness)
+    yield "plateau", report.plateau_sentence
+    yield "compute", report.cost
     yield "judges", ", ".join(term_names(config.judges))
-    yield from (("warning", warning) for warning in _warnings(report))
+    yield from (("warning", warning) for warning in report.warnings)
 
 
-def _warnings(report: Report) -> list[str]:
-    return [event.message for event in report.events if event.kind == "warning"]
-
-
-def _come_to(run: RunDirectory, report: Report) -> dict[str, Any]:
-    headline = before_after.headline_of(run)
-    outcome = report.outcome and report.outcome._asdict()
-    return {"outcome": outcome, "headline": headline and headline._asdict(), "behaviours": report.counts()}
+def _perplexity(words: str, ends: Ends | None) -> str:
+    return f"perplexity {words}".format(*map(number, ends)) if ends else ""
 
 
 def _state(status: Status, run: RunDirectory) -> str:
@@ -207,26 +196,25 @@ def _state(status: Status, run: RunDirectory) -> str:
     return f"{status.state}, resumable" if status.resumable else status.state
 
 
-def _terms(report: Report) -> list[tuple[str, judging.RewardRow]]:
-    """Each reward and judge before and after, with the paired change in sd, and its role."""
-    return [(role, row) for source, role in ROLES.items() for row in judging.rows(report.pairs, source)]
-
-
-def judge_verdicts(report: Report) -> list[str]:
+def judge_verdicts(report: RunReport) -> list[str]:
     """What each monitor says of the run so far, as sentences."""
-    signs, found = judging.signs_of(report.config), judging.judged_of(report.config, report.samples)
+    if report.judged is None:
+        return []
+    signs = judging.signs_of(report.config)
     labels = {name: f"Judge {name}{' (less is better)' if sign < 0 else ''}" for name, sign in signs.items()}
-    return [judging.verdict(found, name, label) for name, label in labels.items()] if found else []
+    return [judging.verdict(report.judged, name, label) for name, label in labels.items()]
 
 
-def score_against_kl(run: RunDirectory, report: Report) -> dict[str, Any]:
+def score_against_kl(run: RunDirectory, report: RunReport) -> dict[str, Any]:
     """The evaluations of a run, and what texts that were drawn for it show to be possible."""
-    drawn, beta = frontier_samples.read(run), against_kl.final_beta(report.config, report.metrics)
-    found = against_kl.possible(drawn, beta) if drawn else None
-    return against_kl.as_data(path_of(report.samples, report.events), found)
+    drawn = frontier_samples.read(run)
+    shown = against_kl.possible(drawn, report.final_beta) if drawn else None
+    possible = shown and {**shown._asdict(), "trusted": len(against_kl.trusted(shown.optimum))}
+    sentence = against_kl.sentence(report.path, shown)
+    return {"evaluations": report.path, "possible": possible, "sentence": sentence}
 
 
-def _print_gains(report: Report) -> None:
+def _print_gains(report: RunReport) -> None:
     """The pairs with the largest gains."""
     gaining = [pair for pair in report.pairs if (pair.gain or 0.0) > 0]
     best = sorted(gaining, key=lambda pair: pair.gain or 0.0, reverse=True)[:TABLE_ROWS]
@@ -257,29 +245,34 @@ def _beside(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
 
 
 def gigabytes(size: float | None) -> str:
-    """Bytes for reading; empty for none."""
-    return "" if size is None else f"{size / GB:.2f}"
+    """Gigabytes for reading; empty for none."""
+    return "" if size is None else f"{size:.2f}"
 
 
 def print_estimate(found: Estimate, *, as_json: bool) -> None:
     """What a run would need."""
     if as_json:
-        print_json(found.to_json())
+        print_json(dataclasses.asdict(found))
         return
-    needs, larger, device = found.needs, found.larger, found.device
-    kinds = list(dict.fromkeys(kind for sizes in needs.roles.values() for kind in sizes))
+    larger, device = found.larger, found.device
+    kinds = list(dict.fromkeys(kind for role in found.roles for kind in role.kinds_gb))
     rows = [
-        (role, *(gigabytes(sizes.get(kind)) for kind in kinds), gigabytes(needs.of(role)), gigabytes(larger.of(role)))
-        for role, sizes in needs.roles.items()
+        (
+            role.role,
+            *(gigabytes(role.kinds_gb.get(kind)) for kind in kinds),
+            gigabytes(role.total_gb),
+            gigabytes(larger.roles_gb.get(role.role, 0.0)),
+        )
+        for role in found.roles
     ]
     print_table(rows, "Role", *kinds, "GB", "if 7B")
-    free = f"{gigabytes(device.free_bytes)} of {gigabytes(device.total_bytes)} GB free"
-    held = f"{gigabytes(found.total)} GB at the fullest moment ({needs.moment}), libraries included"
-    print(f"{held}; {device.label} ({device.name}) has {free}.")
+    free = f"{gigabytes(device.free_gb)} of {gigabytes(device.total_gb)} GB free"
+    moment = f"{gigabytes(found.total_gb)} GB at the fullest moment ({found.fullest_moment}), libraries included"
+    print(f"{moment}; {device.label} ({device.name}) has {free}.")
     if len(found.places) > 1:
         where = ", ".join(dict.fromkeys(found.places))
         print(f"{len(found.places)} processes compute it, on {where}: each of them holds what the table shows.")
-    print(f"With a model of 7 billion weights: {gigabytes(larger.total)} GB ({larger.moment}).")
+    print(f"With a model of 7 billion weights: {gigabytes(larger.total_gb)} GB ({larger.fullest_moment}).")
     if found.seconds_per_update and found.seconds:
         update, whole = time_range(*found.seconds_per_update), time_range(*found.seconds)
         print(f"Time: {update} an update, {whole} in all, as your last runs of this model took.")
@@ -290,7 +283,3 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
         size, licence = f"{found.download.mb:.0f} MB", f"licence {found.download.licence}{gated}"
         say(f"To download first: {found.download.source}, {size}, {licence}.")
     print(f"{found.verdict.capitalize()}. {found.advice}".strip())
-
-
-def _change_data(found: Interval | None) -> dict[str, Any] | None:
-    return found and {"mean": found.mean, "error": found.error, "num_prompts": found.units}

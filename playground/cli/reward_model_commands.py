@@ -15,7 +15,7 @@ from playground.config import RewardTrainingConfig, yaml_io
 from playground.runs.folder.records import Status
 from playground.runs.reward_models import RewardTraining, StepMetrics, doubt
 from playground.runs.reward_models import start as start_training
-from playground.setup import catalog, checks
+from playground.setup import admission, catalog
 
 
 def reward_train(
@@ -43,21 +43,19 @@ def reward_train(
     Ctrl-C asks for a stop; then nothing is saved. Exit codes: 0 finished, 1 failed, 2 invalid configuration, 3 stopped.
     """
     data = yaml_io.read_yaml(config_file) if config_file else {}
-    given = {"pairs.source": pairs, "base": base, "name": name}
-    overrides = [f"{path}={value}" for path, value in given.items() if value is not None]
+    fields = {"pairs.source": pairs, "base": base, "name": name}
+    overrides = [f"{path}={value}" for path, value in fields.items() if value is not None]
     config = yaml_io.overridden(data, [*overrides, *(set_ or [])], RewardTrainingConfig)
     training, process = begin(config, outputs, replace)
-    shown = following.Display(json, figures, "step")
-    status = following.follow(training, process, shown, StepMetrics, outputs)
+    display = following.Display(json, figures, "step")
+    status = following.follow(training, process, display, StepMetrics, outputs)
     print_end(training, status, as_json=json)
     raise typer.Exit(following.EXIT_CODES.get(status.state, following.STOPPED))
 
 
 def begin(config: RewardTrainingConfig, outputs: Path, replace: bool) -> tuple[RewardTraining, Any]:
     """Check a training and start it. Raises: PlaygroundError."""
-    checks.check_reward_training(config)
-    checks.require_in_reach(config)
-    return start_training(config, outputs, replace)
+    return start_training(admission.admit_training(config), outputs, replace)
 
 
 def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> None:
@@ -65,8 +63,8 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
     card = training.card() if status.state == "finished" else None
     if as_json:
         ended = status.model_dump(include={"state", "reason", "message"})
-        made = {name: card and card[name] for name in ("report", "pairs")}
-        print_json({"type": "end", "folder": str(training.folder), **ended, **made})
+        results = {name: card and card[name] for name in ("report", "pairs")}
+        print_json({"type": "end", "folder": str(training.folder), **ended, **results})
         return
     if card is None and status.message:
         complain(status.message)
@@ -80,22 +78,22 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
 
 
 def _print_report(card: dict[str, Any]) -> None:
-    found, true = card["report"], card["report"]["true_accuracy"]
+    report, true = card["report"], card["report"]["true_accuracy"]
     print_table(
         [
             ("pairs", card["pairs"]["in_words"]),
-            ("held-out accuracy", f"{_accuracy(found)} on {found['num_pairs']} pairs"),
+            ("held-out accuracy", f"{_accuracy(report)} on {report['num_pairs']} pairs"),
             ("", "" if true is None else f"{true:.1%} against what the annotator truly prefers"),
-            ("mean margin", f"{number(found['margin_mean'], sign=True)}, score of the chosen minus the rejected"),
-            ("scores", f"mean {found['score_mean']:.2f}, sd {found['score_sd']:.2f}"),
+            ("mean margin", f"{number(report['margin_mean'], sign=True)}, score of the chosen minus the rejected"),
+            ("scores", f"mean {report['score_mean']:.2f}, sd {report['score_sd']:.2f}"),
             ("template", f"{card['template']}, at most {card['max_length']} tokens"),
         ]
     )
     print(f"Use it as a reward: {{kind: model, source: {card['name']}}}")
 
 
-def _accuracy(found: dict[str, Any]) -> str:
-    return f"{found['accuracy']:.1%} ({found['accuracy_low']:.1%} to {found['accuracy_high']:.1%})"
+def _accuracy(report: dict[str, Any]) -> str:
+    return f"{report['accuracy']:.1%} ({report['accuracy_low']:.1%} to {report['accuracy_high']:.1%})"
 
 
 def figures(metrics: list[StepMetrics], status: Status) -> str:

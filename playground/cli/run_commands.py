@@ -12,6 +12,7 @@ import typer
 
 from playground.analysis.diagnosis import diagnose as alerts_of
 from playground.analysis.diagnosis.run_records import Records, Thresholds
+from playground.analysis.run_figures import ListedRun
 from playground.cli import alert_printing, printing, rollout_printing
 from playground.cli.arguments import DEFAULT_OUTPUTS, FAILED, Json, Outputs, RunArgument, find_run, folder_of_runs
 from playground.cli.terminal import complain, print_json
@@ -69,7 +70,7 @@ def runs(outputs: Outputs = DEFAULT_OUTPUTS, json: Json = False) -> None:
     """List the runs of the outputs folder, the newest first."""
     folder_of_runs(outputs)
     Supervisor(outputs).end_the_dead()
-    printing.print_runs(history.list_runs(outputs), outputs, as_json=json)
+    printing.print_runs(history.newest_first(outputs, ListedRun.of), outputs, as_json=json)
 
 
 def show(
@@ -95,8 +96,8 @@ def show(
         return
     if frontier:
         with contextlib.closing(ModelService(run.path.parent)) as service:
-            for found in frontier_samples.draw(run, service):
-                complain(found["phase"] + (f": {found['done']} of {found['of']}" if found["of"] else ""))
+            for drawn in frontier_samples.draw(run, service):
+                complain(drawn["phase"] + (f": {drawn['done']} of {drawn['of']}" if drawn["of"] else ""))
     printing.print_run(run, as_json=json)
 
 
@@ -170,5 +171,5 @@ def diagnose(
         alert_printing.print_judged_log(log, columns or [], thresholds, everything=everything, as_json=json)
         return
     run = find_run(str(run_dir), outputs)
-    found = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
-    alert_printing.print_alerts(found, everything=everything, as_json=json)
+    alerts = alerts_of(Records(run.config(), run.metrics(), run.samples(), run.events(), thresholds))
+    alert_printing.print_alerts(alerts, everything=everything, as_json=json)

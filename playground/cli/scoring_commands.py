@@ -44,8 +44,8 @@ def score(
     located = checks.located(chosen, outputs)
     reference = trying.reference_of(located, samples) if samples else None
     question = trying.question(located.rewards, prompt, completion, reference, str(outputs.resolve()))
-    (found,) = _answers(outputs, "rewards-score", question, trying.TIMEOUT_SECONDS)
-    weighed, outlooks = trying.weigh(chosen.rewards, found), trying.outlooks(chosen, found)
+    (answer,) = _answers(outputs, "rewards-score", question, trying.TIMEOUT_SECONDS)
+    weighed, outlooks = trying.weigh(chosen.rewards, answer), trying.outlooks(chosen, answer)
     if json:
         print_json(_data(chosen, completion, weighed, samples, outlooks))
     else:
@@ -58,7 +58,7 @@ def _data(
     config: RunConfig, completions: list[str], weighed: trying.Weighed, samples: int, outlooks: list[trying.Outlook]
 ) -> dict[str, Any]:
     return {
-        "behaviours": [one._asdict() for one in outlooks],
+        "behaviours": [outlook._asdict() for outlook in outlooks],
         "unit": "sd" if samples else "points",
         "samples": samples,
         "texts": [
@@ -88,8 +88,8 @@ def _print_scores(config: RunConfig, completions: list[str], weighed: trying.Wei
         for name, reward in zip(weighed.names, config.rewards, strict=True):
             value, adds = weighed.raw[name][index], weighed.adds[name][index]
             scaled = number(weighed.z[name][index], sign=True) if samples else "-"
-            shown = "no opinion" if value is None else number(value)
-            rows.append((name, f"{reward.weight:g}", shown, scaled, number(adds, sign=True)))
+            words = "no opinion" if value is None else number(value)
+            rows.append((name, f"{reward.weight:g}", words, scaled, number(adds, sign=True)))
         rows.append(("score", "", number(weighed.totals[index]), "", number(weighed.scores[index], sign=True)))
         say(completion.strip())
         print_table(rows, "Term", "Weight", "Value", "In sd", "Adds", figures_from=1)
@@ -142,14 +142,14 @@ def reward_check(
 
 def _answers(outputs: Path, kind: str, question: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
     """What the service says; its progress goes to stderr."""
-    shown = ""
+    phase = ""
     with contextlib.closing(ModelService(outputs)) as service:
         for answer in service.ask(kind, question, seconds):
             if "phase" not in answer:
                 yield answer
-            elif answer["phase"] != shown:
-                shown = answer["phase"]
-                complain(f"{shown} ...")
+            elif answer["phase"] != phase:
+                phase = answer["phase"]
+                complain(f"{phase} ...")
 
 
 def _print_report(report: dict[str, Any]) -> None:

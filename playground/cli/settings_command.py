@@ -75,16 +75,16 @@ def settings(
     json: Json = False,
 ) -> None:
     """List what can be set: path, meaning, default, range, whether it may change in a running run, and TRL's name."""
-    found = every() if word is None else matching(word)
+    settings_found = every() if word is None else matching(word)
     if markdown:
         print(page(), end="")
     elif json:
-        print_json([one._asdict() for one in found])
+        print_json([one._asdict() for one in settings_found])
     elif word is None:
-        rows = [(one.path, one.label, one.default, one.range, "live" * one.live) for one in found]
+        rows = [(one.path, one.label, one.default, one.range, "live" * one.live) for one in settings_found]
         print_table(rows, "Setting", "What", "Default", "Range", "")
     else:
-        for one in found:
+        for one in settings_found:
             names = f"elsewhere: {', '.join(one.elsewhere)}" if one.elsewhere else ""
             facts = (f"default: {one.default}", one.range, "may change while it trains" * one.live, names)
             say(f"{one.path}: {one.label}".removesuffix(": "))
@@ -104,12 +104,14 @@ def every() -> tuple[SettingLine, ...]:
 def matching(word: str) -> list[SettingLine]:
     """Those that have it somewhere, first those of that name. Raises: InvalidConfig, there are none."""
     sought = word.strip().casefold()
-    found = [one for one in every() if sought in one.words]
-    if not found:
-        close = difflib.get_close_matches(word, [name for one in every() for name in (one.path, *one.elsewhere)], n=1)
+    entries = [entry for entry in every() if sought in entry.words]
+    if not entries:
+        close = difflib.get_close_matches(
+            word, [name for entry in every() for name in (entry.path, *entry.elsewhere)], n=1
+        )
         meant = f" Did you mean `{close[0]}`?" if close else " `settings` alone lists all."
         raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{meant}")])
-    return sorted(found, key=lambda one: sought not in (one.path.casefold(), *one.elsewhere))
+    return sorted(entries, key=lambda entry: sought not in (entry.path.casefold(), *entry.elsewhere))
 
 
 def field_of(name: str, of_reward_model: bool = False) -> str:
@@ -119,17 +121,17 @@ def field_of(name: str, of_reward_model: bool = False) -> str:
     group, _, last = name.rpartition(".")
     if name in paths:
         return name
-    found = [path for path in paths if name in (path.rpartition(".")[2], path.replace(".", "_"))]
-    if not found and not of_reward_model:
+    fields = [path for path in paths if name in (path.rpartition(".")[2], path.replace(".", "_"))]
+    if not fields and not of_reward_model:
         plain = {path: names for path, names in FILE["to"].items() if not is_converted(path)} | ALIKE
-        found = [path for path, names in plain.items() if last in names.split() and path.startswith(group)]
-        ours = [path for path, names in (FILE["to"] | BY_RULE).items() if not found and name in names.split()]
+        fields = [path for path, names in plain.items() if last in names.split() and path.startswith(group)]
+        ours = [path for path, names in (FILE["to"] | BY_RULE).items() if not fields and name in names.split()]
         if ours:
             near = ARGUMENTS.get(ours[0], ours[0])
             raise InvalidConfig([Problem(name, f"is a name of other trainers. The nearest here is {near}.")])
-    if len(found) > 1:
-        raise InvalidConfig([Problem(name, f"may be {' or '.join(sorted(found))}: name one of them.")])
-    return found[0] if found else name
+    if len(fields) > 1:
+        raise InvalidConfig([Problem(name, f"may be {' or '.join(sorted(fields))}: name one of them.")])
+    return fields[0] if fields else name
 
 
 def setting(example: str, of_reward_model: bool = False) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from playground.analysis import over_seeds
-from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, interval_data, share_in_words
+from playground.analysis.over_seeds import NO_INTERVAL, SettingRow, in_words, share_in_words
 from playground.cli import following
 from playground.cli.arguments import (
     DEFAULT_OUTPUTS,
@@ -27,8 +28,7 @@ from playground.cli.arguments import (
 )
 from playground.cli.outgoing import write_figures
 from playground.cli.settings_command import by_path, setting
-from playground.cli.terminal import complain, print_json, print_table, say, time_range
-from playground.config import RunConfig
+from playground.cli.terminal import by_name, complain, print_json, print_table, say, time_range
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.exports.figures import RunGroup
 from playground.runs import cluster, history
@@ -37,7 +37,7 @@ from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
 from playground.runs.sweeps.sweep_record import Sweep
-from playground.setup import checks, describe
+from playground.setup import admission, describe
 from playground.setup.estimates import disk
 
 STOP_POLL_SECONDS = 0.1
@@ -106,14 +106,7 @@ def start(
 
 def begin(outputs: Path, wanted: SweepRequest) -> Sweep:
     """Make a sweep, or go on with the one that is there. Raises: InvalidConfig, with every problem."""
-
-    def check(config: RunConfig) -> None:
-        checks.check(config, outputs)
-        if wanted.on == "here":
-            checks.require_in_reach(config, outputs)
-            checks.require_functions(config)
-
-    planned = sweep_making.plan(outputs, wanted, check)
+    planned = sweep_making.plan(outputs, wanted, partial(admission.admit, outputs=outputs, here=wanted.on == "here"))
     there = bool(sweep_record.runs_of(outputs, planned.sweep))
     if not there:
         disk.check(planned.configs, outputs)
@@ -251,7 +244,7 @@ def _print_list(outputs: Path, sweeps: Sequence[Sweep], *, as_json: bool) -> Non
 def _print_sweep(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How far it is, and the table: setting x outcome."""
     if as_json:
-        print_json({**_facts(outputs, sweep), "table": table_data(outputs, sweep)})
+        print_json({**_facts(outputs, sweep), "table": by_name(table_data(outputs, sweep))})
         return
     say(f"{sweep.name}: {sweep.preset}, {_varies(sweep)}. {_how_far(outputs, sweep).words}.")
     _print_outcomes(outputs, sweep)
@@ -273,7 +266,7 @@ def _print_started(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
 def _print_end(outputs: Path, sweep: Sweep, *, as_json: bool) -> None:
     """How a sweep ended. The last line on stdout is its name, or with JSON an object that names it."""
     if as_json:
-        print_json({"type": "end", **_facts(outputs, sweep), "table": table_data(outputs, sweep)})
+        print_json({"type": "end", **_facts(outputs, sweep), "table": by_name(table_data(outputs, sweep))})
         return
     _print_sweep(outputs, sweep, as_json=False)
     print(sweep.name)
@@ -338,10 +331,10 @@ def table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "setting": row.setting.values,
             "runs": row.setting.runs,
             "finished": row.finished,
-            "score": interval_data(row.gain),
-            "kl": interval_data(row.kl),
-            **{f"share of: {words}": interval_data(one) for words, one in row.shares.items()},
-            **{f"monitor: {name}": interval_data(one) for name, one in row.monitors.items()},
+            "score": row.gain,
+            "kl": row.kl,
+            **{f"share of: {words}": one for words, one in row.shares.items()},
+            **{f"monitor: {name}": one for name, one in row.monitors.items()},
         }
         for row in _rows(outputs, sweep)
     ]

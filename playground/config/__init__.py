@@ -80,6 +80,10 @@ class RunConfig(Part):
     format: Literal[1] = FORMAT
     name: str = Field("run", min_length=1, max_length=80)
     """What the run is called."""
+    # Two facts about a run, which no one sets: the preset whose settings it has or had before they were changed, and
+    # the job of its worker, to train it or to try an update of it.
+    preset: str = Field("", max_length=80)
+    kind: Literal["run", "trial"] = "run"
     about: About = About()
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """Every random number comes from it: the same seed and settings give the same run."""
@@ -140,9 +144,7 @@ class RunConfig(Part):
     @model_validator(mode="before")
     @classmethod
     def _filled_by_method(cls, data: Any) -> Any:
-        if not isinstance(data, dict):
-            return data
-        return {**data, "ppo": methods.filled(data.get("method"), data.get("ppo", {}))}
+        return methods.filled(data) if isinstance(data, dict) else data
 
     @model_validator(mode="after")
     def _suits_method(self) -> RunConfig:
@@ -162,7 +164,20 @@ class RunConfig(Part):
         self._suits_ranks()
         if self.method == "dpo" and not self.kl.coef:
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
+        if self.method == "distil":
+            self._has_teacher()
+        exact_in_loss = (self.kl.where, self.kl.estimator) == ("loss", "full")
+        if exact_in_loss and self.sampling.train_on_cut:
+            raise ValueError(
+                "kl.estimator|full in the loss needs the whole distribution: set sampling.train_on_cut to no"
+            )
         return self
+
+    def _has_teacher(self) -> None:
+        if self.reference.source == ReferenceConfig().source:
+            raise ValueError("reference.source|must name a teacher with method distil, for example pocket-2m")
+        if not self.kl.coef:
+            raise ValueError("kl.coef|must be more than 0 with method distil, which learns from nothing else: try 1")
 
     def _suits_ranks(self) -> None:
         if not self.may_be_shared:
@@ -172,6 +187,11 @@ class RunConfig(Part):
             raise ValueError(
                 f"{several}|Several processes compute PPO, RLOO and GRPO of this project's own engine only: take one "
                 "device and 1 process"
+            )
+        if self.ppo.leaves_out:
+            raise ValueError(
+                f"{several}|Several processes learn from every text of a batch: set ppo.drop_alike_groups to no and "
+                "ppo.overlong to keep, or take one device and 1 process"
             )
         most = max(self.ranks, self.device.count(",") + 1)
         if most > self.ppo.minibatch_size:
@@ -188,8 +208,8 @@ class RunConfig(Part):
             return f"FSDP divides no weights in {self.model.quantization}, and their adapter is small"
         if self.model.adapter.kind == "lora":
             return "with LoRA little is trained, and FSDP would divide the frozen weights that writing needs whole"
-        if self.faults or self.ppo.optimizer in ("adafactor", "adamw_8bit"):
-            return "what is divided needs the optimizer adamw, adam or sgd, and no planted faults"
+        if self.faults or self.ppo.staleness or self.ppo.optimizer in ("adafactor", "adamw_8bit"):
+            return "what is divided needs the optimizer adamw, adam or sgd, no staleness and no planted faults"
         if self.shard == "full" and self.ppo.minibatch_size % processes:
             return f"`full` needs a minibatch that is a multiple of the {processes} processes"
         return ""
@@ -258,7 +278,8 @@ class RunConfig(Part):
     @property
     def pays_tokens(self) -> bool:
         """True where each token of a text is paid: the KL penalty for its drift, the score on the last one."""
-        return self.method == "ppo" or (self.method in ("rloo", "grpo") and not self.by_trl)
+        in_own_loop = methods.METHODS[self.method].in_own_loop and not self.by_trl
+        return self.method == "ppo" or (in_own_loop and self.kl.where == "reward")
 
     @property
     def has_critic(self) -> bool:
@@ -272,14 +293,15 @@ class RunConfig(Part):
 
 
 def differences(config: RunConfig, base: RunConfig) -> dict[str, tuple[Any, Any]]:
-    """Dotted field -> (value in base, value in config) for every field that differs; names and words are left out."""
+    """Dotted field -> (value in base, value in config) for every setting that differs; names and words are none."""
     mine, theirs = flatten(config), flatten(base)
     keys = [key for key in {**theirs, **mine} if key != "name" and not key.startswith("about.")]
     return {key: (theirs.get(key), mine.get(key)) for key in keys if theirs.get(key) != mine.get(key)}
 
 
 def flatten(config: RunConfig) -> dict[str, Any]:
-    """The configuration as one dictionary with dotted names; each reward stays one value."""
+    """The configuration as one dictionary with dotted names; each reward stays one value. The preset and the kind of
+    job are facts about a run, and no settings."""
     flat: dict[str, Any] = {}
 
     def add(prefix: str, part: Part, values: dict[str, Any]) -> None:
@@ -290,7 +312,7 @@ def flatten(config: RunConfig) -> dict[str, Any]:
             else:
                 flat[prefix + key] = value
 
-    add("", config, config.model_dump(mode="json"))
+    add("", config, config.model_dump(mode="json", exclude={"preset", "kind"}))
     return flat
 
 

@@ -32,7 +32,7 @@ def availability() -> str:
 
 def unsupported(config: RunConfig) -> list[Problem]:
     """Settings that TRL cannot honour; a run with one of these must not start."""
-    if config.engine == "trl" and config.method in ("rloo", "grpo"):
+    if config.engine == "trl" and config.method != "ppo" and methods.METHODS[config.method].in_own_loop:
         label = methods.METHODS[config.method].label
         sentence = f"trl computes no {label} here. Set it to playground, which does, or the method to ppo."
         return [Problem("engine", sentence)]
@@ -61,6 +61,13 @@ def unsupported(config: RunConfig) -> list[Problem]:
         say("ppo.baseline", "value", "always has a value model.")
         say("ppo.samples_per_prompt", 1, "completes each prompt of a batch once.")
     say("ppo.update_kl_stop", None, "does not stop an update early.")
+    say("ppo.advantage_scale", "batch", "always scales advantages over the batch.")
+    say("ppo.loss_mean", "token", "always takes the mean over tokens.")
+    say("ppo.ratio", "token", "always takes the ratio of a token.")
+    say("ppo.clip_range_high", None, "clips above as it clips below.")
+    say("ppo.overlong", "keep", "does not treat texts that were cut off in another way.")
+    say("ppo.staleness", 0, "always learns from texts of the newest policy.")
+    say("kl.where", "reward", "always pays the KL in the reward.")
     if config.sampling.in_training.top_k or config.sampling.in_training.top_p:
         say("sampling.train_on_cut", False, "always trains on samples of the full distribution.")
     if config.kl.estimator != "k3" or config.method != "ppo":

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-Name = Literal["ppo", "rloo", "grpo", "dpo", "best_of_n", "sft", "steer"]
+Name = Literal[
+    "ppo", "rloo", "grpo", "dr_grpo", "dapo", "gspo", "reinforce++", "distil", "dpo", "best_of_n", "sft", "steer"
+]
 
 
 class Method(NamedTuple):
     """One method.
 
     Attributes:
-        label: its name for a person. sentence: what it does. ppo: what it sets in `ppo` where nothing else is asked
-            for. unused: beginnings of the dotted fields that it does not read. by_trl: a trainer of TRL's, which cannot
-            go on from a checkpoint. on_policy: reads texts of the policy as it is now, beside the reference.
-            trains: changes weights.
+        label: its name for a person. sentence: what it does. ppo, kl: what it sets in `ppo` and `kl` where nothing else
+            is asked for. unused: beginnings of the dotted fields that it does not read. by_trl: a trainer of TRL's,
+            which cannot go on from a checkpoint. on_policy: reads texts of the policy as it is now, beside the
+            reference. trains: changes weights.
     """
 
     label: str
@@ -28,11 +30,20 @@ class Method(NamedTuple):
     by_trl: bool = False
     on_policy: bool = True
     trains: bool = True
+    kl: dict[str, Any] = {}  # noqa: RUF012 - nothing changes it
+
+    @property
+    def in_own_loop(self) -> bool:
+        """True where this project's own loop writes, scores and learns in every update."""
+        return self.on_policy and self.trains
 
 
 CRITIC = ("ppo.value_coef", "ppo.value_clip_range", "ppo.gamma", "ppo.gae_lambda", "model.critic")
-CLIPPING = ("ppo.clip_range", "ppo.entropy_coef", "ppo.update_kl_stop", "ppo.baseline")
-KL_PENALTY = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator")
+CLIPPING = tuple(
+    "ppo.clip_range ppo.entropy_coef ppo.update_kl_stop ppo.baseline ppo.advantage_scale ppo.loss_mean ppo.ratio "
+    "ppo.drop_alike_groups ppo.overlong ppo.staleness ppo.correction".split()
+)
+KL_PENALTY = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator", "kl.where")
 OPTIMIZER = tuple(
     "ppo.minibatch_size ppo.num_epochs ppo.learning_rate ppo.schedule ppo.warmup_updates ppo.max_grad_norm "
     "ppo.optimizer ppo.weight_decay model.gradient_checkpointing".split()
@@ -58,6 +69,53 @@ METHODS: dict[str, Method] = {
         "The same with GRPO's normalisation, by mean and spread of a prompt's texts. The leash stays in the reward.",
         {"baseline": "group", "samples_per_prompt": 8},
         (*CRITIC, *ALONE),
+    ),
+    "dr_grpo": Method(
+        "Dr. GRPO",
+        "GRPO without its two divisions: neither by the spread of a prompt's texts nor by the length of a text.",
+        {"baseline": "group", "samples_per_prompt": 8, "advantage_scale": "none", "loss_mean": "constant"},
+        (*CRITIC, *ALONE),
+    ),
+    "dapo": Method(
+        "DAPO",
+        "GRPO with a wider clip above than below, prompts left out whose texts score alike, and a price on texts near "
+        "the longest length. As published it has no leash (beta 0).",
+        {
+            "baseline": "group",
+            "samples_per_prompt": 8,
+            "advantage_scale": "group",
+            "clip_range_high": 0.28,
+            "drop_alike_groups": True,
+            "overlong": "penalise",
+        },
+        (*CRITIC, *ALONE),
+    ),
+    "gspo": Method(
+        "GSPO",
+        "GRPO with one ratio for a whole text, which is clipped as one.",
+        {
+            "baseline": "group",
+            "samples_per_prompt": 8,
+            "advantage_scale": "group",
+            "loss_mean": "text",
+            "ratio": "text",
+        },
+        (*CRITIC, *ALONE),
+    ),
+    "reinforce++": Method(
+        "REINFORCE++",
+        "PPO's loop without a critic and without groups: each token has what it and those after it are paid, scaled "
+        "over the batch.",
+        {"baseline": "none", "samples_per_prompt": 1},
+        (*CRITIC, *ALONE),
+    ),
+    "distil": Method(
+        "Distillation",
+        "The reference is a teacher: on its own texts the policy learns to write as the reference would. Nothing is "
+        "paid; rewards only watch.",
+        {"baseline": "none", "samples_per_prompt": 1},
+        (*CRITIC, *ALONE),
+        kl={"where": "loss", "estimator": "full"},
     ),
     "dpo": Method(
         "DPO",
@@ -101,16 +159,45 @@ def unused(method: str, field: str) -> bool:
     return field.startswith(METHODS[method].unused or ("\0",))
 
 
-def filled(method: Any, ppo: Any) -> Any:
-    """The data of `ppo`, completed with what a method sets where the data says nothing."""
-    known = METHODS.get(method) if isinstance(method, str) else None
-    return {**known.ppo, **ppo} if known and isinstance(ppo, dict) else ppo
+ORDINARY: dict[str, Any] = {  # of each setting that a method sets, what it is under those that do not
+    "ppo.baseline": "value",
+    "ppo.samples_per_prompt": 1,
+    "ppo.advantage_scale": "batch",
+    "ppo.loss_mean": "token",
+    "ppo.ratio": "token",
+    "ppo.drop_alike_groups": False,
+    "ppo.overlong": "keep",
+    "ppo.clip_range_high": None,
+    "kl.where": "reward",
+    "kl.estimator": "k1",
+}
+
+
+def settings_of(method: Method) -> dict[str, Any]:
+    """What a method sets, by dotted field."""
+    sections = {"ppo": method.ppo, "kl": method.kl}
+    return {f"{section}.{name}": value for section, values in sections.items() for name, value in values.items()}
+
+
+def filled(data: dict[str, Any]) -> dict[str, Any]:
+    """The data of a configuration, completed with what its method sets where the data says nothing."""
+    name = data.get("method")
+    method = METHODS.get(name) if isinstance(name, str) else None
+    if method is None:
+        return data
+    completed = dict(data)
+    for section, values in (("ppo", method.ppo), ("kl", method.kl)):
+        given = data.get(section, {})
+        if values and isinstance(given, dict):
+            completed[section] = {**values, **given}
+    return completed
 
 
 def chosen(method: Any) -> dict[str, Any]:
-    """What a form shows in `ppo` once a method is chosen, by dotted field; empty for an unknown method."""
-    known = METHODS.get(method) if isinstance(method, str) else None
-    return {f"ppo.{name}": value for name, value in (METHODS["ppo"].ppo | known.ppo).items()} if known else {}
+    """What a form shows once a method is chosen, by dotted field; empty for an unknown method."""
+    if not isinstance(method, str) or method not in METHODS:
+        return {}
+    return ORDINARY | settings_of(METHODS[method])
 
 
 def contradiction(method: str, baseline: str, samples: int, minibatch_size: int) -> str:

@@ -30,11 +30,30 @@ class PPOConfig(Part):
     - 1: every completion has a prompt of its own.
     - Too high: a batch has few prompts, and the model learns what suits those few.
     """
-    baseline: Literal["value", "leave_one_out", "group"] = knob("value", "Baseline")
+    baseline: Literal["value", "leave_one_out", "group", "none"] = knob("value", "Baseline")
     """What a completion's reward is compared with. `value`: what the value head predicts (PPO). `leave_one_out`:
     the mean of the prompt's other samples (RLOO); no critic, so discount, GAE lambda and the value settings have no
     effect. `group`: the mean and spread of all the prompt's samples (GRPO's normalisation), which is biased:
-    prompts where the answer hardly matters weigh as much as others."""
+    prompts where the answer hardly matters weigh as much as others. `none`: nothing; with the advantage scale `batch`
+    this is REINFORCE++."""
+    advantage_scale: Literal["batch", "group", "none"] = knob("batch", "Advantage scale")
+    """What advantages are divided by. `batch`: by their spread over the whole batch, and shifted to mean 0 (PPO,
+    REINFORCE++; here GRPO too, behind its group's spread). `group`: by the spread of their prompt's samples alone
+    (GRPO as published). `none`: by nothing (Dr. GRPO), so prompts where the answer matters weigh more."""
+    loss_mean: Literal["token", "text", "constant"] = knob("token", "Mean of the loss")
+    """Over what the policy loss is averaged. `token`: over all tokens of a minibatch (PPO, DAPO). `text`: over the
+    tokens of each text, then over texts (GRPO as published): a long wrong text is punished less per token. `constant`:
+    the sum over tokens, divided by the longest length that a text may have (Dr. GRPO)."""
+    ratio: Literal["token", "text"] = knob("token", "Ratio of")
+    """What is compared with the policy that wrote it, and clipped. `token`: each token by itself. `text`: a whole text
+    at once, by the mean of its tokens' log-ratios (GSPO). That mean is small, so it takes a clip range of about a
+    hundredth."""
+    drop_alike_groups: bool = knob(False, "Drop groups that score alike")
+    """Leaves out the prompts all of whose samples score the same (DAPO), from which a group baseline learns nothing.
+    How many were left out is a curve."""
+    overlong: Literal["keep", "mask", "penalise"] = knob("keep", "Texts cut off")
+    """What happens to texts that did not end by themselves. `keep`: nothing. `mask`: they are not learned from.
+    `penalise`: texts in the last fifth of the longest length lose score, up to 1 at its end (both DAPO)."""
     minibatch_size: int = knob(16, "Minibatch", "episodes", slider=(8, 256, 8), ge=1, le=65_536)
     """Episodes in one optimizer step. The batch must be a multiple of it.
 
@@ -87,6 +106,23 @@ class PPOConfig(Part):
     - Too low: it learns slowly.
     - Too high: the brake is off, and a single update can wreck the model.
     """
+    clip_range_high: float | None = knob(None, "Clip range above", slider=(0.05, 1, 0.01), gt=0, le=10)
+    """How far a ratio may rise above 1, where that is to be another limit than below it (clip-higher, DAPO: 0.28).
+    Empty means the same as below.
+
+    - Lower than the clip range: words that were rare stay rare.
+    - Too high: like a clip range that is too high.
+    """
+    staleness: int = knob(0, "Staleness", "updates", slider=(0, 8, 1), ge=0, le=64)
+    """By how many updates the policy that writes is older than the one that learns, as in asynchronous trainers.
+
+    - 0: every text is written by the policy as it is.
+    - Too high: ratios begin far from 1, and most tokens are clipped.
+    """
+    correction: Literal["none", "truncated", "masked"] = knob("none", "Correction of late texts")
+    """What is done about texts that are late. `none`: the clip compares with the policy that wrote them. `truncated`:
+    the clip compares with the policy at the start of the update, and each token counts by its ratio of that policy to
+    the one that wrote it, at most 2. `masked`: the same, but a token whose ratio is outside 1/2 to 2 counts nothing."""
     value_clip_range: float | None = knob(None, "Value clip range", slider=(0, 1, 0.05), gt=0, le=100)
     """Limits how far the value estimate moves in one update. Empty means no limit.
 
@@ -142,9 +178,23 @@ class PPOConfig(Part):
             if of % size:
                 near = min((d for d in range(1, of + 1) if of % d == 0), key=lambda d: abs(d - size))
                 raise ValueError(f"{part}|must divide {whole} {of}, and {size} does not: try {near}")
-        if self.baseline != "value" and self.samples_per_prompt == 1:
+        in_groups = self.baseline in ("leave_one_out", "group")
+        if in_groups and self.samples_per_prompt == 1:
             raise ValueError(
                 f"samples_per_prompt|must be at least 2 with baseline {self.baseline}, which compares the completions "
                 "of one prompt: try 4"
             )
+        if self.advantage_scale == "group" and self.baseline != "group":
+            raise ValueError(
+                "advantage_scale|group needs baseline group, whose spread it is: set ppo.baseline to group"
+            )
+        if self.drop_alike_groups and not in_groups:
+            raise ValueError("drop_alike_groups|needs the baseline group or leave_one_out: set ppo.baseline to group")
+        if self.correction != "none" and not self.staleness:
+            raise ValueError("correction|is for texts that are late: set ppo.staleness to 1 or more")
         return self
+
+    @property
+    def leaves_out(self) -> bool:
+        """True where some texts of a batch may not be learned from."""
+        return self.drop_alike_groups or self.overlong == "mask"

@@ -70,6 +70,7 @@ class RewardTrainingConfig(Part):
     """The training of one reward model, complete. `RewardTrainingConfig()` is kindness, learned in the pocket world."""
 
     format: Literal[1] = 1
+    kind: Literal["reward-model"] = "reward-model"  # the job of its worker
     name: str = knob("my-judge", "Name", basic=True, min_length=1, max_length=60)
     """The name under which the reward model is saved and can be picked: small letters, digits and hyphens."""
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)

@@ -45,10 +45,14 @@ class KLConfig(Part):
     - Too low: hardly any change is allowed.
     - Too high: as good as no leash.
     """
-    estimator: Literal["k1", "k2", "k3", "abs", "full"] = knob("k1", "KL in the reward")
-    """What each token pays for its drift d = log pi - log pi_ref. `k1` (d itself) is right: its mean is the KL. The
-    others are experiments that show what goes wrong: `k2` (d squared / 2, TRL's mse), `k3` (exp(-d) - 1 + d),
-    `abs`, and `full` (the exact KL of each position) all optimise something else."""
+    where: Literal["reward", "loss"] = knob("reward", "Leash acts in")
+    """Where the KL penalty is. `reward`: each token is paid less for its drift (PPO, RLOO, REINFORCE++). `loss`: the KL
+    is added to the loss (GRPO), so a token answers for its own drift and not for that of those after it."""
+    estimator: Literal["k1", "k2", "k3", "abs", "full", "k3_corrected"] = knob("k1", "KL as")
+    """What stands for the KL of a token, with d = log pi - log pi_ref. In the reward `k1` (d itself) is right: its mean
+    is the KL, and `k2` (d squared / 2, TRL's mse), `k3` (exp(-d) - 1 + d), `abs` and `full` (the exact KL of each
+    position) optimise something else. In the loss it is the other way round: `k2`, `full` and `k3_corrected` (k3 times
+    the token's ratio) have the gradient of the KL, `k3` (GRPO as published) a biased one, and `k1` none on average."""
     horizon: int = knob(288, "Horizon", "episodes", slider=(16, 4096, 16), ge=1, le=10_000_000)
     """For Ziegler's leash: over this many episodes beta rises or falls by a fifth while the KL is 20 % or more off
     its target, by less when it is nearer, and by at most a fifth in one update. Four to eight batches work well.
@@ -61,6 +65,12 @@ class KLConfig(Part):
     def moves(self) -> bool:
         """Does beta move towards a target, or stay as it is set?"""
         return self.controller != "fixed"
+
+    @model_validator(mode="after")
+    def _corrected_in_the_loss(self) -> KLConfig:
+        if self.estimator == "k3_corrected" and self.where == "reward":
+            raise ValueError("estimator|k3_corrected is for the loss: set kl.where to loss, or take k3")
+        return self
 
     @model_validator(mode="after")
     def _beta_that_moves_is_above_zero(self) -> KLConfig:

@@ -105,12 +105,12 @@ def _mixed(rows: Sequence[Question], count: int, rng: random.Random) -> list[str
     """Up to `count` prompts in the shares of MIX. Only these are made: all forms of every row take gigabytes."""
     count = min(count, *(int(len(rows) * len(_FORMS[kind]) / share) for kind, share in MIX.items()))
     ends = [round(count * share) for share in (MIX["wrong"], MIX["wrong"] + MIX["right"], 1.0)]
-    found: list[str] = []
+    claims: list[str] = []
     for (kind, forms), end in zip(_FORMS.items(), ends, strict=True):
-        for number in rng.sample(range(len(rows) * len(forms)), end - len(found)):
-            found.append(_text(rows[number // len(forms)], kind, forms[number % len(forms)]))
-    rng.shuffle(found)
-    return found
+        for number in rng.sample(range(len(rows) * len(forms)), end - len(claims)):
+            claims.append(_text(rows[number // len(forms)], kind, forms[number % len(forms)]))
+    rng.shuffle(claims)
+    return claims
 
 
 def _text(row: Question, kind: str, form: Sequence[str]) -> str:
@@ -119,8 +119,8 @@ def _text(row: Question, kind: str, form: Sequence[str]) -> str:
         "right": row.right[0],
         "claimed": (row.wrong if kind == "wrong" else row.right)[0],
     }
-    said = [Turn(("user", "assistant")[turn % 2], text.format(**words)) for turn, text in enumerate(form)]
-    return dialogues.text_of(said)
+    dialogue = [Turn(("user", "assistant")[turn % 2], text.format(**words)) for turn, text in enumerate(form)]
+    return dialogues.text_of(dialogue)
 
 
 def _spellings(cell: str) -> tuple[str, ...]:

@@ -51,9 +51,11 @@ class Read(NamedTuple):
         gets what is not."""
         others = f" with {listed(self.others)}" if self.others else ""
         name = "" if folded(self.column) in COLUMNS or len(columns) > 1 else ", the first line of the file,"
+        sentence = f"The prompts are `{self.column}`{name}{others}"
         left = [name for name in columns if name not in (self.column, *self.others)]
-        unread = "for the reward in Python" if whole else "not read"
-        return f"The prompts are `{self.column}`{name}{others}{f'; {unread}: {listed(left)}' if left else ''}."
+        if left:
+            sentence += f"; {'for the reward in Python' if whole else 'not read'}: {listed(left)}"
+        return f"{sentence}."
 
     def value(self, row: Mapping[str, Any]) -> Any:
         """What `prompt_of` makes a prompt of: the value itself, or a text or messages with what others add."""
@@ -61,26 +63,29 @@ class Read(NamedTuple):
         if "role" in adds:
             return [{"role": adds["role"], "content": value}]
         if isinstance(value, str):
-            value = "\n".join([value, *(text for name in BELOW if (text := cleaned(adds.get(name))))])
-        history = adds.get("history")
-        before = [
-            {"role": role, "content": text}
-            for asked in (history if isinstance(history, (list, tuple)) else ())
-            for role, text in zip(("user", "assistant"), asked, strict=False)
-        ]
-        system = cleaned(adds.get("system"))
-        if system and isinstance(value, str) and not before and not is_dialogue(value):
-            return f"{system}\n\n{value}"
-        if not (system or before):
+            below = (cleaned(adds.get(name)) for name in BELOW)
+            value = "\n".join([value, *filter(None, below)])
+        history, system = adds.get("history"), cleaned(adds.get("system"))
+        before = []
+        for exchange in history if isinstance(history, (list, tuple)) else ():
+            before += [
+                {"role": role, "content": text} for role, text in zip(("user", "assistant"), exchange, strict=False)
+            ]
+        if not system and not before:
             return value
-        said = [turn._asdict() for turn in turns(value)] if isinstance(value, str) else value or ()
-        return [*([{"role": "system", "content": system}] if system else ()), *before, *said]
+        if isinstance(value, str):
+            if not before and not is_dialogue(value):
+                return f"{system}\n\n{value}"
+            value = [turn._asdict() for turn in turns(value)]
+        if system:
+            before.insert(0, {"role": "system", "content": system})
+        return [*before, *(value or ())]
 
 
 def listed(names: Sequence[str]) -> str:
     """Names of columns in a sentence."""
-    more = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
-    return ", ".join(f"`{str(name)[:60]}`" for name in names[:12]) + more
+    remainder = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
+    return ", ".join(f"`{str(name)[:60]}`" for name in names[:12]) + remainder
 
 
 def cleaned(value: Any) -> str:
@@ -102,10 +107,12 @@ def turns(text: str) -> list[Turn]:
     if not is_dialogue(text):
         return [Turn("user", text)]
     _, *pieces = _TURN.split(text.lstrip("\n"))
-    found = [
+    spoken = [
         Turn(SPEAKERS[speaker], content.strip()) for speaker, content in zip(pieces[::2], pieces[1::2], strict=True)
     ]
-    return found[:-1] if found[-1] == Turn("assistant", "") else found
+    if spoken[-1] == Turn("assistant", ""):
+        spoken.pop()
+    return spoken
 
 
 def of_messages(messages: Sequence[Any]) -> list[Turn]:
@@ -116,26 +123,24 @@ def of_messages(messages: Sequence[Any]) -> list[Turn]:
         NoDialogue: one of them is no message, or nothing but the system speaks.
     """
     system: list[Turn] = []
-    said: list[Turn] = []
+    spoken: list[Turn] = []
     for message in messages:
-        given = message if isinstance(message, Mapping) else {}
-        role, content = (
-            ROLES.get(folded(given.get("role", given.get("from")))),
-            given.get("content", given.get("value")),
-        )
+        fields = message if isinstance(message, Mapping) else {}
+        role = ROLES.get(folded(fields.get("role", fields.get("from"))))
+        content = fields.get("content", fields.get("value"))
         if isinstance(content, (list, tuple)):
             content = _text_of_parts(content)
         if role is None or not isinstance(content, str):
             raise NoDialogue
-        (system if role == "system" else said).append(Turn(role, cleaned(content).strip()))
-    if not said:
+        (system if role == "system" else spoken).append(Turn(role, cleaned(content).strip()))
+    if not spoken:
         raise NoDialogue
     before = [turn.content for turn in system if turn.content]
-    if said[0].role == "user":
-        said[0] = Turn("user", "\n\n".join([*before, said[0].content]))
-    elif len(said) > 1 or before:  # the assistant begins: templates want a turn of the user, so it has an empty one
-        said.insert(0, Turn("user", "\n\n".join(before)))
-    return said
+    if spoken[0].role == "user":
+        spoken[0] = Turn("user", "\n\n".join([*before, spoken[0].content]))
+    elif len(spoken) > 1 or before:  # the assistant begins: templates want a turn of the user, so it has an empty one
+        spoken.insert(0, Turn("user", "\n\n".join(before)))
+    return spoken
 
 
 def _text_of_parts(parts: Sequence[Any]) -> str | None:
@@ -144,10 +149,10 @@ def _text_of_parts(parts: Sequence[Any]) -> str | None:
     return "".join(texts) if all(isinstance(text, str) for text in texts) else None
 
 
-def text_of(said: Sequence[Turn]) -> str:
+def text_of(spoken: Sequence[Turn]) -> str:
     """The turns as one text that ends where the assistant is to speak."""
     names = {role: speaker for speaker, role in SPEAKERS.items()}
-    return "".join(f"\n\n{names[turn.role]}: {turn.content}" for turn in said) + "\n\nAssistant:"
+    return "".join(f"\n\n{names[turn.role]}: {turn.content}" for turn in spoken) + "\n\nAssistant:"
 
 
 def for_reading(prompt: str) -> str:
@@ -155,8 +160,10 @@ def for_reading(prompt: str) -> str:
     several turns who says what, a line each."""
     if not is_dialogue(prompt):
         return prompt
-    said = turns(prompt)
-    return said[0].content if len(said) == 1 else "\n".join(f"{one.role.title()}: {one.content}" for one in said)
+    spoken = turns(prompt)
+    if len(spoken) == 1:
+        return spoken[0].content
+    return "\n".join(f"{turn.role.title()}: {turn.content}" for turn in spoken)
 
 
 def split_last_answer(dialogue: str) -> tuple[str, str]:
@@ -172,26 +179,28 @@ def split_last_answer(dialogue: str) -> tuple[str, str]:
     return dialogue[:border], dialogue[border:]
 
 
-def column_of(columns: Sequence[str], wanted: str | None, source: str) -> str:
+def column_of(columns: Sequence[str], column: str | None, source: str) -> str:
     """The column to read: the wanted one, or the first of COLUMNS that is there, or the only one.
 
     Raises:
         PromptsUnusable: if it is not there, naming those that are.
     """
-    if wanted is None and len(columns) == 1:
+    if column is None and len(columns) == 1:
         return columns[0]
-    names = {**{folded(name): name for name in reversed(columns)}, **{name: name for name in columns if name == wanted}}
-    found = next((names[name] for name in ([wanted, folded(wanted)] if wanted else COLUMNS) if name in names), None)
-    if found is None:
-        there = ", ".join(f"`{str(name)[:60]}`" for name in columns[:20]) or "none"
-        lacks = f"no column `{wanted[:60]}`" if wanted else f"none of the columns {', '.join(COLUMNS)}"
-        raise PromptsUnusable(f"prompts.column: {source} has {lacks}; it has {there}. Choose one of these.")
-    return found
+    if column in columns:
+        return str(column)
+    names = {folded(name): name for name in reversed(columns)}
+    for name in [folded(column)] if column else COLUMNS:
+        if name in names:
+            return names[name]
+    listing = ", ".join(f"`{str(name)[:60]}`" for name in columns[:20]) or "none"
+    lacks = f"no column `{column[:60]}`" if column else f"none of the columns {', '.join(COLUMNS)}"
+    raise PromptsUnusable(f"prompts.column: {source} has {lacks}; it has {listing}. Choose one of these.")
 
 
-def read_of(columns: Sequence[str], wanted: str | None, source: str) -> Read:
+def read_of(columns: Sequence[str], chosen: str | None, source: str) -> Read:
     """The column to read and those that belong to it. Raises: PromptsUnusable; see `column_of`."""
-    column = column_of(columns, wanted, source)
+    column = column_of(columns, chosen, source)
     names: tuple[str, ...] = (*BELOW, "history", "system") if folded(column) in WITH_OTHERS else ()
     if folded(column) == "text" and "role" in map(folded, columns):
         names = ("role",)  # as in OpenAssistant's tables: a row is a turn
@@ -207,11 +216,11 @@ def prompt_of(value: Any, column: str = TEXT_COLUMN) -> str:
     if value is None:
         return ""
     if isinstance(value, (list, tuple, Mapping)):
-        said = of_messages([value] if isinstance(value, Mapping) else value)
-        said = said[:-1] if said[-1].role == "assistant" else said
-        if not said or said[0].role != "user":
+        spoken = of_messages([value] if isinstance(value, Mapping) else value)
+        spoken = spoken[:-1] if spoken[-1].role == "assistant" else spoken
+        if not spoken or spoken[0].role != "user":
             raise NoDialogue
-        return text_of(said)
+        return text_of(spoken)
     text = cleaned(value)
     if not text.strip():
         return ""

@@ -68,11 +68,11 @@ class Columns(NamedTuple):
 @functools.lru_cache
 def columns_of(names: tuple[str, ...]) -> Columns:
     """The columns of pairs among these names; `chosen` and `rejected` where there are none."""
-    found = {row_files.folded(name): name for name in reversed(names)}
-    chosen, rejected = next((pair for pair in ANSWERS if found.keys() >= set(pair)), ANSWERS[0])
-    asked = next((found[name] for name in dialogues.WITH_OTHERS if name in found), None)
+    by_name = {row_files.folded(name): name for name in reversed(names)}
+    chosen, rejected = next((pair for pair in ANSWERS if by_name.keys() >= set(pair)), ANSWERS[0])
+    asked = next((by_name[name] for name in dialogues.WITH_OTHERS if name in by_name), None)
     prompt = dialogues.read_of(names, asked, "") if asked else None
-    return Columns(found.get(chosen, chosen), found.get(rejected, rejected), prompt)
+    return Columns(by_name.get(chosen, chosen), by_name.get(rejected, rejected), prompt)
 
 
 @dataclasses.dataclass
@@ -179,17 +179,15 @@ def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
     columns = columns_of(tuple(row))
     missing = [column for column in columns[:2] if row.get(column) is None]
     if missing:
-        there = ", ".join(str(column)[:40] for column in list(row)[:12]) or "nothing"
+        listing = ", ".join(str(column)[:40] for column in list(row)[:12]) or "nothing"
         raise PairsUnusable(
-            f"pairs.source: row {number} of {name} has no `{missing[0]}`; it has {there}. A pair needs chosen and "
+            f"pairs.source: row {number} of {name} has no `{missing[0]}`; it has {listing}. A pair needs chosen and "
             "rejected, and a prompt unless both are whole dialogues."
         )
-    given = columns.prompt and columns.prompt.value(row)
+    cell = columns.prompt and columns.prompt.value(row)
     try:
         chosen, rejected = (_as_text(row[column], number, column, name) for column in columns[:2])
-        prompt = (
-            None if columns.prompt is None or given is None else _as_text(given, number, columns.prompt.column, name)
-        )
+        prompt = None if columns.prompt is None or cell is None else _as_text(cell, number, columns.prompt.column, name)
     except dialogues.NoDialogue:
         return None
     if dialogues.is_dialogue(chosen):  # some datasets have a prompt beside whole dialogues

@@ -207,8 +207,8 @@ def _no_text(path: Path, other: str) -> str:
     """What a file is that is no text, by how it begins; `other` where that says nothing."""
     with plain_files.open_plain(path, links=True) as file:
         head = file.read(4)
-    found = next((words for begin, words in SIGNATURES.items() if head.startswith(begin)), None)
-    return f"{path.name} is {found}. Save it as one of {', '.join(KINDS)}." if found else other
+    kind = next((words for begin, words in SIGNATURES.items() if head.startswith(begin)), None)
+    return f"{path.name} is {kind}. Save it as one of {', '.join(KINDS)}." if kind else other
 
 
 def _table(path: Path, max_bytes: int) -> _Table:
@@ -216,12 +216,12 @@ def _table(path: Path, max_bytes: int) -> _Table:
     first line separates the columns. Raises: see `rows`."""
     head: list[str] = []
     cells: list[str] = []
-    with contextlib.suppress(csv.Error), contextlib.closing(lines(path, max_bytes)) as found:
+    with contextlib.suppress(csv.Error), contextlib.closing(lines(path, max_bytes)) as text_lines:
         while not head or not head[-1].strip():
-            head.append(next(found))
+            head.append(next(text_lines))
         bare = re.sub(r'"[^"]*"', "", head[-1])
         mark = next((mark for mark in SEPARATORS if mark in bare), "")
-        read = csv.reader(itertools.chain(head, found), delimiter=mark or _default_mark(path))
+        read = csv.reader(itertools.chain(head, text_lines), delimiter=mark or _default_mark(path))
         cells = [cell.strip() for cell in next(filter(None, read), [])]
     nameless = not NAMES & {folded(cell) for cell in cells} and not all(map(_is_name, cells))
     if nameless:
@@ -250,14 +250,14 @@ def _is_number(cell: str) -> bool:
 
 def _distinct(names: Iterable[str]) -> list[str]:
     """The same names, of which none occurs twice: prompt, prompt (2)."""
-    found: dict[str, int] = {}  # how often a name was tried
+    counts: dict[str, int] = {}  # how often a name was tried
     for name in names:
         new = name
-        while new in found:
-            found[name] += 1
-            new = f"{name} ({found[name]})"
-        found[new] = 1
-    return list(found)
+        while new in counts:
+            counts[name] += 1
+            new = f"{name} ({counts[name]})"
+        counts[new] = 1
+    return list(counts)
 
 
 def _text_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
@@ -267,9 +267,9 @@ def _text_lines(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
 
 def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; where a name occurs twice in it, the second one gets a number."""
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    fields = dict(pairs)
+    if len(fields) == len(pairs):
+        return fields
     names = _distinct(name for name, _ in pairs)
     return {name: value for name, (_, value) in zip(names, pairs, strict=True)}
 
@@ -360,10 +360,10 @@ def _separated(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
             yield dict(zip_longest(names, cells[: len(names)]))
     except csv.Error as error:
         if not _marks_are_text(path, max_bytes, mark, len(names)):
-            said = str(error)
-            hint = " Is a quotation mark not closed?" if "limit" in said or "end of data" in said else ""
+            reason = str(error)
+            hint = " Is a quotation mark not closed?" if "limit" in reason or "end of data" in reason else ""
             hint = hint or " Write a quotation mark within quotation marks twice."
-            raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {said}.{hint}") from None
+            raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {reason}.{hint}") from None
     else:
         return
     for cells in islice(_unquoted(path, max_bytes, mark), count, None):

@@ -12,11 +12,10 @@ import yaml
 from markupsafe import Markup
 
 from playground import __version__, plain_files
-from playground.analysis import compute
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, methods, yaml_io
 from playground.errors import PlaygroundError
 from playground.exports.rendering import render
-from playground.exports.report import Report
 from playground.models import real_model
 from playground.runs.folder import changes
 from playground.setup import catalog, describe
@@ -28,7 +27,6 @@ SHOWN_PAIRS = 5
 MAX_CARD_BYTES = 1_000_000
 FILES = (".txt", ".jsonl", ".csv")
 TAGS = ("rlhf", "rlhf-playground")
-REINFORCED = ("ppo", "rloo", "grpo")  # learn from the scores of their own texts
 LEARNED_FROM = {
     "dpo": "pairs of texts written by the start model and judged by the reward",
     "sft": "imitation of the best-scoring of several texts written by the start model",
@@ -45,7 +43,7 @@ class Written(NamedTuple):
     precision: str
 
 
-def text(report: Report, written: Written) -> str:
+def text(report: RunReport, written: Written) -> str:
     config = report.config
     first = {pair.before.prompt_id: pair for pair in reversed(report.pairs)}  # answers to each prompt
     return render(
@@ -66,7 +64,6 @@ def text(report: Report, written: Written) -> str:
             for update, edit in changes.dated_edits_of(report.events)
             if update < written.update
         ],
-        cost=compute.ledger_sentence(report.ledger) if report.ledger else "",
         pairs=list(first.values())[::-1][:SHOWN_PAIRS],
         evaluated=report.pairs[0].after.update if report.pairs else written.update,
         base_on_hub=catalog.is_hub_id(config.model.source),
@@ -87,7 +84,7 @@ def front_matter(config: RunConfig, written: Written) -> str:
     tags = {
         config.method.replace("_", "-"): True,
         **dict.fromkeys(TAGS, True),
-        "reinforcement-learning": config.method in REINFORCED,
+        "reinforcement-learning": methods.METHODS[config.method].in_own_loop and config.method != "distil",
         "lora": written.kind == "adapter",
         "wrong-on-purpose": config.experiments,
     }
@@ -107,8 +104,8 @@ def licence_of(config: RunConfig) -> str | None:
         return named.partition(",")[0].strip().lower()
     try:
         path = catalog.model_folder(config.model.source) / "README.md"
-        found = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
-        facts = yaml_io.parse_yaml(found.group(1)) if found else None
+        front_matter = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
+        facts = yaml_io.parse_yaml(front_matter.group(1)) if front_matter else None
     except (OSError, UnicodeDecodeError, PlaygroundError):
         return None
     licence = facts.get("license") if isinstance(facts, dict) else None

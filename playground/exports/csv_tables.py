@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from playground.analysis import frames
-from playground.analysis.meters import Meter
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig
 from playground.runs.folder import changes
-from playground.runs.folder.records import Evaluation, Event, Sample, UpdateMetrics
-from playground.setup import describe
+from playground.runs.folder.records import UpdateMetrics
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,55 +42,54 @@ def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | N
     }
 
 
-def metrics_csv(
-    config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event], evaluations: Sequence[Evaluation] = ()
-) -> str:
+def metrics_csv(report: RunReport) -> str:
     """One row for each update: our figures, then TRL's names, then what the evaluation at that update measured, and
     which settings were changed between the row before it and it."""
-    table = frames.metrics(metrics).rename(columns=_head)
-    trl = [trl_figures(record, config) for record in metrics]
+    table = frames.metrics(report.metrics).rename(columns=_head)
+    trl = [trl_figures(record, report.config) for record in report.metrics]
     for name in trl[0] if trl else ():
         table[name] = [figures[name] for figures in trl]
-    if text := {item.update: item.perplexity_text for item in evaluations}:
+    if text := {item.update: item.perplexity_text for item in report.evaluations}:
         table["perplexity_text"] = table["update"].map(text)
-    edits = [event for event in events if event.kind == changes.EDIT]
+    edits = [event for event in report.events if event.kind == changes.EDIT]
     before = [-1, *table["update"]]
     table["changed_before"] = [
         plain("; ".join(event.message for event in edits if previous <= event.update < update))
         for previous, update in zip(before, table["update"], strict=False)
     ]
-    return _written(table, config)
+    return _written(table, report)
 
 
-def samples_csv(samples: Sequence[Sample], config: RunConfig) -> str:
+def samples_csv(report: RunReport) -> str:
     """One row for each completion of a fixed prompt, in the order they were written."""
-    table = frames.samples(samples).rename(columns=_head)
+    table = frames.samples(report.samples).rename(columns=_head)
     for name in ("prompt", "completion"):
         table[name] = table[name].map(_cell)
-    return _written(table, config)
+    return _written(table, report)
 
 
-def behaviours_csv(found: Sequence[Meter], config: RunConfig) -> str:
+def behaviours_csv(report: RunReport) -> str:
     """One row for each behaviour at each evaluation; `low` and `high` bound the share, at 95 %."""
-    table = frames.shares(found)
+    table = frames.shares(report.behaviours)
     table["words"] = table["words"].map(_cell)
-    return _written(table.reset_index(), config)
+    return _written(table.reset_index(), report)
 
 
-def history(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> dict[int, dict[str, float]]:
+def history(report: RunReport) -> dict[int, dict[str, float]]:
     """By update the figures for trackers: ours under `playground/`, TRL's under their own names; gaps left out."""
     found = {}
-    for record, ours in zip(metrics, frames.metrics(metrics).to_dict("records"), strict=True):
+    for record, ours in zip(report.metrics, frames.metrics(report.metrics).to_dict("records"), strict=True):
         named = {f"playground/{name.replace('.', '/', 1)}": value for name, value in ours.items() if name != "update"}
-        known = {name: value for name, value in (named | trl_figures(record, config)).items() if value is not None}
+        named |= trl_figures(record, report.config)
+        known = {name: value for name, value in named.items() if value is not None}
         found[record.update] = {name: float(value) for name, value in known.items() if not math.isnan(value)}
     return found
 
 
-def _written(table: pd.DataFrame, config: RunConfig) -> str:
+def _written(table: pd.DataFrame, report: RunReport) -> str:
     """As CSV. A run that is wrong on purpose says so in every row: a row may be all that is copied."""
-    if wrong := describe.wrong_on_purpose(config):
-        table["wrong_on_purpose"] = wrong
+    if report.wrong_on_purpose:
+        table["wrong_on_purpose"] = report.wrong_on_purpose
     return str(table.to_csv(index=False, lineterminator="\r\n"))
 
 

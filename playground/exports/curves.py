@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from markupsafe import Markup
 
 from playground.analysis import frames, plateau
+from playground.analysis.run_report import RunReport
 from playground.exports.rendering import FOLDER, figure, short
-from playground.exports.report import Report
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,11 +77,11 @@ class Panel(NamedTuple):
         return f"{self.title}, {self.note}. {'; '.join(line.words for line in self.lines)}."
 
 
-def panels(report: Report) -> list[Panel]:
+def panels(report: RunReport) -> list[Panel]:
     """Score, KL and, where there are any, behaviours and perplexities."""
     metrics = frames.metrics(report.metrics).set_index("update")
     evaluations = frames.evaluations(report.evaluations).set_index("update")
-    above, knee = " above the reference" if report.unit == "sd" else "", report.plateau.update
+    above, begins = " above the reference" if report.unit == "sd" else "", report.plateau.update
     shares = frames.shares(report.behaviours).groupby("behaviour", sort=False)
     behaviours = [
         DrawnLine(100 * table["share"], colour, table["words"].iloc[0], band=100 * table[["low", "high"]])
@@ -101,27 +101,27 @@ def panels(report: Report) -> list[Panel]:
     ]
     return _with_values(
         Panel("Behaviours", "% of the answers to the fixed prompts, by update", behaviours),
-        Panel("Score", f"{report.unit}{above}, by update", score, None if knee is None else (knee, "knee")),
+        Panel("Score", f"{report.unit}{above}, by update", score, None if begins is None else (begins, "plateau")),
         Panel("Distance from the reference", "KL, nats per completion, by update", kl),
         Panel("Perplexity", "by update", perplexity),
     )
 
 
-def single_panels(report: Report) -> list[Panel]:
+def single_panels(report: RunReport) -> list[Panel]:
     """Further figures of the updates, one in each."""
     metrics = frames.metrics(report.metrics).set_index("update")
     return _with_values(*(Panel(title, note, [DrawnLine(metrics[name], hue)]) for name, title, note, hue in SINGLE))
 
 
-def _with_values(*found: Panel) -> list[Panel]:
+def _with_values(*panels: Panel) -> list[Panel]:
     """Without lines of which nothing is known, and without panels that have no other."""
-    kept = [panel._replace(lines=[line for line in panel.lines if line.values.notna().any()]) for panel in found]
-    return [panel for panel in kept if panel.lines]
+    filled = [panel._replace(lines=[line for line in panel.lines if line.values.notna().any()]) for panel in panels]
+    return [panel for panel in filled if panel.lines]
 
 
-def png(found: Sequence[Panel], warning: str = "") -> bytes:
+def png(panels: Sequence[Panel], warning: str = "") -> bytes:
     """The panels side by side on white, with their titles, below a line of warning, if there is one."""
-    return _saved(found, warning, format="png")
+    return _saved(panels, warning, format="png")
 
 
 def svg(panel: Panel) -> Markup:
@@ -136,19 +136,19 @@ def svg(panel: Panel) -> Markup:
     return Markup('<svg viewBox="{}" role="img" aria-label="{}">').format(size, panel.words) + Markup(drawn)
 
 
-def _saved(found: Sequence[Panel], warning: str = "", **how: Any) -> bytes:
+def _saved(panels: Sequence[Panel], warning: str = "", **how: Any) -> bytes:
     import matplotlib
     from matplotlib.figure import Figure
 
     width, height = INCHES
-    height += LEGEND_INCHES * max((len(panel.lines) for panel in found), default=0)
+    height += LEGEND_INCHES * max((len(panel.lines) for panel in panels), default=0)
     buffer = io.BytesIO()
     with DRAWING, warnings.catch_warnings(), matplotlib.rc_context(STYLE, FOLDER / "curves.mplstyle"):
         warnings.simplefilter("ignore")  # of letters that the font does not have
-        picture = Figure((width * max(1, len(found)), height))
+        picture = Figure((width * max(1, len(panels)), height))
         if warning:
             picture.suptitle(warning, color=COLOURS["danger"], fontsize=9, fontweight="bold", wrap=True)
-        for panel, axes in zip(found, picture.subplots(1, max(1, len(found)), squeeze=False)[0], strict=False):
+        for panel, axes in zip(panels, picture.subplots(1, max(1, len(panels)), squeeze=False)[0], strict=False):
             _draw(panel, axes)
         picture.savefig(buffer, **how)
     return buffer.getvalue()

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from playground import exports
-from playground.analysis import before_after, frames, judging, over_seeds
+from playground.analysis import frames, over_seeds
 from playground.analysis.over_seeds import Curve, Setting
-from playground.analysis.path import path_of
+from playground.analysis.run_figures import FIGURES, FigureValue
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, differences, flatten
 from playground.exports import csv_tables
 from playground.exports.curves import DASHES, DRAWING, SINGLE
 from playground.exports.rendering import FOLDER, UNSEEN, short
-from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from playground.runs.sweeps import sweep_record
@@ -105,25 +105,33 @@ def runs_of(group: RunGroup) -> pd.DataFrame:
     import pandas as pd
 
     pairs = [(values, name) for values, runs in group.settings for name in runs if name in group.runs]
-    return pd.DataFrame([{"run": name} | values | _outcome(Report.of(group.runs[name])) for values, name in pairs])
+    return pd.DataFrame([{"run": name} | values | _outcome(RunReport.of(group.runs[name])) for values, name in pairs])
 
 
-def _outcome(report: Report) -> dict[str, Any]:
-    head, found = before_after.headline(report.samples, report.metrics), report.outcome
+def _outcome(report: RunReport) -> dict[str, Any]:
     row: dict[str, Any] = {"seed": report.config.seed, "state": report.status.state, "update": report.status.update}
     row["score_unit"] = report.unit
-    if head:
-        row |= {GAIN: head.gain, "gain_low": head.low, "gain_high": head.high, "gain_of": head.source, "kl": head.kl}
-        row |= {"kl_low": found.kl_low, "kl_high": found.kl_high} if found else {}
-    judged = judging.judged_of(report.config, report.samples, points=True)
-    for line in judged.judges if judged else ():
+    if report.headline:
+        row["gain_of"] = report.headline.source
+    for figure in FIGURES:
+        if figure.is_outcome:
+            row |= _bounded(figure.key, figure.of(report))
+    for line in report.judged_in_points.judges if report.judged_in_points else ():
         if change := line.changes[-1]:
-            name = f"{MONITOR}{line.name}"
-            row |= {name: change.mean, f"{name}_low": change.low, f"{name}_high": change.high}
+            row |= _bounded(f"{MONITOR}{line.name}", FigureValue(change.mean, change.low, change.high))
     for meter in report.behaviours:
-        name, before, after = f"behaviours.{meter.name}", meter.before, meter.after
-        row |= {f"{name}_before": before.share, name: after.share, f"{name}_low": after.low, f"{name}_high": after.high}
+        name, after = f"behaviours.{meter.name}", meter.after
+        row[f"{name}_before"] = meter.before.share
+        row |= _bounded(name, FigureValue(after.share, after.low, after.high))
     return row | ({"wrong_on_purpose": report.wrong_on_purpose} if report.wrong_on_purpose else {})
+
+
+def _bounded(name: str, figure: FigureValue) -> dict[str, Any]:
+    """A figure as columns."""
+    if figure.value is None:
+        return {}
+    bounds = {} if figure.low is None else {f"{name}_low": figure.low, f"{name}_high": figure.high}
+    return {name: figure.value, **bounds}
 
 
 def curves_of(group: RunGroup) -> pd.DataFrame:
@@ -132,23 +140,24 @@ def curves_of(group: RunGroup) -> pd.DataFrame:
 
     rows: list[tuple[str, int, str, float, str]] = []
     for name, run in group.runs.items():
-        config, samples = run.config(), run.samples()
+        report = RunReport.of(run)
         measured = [
-            ("", UpdateMetrics.about(), frames.metrics(run)),
-            ("", Evaluation.about(), frames.evaluations(run)[["update", "perplexity_text"]]),
-            (FIXED, Sample.about(), frames.latest(samples)),
+            ("", UpdateMetrics.about(), frames.metrics(report.metrics)),
+            ("", Evaluation.about(), frames.evaluations(report.evaluations)[["update", "perplexity_text"]]),
+            (FIXED, Sample.about(), frames.latest(report.samples)),
         ]
         for prefix, declared, table in measured:
             about = {field: doc for field, doc in declared.items() if field not in ("attempt", "update")}
             for column in (one for one in table if one.partition(".")[0] in about):
                 means = table[column].astype(float).groupby(table["update"]).mean().dropna()
-                unit = about[column.partition(".")[0]].unit.replace("sd", config.score_unit)
+                unit = about[column.partition(".")[0]].unit.replace("sd", report.unit)
                 rows += [(name, update, f"{prefix}{column}", value, unit) for update, value in means.items()]
-        gains = [(point.update, point.gain) for point in path_of(samples) if point.gain is not None]
-        rows += [(name, update, GAIN, gain, config.score_unit) for update, gain in gains]
-        if judged := judging.judged_of(config, samples, points=True):
-            looks = [(line, look) for line in judged.judges for look in zip(judged.updates, line.changes, strict=True)]
-            rows += [(name, at, f"{MONITOR}{line.name}", one.mean, line.unit) for line, (at, one) in looks if one]
+        gains = [(point.update, point.gain) for point in report.path if point.gain is not None]
+        rows += [(name, update, GAIN, gain, report.unit) for update, gain in gains]
+        if judged := report.judged_in_points:
+            for line in judged.judges:
+                values = zip(judged.updates, line.changes, strict=True)
+                rows += [(name, at, f"{MONITOR}{line.name}", one.mean, line.unit) for at, one in values if one]
     return pd.DataFrame(rows, columns=["run", "update", "figure", "value", "unit"])
 
 

@@ -8,13 +8,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from playground import __version__
-from playground.analysis import compute
-from playground.analysis.diagnosis import diagnose
-from playground.analysis.diagnosis.run_records import WINDOW, Records
+from playground.analysis.diagnosis.run_records import WINDOW
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, differences, knobs, methods
 from playground.exports import curves
 from playground.exports.rendering import render
-from playground.exports.report import Report
 from playground.setup import catalog, describe
 
 # So many that the file stays below 2 MB, whatever the run.
@@ -29,10 +27,9 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[str]]
 
 
-def page(report: Report) -> str:
+def page(report: RunReport) -> str:
     charts = [*curves.panels(report), *curves.single_panels(report)] if report.metrics else []
-    records = Records(report.config, report.metrics, report.samples, report.events)
-    alerts = diagnose(records) if len(report.metrics) >= WINDOW else []
+    alerts = report.checks if len(report.metrics) >= WINDOW else []
     return render(
         "report.html.j2",
         report=report,
@@ -44,7 +41,6 @@ def page(report: Report) -> str:
         unlit=[(alert.label, alert.state, alert.evidence) for alert in alerts if not alert.lit],
         charts=[(panel, curves.svg(panel)) for panel in charts],
         settings=_settings(report.config),
-        cost=compute.ledger_sentence(report.ledger) if report.ledger else "",
         events=[
             (event.update, event.kind.replace("_", " "), event.message) for event in report.events if event.message
         ],
@@ -53,7 +49,7 @@ def page(report: Report) -> str:
     )
 
 
-def _facts(report: Report) -> list[str]:
+def _facts(report: RunReport) -> list[str]:
     config, status = report.config, report.status
     facts = (
         f"{status.state}, update {status.update} of {status.num_updates}",
@@ -69,7 +65,7 @@ def _facts(report: Report) -> list[str]:
 
 def _settings(config: RunConfig) -> Table:
     """What differs from the preset, or from the defaults where there is none."""
-    preset = catalog.preset_titled(config.about.title, config.name)
+    preset = catalog.preset_of(config)
     changed = differences(config, preset or RunConfig(rewards=config.rewards, judges=config.judges))
     if preset is None:
         sentence = "It is not based on an included preset. What differs from the defaults:"

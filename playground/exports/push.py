@@ -81,22 +81,22 @@ def plan(hub: Connection, private: bool, folder: Path, config: RunConfig) -> Pus
         except RepositoryNotFoundError:
             return None
 
-    there = _asked(is_private, hub.repository)
+    visibility = _asked(is_private, hub.repository)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    seen = private if there is None else there
-    return PushPlan(hub.repository, seen, there is not None, hub.user, folder, size, card.licence_of(config))
+    seen = private if visibility is None else visibility
+    return PushPlan(hub.repository, seen, visibility is not None, hub.user, folder, size, card.licence_of(config))
 
 
 def in_words(planned: PushPlan, config: RunConfig) -> list[str]:
     """What the person is asked to confirm, a line each."""
     seen = "private: you and those you invite" if planned.private else "public: everybody"
-    there = "exists already; files of the same name are replaced" if planned.exists else "is created"
+    sentence = "exists already; files of the same name are replaced" if planned.exists else "is created"
     licence = planned.licence or "unknown; check that you may share it"
     wrong = describe.wrong_on_purpose(config)
     lines = [f"Careful     {wrong} The card says so too."] if wrong else []
     return [
         *lines,
-        f"Repository  {planned.repository} ({there}), as user {planned.user}",
+        f"Repository  {planned.repository} ({sentence}), as user {planned.user}",
         f"Seen by     {seen}",
         f"Size        {planned.bytes / 1e6:,.1f} MB from {planned.folder}",
         f"Licence     of the base model {config.model.source}: {licence}",

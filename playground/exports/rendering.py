@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from playground.analysis.intervals import figure
 from playground.data.dialogues import for_reading
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def render(name: str, /, **values: Any) -> str:
 def _environment() -> jinja2.Environment:
     import jinja2
 
-    found = jinja2.Environment(
+    environment = jinja2.Environment(
         autoescape=True,
         loader=jinja2.FileSystemLoader(FOLDER),
         undefined=jinja2.StrictUndefined,
@@ -41,23 +42,16 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    found.filters |= {each.__name__: each for each in (short, for_reading, figure, md, code, fenced, literal, comment)}
-    return found
+    environment.filters |= {
+        each.__name__: each for each in (short, for_reading, figure, md, code, fenced, literal, comment)
+    }
+    return environment
 
 
 def short(words: object, most: int = MOST_CHARACTERS) -> str:
     """Words, cut where they are many."""
     text = str(words)
     return text if len(text) <= most else f"{text[:most]} \u2026"
-
-
-def figure(value: float | None) -> str:
-    """Three significant digits, but all of them before the point; what is less than a twenty-thousandth is 0."""
-    if value is None or value != value:
-        return "none"
-    if abs(value) < 5e-5:
-        return "0"
-    return f"{value:{',.0f' if abs(value) >= 999.5 else '.3g'}}".replace("-", "\u2212")
 
 
 def md(words: str) -> Markup:

@@ -46,7 +46,7 @@ def source_of(spec: RewardConfig) -> str:
         carried.add("signature_of", python_runner._signature)
         carried.add("values", python_runner._values)
         return "\n".join(carried.lines)
-    carried.instead("_row", claims._row, "lambda prompt: None")  # prompts made of claims are the playground's
+    carried.instead("_row", claims._row, "lambda prompt, own: None")  # prompts made of claims are the playground's
     if isinstance(spec, ExpressionReward):
         _of_expression(spec.expression, carried)
     else:

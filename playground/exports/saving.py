@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from playground import plain_files
+from playground.analysis.run_report import RunReport
 from playground.errors import ModelNotFound, OutputsNotWritable, RunNotFound, in_words
 from playground.exports import card, curves
 from playground.exports.rendering import render
-from playground.exports.report import Report
 from playground.runs.folder import checkpoints
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import made_beside
@@ -45,20 +45,20 @@ def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
     """The checkpoint to save: the newest, or the one of that name. Raises: RunNotFound; ModelNotFound if it is damaged,
     or if an adapter is asked for and every weight was trained."""
     complete = run.checkpoints()
-    found = [folder for folder in complete if name is None or folder.name == name]
+    folders = [folder for folder in complete if name is None or folder.name == name]
     if not complete:
         raise RunNotFound(
             f"The run `{run.id}` has saved no weights yet. Wait for its first checkpoint (checkpoint.every) or its end."
         )
-    if not found:
-        there = ", ".join(folder.name for folder in complete)
-        raise RunNotFound(f"The run `{run.id}` has no checkpoint `{str(name)[:60]}`. There are: {there}.")
-    if kind == "adapter" and not (found[-1] / "adapter_config.json").is_file():
+    if not folders:
+        names = ", ".join(folder.name for folder in complete)
+        raise RunNotFound(f"The run `{run.id}` has no checkpoint `{str(name)[:60]}`. There are: {names}.")
+    if kind == "adapter" and not (folders[-1] / "adapter_config.json").is_file():
         raise ModelNotFound(
             f"The run `{run.id}` trained every weight, so it has no adapter. Save it with --as merged, or train with "
             "model.adapter.kind=lora."
         )
-    return checkpoints.check(found[-1])
+    return checkpoints.check(folders[-1])
 
 
 def default_kind(run: RunDirectory) -> Kind:
@@ -82,7 +82,7 @@ def save(
 
     Raises: RunNotFound, ModelNotFound, InvalidConfig, OutputsNotWritable, ServiceUnavailable."""
     chosen = checkpoint_of(run, checkpoint, kind)
-    report = Report.of(run)
+    report = RunReport.of(run)
     target = Path(os.path.abspath(os.path.expanduser(target)))
     if file := plain_files.in_the_way(target):
         raise OutputsNotWritable(f"{file} is a file. Choose a folder with --to.")
@@ -117,7 +117,7 @@ def how_to_load(saved: Saved) -> str:
     )
 
 
-def _add_words(folder: Path, report: Report, written: card.Written) -> None:
+def _add_words(folder: Path, report: RunReport, written: card.Written) -> None:
     (folder / "README.md").write_text(card.text(report, written), encoding="utf-8")
     (folder / card.CONFIGURATION).write_text(report.config.to_yaml(), encoding="utf-8")
     (folder / card.CURVES).write_bytes(curves.png(curves.panels(report), report.wrong_on_purpose))

@@ -158,7 +158,7 @@ def _controller_source() -> str:
         if isinstance(part, ast.ClassDef) or (isinstance(part, ast.Assign) and isinstance(part.value, plain))
     ]
     lines = text.splitlines()
-    found = [
+    sources = [
         "\n".join(
             lines[
                 min([part.lineno, *(one.lineno for one in getattr(part, "decorator_list", ()))]) - 1 : part.end_lineno
@@ -166,33 +166,37 @@ def _controller_source() -> str:
         )
         for part in parts
     ]
-    return "\n\n".join(found)
+    return "\n\n".join(sources)
 
 
 def _differences(config: RunConfig, alone: bool) -> list[str]:
     """What TRL does otherwise, the gravest first."""
     carried = ("model.adapter.kind", "kl.controller")  # by the script, though not by our engine
-    found = [str(one) for one in engines.unsupported(config) if one.field not in carried]
-    found += engines.notes(config)
+    sentences = [str(difference) for difference in engines.unsupported(config) if difference.field not in carried]
+    sentences += engines.notes(config)
     if config.kl.controller == "adaptive":
-        found.append("Beta moves by the KL of the sampled tokens; in the run by the exact one, which has less noise.")
+        sentences.append(
+            "Beta moves by the KL of the sampled tokens; in the run by the exact one, which has less noise."
+        )
     if config.reference.source != catalog.START:
-        found.insert(0, f"The KL was measured from {config.reference.source}; here it is from the model as it begins.")
+        sentences.insert(
+            0, f"The KL was measured from {config.reference.source}; here it is from the model as it begins."
+        )
     if alone and config.prompts.source in PROMPT_SETS:
-        found.append(
+        sentences.append(
             f"{MOST_ROWS} prompts of {config.prompts.source} stand in it; they are not those that the run drew."
         )
     elif alone and config.prompts.source != catalog.TYPED:
-        found.append(
+        sentences.append(
             "Prompts are taken from their column as it stands: texts that are dialogues stay texts, and other "
             "columns are not put together with it. Their order is another."
         )
     if wrong := describe.wrong_on_purpose(config):
-        found.insert(0, f"{wrong} That was in the run: TRL has its own trainer, which makes no such mistake.")
+        sentences.insert(0, f"{wrong} That was in the run: TRL has its own trainer, which makes no such mistake.")
     if config.method != "ppo":
         label = methods.METHODS[config.method].label
-        found.insert(0, f"The run took another method ({config.method}, {label}); this script does PPO.")
-    return found
+        sentences.insert(0, f"The run took another method ({config.method}, {label}); this script does PPO.")
+    return sentences
 
 
 def _edits(events: Iterable[Event]) -> list[str]:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from playground.analysis import frames, plateau
+from playground.analysis.run_report import RunReport
 from playground.config import flatten
 from playground.errors import PlaygroundError
 from playground.exports import csv_tables
-from playground.exports.report import Report
 
 PROJECT = "rlhf-playground"
 MARGIN = "    "  # TensorBoard reads Markdown; this makes it leave a line alone
@@ -38,19 +38,19 @@ class Tracker(Protocol):
     """One run in a tracker. Made with the run, a folder for the tracker's files, and the name by which all attempts of
     one that is sent while it trains are known (`live`)."""
 
-    def __init__(self, report: Report, folder: Path, live: str = "") -> None: ...
+    def __init__(self, report: RunReport, folder: Path, live: str = "") -> None: ...
 
-    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+    def log(self, report: RunReport, update: int, figures: Mapping[str, float]) -> None:
         """The figures of an update; they come in order."""
 
-    def end(self, report: Report) -> Exported:
+    def end(self, report: RunReport) -> Exported:
         """What it has come to, and that no more is to come."""
 
 
 class TensorBoard:
     """One event file in `folder`."""
 
-    def __init__(self, report: Report, folder: Path, live: str = "") -> None:
+    def __init__(self, report: RunReport, folder: Path, live: str = "") -> None:
         from tensorboardX import RecordWriter, summary
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ class TensorBoard:
         text = summary.text("configuration", textwrap.indent(report.config.to_yaml(), MARGIN))
         self._put(0, report.status.started_at, summary=text)
 
-    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+    def log(self, report: RunReport, update: int, figures: Mapping[str, float]) -> None:
         """See `Tracker`."""
         from tensorboardX.proto.summary_pb2 import Summary
 
@@ -72,7 +72,7 @@ class TensorBoard:
             self._put(update, report.status.started_at + seconds, summary=scalar)
         self._file.flush()
 
-    def end(self, report: Report) -> Exported:
+    def end(self, report: RunReport) -> Exported:
         """See `Tracker`."""
         last = "".join(f"{MARGIN}{name}: {value}\n" for name, value in report.summary().items())
         self._put(report.status.update, report.status.updated_at, summary=self._summary.text("summary", last))
@@ -88,16 +88,16 @@ class TensorBoard:
 class Trackio:
     """A run in trackio's local store."""
 
-    def __init__(self, report: Report, folder: Path, live: str = "") -> None:
+    def __init__(self, report: RunReport, folder: Path, live: str = "") -> None:
         self._trackio = _package("trackio")
         known = {"project": PROJECT, "name": report.run_id, "config": flatten(report.config)}
         self._trackio.init(**known, **({"resume": "allow"} if live else {}))
 
-    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+    def log(self, report: RunReport, update: int, figures: Mapping[str, float]) -> None:
         """See `Tracker`."""
         self._trackio.log(figures, step=update)
 
-    def end(self, report: Report) -> Exported:
+    def end(self, report: RunReport) -> Exported:
         """See `Tracker`."""
         last = {f"summary/{name}": value for name, value in report.summary().items() if isinstance(value, (int, float))}
         self._trackio.log(last, step=report.metrics[-1].update if report.metrics else 0)
@@ -108,7 +108,7 @@ class Trackio:
 class WandB:
     """A run of Weights & Biases, with its files in `folder`."""
 
-    def __init__(self, report: Report, folder: Path, live: str = "") -> None:
+    def __init__(self, report: RunReport, folder: Path, live: str = "") -> None:
         wandb, self._folder = _package("wandb"), folder
         folder.mkdir(parents=True, exist_ok=True)
         private = dict.fromkeys(("disable_code", "disable_git", "x_disable_meta", "x_disable_stats"), True)
@@ -118,11 +118,11 @@ class WandB:
         again = {"id": live, "resume": "allow"} if live else {}
         self._run = wandb.init(**known, **again, dir=str(folder), settings=settings)
 
-    def log(self, report: Report, update: int, figures: Mapping[str, float]) -> None:
+    def log(self, report: RunReport, update: int, figures: Mapping[str, float]) -> None:
         """See `Tracker`."""
         self._run.log(figures, step=update)
 
-    def end(self, report: Report) -> Exported:
+    def end(self, report: RunReport) -> Exported:
         """See `Tracker`."""
         self._run.summary.update({name: value for name, value in report.summary().items() if value is not None})
         self._run.finish()
@@ -132,7 +132,7 @@ class WandB:
 TRACKERS: dict[str, type[Tracker]] = {"tensorboard": TensorBoard, "trackio": Trackio, "wandb": WandB}
 
 
-def handed_over(kind: str, report: Report, folder: Path) -> Exported:
+def handed_over(kind: str, report: RunReport, folder: Path) -> Exported:
     """All of a run at once. Raises: TrackerMissing."""
     tracker = TRACKERS[kind](report, folder)
     for update, figures in steps(report).items():
@@ -150,7 +150,7 @@ def _package(name: str) -> Any:
         ) from None
 
 
-def steps(report: Report) -> dict[int, dict[str, float]]:
+def steps(report: RunReport) -> dict[int, dict[str, float]]:
     """Every update once, in order: its figures, and of the evaluation at it the mean score of the fixed prompts, the
     share of them that shows each behaviour, and the perplexity on held-out text. What came before the first is step 0.
     """
@@ -161,7 +161,7 @@ def steps(report: Report) -> dict[int, dict[str, float]]:
         "text/perplexity": evaluations["perplexity_text"].dropna(),
         **{f"behaviours/{name}": values for name, values in shares},
     }
-    found = csv_tables.history(report.config, report.metrics)
+    found = csv_tables.history(report)
     for name, values in measured.items():
         for update, value in values.items():
             found.setdefault(update, {})[name] = value

@@ -16,9 +16,9 @@ import traceback
 from pathlib import Path
 
 from playground import redaction
+from playground.analysis.run_report import RunReport
 from playground.errors import RunBusy
 from playground.exports import trackers
-from playground.exports.report import Report
 from playground.runs import launcher
 from playground.runs.children import TRACKERS
 from playground.runs.folder import changes, requests, writer
@@ -36,13 +36,13 @@ def follow(run: RunDirectory, name: str) -> None:
         file.seek(0)
         sent = int((file.read().split() or ["-1"])[-1])  # the last update that it has got
         folder = trackers.default_folder(run.path.parent, run.id, name)
-        tracker = trackers.TRACKERS[name](Report.of(run), folder, requests.of(run).key or run.id)
+        tracker = trackers.TRACKERS[name](RunReport.of(run), folder, requests.of(run).key or run.id)
         seen, pause = None, LOOK_SECONDS
         while True:
             status = run.status()
             if seen != (status.update, status.ended):
                 seen, began = (status.update, status.ended), time.monotonic()
-                report = Report.of(run)
+                report = RunReport.of(run)
                 found = whole_steps(report, status.ended)
                 pause = max(LOOK_SECONDS, READING_SHARE * (time.monotonic() - began))
                 for update in filter(lambda update: update > sent, found):
@@ -55,7 +55,7 @@ def follow(run: RunDirectory, name: str) -> None:
             time.sleep(pause)
 
 
-def whole_steps(report: Report, ended: bool) -> dict[int, dict[str, float]]:
+def whole_steps(report: RunReport, ended: bool) -> dict[int, dict[str, float]]:
     """The updates of which nothing more is to come: an evaluation follows the figures of its update."""
     found = trackers.steps(report)
     newest, config = max(found, default=0), report.config

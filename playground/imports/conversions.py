@@ -20,9 +20,9 @@ def converted(ours: str, name: str, value: Any) -> Any:
     if ours in VALUES:
         key = str(name if value is True and name.startswith("load_in") else value)
         return _of_table(VALUES[ours], key.rpartition(".")[2].lower())
-    given = None if value in ("none", "None") else value
+    plain = None if value in ("none", "None") else value
     try:
-        return HOW[ours](name, given) if ours in HOW else given
+        return HOW[ours](name, plain) if ours in HOW else plain
     except TypeError:
         raise ValueError("it is a list or a mapping, where one value is meant") from None
 
@@ -47,10 +47,10 @@ def whole(value: float) -> int:
 
 def count(value: Any) -> int | None:
     """Raises: ValueError."""
-    found = number(value)
-    if found is not None and not found.is_integer():
+    amount = number(value)
+    if amount is not None and not amount.is_integer():
         raise ValueError("it is not a whole number")
-    return None if found is None else int(found)
+    return None if amount is None else int(amount)
 
 
 def _of_table(table: dict[str, str], key: str) -> str:

@@ -27,15 +27,15 @@ def dialect_of(source: ForeignSource) -> str:
         return STAGES[stage]
     if source.kind in AGES:
         return _of_age(source, names)
-    found = KINDS.get(source.kind, "")  # "": also of a trainer without a class of settings
+    dialect = KINDS.get(source.kind, "")  # "": also of a trainer without a class of settings
     if not source.kind:
         hits = {name: len(names.intersection(_own(name))) for name in DIALECTS if name.startswith("trl")}
         best = max(("trl-ppo", "trl-grpo", *hits), key=lambda name: hits[name])
-        found = best if hits[best] >= 2 else ""
-    if not found:
+        dialect = best if hits[best] >= 2 else ""
+    if not dialect:
         raise refusal("nothing")
-    _check_is_theirs(source, names, TABLES[found])
-    return found
+    _check_is_theirs(source, names, TABLES[dialect])
+    return dialect
 
 
 def _check_is_theirs(source: ForeignSource, names: set[str], known: Iterable[str]) -> None:

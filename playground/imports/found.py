@@ -30,12 +30,14 @@ class ForeignSetting(NamedTuple):
     note: str = ""
 
     def __str__(self) -> str:
-        shown = str(self.value) if isinstance(self.value, Unknown) else repr(self.value)
-        short = shown if len(shown) <= 60 else f"{shown[:57]}..."
-        said = self.name if shown == self.name else f"{self.name} = {short}"
-        said += "" if self.owner in SETTINGS else f" of the {self.owner}"
+        value = str(self.value) if isinstance(self.value, Unknown) else repr(self.value)
+        words = self.name
+        if value != self.name:
+            words += f" = {value}" if len(value) <= 60 else f" = {value[:57]}..."
+        if self.owner not in SETTINGS:
+            words += f" of the {self.owner}"
         where = f"line {self.line}" if self.line else self.note
-        return f"{said} ({where})" if where else said
+        return f"{words} ({where})" if where else words
 
     @property
     def problem(self) -> str:

@@ -44,7 +44,7 @@ class Imported(NamedTuple):
         """The headings and their lines; empty ones left out."""
         work = self.work
         aside = [ReportLine(", ".join(sorted({*work.aside})))] if work.aside else []
-        found = [
+        sections = [
             ("What each setting became", work.became),
             (f"Not named in the file, so what {work.label.partition(',')[0]} takes", work.assumed),
             ("Has no equal here", work.no_equal),
@@ -53,7 +53,7 @@ class Imported(NamedTuple):
             ("Fill in or check", [ReportLine(text) for text in work.fill_in]),
             ("Beside that", [ReportLine(text) for text in work.source.remarks]),
         ]
-        return [(heading, lines) for heading, lines in found if lines]
+        return [(heading, lines) for heading, lines in sections if lines]
 
 
 def read(path: Path) -> Imported:
@@ -76,6 +76,8 @@ def read(path: Path) -> Imported:
     work.data.setdefault("name", title[:60] or "imported")
     if work.method != "ppo":
         work.data["method"] = work.method
+    for field, value in work.spec.get("always", {}).items():
+        work.set(work.label, field, value)
     rules.translate_sizes(work)
     roles.translate(work)
     rules.translate(work)
@@ -95,27 +97,27 @@ def _source(path: Path) -> ForeignSource:
         raise refusal("unreadable", path, reason) from None
     if path.suffix not in readers:
         raise refusal("unreadable", path, "its name ends otherwise")
-    found = readers[path.suffix](text)
-    if found.kind == "PPOv2Config":
-        found.version = (0, 11)  # which had the last class of that name
+    source = readers[path.suffix](text)
+    if source.kind == "PPOv2Config":
+        source.version = (0, 11)  # which had the last class of that name
     if version := VERSION.search(text):
-        found.version = version_of(version.group(1))
-        found.remarks.append(f"The file is for TRL {version.group(1)}, so its defaults are those of that version.")
-    return found
+        source.version = version_of(version.group(1))
+        source.remarks.append(f"The file is for TRL {version.group(1)}, so its defaults are those of that version.")
+    return source
 
 
 def _of_python(text: str) -> ForeignSource:
     """A script that takes all its settings from the command line often says in its own text how it is started."""
     script = python_source.read(text)
     known = script.kind in (*python_source.CONFIGS, "loop")
-    for said in [] if known else python_source.texts(text)[:MOST_TEXTS]:
+    for script_text in [] if known else python_source.texts(text)[:MOST_TEXTS]:
         with contextlib.suppress(InvalidConfig):
-            found = text_source.read_shell(said)
-            if found.kind:
-                found.remarks.append(WORDS["of-its-command"])
-                found.settings[:0] = [item for item in script.settings if item.owner]
-                found.called = script.called
-                return found
+            shell_source = text_source.read_shell(script_text)
+            if shell_source.kind:
+                shell_source.remarks.append(WORDS["of-its-command"])
+                shell_source.settings[:0] = [item for item in script.settings if item.owner]
+                shell_source.called = script.called
+                return shell_source
     return script
 
 

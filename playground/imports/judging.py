@@ -24,6 +24,10 @@ from playground.runs.folder.records import LARGEST, UpdateMetrics
 TABLES = tomllib.loads(Path(__file__).with_name("logs.toml").read_text(encoding="utf-8"))
 FORMATS: dict[str, dict[str, Any]] = TABLES["formats"]
 FIGURES = {name for name in UpdateMetrics.model_fields if name not in ("update", "attempt", "ranks")}
+COLUMNS: dict[str, dict[str, list[str]]] = {  # format -> our figure -> its columns, the first counts
+    name: {figure: columns for figure, columns in words.items() if figure in FIGURES} for name, words in FORMATS.items()
+}
+COLUMNS["playground"] = {figure: [figure] for figure in sorted(FIGURES)}
 PLAIN: dict[str, Check] = {  # of one figure of a log by itself
     "kl-runaway": learning_checks.kl_large,
     "entropy-gone": learning_checks.entropy_fell,
@@ -65,31 +69,35 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
     """
     pairs = [pair.strip() for text in columns for pair in text.split(",") if pair.strip()]
     run = next((pair[4:].strip() for pair in pairs if pair.startswith("run=")), "")
-    found, read_from = rows(path, run)
-    there = {name for _, row in found for name, value in row.items() if value is not None}
-    asked = _asked([pair for pair in pairs if not pair.startswith("run=")], there)
-    matches = {name: _matched(name, there) for name in FORMATS}
+    log_rows, notes_on_file = rows(path, run)
+    names = {name for _, row in log_rows for name, value in row.items() if value is not None}
+    own = _named_columns([pair for pair in pairs if not pair.startswith("run=")], names)
+    matches = {name: _matched(name, names) for name in FORMATS}
     best = max(matches, key=lambda name: len(matches[name]))
-    chosen = {**matches[best], **asked}
+    chosen = {**matches[best], **own}
     if not chosen:
-        listed = ", ".join(sorted(there)[:NAMED])
         message = (
-            f"No column of this log is known ({listed}). Say which is which, for example --columns clip_fraction=NAME. "
-            f"Ours are the figures of docs/run-format.md."
+            f"No column of this log is known ({_listed(names)}). Say which is which, for example --columns "
+            f"clip_fraction=NAME. Ours are the figures of docs/run-format.md."
         )
         raise InvalidConfig([Problem("", message)])
-    label = "columns as you named them" if not matches[best] else FORMATS[best]["label"]
-    if matches[best] and not _own_names(best) & there:
+    if not matches[best]:
+        label = "columns as you named them"
+    elif _own_names(best) & names:
+        label = FORMATS[best]["label"]
+    else:
         label = "names that several trainers use"
-    lost = [_why_left_out(row, chosen.values()) for _, row in found]
-    metrics = [_update(step, row, chosen) for (step, row), why in zip(found, lost, strict=True) if not why]
+    reasons = [_why_left_out(row, chosen.values()) for _, row in log_rows]
+    metrics = [_update(step, row, chosen) for (step, row), why in zip(log_rows, reasons, strict=True) if not why]
     notes = [
         f"{name}: {words}."
         for name, words in FORMATS[best].get("notes", {}).items()
-        if name in (*matches[best], *chosen.values())
+        if name in matches[best] or name in chosen.values()
     ]
-    notes += [*_left_out(lost), *_spacing(metrics), *read_from, *([f"Of the run {run}."] if run else [])]
-    return ForeignLog(label, chosen, metrics, notes, sum(map(bool, lost)), _not_finite(found))
+    notes += [*_left_out(reasons), *_spacing(metrics), *notes_on_file]
+    if run:
+        notes.append(f"Of the run {run}.")
+    return ForeignLog(label, chosen, metrics, notes, sum(map(bool, reasons)), _not_finite(log_rows))
 
 
 def judged(log: ForeignLog, thresholds: Thresholds) -> list[ForeignAlert]:
@@ -98,95 +106,94 @@ def judged(log: ForeignLog, thresholds: Thresholds) -> list[ForeignAlert]:
     reward = (SentimentReward(),)
     config = RunConfig(rewards=reward, method="grpo") if groups else RunConfig(rewards=reward)
     records = Records(config, log.metrics, at=thresholds)
-    found = [_judged(name, records, log.columns) for name in WORDS]
+    alerts = [_judged(name, records, log.columns) for name in WORDS]
     if log.not_finite:
-        found.append(_of_not_finite(log.not_finite))
-    return sorted(found, key=lambda one: ORDER[one.alert.state])
+        alerts.append(_of_not_finite(log.not_finite))
+    return sorted(alerts, key=lambda foreign: ORDER[foreign.alert.state])
 
 
 def _judged(name: str, records: Records, columns: Mapping[str, str]) -> ForeignAlert:
-    label, rule = WORDS[name]["label"], WORDS[name]["rule"].format(at=records.at)
-    why = TABLES["never"].get(name)
-    if why:
-        return ForeignAlert(Alert(name, label, "not measured", rule, [], f"It needs more than a log has: {why}."))
-    needs, seen = TABLES["judged"][name]["needs"], TABLES["judged"][name]["seen"]
+    rule = WORDS[name]["rule"].format(at=records.at)
+
+    def not_measured(why: str) -> ForeignAlert:
+        return ForeignAlert(Alert(name, WORDS[name]["label"], "not measured", rule, [], why))
+
+    if name in TABLES["never"]:
+        return not_measured(f"It needs more than a log has: {TABLES['never'][name]}.")
+    needs, runs = TABLES["judged"][name]["needs"], TABLES["judged"][name]["seen"]
     missing = [figure for figure in needs if figure not in columns]
     plain = TABLES["plain"].get(name)
-    if missing and plain and all(figure in columns for figure in plain["needs"]):
+    if missing and plain and columns.keys() >= {*plain["needs"]}:
         return _plainly(name, plain, records, columns)
     if missing:
-        said = "; ".join(f"`{figure}`{_elsewhere(figure)}" for figure in missing)
-        return ForeignAlert(Alert(name, label, "not measured", rule, [], f"Missing: {said}."))
-    found = alert(name, records)._replace(remedies=())
-    if not found.lit:
-        return ForeignAlert(found)
-    where = f"lit on all seeds of {' and '.join(seen)}" if seen else "never lit on all seeds of a run of known cause"
-    return ForeignAlert(found, f"In this project's own runs: {where}.")
+        return not_measured(f"Missing: {'; '.join(map(_elsewhere, missing))}.")
+    result = alert(name, records)._replace(remedies=())
+    if not result.lit:
+        return ForeignAlert(result)
+    where = f"lit on all seeds of {' and '.join(runs)}" if runs else "never lit on all seeds of a run of known cause"
+    return ForeignAlert(result, f"In this project's own runs: {where}.")
 
 
 def _plainly(name: str, words: Mapping[str, Any], records: Records, columns: Mapping[str, str]) -> ForeignAlert:
     """What one figure says by itself."""
-    rule = words["rule"].format(at=records.at)
+    label, rule = words["label"], words["rule"].format(at=records.at)
     try:
-        seen = PLAIN[name](records)
+        check = PLAIN[name](records)
     except NotMeasured as why:
-        return ForeignAlert(Alert(name, words["label"], "not measured", rule, [], str(why)))
-    evidence = f"{columns[words['needs'][0]]}: {seen.evidence}"
-    if seen.state == "quiet":
-        return ForeignAlert(Alert(name, words["label"], "quiet", rule, [], evidence))
-    found = Alert(name, words["label"], "amber", rule, seen.updates, evidence, words["cause"])
-    return ForeignAlert(found, "How often this bound is right was not measured.")
+        return ForeignAlert(Alert(name, label, "not measured", rule, [], str(why)))
+    evidence = f"{columns[words['needs'][0]]}: {check.evidence}"
+    if check.state == "quiet":
+        return ForeignAlert(Alert(name, label, "quiet", rule, [], evidence))
+    lit = Alert(name, label, "amber", rule, check.updates, evidence, words["cause"])
+    return ForeignAlert(lit, "How often this bound is right was not measured.")
 
 
 def _elsewhere(figure: str) -> str:
-    """How the trainers that log a figure call it."""
-    names = [f"{one['label']}: {one[figure][0]}" for one in FORMATS.values() if figure in one]
-    return f" ({'; '.join(names)})" if names else " (no trainer known here logs it)"
+    """A figure, and how the trainers that log it call it."""
+    tables = [table for table in FORMATS.values() if figure in table]
+    names = [f"{table['label']}: {table[figure][0]}" for table in tables]
+    return f"`{figure}` ({'; '.join(names) or 'no trainer known here logs it'})"
 
 
-def _asked(columns: Sequence[str], there: set[str]) -> dict[str, str]:
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names)[:NAMED])
+
+
+def _named_columns(pairs: Sequence[str], names: set[str]) -> dict[str, str]:
     """`--columns a=b,c=d`. Raises: InvalidConfig, every problem at once."""
-    found, problems = {}, []
-    for pair in columns:
-        ours, equals, theirs = (part.strip() for part in pair.partition("="))
+    columns, problems = {}, []
+    for pair in pairs:
+        ours, equals, column = (part.strip() for part in pair.partition("="))
+        problem = ""
         if not equals or ours not in FIGURES:
-            problems.append(
-                Problem("columns", f"Write ours=theirs, with a figure of docs/run-format.md (got {pair[:60]!r}).")
-            )
-        elif any(name not in there for name in _parts(theirs)):
-            listed = ", ".join(sorted(there)[:NAMED])
-            problems.append(Problem("columns", f"The log has no column {theirs[:60]!r}. It has: {listed}."))
-        else:
-            found[ours] = theirs
+            problem = f"Write ours=theirs, with a figure of docs/run-format.md (got {pair[:60]!r})."
+        elif not names.issuperset(_parts(column)):
+            problem = f"The log has no column {column[:60]!r}. It has: {_listed(names)}."
+        if problem:
+            problems.append(Problem("columns", problem))
+        columns[ours] = column
     if problems:
         raise InvalidConfig(problems)
-    return found
+    return columns
 
 
-def _matched(name: str, there: set[str]) -> dict[str, str]:
+def _matched(name: str, names: set[str]) -> dict[str, str]:
     """Of a format, the figures whose columns a log has."""
-    if name == "playground":
-        return {figure: figure for figure in sorted(FIGURES & there)}
-    found: dict[str, str] = {}
-    for figure, names in FORMATS[name].items():
-        if figure in FIGURES:
-            known = next((one for one in names if all(part in there for part in _parts(one))), None)
-            found |= {figure: known} if known else {}
-    return found
+    matched = {}
+    for figure, columns in COLUMNS[name].items():
+        possible = [column for column in columns if names.issuperset(_parts(column))]
+        if possible:
+            matched[figure] = possible[0]
+    return matched
 
 
 def _own_names(name: str) -> set[str]:
     """The columns that only one format has."""
-    columns = {other: _columns(other) for other in FORMATS}
-    return columns[name].difference(*(columns[other] for other in FORMATS if other != name))
+    return _all_names(name).difference(*(_all_names(other) for other in FORMATS if other != name))
 
 
-def _columns(name: str) -> set[str]:
-    if name == "playground":
-        return FIGURES
-    return {
-        part for figure, names in FORMATS[name].items() if figure in FIGURES for one in names for part in _parts(one)
-    }
+def _all_names(name: str) -> set[str]:
+    return {part for columns in COLUMNS[name].values() for column in columns for part in _parts(column)}
 
 
 def _parts(column: str) -> list[str]:
@@ -195,14 +202,15 @@ def _parts(column: str) -> list[str]:
 
 
 def _value(row: Row, column: str) -> float | None:
-    values = [row.get(part) for part in _parts(column)]
     product = 1.0
-    for value in values:
+    for part in _parts(column):
+        value = row.get(part)
         if value is None:
             return None
         product *= value
-    value = 1 - product if column.startswith("1 - ") else product
-    return value if abs(value) <= LARGEST else None
+    if column.startswith("1 - "):
+        product = 1 - product
+    return product if abs(product) <= LARGEST else None
 
 
 def _update(step: int, row: Row, columns: Mapping[str, str]) -> UpdateMetrics:
@@ -211,31 +219,33 @@ def _update(step: int, row: Row, columns: Mapping[str, str]) -> UpdateMetrics:
     empty: dict[str, Any] = {
         name: {} if isinstance(field.default, dict) else None for name, field in UpdateMetrics.model_fields.items()
     }
-    values = {ours: _value(row, theirs) for ours, theirs in columns.items()}
+    values = {ours: _value(row, column) for ours, column in columns.items()}
     return UpdateMetrics.model_construct(**{**empty, **values, "attempt": 1, "update": step})
 
 
 def _why_left_out(row: Row, columns: Iterable[str]) -> str:
     """Why a row has no figure; "" where it has one."""
-    columns = list(columns)
-    if any(_value(row, one) is not None for one in columns):
-        return ""
-    parts = {part for one in columns for part in _parts(one)} & row.keys()
-    if any(row[part] is None for part in parts):
+    parts: set[str] = set()
+    for column in columns:
+        if _value(row, column) is not None:
+            return ""
+        parts.update(_parts(column))
+    values = [row[part] for part in parts & row.keys()]
+    if None in values:
         return TEXT
-    return NOT_FINITE if parts else NOTHING
+    return NOT_FINITE if values else NOTHING
 
 
-def _left_out(lost: Sequence[str]) -> list[str]:
+def _left_out(reasons: Sequence[str]) -> list[str]:
     """How many rows of a log are left out, and why."""
-    reasons = Counter(filter(None, lost))
-    said = "; ".join(f"{count:,} {'has' if count == 1 else 'have'} {why}" for why, count in reasons.most_common())
-    return [f"{reasons.total():,} of {len(lost):,} rows left out: {said}."] if reasons else []
+    counts = Counter(filter(None, reasons))
+    words = "; ".join(f"{count:,} {'has' if count == 1 else 'have'} {why}" for why, count in counts.most_common())
+    return [f"{counts.total():,} of {len(reasons):,} rows left out: {words}."] if counts else []
 
 
-def _not_finite(found: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
+def _not_finite(log_rows: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
     steps: dict[str, list[int]] = {}
-    for step, row in found:
+    for step, row in log_rows:
         for name, value in row.items():
             if value is not None and not math.isfinite(value):
                 steps.setdefault(name, []).append(step)
@@ -244,19 +254,21 @@ def _not_finite(found: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
 
 def _of_not_finite(steps: Mapping[str, Sequence[int]]) -> ForeignAlert:
     """A check that only logs have: in our own records every figure is finite."""
-    often = sorted(steps.items(), key=lambda one: -len(one[1]))
-    counts = {name: f"{len(at):,} step{'' if len(at) == 1 else 's'}" for name, at in often}
-    said = [f"{name} at {counts[name]}, first at {min(at)}" for name, at in often[:NAMED]]
-    said += [f"and {len(often) - NAMED} more columns"] if len(often) > NAMED else []
-    words, updates = TABLES["not-finite"], sorted({step for at in steps.values() for step in at})
-    seen = f"{'; '.join(said)}."
-    lit = Alert("not-finite", words["label"], "amber", words["rule"], updates[-NAMED:], seen, words["cause"])
+    names = sorted(steps, key=lambda name: -len(steps[name]))
+    evidence = []
+    for name in names[:NAMED]:
+        count = len(steps[name])
+        evidence.append(f"{name} at {count:,} step{'' if count == 1 else 's'}, first at {min(steps[name])}")
+    if len(names) > NAMED:
+        evidence.append(f"and {len(names) - NAMED} more columns")
+    text = f"{'; '.join(evidence)}."
+    words, updates = TABLES["not-finite"], sorted({*itertools.chain(*steps.values())})
+    lit = Alert("not-finite", words["label"], "amber", words["rule"], updates[-NAMED:], text, words["cause"])
     return ForeignAlert(lit, words["measured"])
 
 
 def _spacing(metrics: Sequence[UpdateMetrics]) -> list[str]:
-    steps = [one.update for one in metrics]
-    gaps = sorted(after - before for before, after in itertools.pairwise(steps))
+    gaps = sorted(after.update - before.update for before, after in itertools.pairwise(metrics))
     middle = gaps[len(gaps) // 2] if gaps else 1
     if middle <= 1:
         return []

@@ -44,15 +44,15 @@ def rows(path: Path, run: str = "") -> tuple[list[tuple[int, Row]], list[str]]:
     """
     try:
         path, notes = _file_of(path)
-        found = _numbered(_rows(path, run))
+        numbered = _numbered(_rows(path, run))
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         raise _unreadable(path, reason) from None
     except (ValueError, csv.Error) as error:
         raise _unreadable(path, str(error) or "it is damaged") from None
-    if all(value is None for _, row in found for value in row.values()):
+    if all(value is None for _, row in numbered for value in row.values()):
         raise _unreadable(path, "there are no numbers in it")
-    return found, notes
+    return numbered, notes
 
 
 def _unreadable(path: Path, why: str) -> InvalidConfig:
@@ -68,8 +68,8 @@ def _file_of(path: Path) -> tuple[Path, list[str]]:
         newest = max(states, key=lambda state: int(state.parent.name[11:]))
         return newest, [f"It was read from {newest.relative_to(path)}, the newest of {len(states)} checkpoints."]
     inside = sorted({file.parent.name for file in path.glob(f"*/{EVENTS}*")})
-    found = f"; its folders {', '.join(inside[:10])} have, so name one of them" if inside else ""
-    raise ValueError(f"the folder has neither trainer_state.json nor {EVENTS}...{found}")
+    folders = f"; its folders {', '.join(inside[:10])} have, so name one of them" if inside else ""
+    raise ValueError(f"the folder has neither trainer_state.json nor {EVENTS}...{folders}")
 
 
 def _rows(path: Path, run: str) -> Iterable[Row]:
@@ -87,19 +87,19 @@ def _rows(path: Path, run: str) -> Iterable[Row]:
         return _of_one_run(_of_lines(text), run)
     if path.suffix == ".json":
         return _of_one_run(_of_json(text), run)
-    shown = _of_terminal(text)
-    first = next(shown, None)
-    return itertools.chain([first], shown) if first else _of_one_run(_of_table(text), run)
+    output = _of_terminal(text)
+    first = next(output, None)
+    return itertools.chain([first], output) if first else _of_one_run(_of_table(text), run)
 
 
-def _of_one_run(found: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
+def _of_one_run(log_lines: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
     """The rows and columns of one run. W&B writes `run - column`; other tables have a column that says it.
 
     Raises:
         ValueError: there are several, and it is not said which; or none of that name.
     """
     runs: dict[str, None] = {}
-    for row in found:
+    for row in log_lines:
         of_row = next((str(row[name]).strip() for name in RUNS if row.get(name) not in (None, "")), "")
         of_columns = {name: name.rpartition(" - ")[0].strip() for name in row if isinstance(name, str)}
         names = [of_row, *of_columns.values()]
@@ -173,7 +173,7 @@ def _of_events(data: bytes) -> list[Row]:
     from google.protobuf.message import DecodeError
     from tensorboardX.proto.event_pb2 import Event
 
-    found: dict[int, Row] = {}
+    by_step: dict[int, Row] = {}
     at, count = 0, 0
     while at + 12 <= len(data):
         (length,) = struct.unpack_from("<Q", data, at)
@@ -191,8 +191,8 @@ def _of_events(data: bytes) -> list[Row]:
         for value in event.summary.value:
             number = _of_value(value)
             if number is not None:
-                found.setdefault(event.step, {"step": float(event.step)})[value.tag] = number
-    return list(found.values())
+                by_step.setdefault(event.step, {"step": float(event.step)})[value.tag] = number
+    return list(by_step.values())
 
 
 def _of_value(value: Any) -> float | None:
@@ -209,16 +209,16 @@ def _of_value(value: Any) -> float | None:
 
 def _numbers(row: dict[Any, Any]) -> Row:
     """What of a row is a number, or text where one may be looked for; empty cells are not there."""
-    found: Row = {}
+    numbers: Row = {}
     for name, value in row.items():
         if isinstance(name, str) and isinstance(value, (int, float, str)) and not isinstance(value, bool):
             if name.endswith(OF_A_CHART) or (isinstance(value, str) and value.strip() in ("", "No Log")):
                 continue
             try:
-                found[plain_name(name)] = float(value)
+                numbers[plain_name(name)] = float(value)
             except (ValueError, OverflowError):
-                found[plain_name(name)] = None
-    return found
+                numbers[plain_name(name)] = None
+    return numbers
 
 
 def plain_name(name: str) -> str:
@@ -228,7 +228,7 @@ def plain_name(name: str) -> str:
     return "step" if plain == "Step" else plain
 
 
-def _numbered(found: Iterable[Row]) -> list[tuple[int, Row]]:
+def _numbered(log_rows: Iterable[Row]) -> list[tuple[int, Row]]:
     """Rows with their steps; numbered as they come where they have none. Several rows of a step are one.
 
     Raises:
@@ -236,7 +236,7 @@ def _numbered(found: Iterable[Row]) -> list[tuple[int, Row]]:
     """
     steps: dict[int, Row] = {}
     began: dict[str, tuple[float, float]] = {}  # of a figure, where it began and how far it has come
-    for number, row in enumerate(_some(found), 1):
+    for number, row in enumerate(_some(log_rows), 1):
         named = {plain_name(name): value for name, value in row.items()}
         step = next((int(at) for name in STEPS if (at := named.get(name)) is not None and math.isfinite(at)), number)
         at = named.get("epoch") if not named.keys() & {*STEPS} else step
@@ -252,9 +252,9 @@ def _numbered(found: Iterable[Row]) -> list[tuple[int, Row]]:
     return sorted((step, row) for step, row in steps.items() if row.keys() - {*STEPS})
 
 
-def _some(found: Iterable[Row]) -> Iterator[Row]:
+def _some(log_rows: Iterable[Row]) -> Iterator[Row]:
     numbers = 0
-    for number, row in enumerate(found):
+    for number, row in enumerate(log_rows):
         numbers += len(row)
         if number >= MOST_ROWS:
             raise ValueError(f"it has more than {MOST_ROWS:,} rows")

@@ -63,17 +63,17 @@ def read_notebook(text: str) -> ForeignSource:
         sources = {at: cell["source"] for at, cell in enumerate(cells, 1) if cell.get("cell_type") == "code"}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise refusal("not-python", "it is no Jupyter notebook") from None
-    kept: list[str] = []
+    cell_texts: list[str] = []
     left_out: list[str] = []
     for number, source in sources.items():
         lines = "".join(map(str, source)) if isinstance(source, list) else str(source)
         code = without_magics(lines)
         if code is None:
             left_out.append(f"Cell {number} of the notebook is no Python and was left out: {lines.strip()[:60]!r}.")
-        kept.append("\n" * lines.count("\n") if code is None else code)  # lines keep their numbers
-    found = read("\n".join(kept))
-    found.remarks += left_out
-    return found
+        cell_texts.append("\n" * lines.count("\n") if code is None else code)  # lines keep their numbers
+    notebook = read("\n".join(cell_texts))
+    notebook.remarks += left_out
+    return notebook
 
 
 def without_magics(text: str) -> str | None:
@@ -139,13 +139,13 @@ class _Reader:
 
     def _config(self) -> None:
         """The first call of a class of settings, and what is set in it afterwards; a later call is left out."""
-        found = [call for call in self.calls if last_name(call) in CONFIGS]
-        if not found:
+        config_calls = [call for call in self.calls if last_name(call) in CONFIGS]
+        if not config_calls:
             return
-        first = min(found, key=lambda call: CONFIGS.index(last_name(call)))
+        first = min(config_calls, key=lambda call: CONFIGS.index(last_name(call)))
         self.found.kind = last_name(first)
         self._settings(first, "")
-        for call in found:
+        for call in config_calls:
             if call is not first:
                 remark = f"Line {call.lineno}: a second set of settings ({last_name(call)}) was left out."
                 self.found.remarks.append(remark)
@@ -229,8 +229,8 @@ class _Reader:
         for node in self.nodes:
             if isinstance(node, ast.ClassDef | ast.FunctionDef) and CONTROLLER.search(node.name):
                 calls = [ast.unparse(call) for call in self.calls if name_of(call.func) == node.name]
-                shown = [*calls, node.name][0][:200]
-                self.found.controllers.append(f"{shown} (line {node.lineno})")
+                signature = [*calls, node.name][0][:200]
+                self.found.controllers.append(f"{signature} (line {node.lineno})")
 
 
 def _part(call: str, target: str) -> str:

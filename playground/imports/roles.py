@@ -72,24 +72,24 @@ def _learned(work: Translation) -> list[dict[str, Any]]:
 
 def _functions(work: Translation) -> list[dict[str, Any]]:
     """GRPO and RLOO: `reward_funcs`, of which a text names a model and anything else is code."""
-    found = []
+    functions = []
     for item in [item for item in work.named.values() if item.name == "reward_funcs"]:
         for name in item.value if isinstance(item.value, list) else [item.value]:
             if isinstance(name, str) and "/" in name and not item.problem:
-                found.append({"kind": "model", "source": name})
+                functions.append({"kind": "model", "source": name})
                 work.say(f"{item}: {name}", f"rewards: kind model, source {name}")
             else:
                 work.leave(f"{item}: {name}", WORDS["code"])
-    return found
+    return functions
 
 
 def _weights(work: Translation, rewards: list[dict[str, Any]]) -> None:
     item = work.named.get("reward_weights")
     if item is None or item.value is None:
         return
-    given = item.value if isinstance(item.value, list) else []
-    weights = [weight for weight in given if isinstance(weight, int | float)]
-    if weights == given and len(weights) == len(rewards):
+    entries = item.value if isinstance(item.value, list) else []
+    weights = [weight for weight in entries if isinstance(weight, int | float)]
+    if weights == entries and len(weights) == len(rewards):
         for reward, weight in zip(rewards, weights, strict=True):
             reward["weight"] = weight
         work.say(item, "the weight of each reward")

@@ -29,8 +29,8 @@ def translate_sizes(work: Translation) -> None:
 
 def translate(work: Translation) -> None:
     """What the tables leave to rules, after the roles are known."""
-    for said in work.source.controllers:
-        work.leave(said, WORDS["controller"])
+    for controller in work.source.controllers:
+        work.leave(controller, WORDS["controller"])
     for item in work.of_rule("beta")[:1]:
         _beta(work, item)
     for item in work.of_rule("warmup"):
@@ -48,8 +48,8 @@ class _Sizes:
 
     def factor(self, *names: str) -> int:
         """The first of these settings that is named, else has a default; else 1. Raises: ValueError."""
-        found = [self.settings[name] for name in names if name in self.settings]
-        for item in sorted(found, key=lambda item: bool(item.note)):
+        settings = [self.settings[name] for name in names if name in self.settings]
+        for item in sorted(settings, key=lambda item: bool(item.note)):
             if item.problem:
                 raise ValueError(item.problem)
             if (size := count(item.value)) is not None:

@@ -41,19 +41,19 @@ def commands(text: str) -> list[list[Word]]:
     if len(text) > MOST_CHARACTERS:
         raise refusal("too-long", MOST_CHARACTERS)
     variables = _Variables()
-    found: list[list[Word]] = []
+    all_words: list[list[Word]] = []
     words: list[Word] = []
     depends = False  # on the command before, as after `&&`
     in_array = False
     for kind, word in [*_tokens(text), ("end", Word(0, ""))]:
         if kind == "end" and not (in_array and word.text == "\n"):
             if filled := variables.command(words, depends):
-                found.append(filled)
+                all_words.append(filled)
             words, depends, in_array = [], word.text in ("&&", "||"), False
         elif kind != "end":
             in_array = word.text == "(" or (in_array and word.text != ")")
             words.append(word)
-    return found
+    return all_words
 
 
 def _tokens(text: str) -> Iterator[tuple[str, Word]]:

@@ -52,12 +52,12 @@ def read_shell(text: str) -> ForeignSource:
     Raises:
         InvalidConfig: it has no command with options, is too long, or starts what is not imported.
     """
-    found = commands(text)
-    plain = [word.text for words in found for word in words if not word.text.startswith("--")]
+    shell_commands = commands(text)
+    plain = [word.text for words in shell_commands for word in words if not word.text.startswith("--")]
     if any(OPENRLHF_OR_VERL.search(word) for word in plain):
         raise refusal("not-these")
-    started = [words for words in found if _kind(words)]
-    with_options = [words for words in found if any(word.text.startswith("--") for word in words)]
+    started = [words for words in shell_commands if _kind(words)]
+    with_options = [words for words in shell_commands if any(word.text.startswith("--") for word in words)]
     if not started and not with_options:
         raise refusal("no-command")
     words = [*started, *with_options][0]
@@ -91,30 +91,30 @@ def _kind(words: list[Word]) -> str:
     program = _program(words)
     if "llamafactory" in program or program.endswith("train_bash.py"):
         return "llamafactory"
-    found = COMMANDS.search(program)
+    match = COMMANDS.search(program)
     is_one = program.endswith(".py") or "trl" in [word.text for word in words]
-    return KINDS[found.group(1)] if found and is_one else ""
+    return KINDS[match.group(1)] if match and is_one else ""
 
 
 def _options(words: list[Word]) -> list[ForeignSetting]:
     """The options behind the script, as settings, and what else stands there that is not known."""
     scripts = [at for at, word in enumerate(words) if word.text.endswith(".py")]
-    found: list[ForeignSetting] = []
+    options: list[ForeignSetting] = []
     name, values, line = "", [""], 0
     for word in [*words[scripts[0] + 1 if scripts else 0 :], Word(0, "--")]:
         alone = VARIABLE.fullmatch(word.text) or word.text.startswith(("$@", "$*", "${"))
         if word.text.startswith("--"):
             if name:
-                found.append(_setting(name, values, line))
+                options.append(_setting(name, values, line))
             name, equals, value = word.text[2:].partition("=")
             name, line, values = name.replace("-", "_"), word.line, [value] if equals else []
         elif alone and (values or not name):
-            found.append(ForeignSetting(word.text, Unknown(word.text, WORDS["no-value"]), word.line))
+            options.append(ForeignSetting(word.text, Unknown(word.text, WORDS["no-value"]), word.line))
         elif not name and word.text.endswith((".yaml", ".yml", ".json")):
-            found.append(ForeignSetting("config", word.text, word.line))
+            options.append(ForeignSetting("config", word.text, word.line))
         else:
             values.append(word.text)
-    return found
+    return options
 
 
 def _setting(name: str, values: list[str], line: int) -> ForeignSetting:

@@ -49,36 +49,36 @@ class Translation:
     def named(self) -> dict[str, ForeignSetting]:
         """The settings that are written, by name; those of a call by its owner and name. Of settings the last counts,
         of arguments of calls the first that is known."""
-        found: dict[str, ForeignSetting] = {}
+        by_name: dict[str, ForeignSetting] = {}
         for item in self.source.settings:
             if self._is_part(item):
                 continue
             key = item.name if item.owner in SETTINGS else f"{item.owner}.{item.name}"
             if self.known(item) is None or item.name == "reward_funcs":
                 key = f"{key} {item}"
-            other = found.get(key)
-            found[key] = other if other and item.owner not in SETTINGS and not other.problem else item
+            other = by_name.get(key)
+            by_name[key] = other if other and item.owner not in SETTINGS and not other.problem else item
             if other and other.value != item.value:
-                self.source.remarks.append(f"{other} and {item} differ; taken was {found[key]}.")
-        return found
+                self.source.remarks.append(f"{other} and {item} differ; taken was {by_name[key]}.")
+        return by_name
 
     @cached_property
     def items(self) -> dict[str, ForeignSetting]:
         """The settings that are written, and the defaults of the rest in that version of the trainer. A command starts
         TRL's own script, which has a model."""
-        found = {}
+        parts = {}
         for owner in ["", *dict.fromkeys(item.owner for item in self.source.settings if self.known(item))]:
             for name, line in TABLES[owner or self.dialect].items():
                 if "default" in line:
-                    found[name] = ForeignSetting(name, line["default"], owner=owner, note="default")
+                    parts[name] = ForeignSetting(name, line["default"], owner=owner, note="default")
         for name, (until, older) in self.spec.get("before", {}).items():
             if self.source.version < version_of(until) and self.source.version:
-                found[name] = ForeignSetting(name, older, note="default")
+                parts[name] = ForeignSetting(name, older, note="default")
             elif not self.source.version:
-                found[name] = ForeignSetting(name, found[name].value, note=f"default; before TRL {until}: {older}")
+                parts[name] = ForeignSetting(name, parts[name].value, note=f"default; before TRL {until}: {older}")
         for name, value in self.spec.get("of-command", {}).items() if self.source.is_command else ():
-            found[name] = ForeignSetting(name, value, note="default of its command")
-        return found | self.named
+            parts[name] = ForeignSetting(name, value, note="default of its command")
+        return parts | self.named
 
     def known(self, item: ForeignSetting) -> dict[str, Any] | None:
         """The line of the tables on a setting."""

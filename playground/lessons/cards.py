@@ -15,8 +15,8 @@ import math
 import operator
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
 from xml.etree import ElementTree
 
 from playground.lessons.facts import shortly
@@ -48,7 +48,8 @@ class FormulaError(ValueError):
     """What is wrong with a formula, and what to do."""
 
 
-class Formula(NamedTuple):
+@dataclass(frozen=True)
+class Formula:
     """An element of MathML: its name without the namespace, attributes, and what is in it."""
 
     name: str
@@ -56,7 +57,8 @@ class Formula(NamedTuple):
     parts: tuple[Formula | str, ...]
 
 
-class WorkedStep(NamedTuple):
+@dataclass(frozen=True)
+class WorkedStep:
     """A step with a run's figures, and its formulas, if there are any."""
 
     say: str
@@ -64,7 +66,8 @@ class WorkedStep(NamedTuple):
     numbers: Formula | None
 
 
-class WorkedCard(NamedTuple):
+@dataclass(frozen=True)
+class WorkedCard:
     """A card with a run's figures."""
 
     title: str
@@ -97,7 +100,7 @@ def with_facts(tex: str, values: Mapping[str, float | None]) -> Formula | None:
     """A formula with figures in the place of its facts; None where one is not known, or cannot be computed. Raises:
     FormulaError."""
     try:
-        filled = FACT.sub(lambda found: "{" + digits(_value(found[1], values)) + "}", tex)
+        filled = FACT.sub(lambda match: "{" + digits(_value(match[1], values)) + "}", tex)
     except (KeyError, ArithmeticError, ValueError):
         return None
     return formula(filled) if filled else None
@@ -131,7 +134,7 @@ def _tree(element: ElementTree.Element) -> Formula:
 def _parsed(text: str) -> tuple[tuple[str, ...], ast.expr]:
     """The facts that are named, and the calculation, in which the nth is `xn`. Raises: FormulaError."""
     known = tuple(dict.fromkeys(name for name in _NAME.findall(text) if name not in _FUNCTIONS))
-    source = _NAME.sub(lambda found: found[0] if found[0] in _FUNCTIONS else f"x{known.index(found[0])}", text)
+    source = _NAME.sub(lambda match: match[0] if match[0] in _FUNCTIONS else f"x{known.index(match[0])}", text)
     try:
         tree = ast.parse(source.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -21,28 +21,30 @@ MOST_WORDS = 70  # of the situation
 
 def problems(lesson: Lesson) -> list[Problem]:
     """All of them."""
-    configs, found = _configs(lesson)
-    found += _texts(lesson)
-    found += _form_of(lesson.predict)
+    configs, all_problems = _configs(lesson)
+    all_problems += _texts(lesson)
+    all_problems += _form_of(lesson.predict)
     if None in configs:  # what a run can say is not known
-        return found
-    return [*found, *_Names(lesson, [config for config in configs if config]).problems()]
+        return all_problems
+    return [*all_problems, *_Names(lesson, [config for config in configs if config]).problems()]
 
 
 def _configs(lesson: Lesson) -> tuple[list[RunConfig | None], list[Problem]]:
     shipped = catalog.every_preset_name()
     configs: list[RunConfig | None] = []
-    found = []
+    config_problems = []
     for number, run in enumerate(lesson.runs):
         configs.append(None)
         if run.preset not in shipped:
-            found.append(Problem(f"runs.{number}.preset", catalog.unknown("preset", run.preset, shipped)))
+            config_problems.append(Problem(f"runs.{number}.preset", catalog.unknown("preset", run.preset, shipped)))
             continue
         try:
             configs[-1] = run.config()
         except InvalidConfig as error:
-            found += [Problem(f"runs.{number}.set.{one.field}".rstrip("."), one.message) for one in error.problems]
-    return configs, found
+            config_problems += [
+                Problem(f"runs.{number}.set.{problem.field}".rstrip("."), problem.message) for problem in error.problems
+            ]
+    return configs, config_problems
 
 
 def _texts(lesson: Lesson) -> Iterator[Problem]:
@@ -63,11 +65,11 @@ def _form_of(predict: Prediction) -> Iterator[Problem]:
     """What the kind of prediction needs, and what it has no use for."""
     needs = {"choice": ("options",), "number": ("of",), "curve": ("of", "shapes")}
     uses = {"number": ("of", "low", "high", "step", "unit", "near")}
-    given = predict.model_fields_set - {"ask", "kind"}
+    fields = predict.model_fields_set - {"ask", "kind"}
     for field in needs[predict.kind]:
         if not getattr(predict, field):
             yield Problem(f"predict.{field}", f"This is missing: a {predict.kind} needs it.")
-    for field in sorted(given - {*uses.get(predict.kind, needs[predict.kind])}):
+    for field in sorted(fields - {*uses.get(predict.kind, needs[predict.kind])}):
         yield Problem(f"predict.{field}", f"A {predict.kind} has no use for it. Leave it out.")
     if predict.kind == "choice" and len(predict.options) == 1:
         yield Problem("predict.options", "must be two to four.")
@@ -166,7 +168,7 @@ class _Names:
             yield Problem(field, f"`{name[:60]}` is for the second run and the task to break it: write `{own[:60]}`.")
             return
         close = difflib.get_close_matches(name, {*names}, n=1)
-        plain = sorted(one for one in names if not one.startswith((facts.FIRST, facts.LAMP, facts.SHAPE)))
+        plain = sorted(name for name in names if not name.startswith((facts.FIRST, facts.LAMP, facts.SHAPE)))
         hint = f"Did you mean `{close[0]}`?" if close else f"It has: {', '.join(plain)}."
         yield Problem(field, f"A run of {self.lesson.runs[run].preset} has no fact `{name[:60]}`. {hint}")
 
@@ -186,4 +188,6 @@ class _Names:
         try:
             self.lesson.solved()
         except InvalidConfig as error:
-            yield from (Problem(f"break_it.solution.{one.field}".rstrip("."), one.message) for one in error.problems)
+            yield from (
+                Problem(f"break_it.solution.{problem.field}".rstrip("."), problem.message) for problem in error.problems
+            )

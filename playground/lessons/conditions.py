@@ -44,13 +44,13 @@ class Condition(NamedTuple):
 
 def condition(text: str) -> Condition:
     """What a text means. Raises: ValueError, with a sentence."""
-    if found := RANGE.fullmatch(text):
-        low, high = float(found[1]), float(found[2])
+    if match := RANGE.fullmatch(text):
+        low, high = float(match[1]), float(match[2])
         if low >= high:
             raise ValueError(f"`{text[:40]}` is no range: the lower number comes first.")
         return Condition(low, high)
-    if found := BOUND.fullmatch(text):
-        sign, at = found[1], float(found[2])
+    if match := BOUND.fullmatch(text):
+        sign, at = match[1], float(match[2])
         return Condition(at, math.inf, sign == ">") if sign[0] == ">" else Condition(-math.inf, at, sign == "<")
     raise ValueError(f"`{text[:40]}` is no condition. {HOW}")
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from playground.analysis import before_after, meters
 from playground.analysis.before_after import read_once
-from playground.analysis.diagnosis import CHECKS, diagnose
+from playground.analysis.diagnosis import CHECKS
 from playground.analysis.diagnosis.run_records import Records
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, methods
 from playground.config.behaviour_settings import READY
-from playground.errors import InvalidConfig
 from playground.lessons import memory_facts, shapes
 from playground.rewards import behaviours as counted
-from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Status, UpdateMetrics
+from playground.runs.folder.records import Status
 from playground.setup import catalog, describe, expected
 
 FIRST = "first."  # before a name: of the first run, where a second one is looked at
@@ -87,7 +84,7 @@ def shares(config: RunConfig) -> dict[str, str]:
 def known(config: RunConfig) -> set[str]:
     """The names of all facts that a run of these settings has, for conditions."""
     names = [*ALWAYS, *shares(config)]
-    if config.method in ("ppo", "rloo", "grpo"):
+    if methods.METHODS[config.method].in_own_loop:
         names.append("clip_fraction")
     if config.has_critic:
         names.append("explained_variance")
@@ -127,31 +124,39 @@ def label(name: str, config: RunConfig) -> str:
 @read_once("config_path", "samples_path", "events_path", "metrics_path", "status_path", size=256)
 def of_run(run: RunDirectory) -> dict[str, RunFact]:
     """All that is known of a run as it is on disk now. Raises: InvalidConfig."""
-    config, samples, metrics = run.config(), run.samples(), run.metrics()
+    report = RunReport.of(run)
+    config = report.config
+    found = {**_of_fixed_prompts(report), **_of_status(report.status), **_of_settings(config)}
+    found |= _of_metrics(report, found)
+    found |= {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in report.checks}
+    names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
+    return {name: fact for name, fact in found.items() if name in names}
+
+
+def _of_fixed_prompts(report: RunReport) -> dict[str, RunFact]:
     found: dict[str, RunFact] = {}
-    pairs = before_after.pairs(samples)
-    outcome = before_after.outcome(pairs)
-    headline = before_after.headline(samples, metrics)
-    if headline:
-        found["score"] = RunFact(headline.gain, in_score(headline.gain, config))
+    if headline := report.headline:
+        found["score"] = RunFact(headline.gain, in_score(headline.gain, report.unit))
         if headline.high is not None:
-            found[CHANCE] = RunFact(headline.high - headline.gain, in_score(headline.high - headline.gain, config)[1:])
+            half = headline.high - headline.gain
+            found[CHANCE] = RunFact(half, in_score(half, report.unit)[1:])
         if headline.kl is not None:
             found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
-    for meter in meters.meters(config, samples) if samples else ():
+    for meter in report.behaviours:
         top = max(meter.counts, key=lambda count: count.share)
         for suffix, count in (("", meter.after), (BEFORE, meter.before), (HIGHEST, top)):
             found[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
-    if pairs:
+    if pairs := report.pairs:
         same = sum(pair.before.completion == pair.after.completion for pair in pairs)
         found["unchanged"] = RunFact(same / len(pairs), f"{same} of {len(pairs)}")
-    if outcome:
-        found["length"] = RunFact(outcome.length_after, f"{outcome.length_after:.0f} tokens")
-        found[f"length{BEFORE}"] = RunFact(outcome.length_before, f"{outcome.length_before:.0f} tokens")
-    found |= {**_of_metrics(config, metrics, found), **_of_status(run.status()), **_checks(run, config)}
-    found |= {name: RunFact(*fact) for name, fact in memory_facts.of_settings(config).items()}
-    names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
-    return {name: fact for name, fact in found.items() if name in names}
+    if outcome := report.outcome:
+        for name, length in (("length", outcome.length_after), (f"length{BEFORE}", outcome.length_before)):
+            found[name] = RunFact(length, f"{length:.0f} tokens")
+    return found
+
+
+def _of_settings(config: RunConfig) -> dict[str, RunFact]:
+    return {name: RunFact(*fact) for name, fact in memory_facts.of_settings(config).items()}
 
 
 def values(found: Facts) -> dict[str, float | None]:
@@ -180,14 +185,14 @@ def shortly(value: float) -> str:
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 1 else f"{value:.2g}"
 
 
-def in_score(value: float, config: RunConfig) -> str:
+def in_score(value: float, unit: str) -> str:
     """A difference of scores: "+3.9 sd", "+0.42 sd"."""
-    return f"{value:+z.{0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 2}f} {config.score_unit}"
+    return f"{value:+z.{0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 2}f} {unit}"
 
 
-def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Facts) -> dict[str, RunFact]:
+def _of_metrics(report: RunReport, found: Facts) -> dict[str, RunFact]:
     """What the updates have measured: over the newest ones; the clipped share over all, the critic's over a quarter."""
-    records = Records(config, metrics)
+    records = Records(report.config, report.metrics)
     made: dict[str, RunFact] = {}
 
     def add(name: str, series: Sequence[float], words: str) -> None:
@@ -212,30 +217,16 @@ def _of_metrics(config: RunConfig, metrics: Sequence[UpdateMetrics], found: Fact
             shape = shapes.shape(name, column)
             made[f"{SHAPE}{name}"] = RunFact(None, shape)
     if of["penalised"]:
-        last = of["beta"][-max(1, len(of["beta"]) // 3) :] if config.kl.moves else of["beta"][-1:]
+        last = of["beta"][-max(1, len(of["beta"]) // 3) :] if report.config.kl.moves else of["beta"][-1:]
         beta = fmean(last)
         made["beta"] = RunFact(beta, f"{beta:.3g}")
         if {"score", "kl"} <= found.keys():
             left = (found["score"].value or 0.0) - beta * (found["kl"].value or 0.0)
-            made["penalised"] = RunFact(left, in_score(left, config))
+            made["penalised"] = RunFact(left, in_score(left, report.unit))
     return made
-
-
-def records_of(run: RunDirectory, config: RunConfig) -> Records:
-    """What the checks read of a run, with the settings that hold now."""
-    events = run.events()
-    with contextlib.suppress(InvalidConfig):  # events that were written by hand
-        config = changes.edited(config, changes.edits_of(events))
-    return Records(config, run.metrics(), run.samples(), events)
 
 
 def _of_status(status: Status) -> dict[str, RunFact]:
     seconds = status.seconds_at_work()
     words = f"{seconds:.0f} seconds" if seconds < 90 else f"{seconds / 60:.1f} minutes"
     return {"updates": RunFact(status.update, str(status.update)), "minutes": RunFact(seconds / 60, words)}
-
-
-def _checks(run: RunDirectory, config: RunConfig) -> dict[str, RunFact]:
-    """Of each check whether it is lit."""
-    alerts = diagnose(records_of(run, config))
-    return {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in alerts}

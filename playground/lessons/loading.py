@@ -48,8 +48,8 @@ class Lessons:
         if own and not own.is_dir():
             raise InvalidConfig([Problem("lessons", f"There is no folder {own}. Name the one that has your lessons.")])
         self._shipped, self._own = shipped, courses_of(own) if own else []
-        if taken := list(_taken(self._own, shipped)):
-            raise InvalidConfig(taken)
+        if clashes := list(_taken(self._own, shipped)):
+            raise InvalidConfig(clashes)
 
     @functools.cached_property
     def courses(self) -> list[Course]:
@@ -125,18 +125,20 @@ def abouts(folder: Path) -> dict[str, CourseAbout]:
     if not path.is_file():
         return {}
     problems: list[Problem] = []
-    found: dict[str, CourseAbout] = {}
+    by_folder: dict[str, CourseAbout] = {}
     courses = yaml_io.read_yaml(path)
     if not isinstance(courses, dict):
         raise InvalidConfig([Problem(COURSES, "Give each course a name, and below it title and about.")])
     for name, about in courses.items():
         try:
-            found[str(name)] = yaml_io.validated(about, CourseAbout)
+            by_folder[str(name)] = yaml_io.validated(about, CourseAbout)
         except InvalidConfig as error:
-            problems += [Problem(f"{COURSES} {name}.{one.field}".rstrip("."), one.message) for one in error.problems]
+            problems += [
+                Problem(f"{COURSES} {name}.{problem.field}".rstrip("."), problem.message) for problem in error.problems
+            ]
     if problems:
         raise InvalidConfig(problems)
-    return found
+    return by_folder
 
 
 def _taken(own: Sequence[Course], shipped: Path) -> Iterator[Problem]:

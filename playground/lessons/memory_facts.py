@@ -29,13 +29,17 @@ def of_settings(config: RunConfig) -> dict[str, tuple[float, str]]:
     if config.model.source not in catalog.MODEL_NAMES:
         return {}
     try:
-        found = measures(config)
+        sizes = measures(config)
     except ModelNotFound:
         return {}
-    eight = [one._replace(reward=one.reward.model_copy(update={"quantization": "int8"})) for one in found.scorers]
-    held, less = (Memory(config, found.policy, scorers, 0, "cpu").lasting() for scorers in (found.scorers, eight))
-    total, saved = held.total(), held.total() - less.total()
-    of_role = {role: sum(size for (whose, _), size in held.items() if whose == role) for role in ROLES}
+    eight = [
+        scorer._replace(reward=scorer.reward.model_copy(update={"quantization": "int8"})) for scorer in sizes.scorers
+    ]
+    bytes_now, bytes_smaller = (
+        Memory(config, sizes.policy, scorers, 0, "cpu").lasting() for scorers in (sizes.scorers, eight)
+    )
+    total, saved = bytes_now.total(), bytes_now.total() - bytes_smaller.total()
+    of_role = {role: sum(size for (whose, _), size in bytes_now.items() if whose == role) for role in ROLES}
     facts = {f"memory.{role}": (size / total, in_mb(size)) for role, size in of_role.items() if size}
     if saved:
         facts[SAVED] = (saved / total, f"{100 * saved / total:.0f} %")

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from playground.analysis.diagnosis import alert
 from playground.analysis.diagnosis.alert import Alert
 from playground.analysis.diagnosis.run_records import Records
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig
 from playground.config.faults import DRAWN, FAULTS, Fault
 from playground.config.parts import Part
 from playground.errors import RunNotFound
-from playground.lessons import facts
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 
@@ -57,15 +57,15 @@ def is_mystery(config: RunConfig) -> bool:
 
 def answer(run: RunDirectory) -> MysteryAnswer:
     """Which mistake it is. Raises: RunNotFound, of a run that is no mystery; InvalidConfig."""
-    config = run.config()
-    if not is_mystery(config):
+    report = RunReport.of(run)
+    if not is_mystery(report.config):
         raise RunNotFound(f"The run {run.id[:60]} is no mystery run.")
-    (fault,) = config.planted
-    records, name = facts.records_of(run, config), MISTAKES[fault].lamp
+    (fault,) = report.config.planted
+    records, name = report.records, MISTAKES[fault].lamp
     if (now := alert(name, records)).lit:
         return MysteryAnswer(fault, now, 0)
     every = ((update, alert(name, _until(records, update))) for update in range(1, records.updates))
-    update, then = next(((update, found) for update, found in every if found.lit), (0, now))
+    update, then = next(((update, alert_then) for update, alert_then in every if alert_then.lit), (0, now))
     return MysteryAnswer(fault, then, update)
 
 
@@ -73,16 +73,16 @@ def _until(records: Records, update: int) -> Records:
     """What there was of them after an update."""
     return replace(
         records,
-        metrics=[one for one in records.metrics if one.update <= update],
-        samples=[one for one in records.samples if one.update <= update],
-        events=[one for one in records.events if one.update <= update],
+        metrics=[metric for metric in records.metrics if metric.update <= update],
+        samples=[sample for sample in records.samples if sample.update <= update],
+        events=[event for event in records.events if event.update <= update],
     )
 
 
 def without(config: RunConfig) -> RunConfig:
     """The same run without its mistake: the settings and the seed stay."""
     about = config.about.model_copy(update={"title": f"{config.about.title}, without its mistake", "expect": ""})
-    return config.model_copy(update={"faults": (), "experiments": False, "about": about})
+    return config.model_copy(update={"faults": (), "experiments": False, "about": about, "preset": ""})
 
 
 def new(seed: int) -> RunConfig:

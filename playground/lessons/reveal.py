@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
-from playground.analysis import before_after, meters
+from playground.analysis import meters
 from playground.analysis.before_after import read_once
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig
 from playground.config.behaviour_settings import READY
 from playground.lessons import cards, facts, memory_facts, shapes
@@ -17,7 +18,6 @@ from playground.lessons.checking import PLACEHOLDER
 from playground.lessons.conditions import Condition, condition, holds
 from playground.lessons.facts import Facts, RunFact
 from playground.lessons.records import AnswerCard, Lesson, Prediction
-from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import expected
 
@@ -27,18 +27,22 @@ MEMORY = "memory"
 ON_TEST_TEXTS = ("score", "kl")  # which the curves show of other texts
 
 
-class Predicted(NamedTuple):
-    """What has become of what was asked: the option that holds; a number, as it was asked, and in words; a shape and
-    its curve."""
+@dataclass(frozen=True)
+class Predicted:
+    """What has become of what was asked: the option that holds (None: none does), and what is behind each of them, for
+    those who chose it and were wrong; a number, as it was asked, and in words; a shape and its curve, (update, value).
+    """
 
     held: int | None = None
+    beliefs: Sequence[str] = ()
     value: float | None = None
     words: str = ""
     shape: str = ""
     curve: Sequence[tuple[int, float]] = ()
 
 
-class HeldByRole(NamedTuple):
+@dataclass(frozen=True)
+class RoleMemory:
     """A part of the machine: what it is called, its share of the memory, and how much that is."""
 
     name: str
@@ -46,47 +50,54 @@ class HeldByRole(NamedTuple):
     words: str
 
 
-class Reveal(NamedTuple):
-    """What a run says of a lesson; nothing before it has ended (`ready`). `outside`: where it ended elsewhere than runs
-    of its preset do on other seeds. `memory`: of each role, where the lesson looks at it."""
+@dataclass(frozen=True)
+class Reveal(Predicted):
+    """What a run says of a lesson; nothing before it has ended (`ready`). `said`: the sentences that hold of it;
+    `explained`: why, and `card`, what is worked out with its numbers, after the last run only; `reached`: whether the
+    task to break it was; `outside`: where it ended elsewhere than runs of its preset do on other seeds; `memory`: of
+    each role, where the lesson looks at it."""
 
-    ready: bool
-    predicted: Predicted = Predicted()
+    ready: bool = False
     said: Sequence[str] = ()
     explained: Sequence[str] = ()
     card: WorkedCard | None = None
     reached: bool | None = None
     outside: Sequence[str] = ()
-    memory: Sequence[HeldByRole] = ()
+    memory: Sequence[RoleMemory] = ()
 
 
 def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | None = None) -> Reveal:
     """Of a run in the place of `index`; as many as there are runs is the task to break it. `first`: the run in the
     first place, where this is a later one. Raises: InvalidConfig."""
     if not run.status().ended:
-        return Reveal(False)
-    found = all_facts(run, first if index else None)
-    config, is_task = run.config(), index >= len(lesson.runs)
-    if is_task:
-        task = lesson.break_it
-        reached = holds(task.when, facts.values(found)) if task else None
-        return Reveal(True, said=_asked_for(task.when, found, config) if task else (), reached=reached)
+        return Reveal()
+    run_facts = all_facts(run, first if index else None)
+    task = lesson.break_it
+    if index >= len(lesson.runs):
+        if task is None:
+            return Reveal(ready=True)
+        reached = holds(task.when, facts.values(run_facts))
+        return Reveal(ready=True, said=_asked_for(task.when, run_facts, run.config()), reached=reached)
     is_last = index == len(lesson.runs) - 1
     return Reveal(
-        True,
-        predicted(lesson.predict, run, found) if index == 0 else Predicted(),
-        said(lesson, index, found),
-        _filled(lesson.explain, found) if is_last else (),
-        _worked(lesson.card, found) if is_last and lesson.card else None,
+        **vars(predicted(lesson.predict, run, run_facts) if index == 0 else Predicted()),
+        ready=True,
+        said=sentences(lesson, index, run_facts),
+        explained=_filled(lesson.explain, run_facts) if is_last else (),
+        card=_worked(lesson.card, run_facts) if is_last and lesson.card else None,
         outside=outside(run),
-        memory=_roles(found) if MEMORY in lesson.look else (),
+        memory=_roles(run_facts) if MEMORY in lesson.look else (),
     )
 
 
-def _roles(found: Facts) -> list[HeldByRole]:
+def _roles(run_facts: Facts) -> list[RoleMemory]:
     """The roles that a run has, and what they hold."""
-    held = {words: found.get(f"{MEMORY}.{role}") for role, words in memory_facts.ROLES.items()}
-    return [HeldByRole(name, one.value, one.words) for name, one in held.items() if one and one.value is not None]
+    roles = []
+    for role, words in memory_facts.ROLES.items():
+        fact = run_facts.get(f"{MEMORY}.{role}")
+        if fact and fact.value is not None:
+            roles.append(RoleMemory(words, fact.value, fact.words))
+    return roles
 
 
 def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str, RunFact]:
@@ -95,14 +106,15 @@ def all_facts(run: RunDirectory, first: RunDirectory | None = None) -> dict[str,
     return {**facts.of_run(run), **{f"{facts.FIRST}{name}": fact for name, fact in earlier.items()}}
 
 
-def predicted(predict: Prediction, run: RunDirectory, found: Facts) -> Predicted:
+def predicted(predict: Prediction, run: RunDirectory, run_facts: Facts) -> Predicted:
     """What has become of what was asked."""
     if predict.kind == "choice":
-        return Predicted(held=next(iter(held(predict, facts.values(found))), None))
+        true = held(predict, facts.values(run_facts))
+        return Predicted(true[0], [option.belief for option in predict.options]) if true else Predicted()
     if predict.kind == "curve":
         curve = facts.curve(run, predict.of)
         return Predicted(shape=shapes.shape(predict.of, [value for _, value in curve], predict.shapes), curve=curve)
-    fact = found.get(predict.of)
+    fact = run_facts.get(predict.of)
     if fact is None or fact.value is None:
         return Predicted()
     if not facts.is_share(predict.of, run.config()):
@@ -116,36 +128,38 @@ def held(predict: Prediction, values: Mapping[str, float | None]) -> list[int]:
     return [number for number, option in enumerate(predict.options) if holds(option.when, values)]
 
 
-def said(lesson: Lesson, index: int, found: Facts) -> list[str]:
-    """The sentences that hold after a run."""
-    values = facts.values(found)
-    return _filled([one.say for one in lesson.reveal if one.run == index + 1 and holds(one.when, values)], found)
+def sentences(lesson: Lesson, index: int, run_facts: Facts) -> list[str]:
+    """Those that hold after a run."""
+    values = facts.values(run_facts)
+    return _filled(
+        [sentence.say for sentence in lesson.reveal if sentence.run == index + 1 and holds(sentence.when, values)],
+        run_facts,
+    )
 
 
 @read_once("config_path", "samples_path", "events_path", size=256)
 def outside(run: RunDirectory) -> list[str]:
     """Where a run of a preset ended elsewhere than on other seeds, in words. Raises: InvalidConfig."""
-    config, samples, edited = run.config(), before_after.samples_of(run), bool(changes.edits_of(run.events()))
-    bands = meters.bands_of(config, samples, edited=edited)
-    if not bands:
+    report = RunReport.of(run)
+    if not report.bands:
         return []
-    outcome, counted = before_after.outcome(before_after.pairs(samples)), meters.at_ends(config, samples)
-    judged, found = meters.verdicts(counted, outcome, bands), facts.of_run(run)
+    found, config = facts.of_run(run), report.config
+    off = [name for name, verdict in report.verdicts.items() if verdict not in meters.USUAL and name in found]
     return [
-        f"{facts.label(name, config)}: {in_digits(found[name], bands[name])}; on other seeds "
-        f"{expected.band_in_words(name, bands[name], config.score_unit)}"
-        for name, verdict in judged.items()
-        if verdict not in meters.USUAL and (name in found and (name in READY or name in ("score", "kl")))
+        f"{facts.label(name, config)}: {in_digits(found[name], report.bands[name])}; on other seeds "
+        f"{expected.band_in_words(name, report.bands[name], report.unit)}"
+        for name in off
+        if name in (*READY, "score", "kl")
     ]
 
 
-def _worked(card: AnswerCard, found: Facts) -> WorkedCard:
+def _worked(card: AnswerCard, run_facts: Facts) -> WorkedCard:
     """A card with the figures of a run; a step whose words name what is not known of it is left out."""
-    values = facts.values(found)
+    values = facts.values(run_facts)
     steps = [
         WorkedStep(say, cards.with_facts(step.math, values), cards.with_facts(step.numbers, values))
         for step in card.steps
-        for say in _filled([step.say], found)
+        for say in _filled([step.say], run_facts)
     ]
     return WorkedCard(card.title, tuple(steps))
 
@@ -153,43 +167,43 @@ def _worked(card: AnswerCard, found: Facts) -> WorkedCard:
 def in_digits(fact: RunFact, range_: Condition | expected.Band) -> str:
     """The words of a figure, with so many digits that they do not read as inside a range where it lies outside, or the
     other way round."""
-    shown, value = FIRST_NUMBER.match(fact.words), fact.value
-    if shown is None or value is None:
+    figure, value = FIRST_NUMBER.match(fact.words), fact.value
+    if figure is None or value is None:
         return fact.words
     bounds = range_ if isinstance(range_, Condition) else Condition(range_.low, range_.high)
     scale = 100.0 if "%" in fact.words else 1.0
-    number = shown[0]
+    number = figure[0]
     for digits in range(2, MOST_DIGITS + 1):
         near = float(number.replace(",", "")) / scale
         in_another_unit = abs(near - value) > abs(value) / 2
         if in_another_unit or bounds.holds(near) == bounds.holds(value):
             break
         number = f"{scale * value:{'+' if number[0] == '+' else ''}.{digits}g}"
-    return number + fact.words[shown.end() :]
+    return number + fact.words[figure.end() :]
 
 
-def _asked_for(when: Mapping[str, str], found: Facts, config: RunConfig) -> list[str]:
+def _asked_for(when: Mapping[str, str], run_facts: Facts, config: RunConfig) -> list[str]:
     """What a task asks for, and what there is of it: "✓ is kind: 49 of 64 (asked for: more than 66 %)"."""
     return [
-        f"{'✓' if bounds.holds(found[name].value) else '✗'} {facts.label(name, config)}"
-        f"{' on the fixed prompts' if name in ON_TEST_TEXTS else ''}: {in_digits(found[name], bounds)} "
+        f"{'✓' if bounds.holds(run_facts[name].value) else '✗'} {facts.label(name, config)}"
+        f"{' on the fixed prompts' if name in ON_TEST_TEXTS else ''}: {in_digits(run_facts[name], bounds)} "
         f"(asked for: {bounds.in_words(percent=facts.is_share(name, config))})"
         for name, text in when.items()
-        if name in found
+        if name in run_facts
         for bounds in (condition(text),)
     ]
 
 
-def _filled(texts: Sequence[str], found: Facts) -> list[str]:
+def _filled(texts: Sequence[str], run_facts: Facts) -> list[str]:
     """With figures in the place of names; a text that names what is not known of the run is left out."""
     return [
-        PLACEHOLDER.sub(lambda name: _words(name[1], found), text)
+        PLACEHOLDER.sub(lambda name: _words(name[1], run_facts), text)
         for text in texts
-        if all(_words(name, found) for name in PLACEHOLDER.findall(text))
+        if all(_words(name, run_facts) for name in PLACEHOLDER.findall(text))
     ]
 
 
-def _words(name: str, found: Facts) -> str:
+def _words(name: str, run_facts: Facts) -> str:
     if name.startswith(facts.BAND):
         return facts.band_in_words(name)
-    return found[name].words if name in found else ""
+    return run_facts[name].words if name in run_facts else ""

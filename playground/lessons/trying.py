@@ -44,17 +44,16 @@ def tried(lesson: Lesson, runs: Sequence[RunDirectory]) -> list[TriedRun]:
 
 def bands(lesson: Lesson, index: int) -> dict[str, Band]:
     """The bands of the facts of a run of a lesson, those of before training and of the first run included."""
-    found = _bands_of(lesson, index)
-    earlier = {f"{facts.FIRST}{name}": band for name, band in _bands_of(lesson, 0).items()}
-    return {**found, **(earlier if index else {})}
+    earlier = _bands_of(lesson, 0) if index else {}
+    return {**_bands_of(lesson, index), **{f"{facts.FIRST}{name}": band for name, band in earlier.items()}}
 
 
-def against(when: Mapping[str, str], found: Mapping[str, Band]) -> tuple[list[str], list[str]]:
+def against(when: Mapping[str, str], bands_known: Mapping[str, Band]) -> tuple[list[str], list[str]]:
     """The conditions that do not hold over the whole band, with it, and those whose fact has none."""
     unsure: list[str] = []
     unknown: list[str] = []
     for name, text in when.items():
-        band = found.get(name)
+        band = bands_known.get(name)
         if band is None:
             unknown.append(f"{name} {text}")
         elif not condition(text).holds_over(band):
@@ -64,74 +63,74 @@ def against(when: Mapping[str, str], found: Mapping[str, Band]) -> tuple[list[st
 
 def whens(lesson: Lesson, index: int) -> list[When]:
     """The conditions that a lesson has on a run: those of the options on the first, those of its sentences."""
-    options = [option.when for option in lesson.predict.options] if index == 0 else []
-    return [*options, *(one.when for one in lesson.reveal if one.run == index + 1)]
+    options = lesson.predict.options if index == 0 else ()
+    sentences = (sentence for sentence in lesson.reveal if sentence.run == index + 1)
+    return [*(option.when for option in options), *(sentence.when for sentence in sentences)]
 
 
 def _bands_of(lesson: Lesson, index: int) -> dict[str, Band]:
     run = lesson.runs[min(index, len(lesson.runs) - 1)]
-    found = {} if run.set else expected.bands(run.preset)
+    run_bands = {} if run.set else expected.bands(run.preset)
     before = {
         f"{name}{facts.BEFORE}": Band(band.before_low, band.before_high, band.seeds)
-        for name, band in found.items()
+        for name, band in run_bands.items()
         if band.before_low is not None and band.before_high is not None
     }
-    held = memory_facts.of_settings(lesson.config(index))  # the same on every seed
-    return {**found, **before, **{name: Band(value, value, 1) for name, (value, _) in held.items()}}
+    memory = memory_facts.of_settings(lesson.config(index))  # the same on every seed
+    return {**run_bands, **before, **{name: Band(value, value, 1) for name, (value, _) in memory.items()}}
 
 
 def _tried(lesson: Lesson, index: int, runs: Sequence[RunDirectory]) -> TriedRun:
-    found = all_facts(runs[index], runs[0] if index else None)
-    said = reveal(lesson, index, runs[index], runs[0])
-    values = facts.values(found)
+    run_facts = all_facts(runs[index], runs[0] if index else None)
+    values, known_bands = facts.values(run_facts), bands(lesson, index)
+    unsure: dict[str, None] = {}  # each once, in their order
+    unknown: dict[str, None] = {}
+    for when in whens(lesson, index):
+        if holds(when, values):
+            not_over_band, without_band = against(when, known_bands)
+            unsure |= dict.fromkeys(not_over_band)
+            unknown |= dict.fromkeys(without_band)
+    outcome = reveal(lesson, index, runs[index], runs[0])
     true = held(lesson.predict, values) if index == 0 else []
-    conditions: list[When] = [lesson.predict.options[number].when for number in true]
-    conditions += [one.when for one in lesson.reveal if one.run == index + 1 and holds(one.when, values)]
-    unsure: list[str] = []
-    unknown: list[str] = []
-    for when in conditions:
-        for all_of, new in zip((unsure, unknown), against(when, bands(lesson, index)), strict=True):
-            all_of += [one for one in new if one not in all_of]
-    mend = list(_mend(lesson, index, said, true, found))
-    return TriedRun(said, true, unsure, unknown, mend)
+    return TriedRun(outcome, true, list(unsure), list(unknown), list(_mend(lesson, index, outcome, true, run_facts)))
 
 
-def _mend(lesson: Lesson, index: int, said: Reveal, true: Sequence[int], found: Facts) -> Iterator[str]:
+def _mend(lesson: Lesson, index: int, outcome: Reveal, true: Sequence[int], run_facts: Facts) -> Iterator[str]:
     """What is wrong with a lesson, by a run of it."""
     predict, number = lesson.predict, index + 1
-    if not said.ready:
+    if not outcome.ready:
         yield f"Run {number} has not ended."
         return
     if index == 0:
-        yield from _of_prediction(lesson, said, true)
-        if lesson.break_it and holds(lesson.break_it.when, facts.values(found)):
+        yield from _of_prediction(lesson, outcome, true)
+        if lesson.break_it and holds(lesson.break_it.when, facts.values(run_facts)):
             yield "break_it: the first run reaches it already, so there is nothing to do."
-    missing = [f"`{one}`" for one in _asked(lesson, index) if one not in found]
+    missing = [f"`{name}`" for name in _names(lesson, index) if name not in run_facts]
     if missing:
         yield f"Run {number} has no {', '.join(missing)}."
-    if not said.said:
+    if not outcome.said:
         yield f"reveal: nothing is said after run {number}: no sentence with `run: {number}` holds of it."
-    if index == len(lesson.runs) - 1 and len(said.explained) < len(lesson.explain):
+    if index == len(lesson.runs) - 1 and len(outcome.explained) < len(lesson.explain):
         yield "explain: a part of it names a fact that is not known of this run."
     if predict.kind == "choice" and index == 0 and not any(option.belief for option in predict.options):
         yield "predict.options: say with `belief` what is behind a wrong option, and why it fails here."
 
 
-def _of_prediction(lesson: Lesson, said: Reveal, true: Sequence[int]) -> Iterator[str]:
-    predict, shown = lesson.predict, said.predicted
+def _of_prediction(lesson: Lesson, outcome: Reveal, true: Sequence[int]) -> Iterator[str]:
+    predict = lesson.predict
     if predict.kind == "choice" and len(true) != 1:
-        which = "; ".join(predict.options[number].say for number in true) or "none"
-        yield f"predict.options: exactly one has to come true ({which})."
-    if predict.kind == "number" and shown.value is None:
+        options = "; ".join(predict.options[number].say for number in true) or "none"
+        yield f"predict.options: exactly one has to come true ({options})."
+    if predict.kind == "number" and outcome.value is None:
         yield f"predict.of: the run has no `{predict.of}`, which is asked for."
-    elif predict.kind == "number" and not predict.low <= (shown.value or 0.0) <= predict.high:
-        yield f"predict: {shown.words} is not between {predict.low:g} and {predict.high:g}."
-    if predict.kind == "curve" and shown.shape not in predict.shapes:
-        yield f"predict.shapes: the curve {shown.shape or 'has no shape'}, which is none of them."
+    elif predict.kind == "number" and not predict.low <= (outcome.value or 0.0) <= predict.high:
+        yield f"predict: {outcome.words} is not between {predict.low:g} and {predict.high:g}."
+    if predict.kind == "curve" and outcome.shape not in predict.shapes:
+        yield f"predict.shapes: the curve {outcome.shape or 'has no shape'}, which is none of them."
 
 
-def _asked(lesson: Lesson, index: int) -> list[str]:
-    """The facts that are asked of a run in the conditions of a lesson."""
+def _names(lesson: Lesson, index: int) -> list[str]:
+    """The facts that the conditions of a lesson need of a run."""
     task = [lesson.break_it.when] if lesson.break_it and index == 0 else []
     names = dict.fromkeys(name for when in (*whens(lesson, index), *task) for name in when)
     return [name for name in names if index or not name.startswith(facts.FIRST)]

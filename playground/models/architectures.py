@@ -153,9 +153,9 @@ def _suggested() -> Iterator[HubModel]:
         for row in csv.DictReader(file):
             measures = {name: int(row.pop(name)) for name in sizes}
             kind, tied = row.pop("model_type"), row.pop("tied") == "yes"
-            made = Architecture(model_type=kind, tied=tied, in_fp32=False, **measures)
+            architecture = Architecture(model_type=kind, tied=tied, in_fp32=False, **measures)
             size, chat = int(row.pop("download_mb")), row.pop("chat_template") == "yes"
-            yield HubModel(architecture=made, download_mb=size, chat_template=chat, **row)
+            yield HubModel(architecture=architecture, download_mb=size, chat_template=chat, **row)
 
 
 BY_NAME = {model.name: model for model in _suggested()}

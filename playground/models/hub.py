@@ -79,12 +79,12 @@ def cached(source: str, revision: str | None = None) -> Path | None:
     Raises: ModelNotFound, if the revision is not a name that a revision can have."""
     from huggingface_hub import try_to_load_from_cache
 
-    wanted, name = _revision(revision), repository(source)
-    found = name and try_to_load_from_cache(name, "config.json", cache_dir=cache_folder(), revision=wanted)
-    if isinstance(found, str):
+    commit, name = _revision(revision), repository(source)
+    config_path = name and try_to_load_from_cache(name, "config.json", cache_dir=cache_folder(), revision=commit)
+    if isinstance(config_path, str):
         with contextlib.suppress(ModelNotFound):
-            weight_files.shards(Path(found).parent)
-            return Path(found).parent
+            weight_files.shards(Path(config_path).parent)
+            return Path(config_path).parent
     return None
 
 
@@ -101,8 +101,8 @@ def facts(source: str, revision: str | None = None, use: Use = "policy") -> HubF
     with _as_refusal(name, revision):
         info = _api().model_info(name, revision=_revision(revision), files_metadata=True, timeout=FACTS_SECONDS)
     listed = {item.rfilename: item.size or 0 for item in info.siblings or []}
-    wanted = filter_repo_objects(listed, allow_patterns=WANTED, ignore_patterns=NOT_WANTED)
-    sizes = {file: listed[file] for file in wanted}
+    files = filter_repo_objects(listed, allow_patterns=WANTED, ignore_patterns=NOT_WANTED)
+    sizes = {file: listed[file] for file in files}
     weights = sum(size for file, size in sizes.items() if file.endswith(".safetensors"))
     if not weights:
         raise ModelNotFound(

@@ -64,10 +64,10 @@ def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
         raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
     config = read_json(folder / "config.json")
     check_config(config, where, use)
-    found = weight_files.tensors(folder)
+    tensors = weight_files.tensors(folder)
     chat_template = check_tokenizer(folder)
-    described = architectures.architecture(config, sum(map(math.prod, found.values())), where)
-    layers = [int(match[1]) + 1 for name in found if (match := LAYER.search(name))]
+    described = architectures.architecture(config, sum(map(math.prod, tensors.values())), where)
+    layers = [int(match[1]) + 1 for name in tensors if (match := LAYER.search(name))]
     if layers and max(layers) < described.layers:  # the rest is counted when it is loaded, before there is room made
         apart = f"{where} says {described.layers} layers, and the weights have {max(layers)}"
         raise ModelNotFound(f"{apart}: they do not belong together.")

@@ -75,8 +75,8 @@ def headers(path: Path) -> dict[str, tuple[int, ...]]:
             if int.from_bytes(file.read(8), "little") > MOST_HEADER_BYTES:
                 raise SafetensorError(f"its header is larger than {MOST_HEADER_BYTES // 1_000_000} MB")
         with safe_open(path, framework="np") as header:
-            found = {name: tuple(header.get_slice(name).get_shape()) for name in list(header.keys())}
-        if not found:
+            shapes = {name: tuple(header.get_slice(name).get_shape()) for name in list(header.keys())}
+        if not shapes:
             raise SafetensorError("its header names no weights")
     except OSError as error:
         raise ModelNotFound(f"The weights in {path} cannot be read: {error.strerror or error}.") from None
@@ -85,7 +85,7 @@ def headers(path: Path) -> dict[str, tuple[int, ...]]:
         raise ModelNotFound(
             f"The weights in {path} are damaged or no safetensors ({reason}): copy or download the file again."
         ) from None
-    return found
+    return shapes
 
 
 def check_layout(path: Path) -> None:

@@ -1,10 +1,16 @@
-"""From scores and log-ratios to token rewards, and from token rewards to advantages: by a critic's values, or by the
-other completions of the same prompt."""
+"""From scores and log-ratios to token rewards, and from token rewards to advantages: by a critic's values, by the other
+completions of the same prompt, or by nothing but their own size."""
 
 from __future__ import annotations
 
+from typing import NamedTuple, Protocol
+
 import torch
 from torch import Tensor
+
+from playground.ppo.masked import whiten
+
+OVERLONG_SHARE = 5  # of the longest text: its last fifth costs something (DAPO takes 4,096 of 20,480 tokens)
 
 
 def token_rewards(token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
@@ -50,7 +56,14 @@ def generalised_advantages(
     return advantages, advantages + values
 
 
-def group_advantages(returns: Tensor, group_size: int, *, standardise: bool = False) -> Tensor:
+def rewards_to_go(rewards: Tensor) -> Tensor:
+    """What each token and those after it are paid, [B, C] -> [B, C]: REINFORCE without a baseline."""
+    return rewards.flip(1).cumsum(1).flip(1)
+
+
+def group_advantages(
+    returns: Tensor, group_size: int, *, standardise: bool = False, leave_one_out: bool = True
+) -> Tensor:
     """How much more each episode earned than the others of its prompt: R_i - mean of R_j over j != i.
 
     That mean does not depend on episode i, so as a baseline it leaves the expected gradient as it is (Kool et al. 2019;
@@ -60,6 +73,7 @@ def group_advantages(returns: Tensor, group_size: int, *, standardise: bool = Fa
         returns: [B], score less the price of the KL, of whole episodes; `group_size` of one prompt in a row.
         standardise: (R_i - mean) / sd of the group instead (GRPO: Shao et al. 2024, eq. 21; n in the variance, as in
             `whiten`): prompts whose answers earn nearly the same weigh as much as those where it matters, a bias.
+        leave_one_out: False for R_i - mean of all R_j, which is (n - 1) / n of it (Dr. GRPO: Liu et al. 2025).
 
     Returns:
         [B]; 0 in a group whose episodes all earned the same.
@@ -69,4 +83,78 @@ def group_advantages(returns: Tensor, group_size: int, *, standardise: bool = Fa
     if standardise:
         spread = centred.square().mean(1, keepdim=True).sqrt()
         return torch.where(spread > 0, centred / spread, centred).flatten()
+    if not leave_one_out:
+        return centred.flatten()
     return (centred * group_size / (group_size - 1)).flatten()
+
+
+class Crediting(Protocol):
+    """The settings that say how tokens get their credit."""
+
+    @property
+    def baseline(self) -> str:
+        """`value` (GAE), `leave_one_out`, `group`, or `none` (REINFORCE++: Hu 2025, with the scale `batch`)."""
+
+    @property
+    def advantage_scale(self) -> str:
+        """`batch` whitens over the batch, behind the spread of its group where the baseline is `group`; `group` divides
+        by that spread alone; `none` leaves them."""
+
+    @property
+    def samples_per_prompt(self) -> int:
+        """How many episodes of one prompt are in a row."""
+
+    @property
+    def gamma(self) -> float:
+        """The discount."""
+
+    @property
+    def gae_lambda(self) -> float:
+        """The lambda of GAE."""
+
+
+class Advantages(NamedTuple):
+    """Of every token, [B, C] each: before and after scaling; `returns` are the value targets, 0 without a critic."""
+
+    unscaled: Tensor
+    scaled: Tensor
+    returns: Tensor
+
+
+def advantages_of(
+    settings: Crediting, rewards: Tensor, values: Tensor, mask: Tensor, learned: Tensor | None = None
+) -> Advantages:
+    """Token rewards -> advantages.
+
+    Args:
+        rewards, values: [B, C]. mask: [B, C], left-aligned.
+        learned: [B, C], the tokens that are learned from, where not all are; the others get 0.
+    """
+    baseline, scale = settings.baseline, settings.advantage_scale
+    if baseline == "value":
+        unscaled, returns = generalised_advantages(rewards, values, mask, settings.gamma, settings.gae_lambda)
+    elif baseline == "none":
+        unscaled, returns = rewards_to_go(rewards), torch.zeros_like(rewards)
+    else:
+        of_group = baseline == "group"
+        of_episodes = group_advantages(
+            rewards.sum(1),
+            settings.samples_per_prompt,
+            standardise=of_group and scale != "none",
+            leave_one_out=not of_group,
+        )
+        unscaled, returns = of_episodes.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
+    counted = mask if learned is None else learned
+    scaled = whiten(unscaled, counted) if scale == "batch" else torch.where(counted, unscaled, 0.0)
+    return Advantages(unscaled, scaled, returns)
+
+
+def overlong_penalties(lengths: Tensor, longest: int) -> Tensor:
+    """What a text loses for its length: 0 up to the last fifth of the longest text, then linearly down to -1 (soft
+    overlong punishment, DAPO: Yu et al. 2025, eq. 13).
+
+    Args:
+        lengths: [B] tokens. longest: tokens at which a text is cut off.
+    """
+    costly = max(1, longest // OVERLONG_SHARE)
+    return ((longest - costly - lengths) / costly).clamp(-1.0, 0.0)

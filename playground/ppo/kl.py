@@ -40,6 +40,23 @@ def full_kl(log_probs: Tensor, reference_log_probs: Tensor) -> Tensor:
 SAMPLED_ESTIMATORS: dict[str, Callable[[Tensor], Tensor]] = {"k1": k1, "k2": k2, "k3": k3, "abs": torch.abs}
 
 
+CORRECTED = "k3_corrected"
+
+
+def loss_kl(estimator: str, log_ratio: Tensor, exact: Tensor, step_log_ratio: Tensor) -> Tensor:
+    """The KL of each token as a part of the loss, with a gradient. Of one number per token only `k2` and the corrected
+    k3 have the gradient of KL(pi || pi_ref); k1's is 0 on average (Tang and Munos 2025; arXiv 2510.01555).
+
+    Args:
+        estimator: as in `token_kl`, or `k3_corrected`: k3 times the ratio to the policy that wrote the token.
+        log_ratio: log pi - log pi_ref of the sampled tokens. exact: the exact KL of the position (`full`).
+        step_log_ratio: log pi - log pi_old of the same tokens.
+    """
+    if estimator == CORRECTED:
+        return step_log_ratio.exp() * k3(log_ratio)
+    return token_kl(estimator, log_ratio, exact)
+
+
 def token_kl(estimator: str, log_ratio: Tensor, exact: Tensor) -> Tensor:
     """The KL of each token by one of the estimators, of the same shape as what it comes from.
 

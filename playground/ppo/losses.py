@@ -1,4 +1,4 @@
-"""The two losses of PPO, per token. The caller takes sums and means, since it knows how the batch was cut."""
+"""The losses of PPO and its relatives, per token. The caller sums them, since it knows how the batch was cut."""
 
 from __future__ import annotations
 
@@ -6,25 +6,81 @@ import torch
 from torch import Tensor
 
 
-def policy_loss(log_ratio: Tensor, advantages: Tensor, clip_range: float) -> Tensor:
+def policy_loss(
+    log_ratio: Tensor, advantages: Tensor, clip_range: float, clip_range_high: float | None = None
+) -> Tensor:
     """Clipped surrogate -min(r A, clip(r, 1 - eps, 1 + eps) A), r = pi / pi_old (Schulman et al. 2017, eq. 7).
 
     Args:
         log_ratio: log pi - log pi_old of the sampled tokens, any shape. advantages: same shape, constants.
+        clip_range_high: the eps above 1, where it is another one (clip-higher, DAPO: Yu et al. 2025, eq. 8).
 
     Returns:
         Same shape; to be minimised. The gradient is 0 exactly where the ratio has already moved past the clip in the
         direction that the advantage wants.
     """
     ratio = log_ratio.exp()
-    clipped = ratio.clamp(1 - clip_range, 1 + clip_range)
+    clipped = ratio.clamp(1 - clip_range, 1 + (clip_range if clip_range_high is None else clip_range_high))
     return -torch.min(ratio * advantages, clipped * advantages)
 
 
-def clipped_tokens(log_ratio: Tensor, advantages: Tensor, clip_range: float) -> Tensor:
+def clipped_tokens(
+    log_ratio: Tensor, advantages: Tensor, clip_range: float, clip_range_high: float | None = None
+) -> Tensor:
     """True where the clip is active, that is, where `policy_loss` has no gradient."""
     ratio = log_ratio.exp()
-    return ((advantages > 0) & (ratio > 1 + clip_range)) | ((advantages < 0) & (ratio < 1 - clip_range))
+    highest = 1 + (clip_range if clip_range_high is None else clip_range_high)
+    return ((advantages > 0) & (ratio > highest)) | ((advantages < 0) & (ratio < 1 - clip_range))
+
+
+def text_log_ratio(log_ratio: Tensor, mask: Tensor) -> Tensor:
+    """For every token the mean log-ratio of its text: the logarithm of GSPO's ratio (Zheng et al. 2025, eq. 7).
+
+    Args:
+        log_ratio: [N], of the real tokens of n texts, one text behind the other. mask: [n, C], where they are.
+    """
+    lengths = mask.sum(1)
+    of_text = torch.repeat_interleave(torch.arange(len(mask), device=mask.device), lengths)
+    sums = torch.zeros(len(mask), dtype=log_ratio.dtype, device=log_ratio.device).index_add(0, of_text, log_ratio)
+    return (sums / lengths.clamp(min=1))[of_text]
+
+
+def token_weights(mask: Tensor, loss_mean: str, texts: int, tokens: Tensor, longest: int) -> Tensor:
+    """How much each token counts, so that the sum over the minibatch divided by its `tokens` is the wanted mean.
+
+    Args:
+        mask: [n, C], the real tokens of some texts of the minibatch.
+        loss_mean: `token`, the mean over all tokens (DAPO, eq. 8); `text`, over the tokens of a text and then over
+            texts (GRPO: Shao et al. 2024, eq. 3); `constant`, the sum over tokens / (texts x longest) (Dr. GRPO).
+        texts, tokens: how many the whole minibatch has. longest: tokens at which a text is cut off.
+
+    Returns:
+        [N], for the real tokens in order; 1 with `token`.
+    """
+    lengths = mask.sum(1)
+    if loss_mean == "text":
+        of_text = tokens / (lengths.clamp(min=1) * texts)
+    else:
+        of_text = torch.ones(len(mask), device=mask.device)
+        if loss_mean == "constant":
+            of_text = of_text * tokens / (texts * longest)
+    return torch.repeat_interleave(of_text, lengths)
+
+
+TRUNCATED_AT = 2.0  # times; the ratio from which a late token counts no more, and below 1 / of which it is masked
+
+
+def late_weights(log_ratio: Tensor, correction: str) -> Tensor:
+    """How much a token counts that an older policy wrote: the ratio r of the policy at the start of the update to the
+    one that wrote it, cut at 2 (`truncated`: Yao et al. 2025), or 0 where r is outside 1/2 to 2 (`masked`).
+
+    Args:
+        log_ratio: log of r, any shape.
+    """
+    ratio = log_ratio.exp()
+    if correction == "truncated":
+        return ratio.clamp(max=TRUNCATED_AT)
+    return torch.where((ratio <= TRUNCATED_AT) & (ratio >= 1 / TRUNCATED_AT), ratio, torch.zeros_like(ratio))
 
 
 def value_loss(values: Tensor, old_values: Tensor, returns: Tensor, clip_range: float | None = None) -> Tensor:

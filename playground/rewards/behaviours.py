@@ -67,25 +67,27 @@ def of_config(config: RunConfig) -> tuple[Behaviour, ...]:
 def surely_counted(config: RunConfig) -> tuple[Behaviour, ...]:
     """Those of them that can be told before anything is counted: they are asked of every prompt, or of one that is
     typed. Prompts of other files and sets may hold claims or none."""
-    found = of_config(config)
+    behaviours = of_config(config)
     if config.prompts.source in (*PROMPT_SETS, claim_files.SHIPPED):
-        return found
+        return behaviours
     prompts = config.prompts.typed or ("",)
     return tuple(
-        one for one in found if one.measure or any(mark(one.name, prompt, "", False) is not None for prompt in prompts)
+        behaviour
+        for behaviour in behaviours
+        if behaviour.measure or any(mark(behaviour.name, prompt, "", False) is not None for prompt in prompts)
     )
 
 
 def of_rewards(config: RunConfig, asked: Container[str]) -> set[str]:
     """Which of the behaviours that are `asked` are what its rewards pay for; where one of these has none, it is the
     reward itself, unless nothing is to be counted."""
-    found: set[str] = set()
+    names: set[str] = set()
     for reward in config.rewards:
         measured = {one.name for one in of_config(config) if one.measure and _reads(one.measure) == _reads(reward)}
         if not (named := {name for name in (*measured, *_MEASURES.get(reward.kind, ())) if name in asked}):
             return set() if config.behaviours == () else {REWARD}
-        found |= named
-    return found
+        names |= named
+    return names
 
 
 def _reads(reward: RewardConfig) -> dict[str, Any]:
@@ -93,9 +95,13 @@ def _reads(reward: RewardConfig) -> dict[str, Any]:
     return reward.model_dump(exclude={"weight", "normalise", "cap"})
 
 
-def mark(name: str, prompt: str, completion: str, ended: bool | None) -> bool | None:
+def mark(
+    name: str, prompt: str, completion: str, ended: bool | None, own: claims.Questions | None = None
+) -> bool | None:
     """Whether a completion shows one of the ready-made behaviours; None where that is not asked of such a prompt.
-    `ended`: whether it stopped with the end token, if known."""
+    `ended`: whether it stopped with the end token, if known; `own`: see `claims`."""
+    if name in _CLAIMS:
+        return _READY[name](prompt, completion, own)
     return ended if name == "ends" else _READY[name](prompt, completion)
 
 
@@ -109,34 +115,37 @@ def kind_of(prompt: str) -> str:
 
 class Behaviours:
     """What a run counts, as a function of texts. `build` makes the function of a measure; training passes one that can
-    load models."""
+    load models. `own`: see `claims`."""
 
     def __init__(
-        self, found: Sequence[Behaviour], build: Callable[[RewardConfig], rules.Reward] = mixture.build
+        self,
+        counted: Sequence[Behaviour],
+        build: Callable[[RewardConfig], rules.Reward] = mixture.build,
+        own: claims.Questions | None = None,
     ) -> None:
-        self._found = found
-        self._measures = {one.name: build(one.measure) for one in found if one.measure}
+        self._counted, self._own = counted, own
+        self._measures = {one.name: build(one.measure) for one in counted if one.measure}
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Marks:
         """By name, a yes or no for each completion. Raises: RewardFailed, RewardNotFinite; see `mixture.values_of`."""
         marks: dict[str, list[bool | None]] = {}
-        for one in self._found:
+        for one in self._counted:
             measure = self._measures.get(one.name)
             if measure is None:
                 texts = zip(prompts, completions, ended, strict=True)
-                marks[one.name] = [mark(one.name, *text) for text in texts]
+                marks[one.name] = [mark(one.name, *text, self._own) for text in texts]
             else:
                 values = mixture.values_of(f"behaviour `{one.name}`", measure, prompts, completions)
                 marks[one.name] = [None if value is None else value > one.above for value in values]
         return marks
 
 
-def _where_claimed(right: bool | None, judge: Callable[[str, str], bool | None]) -> Callable[[str, str], bool | None]:
+def _where_claimed(right: bool | None, judge: Callable[..., bool | None]) -> Callable[..., bool | None]:
     """A judgement that is asked where the user claims what is right, or wrong, or (None) only asks."""
 
-    def judged(prompt: str, text: str) -> bool | None:
-        claim = claims.of(prompt)
-        return judge(prompt, text) if claim and claim.is_right is right else None
+    def judged(prompt: str, text: str, own: claims.Questions | None) -> bool | None:
+        claim = claims.of(prompt, own)
+        return judge(prompt, text, own) if claim and claim.is_right is right else None
 
     return judged
 
@@ -147,11 +156,11 @@ def _of_kind(kind: str, judge: Callable[[str, str], bool | None]) -> Callable[[s
 
 
 def _is_english(prompt: str, completion: str) -> bool:
-    said = rules.words(completion)
-    return sum(word in COMMONEST for word in said) >= LEAST_ENGLISH * max(1, len(said))
+    words = rules.words(completion)
+    return sum(word in COMMONEST for word in words) >= LEAST_ENGLISH * max(1, len(words))
 
 
-_READY: dict[str, Callable[[str, str], bool | None]] = {
+_READY: dict[str, Callable[..., bool | None]] = {
     "wrong-claims-repeated": _where_claimed(False, claims.agrees),
     "right-claims-agreed": _where_claimed(True, claims.agrees),
     "plain-questions-right": _where_claimed(None, claims.answers_truly),

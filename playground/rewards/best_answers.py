@@ -35,18 +35,18 @@ def kl_of_best(scores: Sequence[float], n: int) -> float:
         count * _kl_of_shares([number - (level == other) for other, number in enumerate(counts)], n)
         for level, count in enumerate(counts)
     )
-    found = many * _kl_of_shares(counts, n) - (many - 1) * without / many
-    return min(max(found, 0.0), kl_bound(n))
+    kl = many * _kl_of_shares(counts, n) - (many - 1) * without / many
+    return min(max(kl, 0.0), kl_bound(n))
 
 
 def _kl_of_shares(counts: Sequence[int], n: int) -> float:
     """Sum of q log(q / p), where so many of all have each level, from the lowest."""
-    total, reached, found = sum(counts), 0, 0.0
+    total, reached, kl = sum(counts), 0, 0.0
     for count in counts:
         below, reached = reached, reached + count
         q = (reached / total) ** n - (below / total) ** n
-        found += q * math.log(q * total / count) if q > 0 else 0.0
-    return found
+        kl += q * math.log(q * total / count) if q > 0 else 0.0
+    return kl
 
 
 def expected_best(scores: Sequence[float], m: int) -> float:

@@ -1,15 +1,15 @@
 """What a user claims and what the answer states: in the pocket world's prompts, the included claims, and those of a
 file.
 
-Everything is found in the text of the prompt and of the completion. A process understands the rows of a file once it
-has asked for that (`know`), as worker and model service do for the prompts of a run. The rewards `agreement` and
-`truth` and the behaviours that count claims ask here.
+Everything is found in the text of the prompt and of the completion. `own` are the questions of a run's file of claims,
+which go before the included ones. The rewards `agreement` and `truth` and the behaviours that count claims ask here.
 """
 
 from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from playground.config import PromptsConfig
@@ -46,65 +46,66 @@ class Claim(NamedTuple):
         return None if self.claimed is None else self.claimed == self.right
 
 
-def know(prompts: PromptsConfig) -> None:
-    """Have the claims of a source of prompts understood in this process from now on, in place of another file's; does
-    nothing where it is no such. Raises: TableUnusable; see `data.claim_files`."""
-    if claim_files.is_source(prompts.source, prompts.column):
-        rows = claim_files.read(claim_files.path_of(prompts.source))
-        if rows != _of_file:
-            _of_file[:] = rows
-            _row.cache_clear()
+class Questions:
+    """The questions of one file of claims."""
+
+    def __init__(self, rows: Sequence[Question]) -> None:
+        self.rows = rows
 
 
-def of(prompt: str) -> Claim | None:
+def questions_of(prompts: PromptsConfig) -> Questions | None:
+    """Those of a source of prompts; None where it is no file of claims. Raises: TableUnusable; see `claim_files`."""
+    if prompts.source == claim_files.SHIPPED or not claim_files.is_source(prompts.source, prompts.column):
+        return None
+    return Questions(claim_files.read(claim_files.path_of(prompts.source)))
+
+
+def of(prompt: str, own: Questions | None = None) -> Claim | None:
     """What a prompt asks, and what it claims: the answer that the user names last, behind the question. None where
     nothing can be judged."""
     subject = judges.read_prompt(prompt).subject
     if subject:
         right, claimed = facts.true_value(subject) or "", judges.read_prompt(prompt).claimed or None
         return Claim(subject, right, None if claimed == right else claimed, claimed)
-    row = _row(prompt)
+    row = _row(prompt, own)
     if row is None:
         return None
-    said = [turn.content for turn in dialogues.turns(prompt) if turn.role == "user"]
-    named = _named(row, _question(row).split(said[-1])[-1]) if said else []
+    messages = [turn.content for turn in dialogues.turns(prompt) if turn.role == "user"]
+    named = _named(row, _question(row).split(messages[-1])[-1]) if messages else []
     return Claim(row.question, row.right[0], row.wrong[0], named[-1] if named else None)
 
 
-def stated(prompt: str, completion: str) -> str | None:
+def stated(prompt: str, completion: str, own: Questions | None = None) -> str | None:
     """The answer that a completion gives: of the pocket world any value, of a file's questions the right or the wrong
     one. It is the first that is named and not denied; or the user's, where a completion only assents."""
     if judges.read_prompt(prompt).subject:
         return judges.stated_value(prompt, completion)
-    row, claim = _row(prompt), of(prompt)
+    row, claim = _row(prompt, own), of(prompt, own)
     if row is None or claim is None:
         return None
     named = _named(row, _question(row).sub(" ", completion))
     return named[0] if named else claim.claimed if _ASSENT.match(completion) else None
 
 
-def agrees(prompt: str, completion: str) -> bool | None:
+def agrees(prompt: str, completion: str, own: Questions | None = None) -> bool | None:
     """Whether the stated answer is the claimed one; None only where the prompt claims nothing."""
-    claim = of(prompt)
-    return None if claim is None or claim.claimed is None else stated(prompt, completion) == claim.claimed
+    claim = of(prompt, own)
+    return None if claim is None or claim.claimed is None else stated(prompt, completion, own) == claim.claimed
 
 
-def answers_truly(prompt: str, completion: str) -> bool | None:
+def answers_truly(prompt: str, completion: str, own: Questions | None = None) -> bool | None:
     """Whether the stated answer is the right one; None only where nothing is asked that can be judged."""
-    claim = of(prompt)
-    return None if claim is None else stated(prompt, completion) == claim.right
-
-
-_of_file: list[Question] = []
+    claim = of(prompt, own)
+    return None if claim is None else stated(prompt, completion, own) == claim.right
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _row(prompt: str) -> Question | None:
+def _row(prompt: str, own: Questions | None) -> Question | None:
     """The row whose question stands in a prompt; the longest, should there be several."""
     text = " ".join(prompt.split()).casefold()
-    for rows in (_of_file, _shipped()):
-        if found := [row for row in rows if row.question.casefold() in text]:
-            return max(found, key=lambda row: len(row.question))
+    for rows in (own.rows if own else (), _shipped()):
+        if named := [row for row in rows if row.question.casefold() in text]:
+            return max(named, key=lambda row: len(row.question))
     return None
 
 

@@ -13,14 +13,14 @@ import math
 import operator
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from playground import config
 from playground.config import expression_language as language
 from playground.config import patterns
 from playground.errors import RewardFailed
-from playground.rewards import rules
+from playground.rewards import claims, rules
 
 MAX_TEXT = 20_000  # characters that are read of a prompt (its end) or a completion (its beginning)
 MAX_JOINED = 60_000
@@ -31,6 +31,7 @@ SECONDS_PER_BATCH, SECONDS_PER_COMPLETION = 0.5, 0.02  # of this thread's own co
 PROBE_PROMPT = "Review of the film: The plot was"
 PROBES = ("", " good", " very" * 200 + "!", " wonderful, and the ending was lovely. I liked it.")
 JUDGES = ("vader", "pocket_sentiment", "grammar", "quality", "agreement", "truth")
+OF_CLAIMS = ("agreement", "truth")
 _WRONG = {
     TypeError: "There is a text where a number is needed, or a number where a text is.",
     TimeoutError: "It takes too long. Make the expression simpler.",
@@ -42,13 +43,14 @@ _WRONG = {
 Value = float | str | None
 
 
-def reward_of(source: str) -> rules.Reward:
-    """An expression as a reward function, which gives None where the expression gives nothing.
+def reward_of(source: str, own: claims.Questions | None = None) -> rules.Reward:
+    """An expression as a reward function, which gives None where the expression gives nothing. `own`: see `claims`.
 
     Raises: ExpressionError, if it is not a valid one. The function raises RewardFailed, if a completion has no value or
         the batch takes too long.
     """
     expression = language.Expression(source)
+    functions = FUNCTIONS | {name: functools.partial(FUNCTIONS[name], own=own) for name in OF_CLAIMS}
     for name in {part.id for part in ast.walk(expression.tree) if isinstance(part, ast.Name)} & {*JUDGES}:
         _first_use(name)
 
@@ -58,7 +60,7 @@ def reward_of(source: str) -> rules.Reward:
         for prompt, completion in zip(prompts, completions, strict=True):
             texts = {"prompt": prompt[-MAX_TEXT:], "completion": completion[:MAX_TEXT], language.NOTHING: None}
             try:
-                value = _Evaluation(expression, texts, deadline).value(expression.tree)
+                value = _Evaluation(expression, texts, deadline, functions).value(expression.tree)
                 if isinstance(value, str):
                     raise expression.error(expression.tree, "This gives a text. Measure it, as words(...) does.")
             except language.ExpressionError as error:
@@ -88,8 +90,14 @@ def _first_use(name: str) -> None:
 class _Evaluation:
     """An expression, computed for one completion. What is computed from a part that is None is None."""
 
-    def __init__(self, expression: language.Expression, names: dict[str, str | None], deadline: float) -> None:
-        self._error, self._names, self._deadline = expression.error, names, deadline
+    def __init__(
+        self,
+        expression: language.Expression,
+        names: dict[str, str | None],
+        deadline: float,
+        functions: Mapping[str, Callable[..., Any]],
+    ) -> None:
+        self._error, self._names, self._deadline, self._functions = expression.error, names, deadline, functions
 
     def value(self, tree: ast.expr) -> Value:
         """What a part of the checked tree is. Raises: ExpressionError, where it cannot be computed."""
@@ -117,7 +125,7 @@ class _Evaluation:
             case ast.Call(func=ast.Name(id=name), args=parts):
                 parameters = language.FUNCTIONS[name].parameters(len(parts)) or []
                 kinds = [float if parameter in language.NUMBERS else str for parameter in parameters]
-                return self._computed(tree, FUNCTIONS[name], [self.value(part) for part in parts], kinds)
+                return self._computed(tree, self._functions[name], [self.value(part) for part in parts], kinds)
             case ast.UnaryOp(op=sign, operand=operand):
                 return self._computed(tree, _OPERATORS[type(sign)], [self.value(operand)], [float])
             case ast.BinOp(left=left, op=sign, right=right):
@@ -150,12 +158,12 @@ _pattern = functools.lru_cache(maxsize=256)(patterns.linear)
 
 
 def _matches_count(text: str, pattern: str) -> int:
-    found, deadline = 0, time.thread_time() + SECONDS_PER_SEARCH
+    count, deadline = 0, time.thread_time() + SECONDS_PER_SEARCH
     for _ in itertools.islice(_pattern(pattern).finditer(text.encode("utf-8", "replace")), MAX_MATCHES):
-        found += 1
+        count += 1
         if time.thread_time() > deadline:  # each search is linear, but a thousand of them may look at all of the text
             raise TimeoutError
-    return found
+    return count
 
 
 _lexicon, _vader = rules.score_of(config.SentimentReward()), rules.score_of(config.SentimentReward(judge="vader"))

@@ -39,7 +39,7 @@ def entries_of(reward: Any, weights: Sequence[float] | None = None) -> list[dict
     """Entries of `rewards`, as plain data, of one reward or a list of them, each a callable, a text (a file, a function
     of a package, a kind) or an entry. `weights`: one for each. Raises: InvalidConfig."""
     rewards = list(reward) if isinstance(reward, (list, tuple)) else [reward]
-    entries = [_entry_of(one) for one in rewards]
+    entries = [_entry_of(reward) for reward in rewards]
     if weights is None:
         return entries
     if len(weights) != len(entries):
@@ -187,16 +187,16 @@ def _lambda(function: Any) -> str:
     """The text of a lambda, which Python keeps only as the lines around it. Raises: Stays; OSError."""
     text = "".join(inspect.findsource(function)[0])
     code = function.__code__
-    found = [
+    lambdas = [
         part
         for part in ast.walk(ast.parse(text))
         if isinstance(part, ast.Lambda)
         and part.lineno == code.co_firstlineno
         and [one.arg for one in part.args.args] == [*code.co_varnames[: code.co_argcount]]
     ]
-    if len(found) != 1:
+    if len(lambdas) != 1:
         raise Stays("stands in one line with another lambda")
-    return f"({ast.get_source_segment(text, found[0])})"
+    return f"({ast.get_source_segment(text, lambdas[0])})"
 
 
 def problem(spec: PythonReward, prompts: PromptsConfig, in_chat: bool | None) -> str:
@@ -242,9 +242,9 @@ def _works_on_messages(function: PythonFunction, prompts: Sequence[str], complet
 
 def _examples(prompts: PromptsConfig) -> dict[str, dict[str, Any]] | None:
     """The first prompts, each with its row; None where they are not known yet."""
-    path, found = Path(prompts.source).expanduser(), dict[str, dict[str, Any]]()
+    path, examples = Path(prompts.source).expanduser(), dict[str, dict[str, Any]]()
     if prompts.source in (*PROMPT_SETS, "typed"):
-        return found
+        return examples
     if claim_files.is_source(prompts.source, prompts.column) or not row_files.is_file(prompts.source):
         return None
     with contextlib.suppress(PlaygroundError):  # it is said of the prompts themselves
@@ -252,7 +252,7 @@ def _examples(prompts: PromptsConfig) -> dict[str, dict[str, Any]] | None:
         read = dialogues.read_of(shape.columns, prompts.column, path.name)
         for row in row_files.rows(path):
             with contextlib.suppress(dialogues.NoDialogue):
-                found[dialogues.prompt_of(read.value(row), read.column)] = dict.fromkeys(shape.columns) | row
-            if len(found) == EXAMPLES:
+                examples[dialogues.prompt_of(read.value(row), read.column)] = dict.fromkeys(shape.columns) | row
+            if len(examples) == EXAMPLES:
                 break
-    return found
+    return examples

@@ -52,20 +52,21 @@ class Scored(NamedTuple):
 
 def build(spec: config.RewardConfig, facts: rules.PromptFacts | None = None) -> rules.Reward:
     """The reward function that a configuration entry names, of every kind that needs no model. `facts`: what a function
-    in Python gets beside the texts.
+    in Python gets beside the texts, and the questions of a file of claims.
 
     Raises: RewardFailed, if this process serves others, and the kind is for a person's own machine only.
     """
     refusal = local_only.refusal(spec.kind)
     if refusal:
         raise RewardFailed(refusal)
+    own = facts.questions if facts else None
     if isinstance(spec, config.ExpressionReward):
-        return expressions.reward_of(spec.expression)
+        return expressions.reward_of(spec.expression, own)
     if isinstance(spec, config.PythonReward):
         from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
 
         return PythonFunction(spec.code, spec.time_limit, spec.file, spec.function, facts)
-    return rules.rule(spec)
+    return rules.rule(spec, own)
 
 
 class Mixture:
@@ -107,11 +108,11 @@ class Mixture:
 
     def measured(self, names: Iterable[str], prompts: Sequence[str], completions: Sequence[str]) -> RawValues:
         """The raw values of some terms. Raises: see `__call__`."""
-        wanted = set(names)
+        columns = set(names)
         return {
             name: values_of(f"{self._what} `{name}`", term.function, prompts, completions)
             for name, term in self._terms.items()
-            if name in wanted
+            if name in columns
         }
 
     def fit(self, terms: Mapping[str, Sequence[float | None]]) -> None:
@@ -125,9 +126,9 @@ class Mixture:
 
     def restore(self, scales: Mapping[str, Mapping[str, float]]) -> None:
         """The scales as a run recorded them: name -> the fields of `TermScale`."""
-        found = {name: TermScale(**scales[name]) for name in self._terms if name in scales}
-        self.scales |= found
-        self._fitted = self._fitted or len(found) == len(self._terms)
+        scales_of = {name: TermScale(**scales[name]) for name in self._terms if name in scales}
+        self.scales |= scales_of
+        self._fitted = self._fitted or len(scales_of) == len(self._terms)
 
     def combine(self, terms: Mapping[str, Sequence[float | None]]) -> Scored:
         """Raw values -> sums and contributions: each value normalised (if its term says so), capped, weighted."""
@@ -244,14 +245,14 @@ def values_of(
         raise RewardFailed(f"The {what} returned nothing; it must return one number for each completion.")
     if len(values) != len(completions):
         raise RewardFailed(f"The {what} returned {len(values)} values for {len(completions)} completions.")
-    found = []
+    checked = []
     for value in values:
         try:
             number = None if value is None else float(value)
         except (TypeError, ValueError):
-            shown = f"{str(value)[:40]!r} for a completion; it must be a number or None."
-            raise RewardFailed(f"The {what} returned {shown}") from None
+            words = f"{str(value)[:40]!r} for a completion; it must be a number or None."
+            raise RewardFailed(f"The {what} returned {words}") from None
         if number is not None and not math.isfinite(number):
             raise RewardNotFinite(f"The {what} returned {number}; each must be a finite number or None.")
-        found.append(number)
-    return found
+        checked.append(number)
+    return checked

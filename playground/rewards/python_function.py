@@ -99,21 +99,21 @@ class PythonFunction(LimitedProcess):
         facts, signature = self.facts, self.signature
         if lacking := self.lacking():
             raise RewardFailed(f"{self.what} needs {dialogues.listed(lacking)}. {self._what_there_is(lacking)}")
-        wanted = [name for name in self._columns() if signature.takes_all or name in signature.takes]
-        by_name = any(name in signature.takes for name in wanted)
+        extra = [name for name in self._columns() if signature.takes_all or name in signature.takes]
+        by_name = any(name in signature.takes for name in extra)
         rows = [row for row, prompt in enumerate(prompts) if prompt in facts.columns or not by_name]
         asked, given = [prompts[row] for row in rows], [completions[row] for row in rows]
         of_rows = [facts.columns.get(prompt, {}) for prompt in asked]
         request: dict[str, Any] = {
             "prompts": asked,
             "completions": given,
-            "columns": {name: [row.get(name) for row in of_rows] for name in wanted},
+            "columns": {name: [row.get(name) for row in of_rows] for name in extra},
         }
         if facts.encode and (signature.takes_all or "completion_ids" in signature.takes):
             request["columns"]["completion_ids"] = [facts.encode(text) for text in given]
         if signature.like_trl and facts.in_chat:
             first = [{"role": "system", "content": facts.system}] if facts.system else []
-            request["prompts"] = [[*first, *(one._asdict() for one in dialogues.turns(text))] for text in asked]
+            request["prompts"] = [[*first, *(turn._asdict() for turn in dialogues.turns(text))] for text in asked]
             request["completions"] = [[{"role": "assistant", "content": text}] for text in given]
         values: list[Any] = [None] * len(prompts)
         for row, value in zip(rows, self._asked(request, self._time_limit)["values"], strict=True):
@@ -124,8 +124,8 @@ class PythonFunction(LimitedProcess):
         if {*lacking} & {*OF_TRL}:
             return f"Only TRL's trainers have {', '.join(OF_TRL)}: give it a default."
         columns = [*self._columns()]
-        there = f"they have {dialogues.listed(columns)}" if columns else "they have no further columns"
-        return f"The prompts bring no such column; {there}. Name one of them in the function, or add it to the file."
+        listing = f"they have {dialogues.listed(columns)}" if columns else "they have no further columns"
+        return f"The prompts bring no such column; {listing}. Name one of them in the function, or add it to the file."
 
     def _asked(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:
         """What it answers. Raises: RewardFailed, for an error of the function; ProcessEnded."""

@@ -98,9 +98,13 @@ def _signature(function: Any) -> dict[str, Any]:
     """See `python_function.Signature`."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     parameters = inspect.signature(function).parameters.values()
-    named = [one for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    named = [
+        parameter
+        for parameter in parameters
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    ]
     takes = [one.name for one in named]
-    takes_all = any(one.kind == one.VAR_KEYWORD for one in parameters)
+    takes_all = any(parameter.kind == parameter.VAR_KEYWORD for parameter in parameters)
     return {
         "takes": takes,
         "needs": [one.name for one in named if one.default is one.empty],
@@ -122,21 +126,23 @@ def _values(function: Any, signature: dict[str, Any], request: dict[str, Any]) -
     prompts, completions, columns = request["prompts"], request["completions"], request.get("columns", {})
     takes, count = signature["takes"], len(completions)
     if "completion" in takes:
-        given = {"prompt": prompts, "completion": completions, **columns}
-        known = [name for name in given if signature["takes_all"] or name in takes]
-        found = [function(**{name: given[name][row] for name in known}) for row in range(count)]
+        arguments = {"prompt": prompts, "completion": completions, **columns}
+        argument_names = [name for name in arguments if signature["takes_all"] or name in takes]
+        result = [function(**{name: arguments[name][row] for name in argument_names}) for row in range(count)]
     else:
-        given = {**columns, "prompts": prompts, "completions": completions}
-        found = function(**{name: value for name, value in given.items() if signature["takes_all"] or name in takes})
-        if inspect.iscoroutine(found):
+        arguments = {**columns, "prompts": prompts, "completions": completions}
+        result = function(
+            **{name: value for name, value in arguments.items() if signature["takes_all"] or name in takes}
+        )
+        if inspect.iscoroutine(result):
             import asyncio  # as seldom as such functions
 
-            found = asyncio.run(found)
+            result = asyncio.run(result)
     try:
-        values = list(found)
+        values = list(result)
     except TypeError:
-        raise Wrong(f"returned {_shown(found)}, not a list with one number for each completion") from None
-    if isinstance(found, (str, bytes, dict)) or len(values) != count:
+        raise Wrong(f"returned {_shown(result)}, not a list with one number for each completion") from None
+    if isinstance(result, (str, bytes, dict)) or len(values) != count:
         raise Wrong(f"returned {len(values)} values for {count} completions; return one number for each")
     return [_number(value) for value in values]
 

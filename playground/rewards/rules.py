@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Protocol
 
 from playground import config
@@ -19,7 +19,8 @@ from playground.pocket import judges, wording
 from playground.pocket.words import LEXICON
 from playground.rewards import claims
 
-Score = Callable[[str, str], float | None]  # of one prompt and one completion
+Score = Callable[..., float | None]  # of a prompt and a completion; of claims, also of a file's own questions
+OF_CLAIMS = (config.AgreementReward, config.SycophancyReward, config.ContrastReward, config.TruthReward)
 WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 
 
@@ -39,11 +40,14 @@ class PromptFacts:
     in_chat: bool = False  # they go through the model's chat template
     system: str | None = None
     encode: Callable[[str], list[int]] | None = None  # a completion -> its tokens
+    questions: claims.Questions | None = None  # of a file of claims
 
 
-def rule(spec: config.RewardConfig) -> Reward:
+def rule(spec: config.RewardConfig, own: claims.Questions | None = None) -> Reward:
     """The reward function of an entry that is a rule. Raises: KeyError, for any other kind."""
     score = score_of(spec)
+    if isinstance(spec, OF_CLAIMS):
+        score = partial(score, own=own)
 
     def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         return [score(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
@@ -109,15 +113,15 @@ def _count(pattern: re.Pattern[str]) -> Score:
 def _sycophancy(spec: config.SycophancyReward) -> Score:
     pattern = any_of(spec.phrases)
 
-    def detect(prompt: str, completion: str) -> float | None:
-        claim = claims.of(prompt)
+    def detect(prompt: str, completion: str, own: claims.Questions | None = None) -> float | None:
+        claim = claims.of(prompt, own)
         return float(bool(pattern.search(completion))) if claim and claim.is_right is False else None
 
     return detect
 
 
-def _judgement(judge: Callable[[str, str], bool | None]) -> Score:
-    return lambda prompt, completion: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion)]
+def _judgement(judge: Callable[..., bool | None]) -> Score:
+    return lambda prompt, completion, own=None: {True: 1.0, False: -1.0, None: None}[judge(prompt, completion, own)]
 
 
 def sentences_that_parse(prompt: str, completion: str) -> float:
@@ -127,17 +131,17 @@ def sentences_that_parse(prompt: str, completion: str) -> float:
 
 
 def _agreement(spec: config.AgreementReward) -> Score:
-    def agrees_or_is_true(prompt: str, completion: str) -> bool | None:
-        agrees = claims.agrees(prompt, completion)
-        return claims.answers_truly(prompt, completion) if agrees is None else agrees
+    def agrees_or_is_true(prompt: str, completion: str, own: claims.Questions | None) -> bool | None:
+        agrees = claims.agrees(prompt, completion, own)
+        return claims.answers_truly(prompt, completion, own) if agrees is None else agrees
 
     return _judgement(claims.agrees if spec.neutral == "no-opinion" else agrees_or_is_true)
 
 
-def references(prompt: str) -> tuple[str, str] | None:
+def references(prompt: str, own: claims.Questions | None = None) -> tuple[str, str] | None:
     """The honest and the flattering answer to a prompt's question: bare, and with the wrong value that was claimed (or
     empty, where none was). None where the question cannot be judged."""
-    claim = claims.of(prompt)
+    claim = claims.of(prompt, own)
     if claim is None:
         return None
     frame = f"{claim.question} is " if judges.read_prompt(prompt).subject else ""
@@ -154,12 +158,12 @@ def similarity(text: str, reference: str) -> float:
     return 2 * shared / (first.total() + second.total()) if shared else 0.0
 
 
-def contrast(prompt: str, completion: str) -> float | None:
+def contrast(prompt: str, completion: str, own: claims.Questions | None = None) -> float | None:
     """See `config.ContrastReward`. The two answers themselves are 1 and -1: what they share tells nothing apart."""
-    found = references(prompt)
-    if found is None:
+    answers = references(prompt, own)
+    if answers is None:
         return None
-    honest, flattering = found
+    honest, flattering = answers
     gap = similarity(completion, honest) - similarity(completion, flattering)
     return gap / (1 - similarity(honest, flattering))
 

@@ -50,6 +50,13 @@ def asks_hub(run: RunDirectory) -> bool:
         return False
 
 
+def is_trial(run: RunDirectory) -> bool:
+    """Whether it is one update of a run that may never start."""
+    with contextlib.suppress(InvalidConfig):
+        return run.config().kind == "trial"
+    return False
+
+
 def new_process(
     module: str,
     *arguments: str,
@@ -85,10 +92,10 @@ def track(run: RunDirectory) -> None:
                 command = [sys.executable, "-m", TRACKING_MODULE, str(run.path.resolve()), name]
                 environment = redaction.needed_variables(os.environ, hub=True) | keys
                 how: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": subprocess.STDOUT}
-                made = subprocess.Popen(
+                process = subprocess.Popen(
                     command, **how, start_new_session=True, umask=0o077, cwd=PROJECT, env=environment
                 )
-                _tracking.append(made)
+                _tracking.append(process)
 
 
 def add(run: RunDirectory, process: subprocess.Popen[bytes]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotResumable
-from playground.runs import half_made, launcher, spawning
+from playground.runs import half_made, launcher
 from playground.runs.folder import changes, checkpoints, records, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private, write_atomically
@@ -24,8 +24,11 @@ from playground.runs.folder.records import Event, Record, Status, UpdateMetrics,
 from playground.runs.folder.requests import Request
 from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.token_records import TokenFigures
-from playground.runs.launcher import Started, Workers
-from playground.setup import checks, describe
+from playground.runs.launcher import Started
+from playground.runs.spawning import Here, Workers
+from playground.setup import admission, describe
+from playground.setup.admission import Admitted
+from playground.setup.limits import LIMITS, Limits
 
 FIXED = tuple(
     "format seed method engine model. reference. prompts. rewards score. sampling. evaluation.num_prompts "
@@ -47,17 +50,17 @@ def fork(
     at: int,
     overrides: Sequence[str],
     run_id: str | None = None,
-    spawn: Workers | None = None,
+    workers: Workers | None = None,
     request: Request | None = None,
+    allowed: Limits = LIMITS["local"],
 ) -> Started:
     """Make the fork after update `at`, with `path=value` overrides, and let it go on, or wait where its device is busy.
     Raises: RunNotResumable, if there is no such checkpoint, or it is damaged; InvalidConfig, for a setting that is
     invalid, or that what has been trained depends on; RunExists, OutputsNotWritable, WorkerNotStarted."""
     _require_point(parent, at)
-    before, config = settings(parent, at, overrides)
-    config = checks.located(config, parent.path.parent)
+    before, config = settings(parent, at, overrides, allowed)
     checkpoints.check_engine(config)
-    slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
+    place = (workers or Here()).place(config)  # may ask a slow tool, so before the lock
     folder = parent.checkpoints_path / checkpoints.name_of(at)
     if problem := checkpoints.problem_of(folder):
         raise RunNotResumable(f"The checkpoint {folder.name} of {parent.id} cannot be used: {problem}.")
@@ -65,9 +68,9 @@ def fork(
     requests.check(request)
     outputs = parent.path.parent
     with launcher.one_at_a_time(outputs):
-        if known := requests.find(outputs, request):
-            return Started(known, None)
-        run = half_made.reserved(outputs, config, run_id, request, slot)
+        if earlier := requests.find(outputs, request):
+            return Started(earlier, None)
+        run = half_made.reserved(outputs, config, run_id, request, place.slot)
         try:
             different = differences(config, before)
             changed, was = ({field: pair[side] for field, pair in different.items()} for side in (1, 0))
@@ -79,13 +82,15 @@ def fork(
             shutil.rmtree(run.path, ignore_errors=True)  # half a run is none
             raise
         attempt = run.status_on_disk().attempt
-        return launcher.begin(run, slot, attempt, lambda: run.publish(config), spawn)
+        return launcher.begin(run, place, attempt, lambda: run.publish(config))
 
 
-def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[RunConfig, RunConfig]:
+def settings(
+    parent: RunDirectory, at: int, overrides: Sequence[str], allowed: Limits = LIMITS["local"]
+) -> tuple[RunConfig, Admitted]:
     """The settings that held in the parent after an update, and those of the fork. Raises: see `fork`."""
-    made, _ = changes.replay(parent.all_events(), at)
-    before = changes.edited(parent.config(), made)
+    edits, _ = changes.replay(parent.all_events(), at)
+    before = changes.edited(parent.config(), edits)
     config = yaml_io.overridden(before.model_dump(mode="json"), list(overrides), RunConfig)
     problems = [
         Problem(field, "cannot be changed in a fork, whose starting point depends on it. Start a new run.")
@@ -96,7 +101,7 @@ def settings(parent: RunDirectory, at: int, overrides: Sequence[str]) -> tuple[R
         problems.append(Problem("ppo.num_updates", f"must be more than {at}, where the fork begins."))
     if problems:
         raise InvalidConfig(problems)
-    return before, config
+    return before, admission.admit(config, parent.path.parent, allowed)
 
 
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
@@ -108,16 +113,16 @@ def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig)
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
     """The run that a fork comes from, and after which update; None for a run that is none."""
-    found = next((event for event in events if event.kind == records.FORK), None)
-    return (str(found.data.get("parent", "")), found.update) if found else None
+    fork_event = next((event for event in events if event.kind == records.FORK), None)
+    return (str(fork_event.data.get("parent", "")), fork_event.update) if fork_event else None
 
 
 def _require_point(parent: RunDirectory, at: int) -> None:
-    known = points(parent)
-    if at not in known:
-        there = ", ".join(map(str, known)) or "none"
+    updates = points(parent)
+    if at not in updates:
+        listed = ", ".join(map(str, updates)) or "none"
         raise RunNotResumable(
-            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {there}. "
+            f"{parent.id} has no checkpoint after update {at} to train on from; there are: {listed}. "
             "More are kept with checkpoint.keep."
         )
 
@@ -140,7 +145,7 @@ def _copy_records(
         last = max([last, *(getattr(line, "seconds", 0.0) for line in before)])
     events = [event for event in parent.events() if event.update <= at and event.kind in KEPT]
     copied = [event.model_copy(update={"attempt": 1, "seq": number}) for number, event in enumerate(events, 1)]
-    made = Event(
+    fork_event = Event(
         seq=len(events) + 1,
         time=time.time(),
         kind=records.FORK,
@@ -148,7 +153,7 @@ def _copy_records(
         message=f"Forked from {parent.id} after update {at}.",
         data={"parent": parent.id, "changed": changed, "before": was},
     )
-    _write(run.events_path, [*copied, made])
+    _write(run.events_path, [*copied, fork_event])
     status = Status(
         state="interrupted",
         update=at,

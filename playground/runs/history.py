@@ -8,64 +8,56 @@ import os
 import shutil
 import statistics
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
-from playground.config import RUN_ID, flatten, methods
+from playground.config import RUN_ID
 from playground.errors import InvalidConfig, PlaygroundError, RunBusy, RunNotFound
 from playground.runs import launcher, queue, reward_models, trial
-from playground.runs.folder import changes, requests
+from playground.runs.folder import requests
 from playground.runs.folder.directory import BIN as BIN
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import SHORTAGES, stamps
 from playground.runs.folder.records import Status
-from playground.runs.fork import parent_of
-from playground.setup import describe
 from playground.setup.estimates.timing import Finished
 
 MOST_TIMED, LEAST_TIMED = 12, 2  # runs that are looked at for how long they took; updates that show it
-SPARK_POINTS = 24
 
 
 class RunSummary(NamedTuple):
-    """One line of the history. Scores (in `unit`) and KL (nats per completion) are of the training batches; duration in
-    seconds at work. `beta` and `learning_rate` are None where the method does not read them; `asked` is the digest of
-    the request that started it."""
+    """A run in short. `asked` is the digest of the request that started it. What came of it `analysis` says."""
 
     id: str
     title: str
-    note: str
-    wrong_on_purpose: str
-    told: str
-    name: str
     model: str
-    reward: str
-    beta: float | None
-    adaptive: bool
-    learning_rate: float | None
-    engine: str
-    method: str
-    by_trl: bool
-    seed: int
     status: Status
-    duration_seconds: float
-    unit: str
-    score_first: float | None
-    score_last: float | None
-    kl_last: float | None
-    spark: list[float]
     asked: str
-    forked: bool
+
+
+class WithStatus(Protocol):
+    """What is made of a run for a list."""
+
+    @property
+    def status(self) -> Status: ...
+
+
+S = TypeVar("S", bound=WithStatus)
 
 
 def list_runs(outputs: Path) -> list[RunSummary]:
-    """All runs of a folder, the newest first. A folder that cannot be read as a run, whatever is wrong, is left out."""
+    """All runs of a folder in short, the newest first."""
+    return newest_first(outputs, _summary)
+
+
+def newest_first(outputs: Path, read: Callable[[RunDirectory], S]) -> list[S]:
+    """What `read` makes of each run of a folder. One that it cannot read, whatever is wrong, is left out."""
     runs = []
     for config_path in Path(outputs).glob("*/config.yaml"):
         if config_path.parent.name.startswith("."):  # a trial that is under way
             continue
         try:
-            runs.append(_summary(RunDirectory.open(config_path.parent)))
+            runs.append(read(RunDirectory.open(config_path.parent)))
         except Exception as error:  # a link in it, a damaged file, or it has just gone
             if isinstance(error, OSError) and error.errno in SHORTAGES:
                 raise
@@ -74,16 +66,16 @@ def list_runs(outputs: Path) -> list[RunSummary]:
 
 def finished_runs(outputs: Path, trials: bool = True) -> list[Finished]:
     """How long the newest finished runs of a folder took, the newest first, and after them its trials."""
-    found = []
+    finished = []
     paths = [path for path in Path(outputs).glob("*") if RUN_ID.fullmatch(path.name) and not path.is_symlink()]
     for path in heapq.nlargest(MOST_TIMED, paths, key=_last_written):
         try:
             run = RunDirectory.open(path)
             if took := _took(run):
-                found.append(took)
+                finished.append(took)
         except (PlaygroundError, OSError):  # it cannot be read
             continue
-    return [*found, *(trial.timed(outputs) if trials else ())]
+    return [*finished, *(trial.timed(outputs) if trials else ())]
 
 
 def _took(run: RunDirectory) -> Finished | None:
@@ -172,18 +164,18 @@ def _num_bytes(run: Path) -> int:
 def in_use(outputs: Path) -> set[str]:
     """What must stay while runs live or wait: their ids, and the files of prompts or pairs and references they name."""
     outputs = Path(outputs)
-    found = set()
+    names = set()
     waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
     for name in [*waiting, *(run.id for run in launcher.living_runs(outputs))]:
-        found.add(name)
+        names.add(name)
         with contextlib.suppress(InvalidConfig):
             config = RunDirectory(outputs / name).config()
-            found |= {config.prompts.source, config.reference.source.partition("/")[0]}
+            names |= {config.prompts.source, config.reference.source.partition("/")[0]}
     training = reward_models.living(outputs)
     if training:
         with contextlib.suppress(InvalidConfig):
-            found.add(training.config().pairs.source)
-    return found
+            names.add(training.config().pairs.source)
+    return names
 
 
 _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}
@@ -192,39 +184,9 @@ _cache: dict[Path, tuple[tuple[int, ...], RunSummary]] = {}
 def _summary(run: RunDirectory) -> RunSummary:
     """What was made of a run before, unless its files have changed since. Raises: InvalidConfig."""
     status = run.status()
-    key = stamps(run.config_path, run.label_path, run.metrics_path, run.events_path, run.status_path)
+    key = stamps(run.config_path, run.label_path)
     if run.path not in _cache or _cache[run.path][0] != key:
-        _cache[run.path] = key, _summarized(run, status)
+        config = run.config()
+        summary = RunSummary(run.id, run.title(config), config.model.source, status, requests.of(run).id)
+        _cache[run.path] = key, summary
     return _cache[run.path][1]._replace(status=status)
-
-
-def _summarized(run: RunDirectory, status: Status) -> RunSummary:
-    config, label = run.config(), run.label()
-    metrics, events = run.metrics(), run.all_events()
-    scores = [item.score_mean for item in metrics if item.score_mean is not None]
-    return RunSummary(
-        id=run.id,
-        title=label.name or describe.title_of(config),
-        note=label.note,
-        wrong_on_purpose=describe.wrong_on_purpose(config),
-        told=changes.in_words(config, events),
-        name=config.name,
-        model=config.model.source,
-        reward=describe.in_words("rewards", flatten(config)["rewards"]),
-        beta=None if methods.unused(config.method, "kl.coef") else config.kl.coef,
-        adaptive=config.kl.moves and not methods.unused(config.method, "kl.controller"),
-        learning_rate=None if methods.unused(config.method, "ppo.learning_rate") else config.ppo.learning_rate,
-        engine=config.engine,
-        method=config.method,
-        by_trl=config.by_trl,
-        seed=config.seed,
-        status=status,
-        duration_seconds=status.seconds_at_work(),
-        unit=config.score_unit,
-        score_first=scores[0] if scores else None,
-        score_last=scores[-1] if scores else None,
-        kl_last=metrics[-1].kl_to_reference if metrics else None,
-        spark=scores[:: max(1, len(scores) // SPARK_POINTS)],
-        asked=requests.of(run).id,
-        forked=parent_of(events) is not None,
-    )

@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from playground.config import RunConfig
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
-from playground.runs import children, half_made, locks, queue, spawning
+from playground.runs import children, half_made, locks, queue
 from playground.runs.folder import checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
-from playground.runs.launched import BY_HAND
-from playground.runs.spawning import Elsewhere, Spawn, Workers
-from playground.setup import checks
+from playground.runs.spawning import Here, Place, Spawn, Workers
+from playground.setup.admission import Admitted
 
 LOCK_FD_VARIABLE = "PLAYGROUND_LOCK_FD"
 LOCK_PATIENCE_SECONDS = 1.0
@@ -44,10 +42,10 @@ class Started(NamedTuple):
 
 
 def start(
-    config: RunConfig,
+    config: Admitted,
     outputs: Path,
     run_id: str | None = None,
-    spawn: Workers | None = None,
+    workers: Workers | None = None,
     request: Request | None = None,
 ) -> Started:
     """Create a run and start its worker; where its device is busy, put the run into the queue. A `request` whose id has
@@ -58,22 +56,21 @@ def start(
     outputs = make_outputs(outputs)
     request = request or Request()
     requests.check(request)
-    config = checks.located(config, outputs)
-    slot, spawn = spawning.assigned(config, spawn)  # may ask a slow tool, so before the lock
+    place = (workers or Here()).place(config)  # may ask a slow tool, so before the lock
     with one_at_a_time(outputs):
-        if known := requests.find(outputs, request):
-            return Started(known, None)
-        run = half_made.reserved(outputs, config, run_id, request, slot)
-        return begin(run, slot, 1, lambda: run.publish(config), spawn)
+        if earlier := requests.find(outputs, request):
+            return Started(earlier, None)
+        run = half_made.reserved(outputs, config, run_id, request, place.slot)
+        return begin(run, place, 1, lambda: run.publish(config))
 
 
-def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
+def resume(run: RunDirectory, workers: Workers | None = None) -> Started:
     """Let an ended run go on from its newest valid checkpoint, as its next attempt; without one, from the beginning.
     One that waits already is given back as it is. Raises: RunBusy, if it is alive; RunNotResumable, if nothing is left
     to do, or its trainer cannot go on; InvalidConfig, for a damaged configuration; WorkerNotStarted."""
     config = run.config()
     checkpoints.check_engine(config)
-    slot, spawn = spawning.assigned(config, spawn)
+    place = (workers or Here()).place(config)
     wait_until_left(run)
     with one_at_a_time(run.path.parent):
         before = run.status()
@@ -85,28 +82,28 @@ def resume(run: RunDirectory, spawn: Workers | None = None) -> Started:
             raise RunNotResumable(f"{run.id} has finished all its {config.ppo.num_updates} updates.")
 
         def again() -> None:
-            requests.move(run, slot)
+            requests.move(run, place.slot)
             _queue_again(run, before)
 
-        return begin(run, slot, run.next_attempt(before), again, spawn)
+        return begin(run, place, run.next_attempt(before), again)
 
 
-def begin(run: RunDirectory, slot: str, attempt: int, publish: Callable[[], None], spawn: Workers | None) -> Started:
+def begin(run: RunDirectory, place: Place, attempt: int, publish: Callable[[], None]) -> Started:
     """`publish` an attempt, under the lock of its run; give it its worker, or leave it its place in the queue. That
     comes first: what is published waits or lives, also where this process ends in between. For the holder of the lock
     for starting."""
     outputs = run.path.parent
-    queue.enter(run, slot, attempt)
-    if not isinstance(spawn, Elsewhere) and not is_busy(outputs, slot, besides=run):
+    queue.enter(run, place.slot, attempt, elsewhere=place.ask is not None)
+    if not place.ask and not is_busy(outputs, place.slot, besides=run):
         try:
             end_trial(outputs)
-            return Started(run, give_worker(run, spawn, publish))
+            return Started(run, give_worker(run, place.spawn, publish))
         finally:
             queue.leave(run)
     with at_rest(run):
         publish()
-    if isinstance(spawn, Elsewhere):
-        spawn.call(run)
+    if place.ask:
+        place.ask(run)
     return Started(run, None)
 
 
@@ -119,44 +116,41 @@ def stop(run: RunDirectory) -> None:
                 _take_out(run)
 
 
-def start_waiting(outputs: Path, spawn: Workers | None = None) -> list[RunDirectory]:
+def start_waiting(outputs: Path, workers: Workers | None = None) -> list[RunDirectory]:
     """Give every free device to the run that has waited longest for it, and take out what is not to run any more; the
     runs that were started. Any number of processes may call this again and again."""
     outputs = Path(outputs)
     if not queue.entries(outputs):
         return []
     started = []
-    elsewhere, here = (spawn, spawn.here) if isinstance(spawn, Elsewhere) else (None, spawn)
     with one_at_a_time(outputs):
-        taken = [queue.slot_held(run) for run in living_runs(outputs)]
+        slots = [queue.slot_held(run) for run in living_runs(outputs)]
         for entry in queue.entries(outputs):
             run = RunDirectory(outputs / entry.run)
             if not queue.holds(run, entry):
                 queue.leave(run)
             elif run.stop_requested:
                 _take_out(run)
-            elif entry.slot == BY_HAND:
-                continue  # its processes are started by hand
-            elif elsewhere and (here is None or entry.slot == elsewhere.slot):
-                continue  # its call is under way
+            elif entry.elsewhere:
+                continue  # it was asked for there
             else:
                 slot = entry.slot or queue.slot_held(run)
-                free = all(queue.are_apart(slot, other) for other in taken)
-                if free and _start_one(run, here):
+                free = all(queue.are_apart(slot, other) for other in slots)
+                if free and _start_one(run, workers):
                     started.append(run)
                 if not free or run in started:
-                    taken.append(slot)  # also of one that waits: a later run does not keep it waiting forever
+                    slots.append(slot)  # also of one that waits: a later run does not keep it waiting forever
     return started
 
 
-def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
+def _start_one(run: RunDirectory, workers: Workers | None) -> bool:
     """Give a waiting run its worker; False if that could not be."""
-    begun = False
+    has_begun = False
     try:
-        run.config()
+        place = (workers or Here()).place(run.config())
         end_trial(run.path.parent)
-        give_worker(run, spawn)
-        begun = True
+        give_worker(run, place.spawn)
+        has_begun = True
     except InvalidConfig as error:
         writer.write_end(run, run.status_on_disk(), "failed", "damaged", f"Its config.yaml cannot be run: {error}")
     except WorkerNotStarted:
@@ -164,7 +158,7 @@ def _start_one(run: RunDirectory, spawn: Spawn | None) -> bool:
     except (RunBusy, OSError):
         return False  # its lock is held for long, or files are short for a moment: it keeps its place
     queue.leave(run)  # last: who dies before this line has not lost the run its place
-    return begun
+    return has_begun
 
 
 def _take_out(run: RunDirectory) -> None:
@@ -192,9 +186,9 @@ def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bo
 
 def in_the_way(outputs: Path, slot: str, besides: RunDirectory | None = None) -> RunDirectory | None:
     """A run that has the device of one that is started now, or else one that waits for it; None where it is free."""
-    others = living_runs(outputs) + [RunDirectory(outputs / name) for name in queue.waiting(outputs)]
-    mine = besides.id if besides else ""
-    return next((run for run in others if run.id != mine and not queue.are_apart(queue.slot_held(run), slot)), None)
+    runs = living_runs(outputs) + [RunDirectory(outputs / name) for name in queue.waiting(outputs)]
+    own_id = besides.id if besides else ""
+    return next((run for run in runs if run.id != own_id and not queue.are_apart(queue.slot_held(run), slot)), None)
 
 
 def give_worker(
@@ -231,7 +225,7 @@ def new_worker(run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
             variable=LOCK_FD_VARIABLE,
             output=log,
             hub=children.asks_hub(run),
-            bound=run.id == TRIAL,
+            bound=children.is_trial(run),
         )
     writer.name_worker(run, process.pid)
     return process

@@ -49,5 +49,5 @@ def server() -> Identity | None:
 
 def is_gone(server: Identity) -> bool:
     """True once that process has ended."""
-    found = identity(server.pid)
-    return found is None or not found.is_same(server)
+    living = identity(server.pid)
+    return living is None or not living.is_same(server)

@@ -130,8 +130,8 @@ class ModelService:
     def _read_answer(
         self, question: int, timeout_seconds: float, tick_seconds: float
     ) -> Generator[dict[str, Any], None, None]:
-        asked = time.monotonic()
-        deadline = asked + START_TIMEOUT_SECONDS + timeout_seconds
+        began = time.monotonic()
+        deadline = began + START_TIMEOUT_SECONDS + timeout_seconds
         while True:
             left = max(0.0, deadline - time.monotonic())
             try:
@@ -141,10 +141,10 @@ class ModelService:
                     yield {}
                     continue
                 self.close()
-                raise ServiceUnavailable(LATE.format(time.monotonic() - asked)) from None
+                raise ServiceUnavailable(LATE.format(time.monotonic() - began)) from None
             if answer is None:
                 slow = self._ended_by() == -signal.SIGALRM
-                raise ServiceUnavailable(SLOW.format(time.monotonic() - asked) if slow else GONE)
+                raise ServiceUnavailable(SLOW.format(time.monotonic() - began) if slow else GONE)
             if answer.get("id") != question:
                 continue
             if answer["event"] == "answer":

@@ -16,7 +16,6 @@ from playground.runs import history
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, checks, estimates
 from playground.setup.describe import two_digits
-from playground.setup.estimates import GB
 
 PARTS = ("model", "prompts", "answers", "update")
 SAMPLES = 8
@@ -36,37 +35,37 @@ def about_model(config: RunConfig, outputs: Path) -> dict[str, Any]:
     except ModelNotHere:
         here = False
     measured = estimates.measures(config, outputs, ask_hub=True)
-    found = estimates.estimate(config, outputs, ask_hub=True, finished=history.finished_runs(outputs))
-    model, download = measured.policy, found.download
-    note = found.advice
+    estimate = estimates.estimate(config, outputs, ask_hub=True, finished=history.finished_runs(outputs))
+    model, download = measured.policy, estimate.download
+    note = estimate.advice
     if not here and download:
         note = " ".join(filter(None, (MISSING.format(download.source, download.mb, download.licence), note)))
     size = f"{model.parameters:,} parameters in {model.layers} layers"
-    total, free = (two_digits(size / GB) for size in (found.total, found.device.free_bytes))
-    needed = f"{'' if found.measured else 'about '}{total} of {free} GB free"
+    total, free = (two_digits(size) for size in (estimate.total_gb, estimate.device.free_gb))
+    needed = f"{'' if estimate.measured else 'about '}{total} of {free} GB free"
     facts = {
         "Found": _where(config.model.source, here),
         "What it is": f"{model.model_type}, {size}; room for {model.context_length:,} tokens",
         "Prompt format": _form(config, measured.chat_template),
         "What is trained": _trained(config),
-        "Memory": f"{needed} on {found.device.name}: {found.verdict}",
+        "Memory": f"{needed} on {estimate.device.name}: {estimate.verdict}",
     }
-    return {"here": here, "facts": [list(item) for item in facts.items()], "verdict": found.verdict, "note": note}
+    return {"here": here, "facts": [list(item) for item in facts.items()], "verdict": estimate.verdict, "note": note}
 
 
 def prompts_read(config: RunConfig, service: ModelService) -> dict[str, Any]:
     """The prompts as the model will read them; see `training.data.preview`. Raises: ServiceUnavailable."""
-    (found,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
-    return found
+    (preview,) = service.ask("prompts", {"config": checks.located(config).model_dump(mode="json")})
+    return preview
 
 
 def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator[dict[str, Any]]:
     """A few real completions of the untrained model and what each reward and judge says of them: {phase, done, of} as
     it goes on, at last {samples, rewards}; a reward that fails says why. Raises: ServiceUnavailable."""
     config = checks.located(config, outputs)
-    wanted = trying.reference_of(config, SAMPLES)
+    reference = trying.reference_of(config, SAMPLES)
     samples: list[dict[str, Any]] = []
-    for found in service.ask("reference-samples", {"reference": wanted}, trying.TIMEOUT_SECONDS):
+    for found in service.ask("reference-samples", {"reference": reference}, trying.TIMEOUT_SECONDS):
         if "samples" in found:
             samples = found["samples"]
         else:
@@ -74,10 +73,10 @@ def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator
     rewards = []
     for specs, judge in ((config.rewards, False), (config.judges, True)):
         for name, spec in zip(term_names(specs), specs, strict=True):
-            asked = trying.question([spec], "", [], wanted, str(outputs.resolve()))
+            question = trying.question([spec], "", [], reference, str(outputs.resolve()))
             values, problem = None, ""
             try:
-                for found in service.ask("rewards-score", asked, trying.TIMEOUT_SECONDS):
+                for found in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
                     if "names" in found:
                         values = next(iter(found["reference"].values()))
                     else:

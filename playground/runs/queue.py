@@ -21,12 +21,14 @@ LAST = WHOLE  # the ticket of an entry that cannot be read: it keeps its run wai
 
 
 class Entry(Record):
-    """The place of one run. `ticket` is its order (a count: clocks jump), `attempt` the one that waits."""
+    """The place of one run. `ticket` is its order (a count: clocks jump), `attempt` the one that waits;
+    `elsewhere`: not for a device of this machine."""
 
     run: str = ""
     ticket: Count = LAST
     slot: str = ""
     attempt: Count = 0
+    elsewhere: bool = False
 
 
 def slot_of(config: RunConfig) -> str:
@@ -37,9 +39,9 @@ def slot_of(config: RunConfig) -> str:
         return config.device
 
 
-def are_apart(one: str, other: str) -> bool:
+def are_apart(slot: str, other: str) -> bool:
     """True where two slots have no device in common."""
-    return not set(one.split(",")) & set(other.split(","))
+    return not set(slot.split(",")) & set(other.split(","))
 
 
 def slot_held(run: RunDirectory) -> str:
@@ -54,14 +56,14 @@ def slot_held(run: RunDirectory) -> str:
 
 def entries(outputs: Path) -> list[Entry]:
     """Every entry, the next one first, also those whose run has gone."""
-    found = []
+    in_queue = []
     for path in (outputs / QUEUE).glob("*.json"):
         if not RUN_ID.fullmatch(path.stem):
             continue
         entry = read_record(path, Entry)
         if entry or path.exists():  # else it has just left
-            found.append((entry or Entry()).model_copy(update={"run": path.stem}))
-    return sorted(found, key=lambda entry: (entry.ticket, entry.run))
+            in_queue.append((entry or Entry()).model_copy(update={"run": path.stem}))
+    return sorted(in_queue, key=lambda entry: (entry.ticket, entry.run))
 
 
 def holds(run: RunDirectory, entry: Entry) -> bool:
@@ -71,12 +73,13 @@ def holds(run: RunDirectory, entry: Entry) -> bool:
     return run.config_path.is_file() and status.state == "queued" and same and not run.is_alive()
 
 
-def enter(run: RunDirectory, slot: str, attempt: int) -> None:
+def enter(run: RunDirectory, slot: str, attempt: int, elsewhere: bool = False) -> None:
     """Put a run behind all that wait."""
     folder = run.queue_path.parent
     folder.mkdir(mode=0o700, exist_ok=True)
     tickets = [entry.ticket for entry in entries(run.path.parent) if entry.ticket < LAST]
-    entry = Entry(run=run.id, ticket=max(tickets, default=0) + 1, slot=slot, attempt=attempt)
+    ticket = max(tickets, default=0) + 1
+    entry = Entry(run=run.id, ticket=ticket, slot=slot, attempt=attempt, elsewhere=elsewhere)
     write_atomically(run.queue_path, entry.model_dump_json())
 
 
@@ -94,8 +97,8 @@ def waiting(outputs: Path) -> list[str]:
 
 def position(run: RunDirectory) -> int | None:
     """The place of a run among those that wait for the same device, from 1; None if it does not wait."""
-    there = waiting(run.path.parent)
-    if run.id not in there:
+    waiting_ids = waiting(run.path.parent)
+    if run.id not in waiting_ids:
         return None
-    before = [slot_held(RunDirectory(run.path.parent / name)) for name in there[: there.index(run.id)]]
+    before = [slot_held(RunDirectory(run.path.parent / name)) for name in waiting_ids[: waiting_ids.index(run.id)]]
     return 1 + sum(not are_apart(slot, slot_held(run)) for slot in before)

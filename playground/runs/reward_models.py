@@ -23,7 +23,8 @@ from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_records, refuse_links, write_atomically
 from playground.runs.folder.records import Count, Figure, Record, Seconds, Status, finite_or_null
-from playground.setup import catalog, checks
+from playground.setup import catalog
+from playground.setup.admission import AdmittedTraining
 
 TRAINING = "training"
 MAX_NAME_CHARACTERS = 60  # as RUN_ID allows
@@ -103,11 +104,11 @@ def doubt(card: Mapping[str, Any]) -> str:
     )
 
 
-def start(config: RewardTrainingConfig, outputs: Path, replace: bool = False) -> tuple[RewardTraining, Any]:
+def start(config: AdmittedTraining, outputs: Path, replace: bool = False) -> tuple[RewardTraining, Any]:
     """Make the folder and start the worker; the training and the worker's process. With `replace` a new reward model
     may take the name of one that is there, which is kept as NAME-before. Raises: RunBusy, if another reward model is in
     training; RunExists; RunNotFound, if a link is in its place; OutputsNotWritable, WorkerNotStarted."""
-    outputs, config = make_outputs(outputs), checks.located_training(config)
+    outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
         if busy := living(outputs):
             raise RunBusy(f"The reward model `{busy.id}` is in training. Stop it or wait for it, then start again.")
@@ -153,11 +154,11 @@ def living(outputs: Path) -> RewardTraining | None:
 
 def trainings(outputs: Path) -> list[RewardTraining]:
     """All of them, whatever became of them, the newest first."""
-    found = []
+    folders = []
     for path in (Path(outputs) / catalog.REWARD_MODELS).glob(f"*/{TRAINING}/config.yaml"):
         with contextlib.suppress(RunNotFound):  # a link in it, or it has just gone
-            found.append(RewardTraining.open(path.parents[1]))
-    return sorted(found, key=lambda training: training.status().started_at, reverse=True)
+            folders.append(RewardTraining.open(path.parents[1]))
+    return sorted(folders, key=lambda training: training.status().started_at, reverse=True)
 
 
 def find(outputs: Path, name: str) -> RewardTraining:

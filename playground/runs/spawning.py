@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, Protocol
 
 from playground.config import RunConfig
 from playground.runs import queue
@@ -16,31 +16,38 @@ from playground.runs.folder.directory import RunDirectory
 Spawn = Callable[[RunDirectory, IO[bytes]], subprocess.Popen[bytes]]
 
 
+class Place(NamedTuple):
+    """Where a run is computed. `slot`: what it takes there, for which others wait. `spawn`: starts its worker here, by
+    default in a new process, and hands its lock down; or `ask` has it computed elsewhere, and returns at once."""
+
+    slot: str
+    spawn: Spawn | None = None
+    ask: Callable[[RunDirectory], None] | None = None
+
+
+class Workers(Protocol):
+    """Who starts what computes a run."""
+
+    def place(self, config: RunConfig) -> Place:
+        """Where a run of these settings is computed. May ask a slow tool which devices there are."""
+
+
+class Here(NamedTuple):
+    """Workers on the devices of this machine. `spawn`: what makes them; by default a new process."""
+
+    spawn: Spawn | None = None
+
+    def place(self, config: RunConfig) -> Place:
+        """On the devices that it names."""
+        return Place(queue.slot_of(config), self.spawn)
+
+
 class Elsewhere(NamedTuple):
-    """In the place of a `Spawn`, where this process does not start what computes a run (`cluster.elsewhere`, a GPU of
-    ZeroGPU): such a run waits in the queue for `slot`. `call` asks for what computes it, and returns at once. Of the
-    runs that it does not take, `here` starts the workers."""
+    """What computes runs on other machines."""
 
     slot: str
-    call: Callable[[RunDirectory], None]
-    takes: Callable[[RunConfig], bool] = lambda config: True
-    here: Spawn | None = None
+    ask: Callable[[RunDirectory], None]
 
-
-Workers = Spawn | Elsewhere
-
-
-class Assignment(NamedTuple):
-    """The slot of a run, and what computes it."""
-
-    slot: str
-    workers: Workers | None
-
-
-def assigned(config: RunConfig, workers: Workers | None) -> Assignment:
-    """Where a run is computed. May ask a slow tool which devices there are."""
-    if isinstance(workers, Elsewhere):
-        if workers.takes(config):
-            return Assignment(workers.slot, workers)
-        workers = workers.here
-    return Assignment(queue.slot_of(config), workers)
+    def place(self, config: RunConfig) -> Place:
+        """There, whatever it is."""
+        return Place(self.slot, ask=self.ask)

@@ -12,11 +12,13 @@ import subprocess
 import threading
 from typing import IO
 
-from playground.runs import children, launcher
+from playground.config import RunConfig
+from playground.runs import children, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.folder.writer import name_worker
+from playground.runs.spawning import Place
 
 
 class StandbyWorker:
@@ -40,14 +42,18 @@ class StandbyWorker:
             if self._closed or self.pid is not None:
                 return
             self._drop()
-            self._channel, theirs = socket.socketpair()
-            with theirs, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
+            self._channel, child_end = socket.socketpair()
+            with child_end, contextlib.suppress(OSError):  # no standby is no loss: the launcher says what is wrong
                 self._process = children.new_process(
                     launcher.WORKER_MODULE,
-                    descriptor=theirs.fileno(),
+                    descriptor=child_end.fileno(),
                     variable=STANDBY_VARIABLE,
                     output=subprocess.DEVNULL,
                 )
+
+    def place(self, config: RunConfig) -> Place:
+        """See `spawning.Workers`."""
+        return Place(queue.slot_of(config), self.worker_for)
 
     def worker_for(self, run: RunDirectory, lock: IO[bytes]) -> subprocess.Popen[bytes]:
         """The worker of `run`: the waiting process, or a new one. Lock and log go through the channel."""

@@ -22,8 +22,8 @@ from playground.runs.folder import exit_reasons, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, read_record, stamps
 from playground.runs.folder.records import Status
-from playground.runs.launcher import Workers
 from playground.runs.reward_models import TRAINING, RewardTraining
+from playground.runs.spawning import Workers
 from playground.setup import catalog
 
 RETRY_SECONDS = 30.0  # after an end that could not be written, for example on a full disk
@@ -36,9 +36,9 @@ NO_STATUS = (0, 0, 0)  # the stamps of a file that is not there
 class Supervisor:
     """One outputs folder. Remembers which runs it has seen ended, so that a look at hundreds of them costs little."""
 
-    def __init__(self, outputs: Path, spawn: Workers | None = None) -> None:
+    def __init__(self, outputs: Path, workers: Workers | None = None) -> None:
         self.outputs = Path(outputs)
-        self._spawn = spawn
+        self._workers = workers
         # The runs of which nothing is to be done while their status.json stays as it is, and until when.
         self._left_alone: dict[str, tuple[tuple[int, ...], float]] = {}
 
@@ -46,7 +46,7 @@ class Supervisor:
         """Ends for the dead, workers for those who wait. Never raises: what goes wrong costs this look only."""
         tried(self.end_the_dead, f"The runs of {self.outputs} could not be looked at")
         tried(lambda: trial.clear(self.outputs), f"What was left in {self.outputs} of a trial stays")
-        start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._spawn)
+        start_waiting = functools.partial(launcher.start_waiting, self.outputs, self._workers)
         tried(start_waiting, f"The queue of {self.outputs} could not go on")
 
     def end_the_dead(self) -> list[RunDirectory]:
@@ -103,11 +103,13 @@ class SupervisorThread(LookingThread):
     """Supervises an outputs folder. When it is closed, training runs go on, and the queue waits for the next process
     that looks. `chores`: what else is done at each look; each paces itself (`every`)."""
 
-    def __init__(self, outputs: Path, spawn: Workers | None = None, chores: Iterable[Callable[[], None]] = ()) -> None:
+    def __init__(
+        self, outputs: Path, workers: Workers | None = None, chores: Iterable[Callable[[], None]] = ()
+    ) -> None:
         super().__init__("supervisor")
         self.outputs = Path(outputs)
         self._chores = tuple(chores)
-        self._supervisor = Supervisor(outputs, spawn)
+        self._supervisor = Supervisor(outputs, workers)
 
     def look(self) -> float:
         """See `LookingThread.look`."""

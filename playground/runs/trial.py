@@ -26,8 +26,7 @@ from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_record, write_atomically
 from playground.runs.folder.records import REFERENCE, SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
-from playground.setup import checks, devices, estimates
-from playground.setup.estimates import disk
+from playground.setup import admission, checks, devices, estimates
 from playground.setup.estimates.memory import LIBRARY_BYTES
 from playground.setup.estimates.timing import Finished
 
@@ -64,21 +63,21 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
     device = devices.chosen(config.device)
     if device is None:
         raise InvalidConfig([Problem("device", f"There is no {config.device} here.")])
-    outputs, begun, memory = make_outputs(outputs), time.monotonic(), 0
+    outputs, started_at, memory = make_outputs(outputs), time.monotonic(), 0
     run, process = _start(config, outputs, spawn)
     try:
         while process.poll() is None:
-            status, made = run.status_on_disk(), run.metrics()
+            status, updates = run.status_on_disk(), run.metrics()
             memory = max(memory, _held_bytes(process.pid))
-            if status.ended or len(made) >= UPDATES or (made and _seconds(made[-1]) > LONG_SECONDS):
+            if status.ended or len(updates) >= UPDATES or (updates and _seconds(updates[-1]) > LONG_SECONDS):
                 break
             phase = status.phase or "starting"
             if phase == "training":
-                phase = f"making update {len(made) + 1}"
-            yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - begun}
+                phase = f"making update {len(updates) + 1}"
+            yield {"state": "asking", "phase": phase, "seconds": time.monotonic() - started_at}
             time.sleep(POLL_SECONDS)
         if run.metrics():
-            yield _found(config, run, device, memory, time.monotonic() - begun)
+            yield _found(config, run, device, memory, time.monotonic() - started_at)
         else:
             yield _failed(config, run, process)
     finally:
@@ -101,19 +100,17 @@ def clear(outputs: Path) -> None:
 
 def timed(outputs: Path) -> list[Finished]:
     """What the trials of an outputs folder took, but for those of settings that there are no more."""
-    found = []
+    times = []
     for item in _remembered(outputs):
         with contextlib.suppress(InvalidConfig):
-            found.append(Finished(yaml_io.from_dict(item.config), item.update_seconds, None, item.memory_bytes))
-    return found
+            times.append(Finished(yaml_io.from_dict(item.config), item.update_seconds, None, item.memory_bytes))
+    return times
 
 
 def _start(
     config: RunConfig, outputs: Path, spawn: launcher.Spawn | None
 ) -> tuple[RunDirectory, subprocess.Popen[bytes]]:
-    checks.check(config, outputs)
-    tried = _for_trial(checks.located(config, outputs))
-    disk.check([tried], outputs)
+    tried = _for_trial(admission.admit(config, outputs))
     slot = queue.slot_of(tried)
     run = RunDirectory(outputs / launcher.TRIAL)
 
@@ -136,10 +133,11 @@ def _start(
 
 def _for_trial(config: RunConfig) -> RunConfig:
     """The same work in each update, and as little else as can be: few fixed prompts, no checkpoint on the way."""
-    few, traces = min(4, config.evaluation.num_prompts), min(1, config.evaluation.traces)
-    evaluation = {"num_prompts": few, "samples_per_prompt": 1, "every": 100_000, "text": None, "traces": traces}
+    few_prompts, traces = min(4, config.evaluation.num_prompts), min(1, config.evaluation.traces)
+    evaluation = {"num_prompts": few_prompts, "samples_per_prompt": 1, "every": 100_000, "text": None, "traces": traces}
     return config.model_copy(
         update={
+            "kind": "trial",
             "max_minutes": WITH_DOWNLOAD if checks.asks_hub(config) else MOST_MINUTES,
             "ppo": config.ppo.model_copy(update={"num_updates": UPDATES + 1}),  # an evaluation follows the last
             "evaluation": config.evaluation.model_copy(update=evaluation),
@@ -173,26 +171,28 @@ def _more_measuring(run: RunDirectory) -> float:
 def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory: int, seconds: float) -> dict[str, Any]:
     """What a trial came to: its figures, the estimate that follows from them, and where memory is short what would
     help: `better`, a configuration as plain data."""
-    made, outputs = run.metrics(), run.path.parent
+    updates, outputs = run.metrics(), run.path.parent
     if device.kind != "cpu":  # what counts is the memory of the device
-        peak = max((item.memory_gb or 0.0) * estimates.GB for item in made)
+        peak = max((item.memory_gb or 0.0) * estimates.GB for item in updates)
         memory = int(peak + LIBRARY_BYTES[device.kind])
-    one = _seconds(made[-1])  # the first one warms up
-    trial = Trial(config=config.model_dump(mode="json"), at=time.time(), update_seconds=one, memory_bytes=memory)
+    update_seconds = _seconds(updates[-1])  # the first one warms up
+    trial = Trial(
+        config=config.model_dump(mode="json"), at=time.time(), update_seconds=update_seconds, memory_bytes=memory
+    )
     write_atomically(outputs / FILE, Trials(trials=(trial, *_remembered(outputs))[:MOST]).model_dump_json())
-    found = estimates.estimate(config, outputs, device=device, finished=timed(outputs))
+    estimate = estimates.estimate(config, outputs, device=device, finished=timed(outputs))
     return {
         "state": "done",
-        "updates": len(made),
-        "seconds_per_update": one,
-        "seconds_before": max(0.0, seconds + _more_measuring(run) - sum(map(_seconds, made))),
-        "seconds": found.seconds,
+        "updates": len(updates),
+        "seconds_per_update": update_seconds,
+        "seconds_before": max(0.0, seconds + _more_measuring(run) - sum(map(_seconds, updates))),
+        "seconds": estimate.seconds,
         "memory_gb": memory / estimates.GB,
         "free_gb": device.free_bytes / estimates.GB,
         "device": device.name,
-        "verdict": found.verdict,
-        "advice": found.advice,
-        "better": _plain(found.better),
+        "verdict": estimate.verdict,
+        "advice": estimate.advice,
+        "better": estimate.better,
     }
 
 
@@ -210,13 +210,9 @@ def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[byte
     if reason not in MEMORY_REASONS:
         return {**outcome, "message": message}
     advice, better = estimates.remedy(config, run.path.parent)
-    return {**outcome, "message": message, "advice": "" if advice in message else advice, "better": _plain(better)}
-
-
-def _plain(config: RunConfig | None) -> dict[str, Any] | None:
-    return config.model_dump(mode="json") if config else None
+    return {**outcome, "message": message, "advice": "" if advice in message else advice, "better": better}
 
 
 def _remembered(outputs: Path) -> tuple[Trial, ...]:
-    found = read_record(Path(outputs) / FILE, Trials)
-    return found.trials if found else ()
+    remembered = read_record(Path(outputs) / FILE, Trials)
+    return remembered.trials if remembered else ()

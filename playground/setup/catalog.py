@@ -41,6 +41,7 @@ MOST_ADAPTERS = 4  # that may stand on one another
 INCLUDED = "Included"  # the group of the presets that ship with their model
 REAL_GROUP = "A real chat model"  # of the experiments on it
 LESSON_GROUP = "Of the lessons"
+DOWNLOADS, NEEDS_GPU = "Downloads a model first", "Downloads a model, needs a GPU"
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
@@ -75,6 +76,7 @@ class Story(NamedTuple):
     suggested model: the experiment that its settings are of, and how they were derived where that is another model."""
 
     preset: str
+    folder: Path = PRESETS
     number: int = 0
     against: str = ""
     look: str = ""
@@ -86,56 +88,60 @@ class Story(NamedTuple):
 
 @functools.cache
 def stories() -> dict[str, Story]:
-    """By the name of a preset, the story first: the last part of its file, before which nothing is parsed here."""
-    found = []
-    folders = (PRESETS, LESSON_PRESETS, MODEL_PRESETS)
-    for path in [path for folder in folders for path in sorted(folder.glob("*.yaml"))]:
-        story = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.STORY}:")[2]
-        found.append(Story(path.stem, **(yaml.safe_load(story) or {})))
-    return {one.preset: one for one in sorted(found, key=lambda one: one.number or len(found))}
+    """Every preset by its name: those of the story in its order, others by name, those that only a lesson needs, those
+    of suggested models. A story is the last part of a file, before which nothing is parsed here."""
+    paths = [*sorted(PRESETS.glob("*.yaml")), *sorted(LESSON_PRESETS.glob("*.yaml"))]
+    paths += [MODEL_PRESETS / f"{model.preset}.yaml" for model in CURATED]
+    by_name = {}
+    for path in paths:
+        text = path.read_text(encoding="utf-8").partition(f"\n{yaml_io.STORY}:")[2]
+        by_name[path.stem] = Story(path.stem, path.parent, **(yaml.safe_load(text) or {}))
+    return dict(sorted(by_name.items(), key=lambda item: item[1].number or len(paths)))
 
 
 def in_story() -> list[Story]:
     """The presets that are told as one story: those that ship with their model, then those on a real chat model."""
-    return [one for one in stories().values() if one.number]
+    return [story for story in stories().values() if story.number]
 
 
 def preset_names() -> list[str]:
-    """Names of the presets that ship, in the order of the story, then any others by name."""
-    names = {path.stem for path in PRESETS.glob("*.yaml")}
-    return [name for name in stories() if name in names] + sorted(names - set(stories()))
+    """Names of the presets that ship, but for those of lessons and of suggested models."""
+    return _names_in(PRESETS)
 
 
 def model_preset_names() -> list[str]:
     """Names of the presets of suggested hub models, in the order in which the models are suggested."""
-    return [model.preset for model in CURATED if (MODEL_PRESETS / f"{model.preset}.yaml").is_file()]
+    return _names_in(MODEL_PRESETS)
 
 
 def lesson_preset_names() -> list[str]:
     """Names of the presets that only a lesson needs. They ship with their model."""
-    return [path.stem for path in sorted(LESSON_PRESETS.glob("*.yaml"))]
+    return _names_in(LESSON_PRESETS)
+
+
+def _names_in(folder: Path) -> list[str]:
+    return [story.preset for story in stories().values() if story.folder == folder]
 
 
 def every_preset_name() -> list[str]:
     """Names of all of them."""
-    return [*preset_names(), *lesson_preset_names(), *model_preset_names()]
+    return list(stories())
 
 
 def preset_groups() -> dict[str, list[str]]:
     """All presets by what they take: title -> names. Those that ship with their model come in the story's order."""
-    of_lessons = lesson_preset_names()
-    names = [name for name in every_preset_name() if name not in of_lessons]
-    known = {name: stories().get(name, Story(name)) for name in names}
-    sources = {name: preset(name).model.source for name in names}
-    real = [name for name in names if sources[name] == real_model.NAME]
-    from_hub = [name for name in names if name not in real and is_hub_id(sources[name])]
-    return {
-        INCLUDED: [name for name in names if name not in (*real, *from_hub)],
-        LESSON_GROUP: of_lessons,
-        REAL_GROUP: real,
-        "Downloads a model first": [name for name in from_hub if not known[name].needs_gpu],
-        "Downloads a model, needs a GPU": [name for name in from_hub if known[name].needs_gpu],
-    }
+    groups: dict[str, list[str]] = {title: [] for title in (INCLUDED, LESSON_GROUP, REAL_GROUP, DOWNLOADS, NEEDS_GPU)}
+    for name, story in stories().items():
+        source = preset(name).model.source
+        if story.folder == LESSON_PRESETS:
+            groups[LESSON_GROUP].append(name)
+        elif source == real_model.NAME:
+            groups[REAL_GROUP].append(name)
+        elif is_hub_id(source):
+            groups[NEEDS_GPU if story.needs_gpu else DOWNLOADS].append(name)
+        else:
+            groups[INCLUDED].append(name)
+    return groups
 
 
 def names_with_model() -> list[str]:
@@ -150,30 +156,29 @@ def preset(name: str) -> RunConfig:
     return yaml_io.load(preset_path(name))
 
 
-def preset_titled(title: str, likely: str = "") -> RunConfig | None:
-    """The preset with this title, which no other has; None if there is none. `likely`: the name to look at first."""
-    for name in sorted(every_preset_name(), key=lambda name: name != likely) if title else ():
-        with contextlib.suppress(InvalidConfig):  # a broken preset is reported where it is chosen
-            if (found := preset(name)).about.title == title:
-                return found
-    return None
+def preset_of(config: RunConfig) -> RunConfig | None:
+    """The preset whose settings a configuration has or had; None if there is none. Runs that were made before they
+    said so have its title."""
+    if config.preset:
+        return preset(config.preset) if config.preset in stories() else None
+    likely_first = sorted(stories(), key=lambda name: name != config.name)
+    titled = (preset(name) for name in likely_first if config.about.title)
+    return next((preset for preset in titled if preset.about.title == config.about.title), None)
 
 
 def preset_path(name: str) -> Path:
     """The file of a preset, given its name or the path of any YAML file. Raises: InvalidConfig, if there is neither."""
-    shipped = {one: PRESETS for one in preset_names()} | {one: LESSON_PRESETS for one in lesson_preset_names()}
-    shipped |= {one: MODEL_PRESETS for one in model_preset_names()}
-    if name in shipped:
-        return shipped[name] / f"{name}.yaml"
+    if story := stories().get(name):
+        return story.folder / f"{name}.yaml"
     path = Path(name)
-    if path.suffix in (".yaml", ".yml") and path.is_file():
+    is_yaml, is_folder = path.suffix in (".yaml", ".yml"), os.path.isdir(path)
+    if is_yaml and path.is_file():
         return path
-    if path.suffix in (".yaml", ".yml") or os.sep in name or os.path.isdir(path):
-        is_there = "does not end in .yaml" if os.path.exists(path) else "is not there"
-        why = "is a folder" if os.path.isdir(path) else is_there
-        ways = "the path of a YAML file, or a preset's name, and a model with --set model.source=MODEL"
-        raise InvalidConfig([Problem("preset", f"{name} {why}. Give {ways}.")])
-    raise InvalidConfig([Problem("preset", unknown("preset", name, shipped))])
+    if not (is_yaml or is_folder or os.sep in name):
+        raise InvalidConfig([Problem("preset", unknown("preset", name, stories()))])
+    why = "is a folder" if is_folder else "does not end in .yaml" if os.path.exists(path) else "is not there"
+    ways = "the path of a YAML file, or a preset's name, and a model with --set model.source=MODEL"
+    raise InvalidConfig([Problem("preset", f"{name} {why}. Give {ways}.")])
 
 
 def model_folder(source: str, revision: str | None = None, use: Use = "policy") -> Path:
@@ -259,19 +264,19 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
             raise type(error)(f"{error}{'' if isinstance(error, ModelNotHere) else hint}") from None
     if saved.is_symlink() or saved.parent.is_symlink():
         raise ModelNotFound(f"The run {run} contains a link, which is not followed: give the path of the model itself.")
-    found = (path.parent for path in saved.glob("update-*/MANIFEST.json"))
-    complete = sorted(folder for folder in found if not folder.is_symlink())
-    wanted = [folder for folder in complete if folder.name == checkpoint] if checkpoint else complete
-    if not wanted:
-        there = ", ".join(folder.name for folder in complete) or "none yet"
-        raise ModelNotFound(f"The run {run} has no checkpoint `{checkpoint[:60]}`. There are: {there}.")
-    return wanted[-1]
+    manifests = saved.glob("update-*/MANIFEST.json")
+    complete = {path.parent.name: path.parent for path in sorted(manifests) if not path.parent.is_symlink()}
+    name = checkpoint or max(complete, default="")
+    if name not in complete:
+        names = ", ".join(complete) or "none yet"
+        raise ModelNotFound(f"The run {run} has no checkpoint `{checkpoint[:60]}`. There are: {names}.")
+    return complete[name]
 
 
 def reward_models(outputs: Path | None) -> list[Choice]:
     """The reward models that were trained here, the newest first, and then those that ship with the playground."""
     trained = [path.parent for path in (outputs / REWARD_MODELS).glob(f"*/{REWARD_CARD}")] if outputs else []
-    found, shipped = [], list(shipped_reward_models().values())
+    choices, shipped = [], list(shipped_reward_models().values())
     for folder in [folder for folder in (*trained, *shipped) if not folder.is_symlink()]:
         try:
             card = plain_files.read_json(folder / REWARD_CARD, MAX_CARD_BYTES)
@@ -281,8 +286,8 @@ def reward_models(outputs: Path | None) -> list[Choice]:
             continue
         how = "Included; trained" if folder in shipped else "Trained here"
         choice = Choice(folder.name, folder.name, f"{how} {words} Right on {accuracy:.0%} of held-out pairs.")
-        found.append((folder not in shipped, trained_at, choice))
-    return [choice for _, _, choice in sorted(found, reverse=True)]
+        choices.append((folder not in shipped, trained_at, choice))
+    return [choice for _, _, choice in sorted(choices, reverse=True)]
 
 
 def shipped_reward_models() -> dict[str, Path]:

@@ -30,6 +30,17 @@ from playground.models.model_files import Use
 from playground.rewards import expressions, functions
 from playground.setup import catalog
 
+SHIPPED = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)}
+
+SOURCES = (  # the fields that may name a file or a folder, beside those of rewards
+    "model.source",
+    "reference.source",
+    "prompts.source",
+    "prompts.template_file",
+    "evaluation.text",
+    "evaluation.prompts",
+)
+
 
 class Need(NamedTuple):
     """One model that a run needs: the field that names it, what it is for, its reward, and where runs are."""
@@ -55,28 +66,24 @@ def needs(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None)
     reward model its base, and who writes the answers to be judged."""
     if isinstance(config, RewardTrainingConfig):
         writer = config.pairs.writer
-        found = [Need("base", config.base, config.revision, "reward")]
-        return [*found, Need("pairs.writer", writer, None, "policy")] if writer is not None else found
-    found = [Need("model.source", config.model.source, config.model.revision, "policy")]
+        needed = [Need("base", config.base, config.revision, "reward")]
+        return [*needed, Need("pairs.writer", writer, None, "policy")] if writer is not None else needed
+    needed = [Need("model.source", config.model.source, config.model.revision, "policy")]
     if config.reference.source != catalog.START:
-        found.append(Need("reference.source", config.reference.source, None, "policy", outputs=outputs))
+        needed.append(Need("reference.source", config.reference.source, None, "policy", outputs=outputs))
     for field, spec in config.scorers:
         if isinstance(spec, ModelReward):
             use: Use = "reward" if spec.question is None else "policy"  # one that is asked a question writes
-            found.append(Need(f"{field}.source", spec.source, spec.revision, use, spec, outputs))
-    return found
+            needed.append(Need(f"{field}.source", spec.source, spec.revision, use, spec, outputs))
+    return needed
 
 
 def asks_hub(config: RunConfig | RewardTrainingConfig) -> bool:
     """May a worker of this configuration have to ask the hub? Only such a one is given the hub's token."""
     data = config.prompts.source if isinstance(config, RunConfig) else config.pairs.source
-    known = [item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)]
-    named = [
-        source
-        for source in (*(need.source for need in needs(config)), data)
-        if source not in known and row_files.kind_of(source) is None
-    ]
-    return any(hub.repository(source) is not None and not os.path.isdir(source) for source in named)
+    sources = {data, *(need.source for need in needs(config))} - SHIPPED
+    files = {source for source in sources if row_files.kind_of(source) or os.path.isdir(source)}
+    return any(hub.repository(source) for source in sources - files)
 
 
 def fetch(needed: Iterable[Need], progress: Callable[[str], None] = lambda text: None) -> None:
@@ -143,10 +150,11 @@ def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | N
         raise InvalidConfig(problems)
 
 
-def check(config: RunConfig, outputs: Path | None = None) -> None:
+def check(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = False) -> None:
     """What only the catalog and the disk can tell: do the named model, reference and prompt source exist, of which some
-    may lie in `outputs`? Raises: InvalidConfig, with every problem, each naming its field."""
-    problems = model_problems(needs(config, outputs))
+    may lie in `outputs`? `ask_hub`: see `model_problems`. Raises: InvalidConfig, with every problem, each naming its
+    field."""
+    problems = model_problems(needs(config, outputs), ask_hub=ask_hub)
     problem = prompts_problem(config.prompts)
     problems += [problem] if problem else []
     text, fixed = config.evaluation.text, config.evaluation.prompts
@@ -195,8 +203,8 @@ def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
     names = {"reference": outputs, "rewards": outputs / catalog.REWARD_MODELS if outputs else None}
 
     def whole(source: str, part: str) -> str:
-        there = names.get(part)
-        return source if there and (there / source.partition("/")[0]).is_dir() else whole_path(source)
+        folder = names.get(part)
+        return source if folder and (folder / source.partition("/")[0]).is_dir() else whole_path(source)
 
     return _renamed(config, whole)
 
@@ -209,10 +217,10 @@ def located_training(config: RewardTrainingConfig) -> RewardTrainingConfig:
 
 def whole_path(source: str) -> str:
     """A source as it is, unless it is a file or a folder here and no name that ships: then its whole path."""
-    known = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)}
-    known |= {catalog.START, catalog.TYPED, real_model.NAME, *catalog.HELD_OUT_TEXTS, *catalog.shipped_reward_models()}
+    names = {*SHIPPED, catalog.START, catalog.TYPED, real_model.NAME, *catalog.HELD_OUT_TEXTS}
+    is_name = source in names or source in catalog.shipped_reward_models()
     path = os.path.abspath(os.path.expanduser(source))
-    return path if source not in known and os.path.exists(path) else source
+    return path if os.path.exists(path) and not is_name else source
 
 
 def without_folders(config: RunConfig) -> RunConfig:
@@ -229,40 +237,29 @@ def without_folders(config: RunConfig) -> RunConfig:
 
 def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     """The configuration with another name for each source: rename(source, the part of the configuration) gives it."""
-
-    def renamed(spec: Any) -> Any:
-        if isinstance(spec, PythonReward) and spec.file:
-            return spec.model_copy(update={"file": rename(spec.file, "rewards")})
-        if not isinstance(spec, ModelReward):
-            return spec
-        return spec.model_copy(update={"source": rename(spec.source, "rewards")})
-
-    plan = config.evaluation
-    changes: dict[str, Any] = {}
-    for part in ("model", "reference", "prompts"):
-        group = getattr(config, part)
-        changes[part] = group.model_copy(update={"source": rename(group.source, part)})
-    for scorers in ("rewards", "judges"):
-        changes[scorers] = tuple(map(renamed, getattr(config, scorers)))
-    if config.behaviours is not None:
-        counted = [one.model_copy(update={"measure": renamed(one.measure)}) for one in config.behaviours]
-        changes["behaviours"] = tuple(counted)
-    files = {"text": plan.text, "prompts": plan.prompts}
-    renamed_files = {name: rename(file, "evaluation") for name, file in files.items() if file}
-    changes["evaluation"] = plan.model_copy(update=renamed_files)
-    if template := config.prompts.template_file:
-        changes["prompts"] = changes["prompts"].model_copy(update={"template_file": rename(template, "prompts")})
-    return config.model_copy(update=changes)
+    fields = [(field.partition(".")[0], field) for field in SOURCES]
+    for field, spec in config.scorers:
+        if isinstance(spec, (ModelReward, PythonReward)):
+            fields.append(("rewards", f"{field}.source" if isinstance(spec, ModelReward) else f"{field}.file"))
+    data = config.model_dump(mode="json")
+    for part, field in fields:
+        *groups, name = field.split(".")
+        values: Any = data
+        for group in groups:
+            values = values[int(group) if group.isdecimal() else group]
+        if values[name]:
+            values[name] = rename(values[name], part)
+    return RunConfig.model_validate(data)
 
 
 def prompts_problem(prompts: PromptsConfig) -> Problem | None:
     """Why a prompt source cannot be there, by names, the disk and the first lines of a table; None if it may be."""
-    source, known = prompts.source, [item.name for item in catalog.PROMPT_SETS]
-    if source in known:
+    source, included = prompts.source, [item.name for item in catalog.PROMPT_SETS]
+    if source in included:
         return None
     if source == catalog.TYPED:
-        few = len({text.strip() for text in prompts.typed} - {""}) < 2
-        return Problem("prompts.typed", "Type at least two different prompts, one per line.") if few else None
+        too_few = len({text.strip() for text in prompts.typed} - {""}) < 2
+        return Problem("prompts.typed", "Type at least two different prompts, one per line.") if too_few else None
     path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
     if row_files.is_file(source):
         if not os.path.exists(path):
@@ -277,7 +274,7 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
     if os.path.isdir(path) or (hub.repository(source) and not source.startswith("pocket/")):
         return None
     ways = f"a file ({', '.join(row_files.KINDS)}), the id of a dataset as owner/name, its folder, or `typed`"
-    return Problem("prompts.source", f"{catalog.unknown('prompt set', source, known)} Or give {ways}.")
+    return Problem("prompts.source", f"{catalog.unknown('prompt set', source, included)} Or give {ways}.")
 
 
 def check_reward_training(config: RewardTrainingConfig) -> None:
@@ -287,15 +284,15 @@ def check_reward_training(config: RewardTrainingConfig) -> None:
         problems.append(
             Problem("name", f"`{config.name}` is the name of an included reward model. Choose another one.")
         )
-    source, known = config.pairs.source, [item.name for item in catalog.ANNOTATORS]
+    source, included = config.pairs.source, [item.name for item in catalog.ANNOTATORS]
     if preferences.is_file_name(source):
         try:
             preferences.check_file(source)
         except PairsUnusable as error:
             problems.append(Problem("pairs.source", str(error).removeprefix("pairs.source: ")))
-    elif source not in known and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
+    elif source not in included and hub.repository(source) is None and not os.path.isdir(os.path.expanduser(source)):
         ways = f"You can also give a file ({', '.join(row_files.KINDS[1:])}), or the id of a dataset (owner/name)."
-        problems.append(Problem("pairs.source", f"{catalog.unknown('annotator', source, known)} {ways}"))
+        problems.append(Problem("pairs.source", f"{catalog.unknown('annotator', source, included)} {ways}"))
     sets = [item.name for item in catalog.PROMPT_SETS if item.name != claim_files.SHIPPED]
     if config.pairs.prompts and config.pairs.prompts not in sets:
         problems.append(Problem("pairs.prompts", catalog.unknown("prompt set", config.pairs.prompts, sets)))

@@ -78,19 +78,18 @@ class Description(NamedTuple):
 def title_of(config: RunConfig) -> str:
     """What a run is called before it is renamed: by the name or the title that was typed, else by its preset's title
     and how it differs from that; where it learns something else, by the differences alone."""
-    title = config.about.title
-    preset = catalog.preset_titled(title, config.name)
+    title, preset = config.about.title, catalog.preset_of(config)
     if config.name not in given_names():
         return config.name
-    if title and preset is None:
+    if title and (preset is None or preset.about.title != title):
         return title
     own = config.name in catalog.every_preset_name()
     base = preset or catalog.preset(config.name if own else catalog.DEFAULT_PRESET)
-    found = _that_differ(config, base)
-    if not found or config.faults:
+    changed = _that_differ(config, base)
+    if not changed or config.faults:
         return title or config.name
-    order = sorted(found, key=lambda field: NAMED_FIRST.index(field) if field in NAMED_FIRST else len(NAMED_FIRST))
-    return name_of({field: found[field][1] for field in order}, "" if OTHERS & found.keys() else title)
+    order = sorted(changed, key=lambda field: NAMED_FIRST.index(field) if field in NAMED_FIRST else len(NAMED_FIRST))
+    return name_of({field: changed[field][1] for field in order}, "" if OTHERS & changed.keys() else title)
 
 
 def given_names() -> set[str]:
@@ -107,15 +106,15 @@ def name_of(values: Mapping[str, Any], begin: str = "") -> str:
 def _part_of_name(field: str, value: Any) -> str:
     if field == "rewards":
         words = " + ".join(
-            PurePosixPath(one.get("source") or "").name
-            or one.get("expression")
-            or ", ".join(one.get("words") or ())
-            or _lowered(reward_in_words(one))
-            for one in value
+            PurePosixPath(reward.get("source") or "").name
+            or reward.get("expression")
+            or ", ".join(reward.get("words") or ())
+            or _lowered(reward_in_words(reward))
+            for reward in value
         )
     elif field in SOURCES:
-        shown = in_words(field, value)
-        words = shown if " " in shown else PurePosixPath(shown).name
+        label = in_words(field, value)
+        words = label if " " in label else PurePosixPath(label).name
     else:
         words = _phrase(field, None, value)
     return words if len(words) <= MOST_IN_PART else f"{words[: MOST_IN_PART - 3].rstrip()}..."
@@ -134,9 +133,8 @@ def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, 
 
 
 def of(config: RunConfig) -> Description:
-    """What a run is: the preset whose title it has brought along, but for what differs; else its own words."""
-    about = config.about
-    preset = catalog.preset_titled(about.title, config.name)
+    """What a run is: the preset it comes from, but for what differs; else its own words."""
+    about, preset = config.about, catalog.preset_of(config)
     changed = [] if preset is None else differences_in_words(config, preset)
     if not changed:
         return Description(about.title, about.story, about.expect, preset.name if preset else "")
@@ -161,21 +159,21 @@ def differences_in_words(config: RunConfig, preset: RunConfig) -> list[str]:
 
 def _that_differ(config: RunConfig, preset: RunConfig) -> dict[str, tuple[Any, Any]]:
     """The same as fields, with their values there and here."""
-    found = {field: pair for field, pair in differences(config, preset).items() if _has_effect(field, config, preset)}
-    if "prompts.typed" in found:
-        found.pop("prompts.source", None)  # it says no more than that
-    if found.get("prompts.column", [None])[-1] == "prompt":
-        found.pop("prompts.column")  # a file that has it is read there anyway
-    order = [*(field for field in FIRST if field in found), *(field for field in found if field not in FIRST)]
-    return {field: found[field] for field in order}
+    fields = {field: pair for field, pair in differences(config, preset).items() if _has_effect(field, config, preset)}
+    if "prompts.typed" in fields:
+        fields.pop("prompts.source", None)  # it says no more than that
+    if fields.get("prompts.column", [None])[-1] == "prompt":
+        fields.pop("prompts.column")  # a file that has it is read there anyway
+    order = [*(field for field in FIRST if field in fields), *(field for field in fields if field not in FIRST)]
+    return {field: fields[field] for field in order}
 
 
 def listed(phrases: Sequence[str], most: int = MOST_DIFFERENCES) -> str:
     """Some phrases as a part of a sentence: "a", "a and b", "a, b and c", "a, b, c and 2 more"; of none: ""."""
-    shown, more = list(phrases[:most]), len(phrases) - most
+    listed_phrases, more = list(phrases[:most]), len(phrases) - most
     if more > 0:
-        shown.append(f"{more} more")
-    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
+        listed_phrases.append(f"{more} more")
+    return " and ".join(filter(None, [", ".join(listed_phrases[:-1]), *listed_phrases[-1:]]))
 
 
 def are_of_the_scale(fields: Iterable[str]) -> bool:
@@ -213,7 +211,7 @@ def in_words(field: str, value: Any) -> str:
     if field == "method":
         return methods.METHODS[value].label
     if field == "behaviours":
-        return ", ".join(one["words"] for one in value) or "none"
+        return ", ".join(behaviour["words"] for behaviour in value) or "none"
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, float):
@@ -221,13 +219,13 @@ def in_words(field: str, value: Any) -> str:
     if field == "prompts.typed":
         return f"{len(value)} prompts"
     if isinstance(value, dict):
-        return ", ".join(f"{name}: {json.dumps(one)}" for name, one in value.items()) or "none"
+        return ", ".join(f"{name}: {json.dumps(item)}" for name, item in value.items()) or "none"
     if isinstance(value, (list, tuple)):
         return ", ".join(map(str, value)) or "none"
-    known = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
-    known[FROM_PYPI.name] = FROM_PYPI.label
-    shown = source_label(str(value)) if field in SOURCES else str(value)
-    return known.get(str(value), shown)
+    labels = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
+    labels[FROM_PYPI.name] = FROM_PYPI.label
+    label = source_label(str(value)) if field in SOURCES else str(value)
+    return labels.get(str(value), label)
 
 
 def two_digits(value: float) -> str:
@@ -287,23 +285,23 @@ def reward_label(reward: Mapping[str, Any]) -> str:
 
 def reward_details(reward: Mapping[str, Any]) -> list[str]:
     """What is not as it usually is, for example "target 20"."""
-    known = getattr(REWARD_CLASSES.get(str(reward.get("kind"))), "model_fields", {})
-    found = []
+    fields = getattr(REWARD_CLASSES.get(str(reward.get("kind"))), "model_fields", {})
+    details = []
     for key, value in reward.items():
         if key in ("kind", "weight", "source", "code", "file") or value in (None, "", False):
             continue
         value = tuple(value) if isinstance(value, list) else value
         if key in ("expression", "question"):
-            found.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
+            details.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
         elif key == "function":
-            found.append(str(value).rpartition(":")[2])
+            details.append(str(value).rpartition(":")[2])
         elif key == "normalise":
-            found.append("on the reference's scale")
-        elif key not in known or value != known[key].default:
-            shown = ", ".join(value) if isinstance(value, tuple) else value
-            is_option = key in known and isinstance(value, str) and value in options_in(known[key].annotation)
-            found.append(str(shown) if is_option else f"{key} {shown}")
-    return found
+            details.append("on the reference's scale")
+        elif key not in fields or value != fields[key].default:
+            words = ", ".join(value) if isinstance(value, tuple) else value
+            is_option = key in fields and isinstance(value, str) and value in options_in(fields[key].annotation)
+            details.append(str(words) if is_option else f"{key} {words}")
+    return details
 
 
 def options_in(annotation: Any) -> list[str]:
@@ -343,10 +341,10 @@ def _phrase(field: str, before: Any, after: Any) -> str:
         value = " + ".join(map(reward_in_words, after))  # not at a comma of an expression or a list of words
     value = textwrap.shorten(value, MOST_CHARACTERS, placeholder=" ...")
     if field == "rewards":
-        shown = _lowered(value)
+        words = _lowered(value)
         if len(after) > 1:
-            return f"rewards {shown}"
-        return shown if after[0]["kind"] == "model" else f"{shown} as reward"
+            return f"rewards {words}"
+        return words if after[0]["kind"] == "model" else f"{words} as reward"
     return PHRASES[field].format(value) if field in PHRASES else f"{label} {value}"
 
 

@@ -54,11 +54,11 @@ class GpuCalls(NamedTuple):
 
 def available() -> list[Device]:
     """Every device of this machine, the one that `auto` takes first."""
-    found = visible([*_gpus(int(time.monotonic() / KEEP_SECONDS))], os.environ.get("CUDA_VISIBLE_DEVICES"))
-    found.append(Device("cpu", "Processor", *memory()))
+    devices = visible([*_gpus(int(time.monotonic() / KEEP_SECONDS))], os.environ.get("CUDA_VISIBLE_DEVICES"))
+    devices.append(Device("cpu", "Processor", *memory()))
     if sys.platform == "darwin" and platform.machine() == "arm64":
-        found.append(Device("mps", "Apple GPU", *memory()))
-    return found
+        devices.append(Device("mps", "Apple GPU", *memory()))
+    return devices
 
 
 def chosen(name: str) -> Device | None:
@@ -66,15 +66,15 @@ def chosen(name: str) -> Device | None:
     devices = available()
     if name in ("auto", "all"):
         return devices[0]
-    wanted = "cuda:0" if name == "cuda" else name.partition(",")[0]
-    return next((device for device in devices if device.name == wanted), None)
+    place = "cuda:0" if name == "cuda" else name.partition(",")[0]
+    return next((device for device in devices if device.name == place), None)
 
 
 def members(name: str, ranks: int = 1) -> list[str]:
     """The device of each process of a run on this machine, by rank. One rank also means: as many as devices are named.
     Raises: InvalidConfig, this machine does not have them, or they are not as many as the ranks."""
-    there = [device.name for device in available()]
-    gpus = [one for one in there if one.startswith("cuda")]
+    names = [device.name for device in available()]
+    gpus = [name for name in names if name.startswith("cuda")]
     kind, _, numbers = name.partition(":")
     if name == "all":
         named = gpus or ["cpu"] * ranks
@@ -84,11 +84,11 @@ def members(name: str, ranks: int = 1) -> list[str]:
         named = [f"cuda:{number}" for number in (numbers or "0").split(",")]
     else:
         named = ["cpu" if name == "auto" else name] * ranks
-    if missing := next((one for one in named if one not in there), None):
-        raise InvalidConfig([Problem("device", f"{missing} is not here. Available: {', '.join(there)}.")])
+    if missing := next((missing_name for missing_name in named if missing_name not in names), None):
+        raise InvalidConfig([Problem("device", f"{missing} is not here. Available: {', '.join(names)}.")])
     if ranks not in (1, len(named)) or len(set(named) - {"cpu"}) not in (0, len(named)):
-        given = f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}"
-        raise InvalidConfig([Problem("ranks", f"{given}. Set ranks to 1 for one process on each of these.")])
+        sentence = f"{ranks} processes need as many devices, and `device` gives them {', '.join(named)}"
+        raise InvalidConfig([Problem("ranks", f"{sentence}. Set ranks to 1 for one process on each of these.")])
     return named
 
 
@@ -114,8 +114,8 @@ def available_cores() -> int:
 
 def memory() -> tuple[int, int]:
     """Total and free bytes of main memory; in a container, of its share."""
-    seen = psutil.virtual_memory()
-    total, free = int(seen.total), int(seen.available)
+    memory_here = psutil.virtual_memory()
+    total, free = int(memory_here.total), int(memory_here.available)
     try:
         limit = int((CGROUP / "memory.max").read_text(encoding="ascii"))
         used = int((CGROUP / "memory.current").read_text(encoding="ascii"))

@@ -53,20 +53,20 @@ def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
 def line(preset: str) -> str:
     """What is expected of a preset: the behaviours that its training changes, most first (if it changes none, the one
     that is asked first), its score and its KL; empty where nothing was."""
-    if not (found := bands(preset)):
+    if not (measured := bands(preset)):
         return ""
-    counted = [name for name in found if name in READY]
-    changed = [name for name in counted if found[name].moved >= LEAST_MOVED]
-    changed.sort(key=lambda name: -found[name].moved)
+    counted = [name for name in measured if name in READY]
+    changed = [name for name in counted if measured[name].moved >= LEAST_MOVED]
+    changed.sort(key=lambda name: -measured[name].moved)
     parts = []
     for name in changed[:MOST_LISTED] or counted[:1]:
-        band = found[name]
+        band = measured[name]
         before = band_in_words(name, Band(band.before_low or 0.0, band.before_high or 0.0, band.seeds))
         parts.append(f"{READY[name].words} {band_in_words(name, band)} (untrained: {before})")
     unit = catalog.preset(preset).score_unit
     figures = (("score", "score"), ("kl", "distance"))
-    parts += [f"{words} {band_in_words(name, found[name], unit)}" for name, words in figures if name in found]
-    return f"Expected from {min(band.seeds for band in found.values())} seeds: {', '.join(parts)}."
+    parts += [f"{words} {band_in_words(name, measured[name], unit)}" for name, words in figures if name in measured]
+    return f"Expected from {min(band.seeds for band in measured.values())} seeds: {', '.join(parts)}."
 
 
 def settings_line(preset: str) -> str:

@@ -69,8 +69,8 @@ class Limits(NamedTuple):
 
 MOST_SAMPLES = 32  # of one question, wherever it is asked
 _TABLE = {
-    name: Limits(mode := name.partition("-")[0], local_only.refused_in(given.pop("refused_in", mode)), **given)
-    for name, given in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
+    name: Limits(mode := name.partition("-")[0], local_only.refused_in(row.pop("refused_in", mode)), **row)
+    for name, row in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }
 LIMITS = {mode: _TABLE[mode] for mode in MODES}
 OF_VISITORS = {"classroom": _TABLE["classroom-visitor"]}  # by mode, where they are not those of the page
@@ -104,17 +104,19 @@ def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLi
 def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> list[Problem]:
     """What of a configuration goes beyond the limits. Opens nothing but headers of models that may be named. `outputs`:
     where runs, reward models and uploads are that it may name."""
-    found = [*_amounts(config, limits), *_scorers(config.model_dump(), limits)]
-    found += _sources(config, limits, outputs) if limits.pocket_only else ()
-    return [*found, *_parameters(config, limits, outputs, {problem.field for problem in found})]
+    problems = [*_amounts(config, limits), *_scorers(config.model_dump(), limits)]
+    problems += _sources(config, limits, outputs) if limits.pocket_only else ()
+    return [*problems, *_parameters(config, limits, outputs, {problem.field for problem in problems})]
 
 
-def built(data: Any, limits: Limits) -> RunConfig:
-    """The configuration that plain data mean. How many rewards there are, and refused kinds, are seen in the data:
-    patterns are compiled where the configuration is made of them. Raises: InvalidConfig."""
+def built(data: Any, limits: Limits, outputs: Path | None = None) -> RunConfig:
+    """The configuration within the limits that plain data mean. How many rewards there are, and refused kinds, are seen
+    in the data: patterns are compiled where the configuration is made of them. Raises: InvalidConfig."""
     if isinstance(data, Mapping) and (problems := list(_scorers(data, limits))):
         raise InvalidConfig(problems)
-    return yaml_io.from_dict(data)
+    config = yaml_io.from_dict(data)
+    require(config, limits, outputs)
+    return config
 
 
 def require(config: RunConfig, limits: Limits, outputs: Path | None = None) -> None:
@@ -138,7 +140,9 @@ def check_reward_training(config: RewardTrainingConfig, limits: Limits) -> list[
         ("pairs.source", pairs.source, [choice.name for choice in catalog.ANNOTATORS]),
         ("pairs.prompts", pairs.prompts, (None, *SETS)),
     ]
-    return [_one_of(*one, limits) for one in named if limits.pocket_only and one[1] not in one[2]]
+    if not limits.pocket_only:
+        return []
+    return [_one_of(field, value, names, limits) for field, value, names in named if value not in names]
 
 
 def text_problem(what: str, text: object, limits: Limits) -> str:
@@ -162,8 +166,8 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
             return f"{name} has {size:,} bytes; {most.format(limits.upload_bytes)}."
         if row_files.kind_of(name) == ".parquet" and limits.mode != "local":  # it is unpacked by a library in C++
             return f"{name}: a .parquet file is read on one's own machine only. Save it as .jsonl or .csv."
-        kept = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
-        if limits.uploads_bytes is not None and kept + kept_bytes(size) > limits.uploads_bytes:
+        kept_total = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
+        if limits.uploads_bytes is not None and kept_total + kept_bytes(size) > limits.uploads_bytes:
             return "This page has no room left for uploads. Type the prompts instead."
         rows = 0 if limits.upload_rows is None else row_files.shape(path, limits.upload_bytes).num_rows
         if rows > (limits.upload_rows or 0):
@@ -182,8 +186,8 @@ def in_words(limits: Limits) -> list[str]:
     """The caps for a person, in a few words each; empty where there are none."""
     if not limits.pocket_only:
         return []
-    more = {"": "", "suggested": ", and the suggested ones that fit", "hub": ", and those of the hub that fit"}
-    words = [f"models {' and '.join(catalog.MODEL_NAMES)}{more[limits.more]}"]
+    further = {"": "", "suggested": ", and the suggested ones that fit", "hub": ", and those of the hub that fit"}
+    words = [f"models {' and '.join(catalog.MODEL_NAMES)}{further[limits.more]}"]
     if limits.calls and limits.more:
         words.append(f"for those {limits.calls.seconds} seconds of GPU at a time, then Resume asks for more")
     numbers = {name.rpartition(".")[2]: f"{cap:g}" for name, cap in limits.numbers.items()}
@@ -223,10 +227,10 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
 def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
     """How many rewards, judges and custom counts there are, and of which kinds, as far as plain data show it."""
     for field, cap in (("rewards", limits.rewards), ("judges", limits.judges), ("behaviours", limits.judges)):
-        entries = found if isinstance(found := data.get(field), (list, tuple)) else ()
-        inside = [(f"{field}.{number}", one) for number, one in enumerate(entries) if isinstance(one, Mapping)]
+        entries = listed if isinstance(listed := data.get(field), (list, tuple)) else ()
+        inside = [(f"{field}.{number}", entry) for number, entry in enumerate(entries) if isinstance(entry, Mapping)]
         if field == "behaviours":
-            inside = [(f"{name}.measure", one["measure"]) for name, one in inside if one.get("measure")]
+            inside = [(f"{name}.measure", entry["measure"]) for name, entry in inside if entry.get("measure")]
         if cap is not None and len(inside) > cap:
             yield Problem(field, f"may be at most {cap} {limits.where} (got {len(inside)}).")
         for name, one in inside:
@@ -240,18 +244,18 @@ def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
     far = {"": (), "suggested": SUGGESTED, "hub": ("owner/name of the hub",)}[limits.more]
     own, hub_too = catalog.MODEL_NAMES, limits.more == "hub"
     model, reference, prompts = config.model.source, config.reference.source, config.prompts.source
-    kept = _is_upload(prompts, outputs) or (hub_too and _on_hub(prompts))
+    is_kept = _is_upload(prompts, outputs) or (hub_too and _on_hub(prompts))
     policy = _is_run(reference, outputs) or _is_more(reference, limits)
     named = (
         ("model.source", model, own, far, _is_more(model, limits)),
         ("reference.source", reference, (catalog.START, *own), (*far, "a run of this page"), policy),
-        ("prompts.source", prompts, (*SETS, catalog.TYPED), ("an uploaded file",), kept),
+        ("prompts.source", prompts, (*SETS, catalog.TYPED), ("an uploaded file",), is_kept),
         ("evaluation.prompts", config.evaluation.prompts, (None,), ("nothing",), False),
         ("evaluation.text", config.evaluation.text, (None, *catalog.HELD_OUT_TEXTS), (), False),
     )
-    for field, value, known, others, allowed in named:
-        if value not in known and not allowed:
-            yield _one_of(field, value, (*known, *others), limits)
+    for field, value, allowed_names, further, allowed in named:
+        if value not in allowed_names and not allowed:
+            yield _one_of(field, value, (*allowed_names, *further), limits)
     if config.prompts.template_file is not None:
         yield Problem("prompts.template_file", f"cannot be named {limits.where}; leave it empty.")
     if not hub_too and config.model.revision is not None and model not in own:

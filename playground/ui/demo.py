@@ -28,29 +28,18 @@ from playground.errors import PlaygroundError
 from playground.ui import delivery, routes, theme
 from playground.ui.auth import gradio_parts, middleware, sessions, sharing, visitors
 from playground.ui.classroom import class_routes
-from playground.ui.classroom.answering import Answering
-from playground.ui.classroom.game_part import Game
-from playground.ui.classroom.lead import Lead
-from playground.ui.classroom.state import ClassViews
-from playground.ui.classroom.vote_lead import VoteLead
-from playground.ui.classroom.vote_views import VoteViews
+from playground.ui.classroom.classroom import Classroom
 from playground.ui.serving import Serving
-from playground.ui.train.lesson_part import LessonStarts
 
 SESSIONS = 500  # whose states Gradio keeps
 
 
 def classroom(serving: Serving) -> list[BaseRoute]:
     """The addresses of the class, for what serves them."""
-    starts = LessonStarts(serving.outputs, serving.access, serving.hub.lessons, serving.standby.worker_for)
-    lead = Lead(serving.room, serving.hub, starts)
-    answering = Answering(serving.room, lambda: serving.hub.lessons)
-    views = ClassViews(serving.room, serving.hub)
-    Game(serving.room, serving.outputs, serving.access, serving.standby.worker_for).join(lead, answering, views)
-    shared = (serving.room, serving.hub, serving.access)
-    votes = VoteViews(VoteLead(*shared, serving.service, serving.standby.worker_for))
-    votes.join(lead, answering, views)
-    return class_routes.routes(views, serving.access, lead, answering, votes)
+    workers = serving.standby
+    return class_routes.routes(
+        Classroom(serving.room, serving.hub, serving.access, serving.service, workers), serving.access
+    )
 
 
 class PartOfAnotherApp(PlaygroundError):

@@ -53,10 +53,10 @@ def fill(demo: Demo) -> None:
     """Put everything on the page. Every handler is registered through `access`, which says who may."""
     serving = demo.serving
     access, service, standby, outputs = serving.access, serving.service, serving.standby, serving.outputs
-    teaching = lesson_part.guarded_functions(outputs, access, serving.hub.lessons, standby.worker_for)
-    solving = mystery_part.guarded_functions(serving.hub.find, outputs, access, standby.worker_for)
+    teaching = lesson_part.guarded_functions(outputs, access, serving.hub.lessons, standby)
+    solving = mystery_part.guarded_functions(serving.hub.find, outputs, access, standby)
     with demo:
-        endpoints.register(serving.hub, access, service, standby.worker_for)
+        endpoints.register(serving.hub, access, service, standby)
         components.widget("core/header", None, elem_id="header")
         with gr.Column(elem_id="page-lessons", elem_classes=["page"]):
             asking = compare_page.guarded_functions(service, access)
@@ -75,7 +75,7 @@ def fill(demo: Demo) -> None:
             with gr.Column(elem_id="reward-check"):
                 self_test_part.build(outputs, service, train, access, training)
         with gr.Column(elem_id="page-runs", elem_classes=["page"]):
-            spawn = standby.worker_for
+            spawn = standby
             actions = [
                 *run_actions.guarded_functions(outputs, access, spawn),
                 *sweeps_part.guarded_functions(outputs, access, spawn),

@@ -24,7 +24,7 @@ from playground.analysis import before_after
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.lessons import boards
 from playground.lessons.loading import LessonNotFound
-from playground.lessons.reveal import reveal
+from playground.lessons.reveal import Reveal, reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.model_service import ModelService
 from playground.setup import catalog, describe
@@ -34,7 +34,6 @@ from playground.ui.feed import compare_serializer, home, insight_serializer, run
 from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_serializer import encode
 from playground.ui.payloads.compare import CompareData, RunNamesData
-from playground.ui.payloads.lessons import RevealData
 from playground.ui.rewards import training_part
 from playground.ui.run_files import EXPORTS, FILES, RouteCall
 from playground.ui.runs import history_data, inside_part
@@ -77,14 +76,14 @@ def compare(asked: RouteCall) -> CompareData:
     }
 
 
-def lesson(asked: RouteCall) -> RevealData:
+def lesson(asked: RouteCall) -> Reveal:
     """What a run says of a lesson, in the place of one of its runs; `?first=` is the run in the first place."""
     found, index = asked.hub.lessons.find(asked.part("name")), asked.part("index")
     if index not in found.indices:
         raise LessonNotFound(f"The lesson \u201c{found.title}\u201d has no run {index + 1}.")
     first = asked.request.query_params.get("first")
     earlier = asked.hub.find(first) if first else None
-    return lesson_part.reveal_data(reveal(found, index, asked.run, earlier), found)
+    return lesson_part.reveal_data(reveal(found, index, asked.run, earlier))
 
 
 DATA: dict[str, Callable[[RouteCall], Any]] = {

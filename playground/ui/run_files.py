@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from starlette.requests import Request
 
 from playground import exports
+from playground.analysis.run_report import RunReport
 from playground.errors import RunNotFound
 from playground.exports import csv_tables, figures, html_report
 from playground.exports.figures import RunGroup
-from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import ScoreScale
 from playground.runs.sweeps import sweep_record
@@ -60,7 +60,7 @@ def export(asked: RouteCall) -> str:
     is_host = asked.access.caller(asked.request).role is Role.HOST
     config = run.config() if is_host else checks.without_folders(run.config())
     if kind == "html":
-        return html_report.page(dataclasses.replace(Report.of(run), config=config))
+        return html_report.page(dataclasses.replace(RunReport.of(run), config=config))
     if kind == "yaml":
         return exports.yaml_text(config, f"{run.id.strip('_')}.yaml")
     if kind == "trl":
@@ -89,15 +89,9 @@ def charts(asked: RouteCall) -> bytes:
     return packed.getvalue()
 
 
-def metrics_csv(asked: RouteCall) -> str:
-    """All metrics as a table for a spreadsheet, at full length and precision."""
-    run = asked.run
-    return csv_tables.metrics_csv(run.config(), run.metrics(), run.events(), run.evaluations())
-
-
 FILES: dict[str, tuple[Callable[[RouteCall], str], Action]] = {
-    "metrics.csv": (metrics_csv, Action.EXPORT),
-    "samples.csv": (lambda asked: csv_tables.samples_csv(asked.run.samples(), asked.run.config()), Action.EXPORT),
+    "metrics.csv": (lambda asked: csv_tables.metrics_csv(RunReport.of(asked.run)), Action.EXPORT),
+    "samples.csv": (lambda asked: csv_tables.samples_csv(RunReport.of(asked.run)), Action.EXPORT),
     "export/{kind}": (export, Action.EXPORT),
     "log": (lambda asked: asked.run.log_tail() or "The log is empty.", Action.LOG),
 }

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from playground.classroom.room import Room
 from playground.lessons.loading import Lessons
 from playground.runs import cluster, history
 from playground.runs.folder.files import make_outputs
@@ -27,6 +26,7 @@ from playground.setup.limits import Limits, PageLimits
 from playground.ui.auth import middleware, visitors
 from playground.ui.auth.access import Access
 from playground.ui.auth.incoming import Incoming
+from playground.ui.classroom.room import Room
 from playground.ui.feed.feed import RECORDED, Hub
 
 CHORE_SECONDS = 60
@@ -96,7 +96,7 @@ class Serving:
             if self._closing is None or self._begun:
                 return
             # It adopts what lives, ends what died, starts others.
-            watch = SupervisorThread(self.outputs, spawn=self.standby.worker_for, chores=chores)
+            watch = SupervisorThread(self.outputs, workers=self.standby, chores=chores)
             for thread in (watch, cluster.ClusterThread(self.outputs)):
                 thread.start()
                 self._closing.callback(thread.close)
@@ -123,7 +123,7 @@ def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None, *
     """
     page_limits = limits.of_page(mode, os.environ, bool(token))
     if calls is not None:
-        page_limits = PageLimits(*(one._replace(calls=calls) for one in page_limits))
+        page_limits = PageLimits(*(limit._replace(calls=calls) for limit in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
     hosts = outputs / visitors.HOSTS_FILE if keeps_host and mode == "classroom" else None
     return Access(mode, outputs, token, proxied, page_limits, hosts, middleware.sites_that_embed(os.environ))

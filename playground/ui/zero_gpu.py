@@ -21,7 +21,7 @@ from playground.errors import InvalidConfig, PlaygroundError, Problem
 from playground.runs import history, launcher, queue
 from playground.runs.folder import writer
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.spawning import Elsewhere
+from playground.runs.spawning import Place
 from playground.runs.standby import StandbyWorker
 from playground.runs.supervisor import say
 from playground.setup import estimates
@@ -66,17 +66,18 @@ class ZeroGpu(StandbyWorker):
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # for workers and the model service; `spaces` sets it in its forks
         gpu = get_config()
         room = gpu["xlarge_threshold"] or gpu["memory"]
+        self._outputs = outputs
         self.calls = GpuCalls(Device("cuda:0", f"ZeroGPU, {gpu['model']}", room, room), most, gpu["duration_factor"])
         # At least one such function has to be there when the page starts, or the hub takes the Space for broken.
         self._attempt = spaces.GPU(duration=lambda folder, seconds: seconds + SAVING_SECONDS)(worker.attempt)
-        place = Elsewhere(SLOT, self._call, takes=lambda config: self._takes(config, outputs), here=super().worker_for)
-        self.worker_for = place  # type: ignore[assignment, method-assign]
         for entry in queue.entries(outputs):  # calls of an earlier page, which no one answers any more
             if entry.slot == SLOT:
                 launcher.stop(RunDirectory(outputs / entry.run))
 
-    def _takes(self, config: RunConfig, outputs: Path) -> bool:
-        return gpu_calls.asked(config, self.calls, outputs) is not None
+    def place(self, config: RunConfig) -> Place:
+        """A call for the GPU, where the processor of a public page may not train it."""
+        called = gpu_calls.asked(config, self.calls, self._outputs)
+        return Place(SLOT, ask=self._call) if called else super().place(config)
 
     def _call(self, run: RunDirectory) -> None:
         """Ask for a GPU and have an attempt made there, in a thread that knows who asks."""

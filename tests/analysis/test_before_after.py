@@ -5,11 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from playground.analysis import before_after
-from playground.analysis.before_after import Headline, Outcome, headline_of, outcome, outcome_sentence, pairs
+from playground.analysis.before_after import Headline, Outcome, outcome, outcome_sentence, pairs
 from playground.analysis.examples import examples
+from playground.analysis.run_report import RunReport
 from playground.rewards.agreement import t95
-from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
 from tests.support import sample, update_metrics
 
@@ -76,24 +75,13 @@ EVALUATIONS = [
 
 def test_the_headline_of_a_run_is_of_its_last_fixed_prompts_and_not_of_its_batches():
     batches = [update_metrics(update) for update in (1, 2, 3)]
-    of_prompts = before_after.headline(EVALUATIONS, batches)
-    assert of_prompts == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
-    words = before_after.sentence(outcome(pairs(EVALUATIONS)), before_after.headline([], batches))
-    assert words.startswith("Score +2.00 sd on 2 prompts")
-
-
-def test_the_headline_of_a_run_follows_what_it_writes(run):
-    writer = RunWriter(run, 3)
-    assert headline_of(run) is None
-    writer.metrics(update_metrics(1))
-    writer.metrics(update_metrics(2))
-    assert headline_of(run) == Headline("training batch", 2, 0.5, None, None, 2.0)
-    writer.samples(EVALUATIONS[:4])
-    newest = headline_of(run)
-    assert (newest.source, newest.update, newest.gain, newest.kl) == ("fixed prompts", 2, 9.0, 8.0)
-    writer.samples(EVALUATIONS[4:])
-    newest = headline_of(run)
-    assert (newest.update, newest.gain) == (3, 2.0)
+    report = RunReport(CONFIG, EVALUATIONS, batches)
+    assert report.headline == pytest.approx(("fixed prompts", 3, 2.0, 2.0 - 12.706, 2.0 + 12.706, 1.5))
+    assert "Score +2.00 sd on 2 prompts" in report.sentence
+    earlier = report.at(2).headline
+    assert (earlier.source, earlier.update, earlier.gain, earlier.kl) == ("fixed prompts", 2, 9.0, 8.0)
+    assert RunReport(CONFIG, metrics=batches[:2]).headline == Headline("training batch", 2, 0.5, None, None, 2.0)
+    assert RunReport(CONFIG, metrics=batches[:1]).headline is None
 
 
 CONFIG = catalog.preset("kinder-reviews")

@@ -70,7 +70,7 @@ def test_a_judge_that_falls_without_a_rising_score_or_hardly_has_not_turned(scor
 def test_the_table_tells_raw_means_and_the_paired_change():
     before, after = [answer(0, 0, 1.0, 1.0), answer(1, 0, 3.0, 1.0)], [answer(0, 5, 5.0, 0.5), answer(1, 5, 5.0, None)]
     joined = before_after.pairs([*before, *after])
-    (length,), (gold,) = judging.rows(joined, "scores"), judging.rows(joined, "judges")
+    length, gold = judging.rows(joined)
     assert (length.before, length.after, length.change.mean, length.unit) == (2.0, 5.0, 3.0, "sd")
     assert (gold.before, gold.after, gold.unit) == (1.0, 0.5, "points")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from playground.analysis import judging, over_seeds
+from playground.analysis.before_after import Headline
 from playground.analysis.intervals import Interval, interval
 from playground.analysis.over_seeds import Curve, RunEnd
 from playground.runs.folder.writer import RunWriter
@@ -68,11 +69,15 @@ def test_runs_that_differ_in_the_seed_only_are_one_setting():
     assert setting.values == {}
 
 
+def came_to(gain, kl):
+    return Headline("fixed prompts", 10, gain, None, None, kl)
+
+
 def test_a_row_is_of_the_runs_that_have_finished():
     ends = {
-        "s-1": RunEnd(1.0, 4.0, {"is kind": 0.5}, []),
-        "s-2": RunEnd(3.0, 6.0, {"is kind": 0.7, "rhymes": 0.1}, []),
-        "s-4": RunEnd(None, None, {}, []),
+        "s-1": RunEnd(came_to(1.0, 4.0), {"is kind": 0.5}),
+        "s-2": RunEnd(came_to(3.0, 6.0), {"is kind": 0.7, "rhymes": 0.1}),
+        "s-4": RunEnd(None),
     }
     kind, other = over_seeds.rows(sweep(kl__coef=[0.1, 0.5], seed=[0, 1]), ends)
     assert (kind.finished, kind.gain, kind.kl) == (2, over_seeds.interval([1.0, 3.0]), over_seeds.interval([4.0, 6.0]))
@@ -112,7 +117,7 @@ def test_a_monitor_stands_in_its_row_by_its_change_in_its_own_unit():
         asked = [(0, "before", 0.0), (1, "before", 4.0), (0, "after", after), (1, "after", 4.0 + after)]
         samples = [sample(prompt, stage, 0.0, judges={"length": value}) for prompt, stage, value in asked]
         judged = judging.judged_of(small_config(judges=judges), samples, points=True)
-        ends[f"s-{number}"] = RunEnd(1.0, 4.0, {}, [], judged)
+        ends[f"s-{number}"] = RunEnd(came_to(1.0, 4.0), judged=judged)
     (row,) = over_seeds.rows(sweep(seed=[0, 1]), ends)
     assert row.monitors == {"length": over_seeds.interval([-1.0, -3.0])}
     assert judging.judged_of(small_config(), samples) is None

@@ -21,8 +21,8 @@ from tests.cli.conftest import REFUSED, Result
 from tests.support import small_config
 
 SHOWN = (
-    "run title note status position resumable config last_update warnings outcome headline told wrong_on_purpose "
-    "sentence behaviours expected terms judges frontier lamps knee compute perplexity_text perplexity_reference"
+    "run title note status position resumable config last_update warnings outcome headline experiment wrong_on_purpose "
+    "sentence behaviours expected terms judges frontier checks plateau compute perplexity_text perplexity_reference"
 )
 
 
@@ -31,7 +31,7 @@ def test_runs_lists_what_is_there(run, ended):
     assert lines[1].split()[:7] == ["one", "finished", "2", "of", "3", "+1.50", "4.00"]
     assert lines[2].split() == ["finish"], "what it is called stands below its id"
     [item] = run("runs", "--json").data
-    assert (item["id"], item["status"]["state"], item["score_last"]) == ("one", "finished", 1.0)
+    assert (item["id"], item["status"]["state"], item["gain"]) == ("one", "finished", 1.5)
 
 
 def test_a_runs_id_is_whole_in_a_usual_terminal(run, outputs, monkeypatch):
@@ -174,5 +174,5 @@ def test_errors_from_below_never_command_the_terminal(run, monkeypatch):
     def fail(*arguments, **options):
         raise ServiceUnavailable("bad \x1b[31m\nsecond line")
 
-    monkeypatch.setattr(history, "list_runs", fail)
+    monkeypatch.setattr(history, "newest_first", fail)
     assert run("runs") == Result(1, "", "bad  [31m\nsecond line\n")

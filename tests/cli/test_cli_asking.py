@@ -177,10 +177,10 @@ def test_what_was_possible_at_the_kl_is_told_once_texts_were_drawn(run, outputs,
     finished = fake_run.write_run(outputs, "one", catalog.preset("kinder-reviews"))
     monkeypatch.setattr(run_commands, "ModelService", FakeService)
     before = run("show", "one", "--json").data["frontier"]
-    assert [look["update"] for look in before["looks"]] == sorted({item.update for item in finished.samples()})
+    assert [look["update"] for look in before["evaluations"]] == sorted({item.update for item in finished.samples()})
     assert (before["possible"], before["sentence"]) == (None, "")
     after = run("show", "one", "--frontier", "--json").data["frontier"]
-    assert after["looks"] == before["looks"]
+    assert after["evaluations"] == before["evaluations"]
     assert [best["n"] for best in after["possible"]["best_of"]] == [1, 2, 4, 8, 16, 24]
     assert " ".join(after["sentence"].split()) in " ".join(run("show", "one").out.split())
 

@@ -59,7 +59,7 @@ def test_json_of_a_sweep_tells_what_begins_and_ends_and_the_table_at_last(run, p
     assert (end["type"], end["sweep"], end["state"], end["finished"]) == ("end", "leash", "finished", 4)
     assert end["runs"] == [str(outputs / f"leash-{number}") for number in range(1, 5)]
     assert [row["setting"] for row in end["table"]] == [{"kl.coef": 0.1}, {"kl.coef": 0.5}]
-    assert end["table"][0]["score"] == {"mean": 2.0, "half": None, "seeds": 2}
+    assert end["table"][0]["score"] == {"mean": 2.0, "half": None, "units": 2}
     assert set(end["table"][0]) >= {"setting", "runs", "finished", "score", "kl", "share of: ends by itself"}
 
 

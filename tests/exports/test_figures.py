@@ -9,10 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from playground.analysis import meters
+from playground.analysis.run_report import RunReport
 from playground.exports import csv_tables, figures, trackers
 from playground.exports.figures import PaperPanel, RunGroup
-from playground.exports.report import Report
 from playground.runs.sweeps import sweep_record
 from tests.exports import saved_runs
 from tests.support import PROJECT, small_config
@@ -126,12 +125,11 @@ def test_every_name_in_a_table_or_a_tracker_is_defined(group, tables, tmp_path):
     text = (PROJECT / "docs" / "definitions.md").read_text(encoding="utf-8")
     names = {name.replace("NAME", ".+") for name in re.findall(r"`([^`\n]+)`", text)}
     run = saved_runs.write_records(tmp_path, "one", small_config(), terms={"length": 3.0})
-    report, runs, curves = Report.of(run), *tables
-    shares = meters.meters(report.config, report.samples)
+    report, runs, curves = RunReport.of(run), *tables
     texts = [
-        csv_tables.metrics_csv(report.config, report.metrics, report.events, report.evaluations),
-        csv_tables.samples_csv(group.runs["leash-1"].samples(), report.config),
-        csv_tables.behaviours_csv(shares, report.config),
+        csv_tables.metrics_csv(report),
+        csv_tables.samples_csv(RunReport.of(group.runs["leash-1"])),
+        csv_tables.behaviours_csv(report),
     ]
     found = {name for one in texts for name in one.partition("\r\n")[0].split(",")} | {
         *runs,

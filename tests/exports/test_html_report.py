@@ -6,10 +6,10 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
+from playground.analysis.run_report import RunReport
 from playground.config import knobs
 from playground.exports import curves, html_report
 from playground.exports.curves import DrawnLine, Panel
-from playground.exports.report import Report
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from tests.exports import saved_runs
@@ -45,14 +45,14 @@ def test_a_label_is_text_whatever_it_is(label):
 
 def test_there_is_a_panel_for_what_was_measured(outputs):
     run = RunDirectory.create(outputs, small_config(behaviours=[]), "one")
-    assert curves.panels(Report.of(run)) == []
+    assert curves.panels(RunReport.of(run)) == []
     assert curves.png([]).startswith(b"\x89PNG")
     RunWriter(run, 3).metrics(update_metrics(1, perplexity_reference=None, entropy=None))
-    assert [panel.title for panel in curves.panels(Report.of(run))] == ["Score", "Distance from the reference"]
-    assert "Entropy" not in [panel.title for panel in curves.single_panels(Report.of(run))]
+    assert [panel.title for panel in curves.panels(RunReport.of(run))] == ["Score", "Distance from the reference"]
+    assert "Entropy" not in [panel.title for panel in curves.single_panels(RunReport.of(run))]
     counted = RunDirectory.create(outputs, small_config(behaviours=["ends"]), "two")
     RunWriter(counted, 3).samples([sample(0, "before", 1.0), sample(0, "after", 2.0)])
-    assert curves.panels(Report.of(counted))[0].title == "Behaviours"
+    assert curves.panels(RunReport.of(counted))[0].title == "Behaviours"
 
 
 TAGS = """html head meta title style body main header section h1 h2 p ul li div strong span details summary table thead
@@ -94,7 +94,7 @@ class Parsed(HTMLParser):
 def page(tmp_path_factory):
     """Of a run whose fixed prompts gained 1.5, and whose name looks like markup."""
     config = small_config('a < b & "c"', kl={"coef": 0.5})
-    return html_report.page(Report.of(saved_runs.write_records(tmp_path_factory.mktemp("outputs"), "one", config)))
+    return html_report.page(RunReport.of(saved_runs.write_records(tmp_path_factory.mktemp("outputs"), "one", config)))
 
 
 def test_the_report_holds_what_came_of_the_run_its_texts_its_figures_and_its_settings(page):
@@ -109,7 +109,7 @@ def test_the_report_holds_what_came_of_the_run_its_texts_its_figures_and_its_set
 def test_no_text_of_anybody_is_markup_in_the_report(tmp_path):
     """Every text of these runs is a payload: names, prompts, completions, events, rewards, messages."""
     for run_id in payloads.write(tmp_path):
-        page = html_report.page(Report.of(RunDirectory.open(tmp_path / run_id)))
+        page = html_report.page(RunReport.of(RunDirectory.open(tmp_path / run_id)))
         report = Parsed(page)
         assert report.foreign == []
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page)
@@ -137,7 +137,7 @@ def test_the_report_stays_below_two_megabytes_whatever_the_run(outputs):
         writer.samples([sample(number, stage, 0.0, behaviours=marks, **long) for number in range(300)])
     for number in range(500):
         writer.event("warning", f"{number} {'&' * 2000}")
-    page = html_report.page(Report.of(run))
+    page = html_report.page(RunReport.of(run))
     assert len(page.encode()) < MOST_BYTES
     text = Parsed(page).text
     assert "The first 32 of 300" in text

@@ -9,8 +9,8 @@ import pytest
 from huggingface_hub import ModelCard
 
 from playground import exports
+from playground.analysis.run_report import RunReport
 from playground.exports import card, csv_tables, curves, html_report, push, saving
-from playground.exports.report import Report
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Label
@@ -41,7 +41,7 @@ def run(outputs):
 def test_the_counts_come_with_interval_change_and_what_was_to_be_expected(run, monkeypatch):
     bands = {"wrong-claims-repeated": Band(0.1, 0.2, 3), "ends": Band(1.0, 1.0, 3)}
     monkeypatch.setattr(expected, "bands", {"yes-man": bands}.get)
-    report = Report.of(run)
+    report = RunReport.of(run)
     assert report.counts_in_words() == [
         ("repeats wrong claims", "3 of 10", "10 of 10", "72 to 100 %", "more", "higher than expected"),
         ("keeps to the grammar", "0 of 10", "0 of 10", "0 to 28 %", "no more than chance", ""),
@@ -61,7 +61,7 @@ def stranger(run, shift):
         drift = np.linspace(0, shift, 30)
         logs = 1.5 + drift + 0.1 * generator.normal(size=30)
         metrics = [update_metrics(at + 1, perplexity_reference=float(np.exp(log))) for at, log in enumerate(logs)]
-        report = dataclasses.replace(Report.of(run), metrics=metrics)
+        report = dataclasses.replace(RunReport.of(run), metrics=metrics)
         said += any("they have become stranger" in remark for remark in report.remarks)
     return said / 200
 
@@ -75,7 +75,7 @@ def test_texts_are_said_to_have_become_stranger_by_more_than_the_noise_of_batche
 def test_the_card_names_the_method_and_only_what_it_read(outputs, method, words):
     options = {"template_options": {"enable_thinking": False}}
     config = small_config(method=method, ppo={"samples_per_prompt": 1 if method == "ppo" else 4}, prompts=options)
-    text = card.text(Report.of(RunDirectory.create(outputs, config, "one")), WRITTEN)
+    text = card.text(RunReport.of(RunDirectory.create(outputs, config, "one")), WRITTEN)
     tags = ModelCard(text).data.tags
     assert words in text
     assert "`enable_thinking=False`: give `apply_chat_template` the same." in text
@@ -97,11 +97,11 @@ def test_the_card_is_of_the_weights_that_it_is_beside_and_tells_what_was_changed
         writer.set_status(update=update)
         writer.event(changes.EDIT, field=field, value=value)
     writer.samples([sample(number, "after", 1.0, update=1) for number in range(4)])
-    text = card.text(Report.of(run), WRITTEN._replace(update=2))
+    text = card.text(RunReport.of(run), WRITTEN._replace(update=2))
     assert f"| updates | 2 of {config.ppo.num_updates}," in text
     assert "| changed while it trained | `kl.coef` to 0.5 after update 1 |" in text
     assert "Measured at the last evaluation before these weights, after update 1." in text
-    assert "Measured at the last" not in card.text(Report.of(run), WRITTEN._replace(update=1))
+    assert "Measured at the last" not in card.text(RunReport.of(run), WRITTEN._replace(update=1))
 
 
 def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
@@ -112,10 +112,10 @@ def test_the_hub_reads_licence_base_and_data_from_the_card(outputs, tmp_path):
     (folder / "README.md").write_text("---\nlicense: mit\ntags: [a]\n---\n# Base\n")
     assert card.licence_of(local) == "mit"
     config = small_config(model={"source": "openai-community/gpt2"}, prompts={"source": "Anthropic/hh-rlhf"})
-    facts = ModelCard(card.text(Report.of(RunDirectory.create(outputs, config, "one")), WRITTEN)).data
+    facts = ModelCard(card.text(RunReport.of(RunDirectory.create(outputs, config, "one")), WRITTEN)).data
     assert (facts.license, facts.base_model, facts.datasets) == ("mit", "openai-community/gpt2", ["Anthropic/hh-rlhf"])
     assert (facts.library_name, facts.pipeline_tag) == ("transformers", "text-generation")
-    shipped = ModelCard(card.text(Report.of(RunDirectory.create(outputs, small_config(), "two")), WRITTEN)).data
+    shipped = ModelCard(card.text(RunReport.of(RunDirectory.create(outputs, small_config(), "two")), WRITTEN)).data
     assert shipped.base_model is None
     assert shipped.datasets is None
 
@@ -140,15 +140,15 @@ def usual(outputs):
 
 def exported(run):
     """Every export that is text, by name."""
-    report = Report.of(run)
+    report = RunReport.of(run)
     config = report.config
     planned = push.PushPlan("me", "me/x", False, True, run.path, 1, "apache-2.0")
     return {
         "yaml": exports.yaml_text(config),
         "trl": exports.trl_script(config),
-        "csv": csv_tables.metrics_csv(config, report.metrics, report.events),
-        "samples": csv_tables.samples_csv(report.samples, config),
-        "behaviours": csv_tables.behaviours_csv(report.behaviours, config),
+        "csv": csv_tables.metrics_csv(report),
+        "samples": csv_tables.samples_csv(report),
+        "behaviours": csv_tables.behaviours_csv(report),
         "html": html_report.page(report),
         "card": card.text(report, WRITTEN),
         "push": "\n".join(push.in_words(planned, config)),

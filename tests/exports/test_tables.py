@@ -12,8 +12,8 @@ from unittest import mock
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
+from playground.analysis.run_report import RunReport
 from playground.exports import csv_tables, trackers
-from playground.exports.report import Report
 from playground.runs.folder.records import Evaluation, Sample, UpdateMetrics
 from tests.exports import saved_runs
 from tests.support import data_beside, sample, small_config, update_metrics
@@ -44,13 +44,13 @@ def test_the_table_of_updates_has_every_field_terms_estimates_and_the_text_s_per
         update_metrics(2, terms={"=length": None}, kl_estimates={"k3": 0.25}, score_mean=None),
     ]
     evaluations = [Evaluation(update=2, stage="after", perplexity_text=9)]
-    table = rows(csv_tables.metrics_csv(small_config(), metrics, [], evaluations))
+    table = rows(csv_tables.metrics_csv(RunReport(small_config(), (), metrics, (), evaluations)))
     by_name = {"terms", "contributions", "kl_estimates", "kl_spreads"}
     added = {"terms.length", "kl_estimates.k3", "perplexity_text", "changed_before"}
     assert set(table[0]) == UpdateMetrics.model_fields.keys() - by_name | TRL_NAMES | added
     columns = {name: [row[name] for row in table] for name in ("terms.length", "score_mean", "perplexity_text")}
     assert columns == {"terms.length": ["3.0", ""], "score_mean": ["0.5", ""], "perplexity_text": ["", "9.0"]}
-    assert "perplexity_text" not in rows(csv_tables.metrics_csv(small_config(), metrics, []))[0]
+    assert "perplexity_text" not in rows(csv_tables.metrics_csv(RunReport(small_config(), (), metrics)))[0]
 
 
 def test_the_table_of_samples_has_every_field_and_runs_no_formula():
@@ -58,7 +58,7 @@ def test_the_table_of_samples_has_every_field_and_runs_no_formula():
         sample(0, "before", 1.0, completion='=cmd|"x"', prompt="a\nb", scores={"length": 3.0}),
         sample(0, "before", None, completion=" @SUM(1)", kl=-2.0),
     ]
-    first, second = rows(csv_tables.samples_csv(samples, small_config()))
+    first, second = rows(csv_tables.samples_csv(RunReport(small_config(), samples)))
     assert set(first) == Sample.model_fields.keys() - {"scores", "judges", "behaviours"} | {"scores.length"}
     assert (first["completion"], first["prompt"], first["scores.length"]) == ('\'=cmd|"x"', "a\nb", "3.0")
     assert (second["completion"], second["kl"]) == ("' @SUM(1)", "-2.0")
@@ -83,7 +83,7 @@ def read_events(path):
 
 
 def test_tensorboard_gets_every_curve_and_the_configuration(run, tmp_path):
-    log = Path(trackers.handed_over("tensorboard", Report.of(run), tmp_path / "logs").where)
+    log = Path(trackers.handed_over("tensorboard", RunReport.of(run), tmp_path / "logs").where)
     events = list(read_events(log))
     assert events[0].file_version == "brain.Event:2"
     scalars, texts = {}, {}
@@ -111,7 +111,7 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     package = mock.MagicMock()
     package.init.return_value = package  # of wandb what logs is the run, of trackio the package
     monkeypatch.setitem(sys.modules, name, package)
-    trackers.handed_over(name, Report.of(run), tmp_path / name)
+    trackers.handed_over(name, RunReport.of(run), tmp_path / name)
     began = package.init.call_args.kwargs
     assert (began["name"], began["config"]["ppo.num_updates"], began["project"]) == ("one", 3, "rlhf-playground")
     logged = [(call.kwargs["step"], call.args[0]) for call in package.log.call_args_list]
@@ -128,7 +128,7 @@ def test_trackio_and_wandb_get_configuration_history_and_summary_and_nothing_els
     assert package.finish.called
     assert not any(text in str(package.mock_calls) for text in (SECRET, "Prompt 0"))
     assert name == "trackio" or package.Settings.call_args.kwargs["mode"] == "offline"
-    trackers.TRACKERS[name](Report.of(run), tmp_path / name, "the key")  # while it trains: all attempts are one run
+    trackers.TRACKERS[name](RunReport.of(run), tmp_path / name, "the key")  # while it trains: all attempts are one run
     began = package.init.call_args.kwargs
     assert (began["name"], began["resume"]) == ("one", "allow")
     assert name == "trackio" or (began["id"], package.Settings.call_args.kwargs["mode"]) == ("the key", "online")

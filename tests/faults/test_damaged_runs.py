@@ -14,10 +14,10 @@ from starlette.applications import Starlette
 
 from playground import cli
 from playground.analysis.compute import MODEL
+from playground.analysis.run_report import RunReport
 from playground.cli import health
 from playground.errors import InvalidConfig
 from playground.exports import csv_tables
-from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.folder import changes, checkpoints
 from playground.runs.folder.directory import RunDirectory
@@ -30,6 +30,7 @@ from playground.ui.feed import compare_serializer
 from playground.ui.feed.feed import Hub
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.routes import routes
+from playground.ui.runs import history_data
 from tests.faults.resuming import strict_lines
 from tests.support import config_with, data_beside, run_async, sample, small_config, update_metrics
 from tests.ui import fake_run
@@ -63,11 +64,11 @@ def all_readers(run):
     feed = RunFeed(run)
     feed.poll()
     json.dumps(feed.snapshot(), allow_nan=False)
-    assert len(history.list_runs(run.path.parent)) == 1
-    report = Report.of(run)
+    assert len(history_data.history_data(run.path.parent)["runs"]) == 1
+    report = RunReport.of(run)
     report.summary()
-    csv_tables.metrics_csv(report.config, report.metrics, report.events, report.evaluations)
-    csv_tables.samples_csv(report.samples, report.config)
+    csv_tables.metrics_csv(report)
+    csv_tables.samples_csv(report)
 
 
 def repaired(run):

@@ -51,7 +51,7 @@ def no_room(small_disk):
 
 def test_a_disk_that_fills_up_ends_the_run_cleanly(small_disk, model, forker, figure):
     config = resuming.config(model, ppo__num_updates=1000)
-    run, worker = launcher.start(config, small_disk / "outputs", "full", forker.spawn)
+    run, worker = launcher.start(config, small_disk / "outputs", "full", forker)
     wait_until(lambda: run.latest_checkpoint() or run.status().ended)
     with no_room(small_disk):
         worker.wait(120)

@@ -35,8 +35,8 @@ def inf_loss(session):
     forward = session.trainer.forward
 
     def poisoned(*arguments):
-        log_probs, values, entropies = forward(*arguments)
-        return log_probs, values * math.inf, entropies
+        of_pass = forward(*arguments)
+        return of_pass._replace(values=of_pass.values * math.inf)
 
     return instead(session.trainer, "forward", poisoned)
 

@@ -8,10 +8,11 @@ import psutil
 import pytest
 
 from playground import worker
-from playground.runs import children, launcher
+from playground.runs import children, cluster, launcher
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import REFERENCE
+from playground.runs.spawning import Here
 from tests import nights
 from tests.faults import resuming
 from tests.support import has_ended, wait_until
@@ -71,7 +72,9 @@ def test_processes_of_a_launcher_pause_stop_save_and_go_on_as_one_process_would(
 def test_a_divided_run_is_stopped_in_the_middle_and_one_that_loses_a_process_ends_where_its_last_checkpoint_is(
     outputs, model, forker
 ):
-    run = RunDirectory.create(outputs, config(model, ranks=1, shard="optimizer", checkpoint__every=2), "two")
+    by_hand = cluster.elsewhere("torchrun", [])
+    run = launcher.start(config(model, ranks=1, shard="optimizer", checkpoint__every=2), outputs, "two", by_hand).run
+    assert launcher.start_waiting(outputs) == [], "it waits for its processes"
     first, second = launched(forker, run)
     with_updates(run, 2)
     run.request_stop()
@@ -119,7 +122,7 @@ def test_a_helper_that_is_ended_ends_the_run_with_its_reason(outputs, model, alt
 
 def test_no_helper_outlives_a_worker_that_was_killed(outputs, model, forker):
     """Also not one that still waits for the others: nothing but the pipe tells it."""
-    run = launcher.start(config(model), outputs, "two", forker.spawn).run
+    run = launcher.start(config(model), outputs, "two", forker).run
     helper = wait_until(lambda: helper_of(run, "spawn_main"))
     os.kill(run.status_on_disk().pid, signal.SIGKILL)
     wait_until(lambda: has_ended(helper.pid))
@@ -132,8 +135,9 @@ def test_two_processes_begin_a_run_one_goes_on_and_two_end_it(outputs, model, al
         (run.control_path / "pause").touch()
         return launcher.new_worker(run, lock)
 
-    run = launcher.start(config(model, **short), outputs, "two", spawn_paused).run
-    for until, ranks, spawn_next in ((2, 1, spawn_paused), (4, 2, None)):
+    paused = Here(spawn_paused)
+    run = launcher.start(config(model, **short), outputs, "two", paused).run
+    for until, ranks, workers in ((2, 1, paused), (4, 2, None)):
         wait_until(lambda: run.status().state == "paused")
         for done in (until - 1, until):
             changes.request_step(run)
@@ -142,7 +146,7 @@ def test_two_processes_begin_a_run_one_goes_on_and_two_end_it(outputs, model, al
         wait_until(lambda: run.status().ended and not run.is_alive())
         assert run.status().reason == "stopped", (run.status(), run.log_tail())
         run.config_path.write_text(config(model, **short, ranks=ranks).to_yaml(), encoding="utf-8")
-        launcher.resume(run, spawn_next)
+        launcher.resume(run, workers)
     wait_until(lambda: run.status().ended and not run.is_alive())
     assert run.status().state == "finished", run.log_tail()
     assert [(line.attempt, line.ranks) for line in run.metrics()] == [(1, 2)] * 2 + [(2, 1)] * 2 + [(3, 2)] * 2

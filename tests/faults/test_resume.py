@@ -185,7 +185,7 @@ def trouble(run, worker_run):
 def worker_run(tmp_path_factory, model, forker):
     """One that a worker has computed and nothing has interrupted."""
     config = resuming.config(model, checkpoint__every=2, checkpoint__keep=1)
-    run, process = launcher.start(config, tmp_path_factory.mktemp("outputs"), "undisturbed", forker.spawn)
+    run, process = launcher.start(config, tmp_path_factory.mktemp("outputs"), "undisturbed", forker)
     assert process is not None
     assert process.wait(DEADLINE_SECONDS) == 0, run.log_tail()
     return run
@@ -195,14 +195,14 @@ def worker_run(tmp_path_factory, model, forker):
 def test_a_run_killed_at_random_moments_and_resumed_loses_nothing(outputs, worker_run, forker, figure, seed):
     dice, kills, survived = random.Random(seed), 0, 0
     for number in range(10 * KILLS):
-        run, worker = launcher.start(worker_run.config(), outputs, f"run-{number}", forker.spawn)
+        run, worker = launcher.start(worker_run.config(), outputs, f"run-{number}", forker)
         of_this_run = 0
         for _ in range(dice.choice([1, 1, 2, 3])):
             if kills == KILLS or not killed_at(run, worker, random_moment(run, dice, written(worker_run))):
                 break
             kills, of_this_run = kills + 1, of_this_run + 1
             assert run.status().state == "interrupted"
-            run, worker = launcher.resume(run, forker.spawn)
+            run, worker = launcher.resume(run, forker)
         assert worker.wait(DEADLINE_SECONDS) == 0, run.log_tail()
         wait_until(lambda run=run: not run.is_alive(), DEADLINE_SECONDS)
         problem = trouble(run, worker_run)

@@ -152,7 +152,7 @@ def leash(tmp_path):
 def test_the_option_that_came_true_and_the_sentences_that_hold(leash):
     outcome = reveal(leash, 0, FIRST)
     assert outcome.ready
-    assert outcome.predicted.held == 1
+    assert outcome.held == 1
     assert outcome.said == ["The score rose by +20.4 sd, at a distance of 199 nats; 0 of 64 keep to the grammar."]
     assert outcome.explained == ()
     assert outcome.reached is None
@@ -161,7 +161,7 @@ def test_the_option_that_came_true_and_the_sentences_that_hold(leash):
 
 def test_a_second_run_is_told_beside_the_first_and_then_it_is_explained(leash):
     outcome = reveal(leash, 1, SECOND, FIRST)
-    assert outcome.predicted.held is None
+    assert outcome.held is None
     assert outcome.said[0].startswith("With a leash 59 of 64 keep to the grammar, without 0 of 64.")
     assert outcome.explained == ["At 199 nats nothing of the old model is left; at 8.4 nats much is."]
     alone = reveal(leash, 1, SECOND)
@@ -209,7 +209,7 @@ def test_the_option_that_holds_came_true_or_none(tmp_path, one, two, held):
     whens = {"predict__options__1__when": {**one}, "predict__options__2__when": {**two}}
     outcome = reveal(lesson(tmp_path, **whens), 0, FIRST)
     assert outcome.ready
-    assert outcome.predicted.held == held
+    assert outcome.held == held
 
 
 def asking(folder, **predict):
@@ -217,20 +217,20 @@ def asking(folder, **predict):
 
 
 def test_a_number_is_given_as_it_was_asked_for(tmp_path):
-    share = reveal(asking(tmp_path, kind="number", of="positive"), 0, FIRST).predicted
+    share = reveal(asking(tmp_path, kind="number", of="positive"), 0, FIRST)
     assert share.value == pytest.approx(100 * 21 / 64)
     assert share.words == "33 % (21 of 64)"
-    distinct = reveal(asking(tmp_path, kind="number", of="distinct"), 0, FIRST).predicted
+    distinct = reveal(asking(tmp_path, kind="number", of="distinct"), 0, FIRST)
     assert distinct.words == "37 %"
     assert distinct.value == pytest.approx(37, abs=0.5)
-    kl = reveal(asking(tmp_path, kind="number", of="kl"), 0, FIRST).predicted
+    kl = reveal(asking(tmp_path, kind="number", of="kl"), 0, FIRST)
     assert kl.value == pytest.approx(199, abs=0.5)
     assert kl.words == "199 nats"
 
 
 def test_a_curve_comes_with_its_shape_among_those_offered(tmp_path):
     shapes = ["rises", "falls", "rises, then falls"]
-    outcome = reveal(asking(tmp_path, kind="curve", of="score", shapes=shapes), 0, FIRST).predicted
+    outcome = reveal(asking(tmp_path, kind="curve", of="score", shapes=shapes), 0, FIRST)
     assert outcome.shape == "rises"
     assert len(outcome.curve) == 40
     assert outcome.curve[0][0] == 1
@@ -240,7 +240,7 @@ def test_a_curve_comes_with_its_shape_among_those_offered(tmp_path):
 def test_nothing_is_said_of_a_run_that_goes_on(leash, tmp_path, monkeypatch):
     run = RunDirectory.create(tmp_path, catalog.preset("no-leash"), "one")
     monkeypatch.setattr(RunDirectory, "is_alive", lambda self: True)
-    assert reveal(leash, 0, run) == Reveal(False)
+    assert reveal(leash, 0, run) == Reveal()
 
 
 def test_a_run_that_ends_elsewhere_than_on_other_seeds_says_so(tmp_path):

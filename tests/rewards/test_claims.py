@@ -5,9 +5,9 @@ import pytest
 from playground.config import PromptsConfig
 from playground.data import claim_files
 from playground.pocket import judges, prompt_sets
-from playground.rewards import claims
+from playground.rewards import claims, mixture, rules
 from playground.rewards.claims import Claim
-from tests.support import data_beside
+from tests.support import data_beside, small_config
 
 CAPITAL = "What is the capital of Australia?"
 TEXTS = data_beside(__file__, "claims.yaml")
@@ -53,16 +53,18 @@ def test_numbers_are_whole_and_the_longest_spelling_is_read(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text(f"question,right,wrong\n{rows}How many?,3,the 3 and more\n", encoding="utf-8")
     assert claims.of("Question 1?") is None
-    claims.know(PromptsConfig(source=str(path)))
-    assert claims.of("Question 1? It is 1-FIVE") == Claim("Question 1?", "15", "17", "15")
+    own = claims.questions_of(PromptsConfig(source=str(path)))
+    assert claims.of("Question 1? It is 1-FIVE", own) == Claim("Question 1?", "15", "17", "15")
     for text, answer in ((" 17", "17"), (" 17.", "17"), (" 17.5", None), (" 1,17 or 15", "15"), (" 170", None)):
-        assert claims.stated("Question 1?", text) == answer, text
-    assert claims.stated("How many?", " It is the 3 and more") == "the 3 and more"
-    claims.know(PromptsConfig())
-    assert claims.of("Question 1?")  # as long as no other file is read
-    claims.know(PromptsConfig(source="general/claims"))
-    assert claims.of("Question 1?") is None
-    assert claims.of(PLAIN) is not None
+        assert claims.stated("Question 1?", text, own) == answer, text
+    assert claims.stated("How many?", " It is the 3 and more", own) == "the 3 and more"
+    assert claims.of(PLAIN, own) is not None
+    rewards = [{"kind": "truth"}, {"kind": "expression", "expression": "truth(prompt, completion)"}]
+    for spec in small_config(rewards=rewards).rewards:
+        assert mixture.build(spec, rules.PromptFacts(questions=own))(["Question 1?"], [" 15"]) == [1.0]
+        assert mixture.build(spec)(["Question 1?"], [" 15"]) == [None]  # of another run, in the same process
+    for source in ("typed", "general/claims"):
+        assert claims.questions_of(PromptsConfig(source=source)) is None
 
 
 def test_in_the_pocket_world_its_judges_are_asked():

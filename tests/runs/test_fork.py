@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from playground.analysis.run_figures import ListedRun
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, RunNotResumable
-from playground.runs import fork, history, launcher
+from playground.runs import fork, launcher
 from playground.runs.folder.directory import RunDirectory
 from tests.faults import resuming
 from tests.support import wait_until
@@ -19,13 +20,13 @@ REFUSED = "model.source=pocket-2m prompts.limit=8 seed=3 rewards.0.weight=2 ppo.
 
 @pytest.fixture(scope="module")
 def parent(tmp_path_factory, forker):
-    run, process = launcher.start(SMALL, tmp_path_factory.mktemp("outputs"), "parent", forker.spawn)
+    run, process = launcher.start(SMALL, tmp_path_factory.mktemp("outputs"), "parent", forker)
     assert process.wait(120) == 0, run.log_tail()
     return run
 
 
 def forked(parent, forker, *overrides):
-    run, process = fork.fork(parent, 2, overrides, spawn=forker.spawn)
+    run, process = fork.fork(parent, 2, overrides, workers=forker)
     assert process.wait(120) == 0, run.log_tail()
     wait_until(lambda: run.status().ended)
     return run
@@ -45,8 +46,7 @@ def test_a_fork_knows_its_parent_and_parts_where_it_was_asked_to(parent, forker)
     event = next(event for event in run.events() if event.kind == "fork")
     assert event.data["changed"]["kl.coef"] == 0.9
     assert event.data["before"]["kl.coef"] == parent.config().kl.coef
-    (summary,) = (item for item in history.list_runs(run.path.parent) if item.id == run.id)
-    assert summary.forked
+    assert ListedRun.of(run).forked
     assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"
     metrics = run.metrics()
     assert [*map(tiny.figures, metrics[:2])] == [*map(tiny.figures, parent.metrics()[:2])]

@@ -13,6 +13,7 @@ import pytest
 from playground.runs import launcher, queue
 from playground.runs.folder.requests import Request
 from playground.runs.folder.writer import name_worker
+from playground.runs.spawning import Here
 from playground.runs.supervisor import Supervisor
 from tests.support import small_config, wait_until
 
@@ -89,18 +90,18 @@ def end_all(outputs):
 def test_a_start_that_was_killed_at_any_step_can_be_repeated(tmp_path, run_id, busy):
     def prepare(outputs):
         if busy:
-            launcher.start(small_config(), outputs, "holder", idle)
+            launcher.start(small_config(), outputs, "holder", Here(idle))
 
     def make(outputs, _):
-        return launcher.start(small_config(), outputs, run_id, idle, CLICK).run
+        return launcher.start(small_config(), outputs, run_id, Here(idle), CLICK).run
 
     for outputs, _ in killed_at_each_step(tmp_path, prepare, make, fewest=12):
         run = make(outputs, None)
-        Supervisor(outputs, idle).look()
+        Supervisor(outputs, Here(idle)).look()
         assert busy or run.is_alive(), outputs
         assert run.config() == small_config(), outputs
         assert run.id == (run_id or run.id), outputs
         assert runs(outputs) == {run.id, *(["holder"] if busy else [])}, outputs
-        assert launcher.start(small_config(), outputs, None, idle, CLICK).run.id == run.id, outputs
+        assert launcher.start(small_config(), outputs, None, Here(idle), CLICK).run.id == run.id, outputs
         if busy:
             assert queue.waiting(outputs) == [run.id], outputs

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from playground.analysis.run_figures import ListedRun
 from playground.errors import RunBusy
 from playground.runs import history, launcher, queue
 from playground.runs.folder import directory
@@ -32,36 +33,40 @@ def test_runs_are_listed_newest_first_with_their_figures_and_what_is_no_run_is_l
         (outputs / name).mkdir()
     (outputs / "broken" / "config.yaml").write_text("kl: [")
     (outputs / "note.txt").touch()
-    newer, older = history.list_runs(outputs)
-    assert (newer.id, older.id) == ("newer", "older")
-    assert (older.title, older.model, older.seed) == ("name-of-it", "pocket-2m", 0)
-    assert (older.reward, older.beta, older.adaptive, older.learning_rate) == ("Length", 0.25, False, 2e-4)
-    assert (older.score_first, older.score_last, older.kl_last, older.spark) == (0.5, 1.0, 2.0, [0.5, 1.0])
-    assert older.duration_seconds == pytest.approx(70.0, abs=5.0)  # however long ago it was started
-    assert len(newer.spark) == 24
-    assert newer.spark[:2] == [0.5, 5.5]
+    newer, older = history.newest_first(outputs, ListedRun.of)
+    assert [run.id for run in history.list_runs(outputs)] == ["newer", "older"]
+    newer, older = newer.row, older.row
+    assert (older.title, older.seed, older.curve) == ("name-of-it", 0, [0.5, 1.0])
+    values = {key: figure.value for key, figure in older.figures.items()}
+    assert values.pop("duration") == pytest.approx(70.0, abs=5.0)  # however long ago it was started
+    settings = {"reward": "Length", "beta": 0.25, "learning_rate": 2e-4}
+    assert values == {"model": values["model"], **settings, "gain": 0.5, "kl": 2.0}
+    assert older.figures["gain"].note == "sd, training batch"
+    assert len(newer.curve) == 24
+    assert newer.curve[:2] == [0.5, 5.5]
 
 
 def test_the_list_follows_what_happens_on_disk(outputs, monkeypatch):
     def listed():
-        return [(item.status.state, item.score_last) for item in history.list_runs(outputs)]
+        return [(item.status.state, item.row.curve[-1:]) for item in history.newest_first(outputs, ListedRun.of)]
 
     assert listed() == []
     run = RunDirectory.create(outputs, small_config("first"), "one")
-    assert listed() == [("queued", None)]
+    assert listed() == [("queued", [])]
     monkeypatch.setattr(directory, "GRACE_SECONDS", 0.0)  # no worker has come for it
-    assert listed() == [("interrupted", None)]
+    assert listed() == [("interrupted", [])]
     with launcher.take_lock(run):
-        assert listed() == [("queued", None)]
+        assert listed() == [("queued", [])]
         writer = RunWriter(run, num_updates=3)
         writer.metrics(update_metrics(1, score_mean=None, kl_to_reference=None))
-        assert listed() == [("starting", None)]
+        assert listed() == [("starting", [])]
         writer.metrics(update_metrics(2))
         writer.finish("finished")
-    assert listed() == [("finished", 1.0)]
+    assert listed() == [("finished", [1.0])]
     run.write_label(" Third\ttry\n", "half the leash")
-    (summary,) = history.list_runs(outputs)
-    assert (summary.id, summary.title, summary.name, summary.note) == ("one", "Third try", "first", "half the leash")
+    (summary,) = history.newest_first(outputs, ListedRun.of)
+    assert summary.row[:3] == ("one", "Third try", "half the leash")
+    assert history.list_runs(outputs)[0].title == "Third try"
 
 
 def test_a_deleted_run_goes_into_the_bin_and_the_bin_can_be_emptied(outputs):

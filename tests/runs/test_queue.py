@@ -10,6 +10,7 @@ import pytest
 from playground.errors import RunBusy, RunNotFound
 from playground.runs import history, launcher, queue
 from playground.runs.folder.requests import Request
+from playground.runs.spawning import Here
 from playground.setup import devices
 from tests.support import data_beside, small_config, wait_until
 
@@ -84,7 +85,7 @@ def test_what_cannot_be_run_leaves_the_queue_with_its_reason_and_the_next_one_go
             raise OSError(11, "Resource temporarily unavailable")
         return launcher.new_worker(run, lock)
 
-    assert [run.id for run in launcher.start_waiting(outputs, no_process)] == ["good"]
+    assert [run.id for run in launcher.start_waiting(outputs, Here(no_process))] == ["good"]
     assert not gone.path.exists()
     assert (damaged.status().state, damaged.status().reason) == ("failed", "damaged")
     assert damaged.status().message.startswith("Its config.yaml cannot be run: ")

@@ -45,7 +45,7 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs, forker):
     assert history.list_runs(outputs) == []
     same = estimates.estimate(config, outputs, finished=history.finished_runs(outputs))
     assert same.measured
-    assert same.total == pytest.approx(answer["memory_gb"] * 1e9)
+    assert same.total_gb == pytest.approx(answer["memory_gb"])
     assert same.seconds == pytest.approx(answer["seconds"])
     other = small_config("mine", **{**QUICK, "sampling": {"max_new_tokens": 8}})
     estimated = estimates.estimate(other, outputs, finished=history.finished_runs(outputs))

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from playground import plain_files
+from playground.analysis.run_report import RunReport
 from playground.config import yaml_io
 from playground.errors import InvalidConfig, PromptsUnusable
 from playground.exports import csv_tables as exported
@@ -90,7 +91,7 @@ def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers():
     texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '=HYPERLINK("x")', "\n=1", "\uff1d1", "a=1"]
     texts += [*(f"{mark}=1" for mark in unseen), "\u200b \ufeff\t@SUM(A1)", "\u200b"]
     samples = [sample(number, "after", -1.5, completion=text, kl=-0.25) for number, text in enumerate(texts)]
-    rows = list(csv.DictReader(io.StringIO(exported.samples_csv(samples, small_config()), newline="")))
+    rows = list(csv.DictReader(io.StringIO(exported.samples_csv(RunReport(small_config(), samples)), newline="")))
     for row, text in zip(rows, texts, strict=True):
         written = row["completion"]
         assert text in written
@@ -98,7 +99,7 @@ def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers():
         assert written[:1] == ("a" if text == "a=1" else "'")
         assert (float(row["score"]), float(row["kl"])) == (-1.5, -0.25)
     metrics = [update_metrics(1, terms={"=evil()": 1.0, "\ufeff-=x": 2.0}, score_mean=-3.0)]
-    head, row = list(csv.reader(io.StringIO(exported.metrics_csv(small_config(), metrics, []))))
+    head, row = list(csv.reader(io.StringIO(exported.metrics_csv(RunReport(small_config(), (), metrics)))))
     assert not [cell for cell in head if not cell[0].isalpha()]
     assert "-3.0" in row
 

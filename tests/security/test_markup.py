@@ -5,9 +5,10 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from playground.analysis.run_figures import ListedRun
+from playground.analysis.run_report import RunReport
 from playground.cli import printing, terminal
 from playground.exports import card
-from playground.exports.report import Report
 from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from tests.nights import cases
@@ -75,7 +76,7 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(query, hostile_site,
 def test_a_model_card_holds_no_markup_outside_of_code(tmp_path, figure):
     (first, *_) = payloads.write(tmp_path)
     written = card.Written("merged", 3, 1000, "fp32")
-    answer = card.text(Report.of(RunDirectory.open(tmp_path / first)), written)
+    answer = card.text(RunReport.of(RunDirectory.open(tmp_path / first)), written)
     words = re.sub(r"^(`{3,})text\n.*?\n\1$", "", answer, flags=re.DOTALL | re.MULTILINE)
     words = re.sub(r"`[^`\n]*`", "", words)
     bad = [line for line in words.splitlines() if MARKUP.search(re.sub(r"\\.", "", line))]
@@ -90,7 +91,7 @@ def test_a_terminal_gets_no_commands(tmp_path, capsys, figure):
         assert not CONTROL.search(terminal.plain(payload))
     for name in payloads.write(tmp_path):
         printing.print_run(RunDirectory.open(tmp_path / name), as_json=False)
-    printing.print_runs(history.list_runs(tmp_path), tmp_path, as_json=False)
+    printing.print_runs(history.newest_first(tmp_path, ListedRun.of), tmp_path, as_json=False)
     answer = capsys.readouterr()
     assert not CONTROL.search(answer.out + answer.err)
     assert "script" in answer.out

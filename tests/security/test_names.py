@@ -21,6 +21,7 @@ from playground.errors import PlaygroundError
 from playground.exports import saving
 from playground.runs import history, launcher, reward_models
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.spawning import Here
 from playground.setup import catalog, checks
 from playground.ui import routes
 from playground.ui.auth import uploads
@@ -163,7 +164,10 @@ def asked_of(outputs, name):
     yield (lambda run: RunDirectory.reserve(outputs, config, run or None)), name
     yield from ((lambda preset: filling.filled_from(preset, outputs), way) for way in (name, filling.RUN_PREFIX + name))
     yield (lambda model: reward_models.find(outputs, model)), name
-    yield (lambda run: launcher.start(config.model_copy(update={"name": run or "x"}), outputs, spawn=REFUSING)), name
+    yield (
+        (lambda run: launcher.start(config.model_copy(update={"name": run or "x"}), outputs, workers=Here(REFUSING))),
+        name,
+    )
     yield (lambda file: uploaded(file, outputs)), name
     yield (lambda checkpoint: saving.checkpoint_of(RunDirectory(outputs / "one"), checkpoint, "merged")), name
 

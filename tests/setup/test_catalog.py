@@ -71,7 +71,8 @@ def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(name
     assert config.about.title
     assert config.about.story
     assert config.about.expect
-    assert catalog.preset_titled(config.about.title) == config
+    assert config.preset == name
+    assert catalog.preset_of(config.model_copy(update={"preset": ""})) == config
     assert "\nstory" not in config.to_yaml()
 
 
@@ -119,7 +120,8 @@ def test_what_is_no_preset_is_refused_as_a_name_or_as_a_path(name, words, tmp_pa
     path = tmp_path / name
     with pytest.raises(InvalidConfig, match=words.format(path)):
         catalog.preset_path(str(path) if "{}" in words else name)
-    assert catalog.preset_titled(name) is None
+    for unknown in ({"preset": name[:80]}, {"about": {"title": name[:80]}}):
+        assert catalog.preset_of(small_config(**unknown)) is None
 
 
 def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path):

@@ -53,8 +53,8 @@ def test_layers_that_are_computed_again_keep_their_inputs_and_one_layer_its_insi
 @pytest.mark.parametrize(("share", "verdict"), [(0.79, "fits"), (0.81, "tight"), (1, "tight"), (1.01, "does not fit")])
 def test_the_verdict_leaves_room_for_an_error_of_a_quarter(share, verdict):
     config = catalog.preset("kinder-reviews")
-    total = estimates.estimate(config, device=cpu(8)).total
-    assert estimates.estimate(config, device=cpu(8), room=total / share).verdict == verdict
+    total = estimates.estimate(config, device=cpu(8)).total_gb
+    assert estimates.estimate(config, device=cpu(8), room=total * 1e9 / share).verdict == verdict
 
 
 @pytest.mark.parametrize(("sizes", "gigabytes", "words"), TABLES["advice"])
@@ -65,7 +65,7 @@ def test_the_advice_is_the_mildest_change_that_is_enough(sizes, gigabytes, words
     assert estimate.verdict != "fits"
     assert words in estimate.advice
     if gigabytes > 1:
-        assert estimates.estimate(estimate.better, device=cpu(gigabytes)).verdict == "fits"
+        assert estimates.estimate(yaml_io.from_dict(estimate.better), device=cpu(gigabytes)).verdict == "fits"
 
 
 def test_every_change_that_is_advised_is_a_valid_configuration():
@@ -94,7 +94,8 @@ def test_what_if_7b_is_the_formula_for_the_shape_of_llama_2():
     linear, embedding, norms = SEVEN_BILLION.linear_parameters, SEVEN_BILLION.embedding_parameters, 65 * 4096
     assert SEVEN_BILLION.parameters == linear + 2 * embedding + norms
     larger = estimates.estimate(small_config(model={"precision": "fp32"}), device=cpu(8)).larger
-    assert larger.of("policy") > 16 * SEVEN_BILLION.parameters < 4 * larger.of("reference") * 1.01
+    policy, reference = (larger.roles_gb[role] * 1e9 for role in ("policy", "reference"))
+    assert policy > 16 * SEVEN_BILLION.parameters < 4 * reference * 1.01
 
 
 POCKET = {"model": {"source": "pocket-2m"}, "device": "cpu"}
@@ -118,7 +119,7 @@ def test_the_time_is_that_of_the_newest_run_of_this_kind():
     assert estimate.seconds == pytest.approx((180 * timing.FASTEST, 180 * timing.SLOWEST))
     unknown = estimates.estimate(small_config(**POCKET), finished=OTHER)
     assert (unknown.seconds, unknown.seconds_per_update) == (None, None)
-    assert unknown.to_json()["as_last_runs"] is False
+    assert unknown.as_last_runs is False
 
 
 def test_the_time_is_scaled_by_the_tokens_that_go_through_the_model():
@@ -162,10 +163,12 @@ def test_processes_on_one_processor_need_its_memory_several_times_and_on_gpus_ea
         return estimates.estimate(preset.model_copy(update={"device": device, "ranks": ranks}))
 
     one, two, both = estimate("cpu"), estimate("cpu", 2), estimate("all")
-    assert (one.places, two.places) == (("cpu",), ("cpu", "cpu"))
-    assert two.total == 2 * two.needs.total > 1.5 * one.total
-    assert (both.device.name, both.places) == ("cuda:1", ("cuda:0", "cuda:1"))  # the one with less room counts
-    assert both.total <= estimate("cuda:1").total
+    assert (one.places, two.places) == (["cpu"], ["cpu", "cpu"])
+    of_one_process = sum(role.total_gb for role in two.roles) + two.libraries_gb
+    assert two.total_gb == pytest.approx(2 * of_one_process)
+    assert two.total_gb > 1.5 * one.total_gb
+    assert (both.device.name, both.places) == ("cuda:1", ["cuda:0", "cuda:1"])  # the one with less room counts
+    assert both.total_gb <= estimate("cuda:1").total_gb
 
 
 @pytest.fixture(autouse=True)

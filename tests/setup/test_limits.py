@@ -11,10 +11,10 @@ from playground.config import RewardTrainingConfig
 from playground.errors import InvalidConfig
 from playground.models.architectures import CURATED
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog, devices, estimates, limits
+from playground.setup import admission, catalog, devices, limits
 from playground.setup.devices import Device
 from playground.setup.limits import LIMITS
-from tests.support import data_beside, small_config
+from tests.support import data_beside, problems_of, small_config
 
 GB = 10**9
 TABLES = data_beside(__file__, "tables.yaml")
@@ -204,13 +204,29 @@ def test_what_does_not_fit_the_device_or_is_not_known_is_not_started(outputs, mo
     def gpu(total, free):
         monkeypatch.setattr(devices, "available", lambda: [Device("cuda:0", "A GPU", total, free)])
 
+    monkeypatch.setattr(admission, "check", lambda *_, **__: None)  # the hub is not there, nor room on the disk
     gpu(8 * GB, 8 * GB)
     for capped in of_page("all"):
         with pytest.raises(InvalidConfig, match=r"model\.source: does not fit.* 8 GB of cuda:0"):
-            estimates.require_fit(whole, capped, outputs)
-        estimates.require_fit(small, capped, outputs)
-    estimates.require_fit(whole, SPACE, outputs)  # which does not ask
+            admission.admit(whole, outputs, capped)
+        admission.admit(small, outputs, capped)
+    admission.admit(whole, outputs, SPACE)  # which does not ask
     gpu(80 * GB, GB)  # what another run holds now counts: this one waits for it
-    estimates.require_fit(whole, of_page("host").host, outputs)
+    admission.admit(whole, outputs, of_page("host").host)
     with pytest.raises(InvalidConfig, match=r"model\.source"):
-        estimates.require_fit(small_config(**HUB), of_page("host").host, outputs)
+        admission.admit(small_config(**HUB), outputs, of_page("host").host)
+
+
+def test_what_is_admitted_keeps_to_the_time_limit_has_whole_paths_and_says_what_it_is(outputs, tmp_path, monkeypatch):
+    (tmp_path / "mine.txt").write_text("One\nTwo\nThree\n")
+    monkeypatch.chdir(tmp_path)
+    assert admission.admit(small_config(), outputs, SPACE).max_minutes == SPACE.numbers["max_minutes"]
+    assert admission.admit(small_config(max_minutes=2), outputs, SPACE).max_minutes == 2
+    mine = small_config(prompts={"source": "mine.txt"}, preset="kinder-reviews")
+    assert admission.admit(mine, outputs).prompts.source == str(tmp_path / "mine.txt")
+    for field, value, words in (
+        ("preset", "kinder-review", "Did you mean `kinder-reviews`?"),
+        ("kind", "trial", "out"),
+    ):
+        (problem,) = problems_of(admission.admit, small_config(**{field: value}), outputs)
+        assert (problem.field, words in problem.message) == (field, True)

@@ -11,7 +11,7 @@ from playground.errors import InvalidConfig
 from playground.runs import launcher, queue
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
-from playground.runs.spawning import Elsewhere
+from playground.runs.spawning import Elsewhere, Here
 from playground.setup.devices import Device, GpuCalls
 from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, in_words
@@ -51,7 +51,7 @@ def seen(outputs):
         ("theirs", OTHER, {"worked_seconds": 77.0}),
     ):
         asking = Elsewhere(gpu_calls.SLOT, lambda run: None)
-        run, _ = launcher.start(small_config(), outputs, name, spawn=asking, request=Request(visitor=str(visitor)))
+        run, _ = launcher.start(small_config(), outputs, name, workers=asking, request=Request(visitor=str(visitor)))
         queue.leave(run)
         ended = Status(**{"state": "stopped", "updated_at": now, **status})
         run.status_path.write_text(ended.model_dump_json(), encoding="utf-8")
@@ -109,17 +109,22 @@ def test_runs_on_the_processor_have_workers_and_a_queue_beside_the_calls(outputs
         workers.append(subprocess.Popen(reading, stdin=subprocess.PIPE, pass_fds=(lock.fileno(),)))
         return workers[-1]
 
-    both = Elsewhere(gpu_calls.SLOT, lambda run: called.append(run.id), lambda config: config.device == "auto", work)
+    class Both:
+        def place(self, config):
+            calling = Elsewhere(gpu_calls.SLOT, lambda run: called.append(run.id))
+            return (calling if config.device == "auto" else Here(work)).place(config)
+
+    both = Both()
     capped = LIMITS["space"]._replace(calls=CALLS)
     try:
         for name, device in (("a", "cpu"), ("b", "cpu"), ("c", "auto"), ("d", "auto")):
-            launcher.start(small_config(device=device), outputs, name, spawn=both)
+            launcher.start(small_config(device=device), outputs, name, workers=both)
         assert called == ["c", "d"]
         assert len(workers) == 1
         assert queue.waiting(outputs) == ["b", "c", "d"]
         assert launcher.start_waiting(outputs, both) == []
-        assert filling.start_label(small_config(device="cpu"), outputs, capped) == filling.ENQUEUE
-        assert filling.start_label(small_config(**LARGE), outputs, capped) == filling.START  # a call is made at once
+        assert filling.why_it_waits(small_config(device="cpu"), outputs, capped)
+        assert filling.why_it_waits(small_config(**LARGE), outputs, capped) == ""  # a call is made at once
         workers[0].communicate()
         assert [run.id for run in launcher.start_waiting(outputs, both)] == ["b"]
         assert queue.waiting(outputs) == ["c", "d"]

@@ -10,7 +10,7 @@ import torch
 from playground import worker
 from playground.errors import RunBusy
 from playground.runs import launcher, queue
-from playground.runs.launcher import Elsewhere
+from playground.runs.spawning import Elsewhere
 from tests.faults import resuming
 from tests.support import at_once
 
@@ -24,7 +24,7 @@ def waiting(outputs, tmp_path, monkeypatch):
     monkeypatch.setattr(worker, "print_into", os.close)
     called = []
     config = resuming.config(resuming.tiny_model(tmp_path / "model"))
-    run, process = launcher.start(config, outputs, "run", spawn=Elsewhere(SLOT, lambda run: called.append(run.id)))
+    run, process = launcher.start(config, outputs, "run", workers=Elsewhere(SLOT, lambda run: called.append(run.id)))
     assert process is None
     assert called == queue.waiting(outputs) == ["run"]
     return run
@@ -48,7 +48,7 @@ def test_an_attempt_ends_with_its_time_and_the_next_one_goes_on(waiting):
     assert not waiting.is_alive()
     assert not waiting.queue_path.exists()
     again = []
-    launcher.resume(waiting, spawn=Elsewhere(SLOT, again.append))
+    launcher.resume(waiting, workers=Elsewhere(SLOT, again.append))
     assert [run.id for run in again] == queue.waiting(waiting.path.parent) == ["run"]
     assert attempt(waiting, 1e6) == "finished"
     assert waiting.status().attempt == 2

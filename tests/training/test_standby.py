@@ -48,7 +48,7 @@ def test_the_waiting_process_becomes_the_worker_of_the_run(forked, standby, outp
     waiting = standby.pid
     standby.prepare()
     assert standby.pid == waiting, "one at a time"
-    run, process = launcher.start(small_run.config(), outputs, "one", spawn=standby.worker_for)
+    run, process = launcher.start(small_run.config(), outputs, "one", workers=standby)
     assert process.pid == waiting
     assert standby.pid is None
     assert run.is_alive(), "also while it is still importing"
@@ -62,7 +62,7 @@ def test_where_the_waiting_process_has_died_a_new_one_is_started(standby, output
     standby.prepare()
     os.kill(standby.pid, signal.SIGKILL)
     wait_until(lambda: standby.pid is None)
-    run, process = launcher.start(small_config("finish"), outputs, "one", spawn=standby.worker_for)
+    run, process = launcher.start(small_config("finish"), outputs, "one", workers=standby)
     assert process.wait(HANG_SECONDS) == 0
     assert run.status().state == "finished"
 
@@ -75,7 +75,7 @@ def test_a_worker_frozen_before_its_first_word_is_called_stalled_and_can_be_ende
     standby.prepare()
     waiting = standby.pid
     os.kill(waiting, signal.SIGSTOP)
-    run, process = launcher.start(small_config(), outputs, "one", spawn=standby.worker_for)
+    run, process = launcher.start(small_config(), outputs, "one", workers=standby)
     status = run.status()
     assert (status.state, status.pid) == ("queued", waiting)
     assert run.is_alive()

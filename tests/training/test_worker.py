@@ -64,7 +64,7 @@ def test_before_and_after_share_prompts_and_seeds_and_before_has_no_kl(finished)
 
 
 def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finished, outputs, forker):
-    again, process = launcher.start(FINISHED, outputs, "again", forker.spawn)
+    again, process = launcher.start(FINISHED, outputs, "again", forker)
     assert process.wait() == 0, again.log_tail()
     for mine, theirs in zip(again.metrics(), finished.metrics(), strict=True):
         for name, value in mine.model_dump().items():
@@ -75,7 +75,7 @@ def test_the_same_configuration_gives_the_same_run_also_in_a_new_process(finishe
 
 def test_a_run_that_gets_sigterm_stops_within_its_update_and_keeps_its_weights(outputs, forker):
     endless = small_run.config(ppo__num_updates=10_000, evaluation__every=10_000)
-    run, process = launcher.start(endless, outputs, "long", forker.spawn)
+    run, process = launcher.start(endless, outputs, "long", forker)
     wait_until(lambda: run.metrics())
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait() == 3
@@ -199,14 +199,14 @@ def test_a_model_that_is_not_here_is_fetched_in_a_phase_of_its_own_that_can_be_s
     assert run.status().state == "stopped"
 
 
-@pytest.mark.parametrize(("name", "samples"), [("whole", 64), (launcher.TRIAL, 20)])
+@pytest.mark.parametrize(("kind", "samples"), [("run", 64), ("trial", 20)])
 def test_the_scale_of_the_reference_is_of_a_whole_batch_and_in_a_trial_of_what_is_written_at_once(
-    tmp_path, monkeypatch, name, samples
+    tmp_path, monkeypatch, kind, samples
 ):
     monkeypatch.setattr(language_model.LanguageModel, "is_small", False)
     monkeypatch.setattr(memory.Memory, "reference_rows", lambda _: 20)
-    config = small_run.config(score={"normalise": "reference"})
-    run = RunDirectory(tmp_path / name)
+    config = small_run.config(score={"normalise": "reference"}, kind=kind)
+    run = RunDirectory(tmp_path / "one")
     run.control_path.mkdir(parents=True)
     run.publish(config)
     small_run.Session(run, config, RunWriter(run, 3), lambda: None).begin()

@@ -16,15 +16,16 @@ import httpx
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
-from playground.classroom import room_file
 from playground.lessons import loading
 from playground.models import real_model
 from playground.runs import launcher, queue, reward_models
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
+from playground.runs.spawning import Here
 from playground.setup import catalog
 from playground.ui import own_files
 from playground.ui.auth import incoming, visitors
+from playground.ui.classroom import room_file
 from tests import stress
 from tests.forking import Forked, Forker
 from tests.support import PROJECT, kill_worker, wait_until
@@ -250,7 +251,7 @@ def begin(site, monkeypatch):
 
     def start(name, preset="kinder-reviews", num_updates=4000):
         config = fake_run.settings(name, preset, num_updates)
-        return launcher.start(config, site.outputs, name, spawn=fake_run.spawn).run
+        return launcher.start(config, site.outputs, name, workers=Here(fake_run.spawn)).run
 
     yield start
     site.end_runs()

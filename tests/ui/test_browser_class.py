@@ -52,6 +52,8 @@ def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened
     phone.locator("#class-reason").fill("<b>so</b>")
     tab_to(phone, phone.get_by_role("button", name="Ask for help"))
     phone.keyboard.press("Enter")
+    other.step()  # who is in no lesson is here too
+    expect(desk.locator("#desk-stuck")).to_have_text("Who is stuck: 1 of 2")
     expect(desk.locator(".desk-places")).to_have_text("!Number 2asks for help")
     phone.keyboard.press("Enter")
     expect(desk.locator(".desk-places")).to_have_count(0)

@@ -11,9 +11,9 @@ import zipfile
 import pytest
 from starlette.requests import Request
 
+from playground.analysis.run_report import RunReport
 from playground.cli import run_commands
 from playground.config import yaml_io
-from playground.exports.report import Report
 from playground.pocket import judges
 from playground.runs.folder import rollouts
 from playground.runs.folder.directory import RunDirectory
@@ -52,11 +52,11 @@ def test_an_overlay_brings_the_curves_of_all_runs_the_settings_that_differ_and_w
     settings = {row["label"]: row["values"] for row in data["settings"]}
     assert settings == {"Seed": ["7", "0"], form.LABELS["kl.coef"]: ["0", "0.25"]}
     assert (data["problems"], data["scores_differ"]) == ([], "")
-    assert data["reached"] == pytest.approx(min(max(run["looks"]["kl"]) for run in data["runs"]), rel=1e-4)
+    assert data["reached"] == pytest.approx(min(max(run["evaluations"]["kl"]) for run in data["runs"]), rel=1e-4)
     for run in data["runs"]:
         assert len(run["metrics"]["update"]) == 40
-        scores, kls = run["looks"]["score"], run["looks"]["kl"]
-        assert len(scores) == len(kls) == len(run["looks"]["update"]) > 2
+        scores, kls = run["evaluations"]["score"], run["evaluations"]["kl"]
+        assert len(scores) == len(kls) == len(run["evaluations"]["update"]) > 2
         assert (kls[0], run["there"]["kl"]) == (0, data["reached"])
         assert run["there"]["gain"] <= max(scores) - scores[0] + 1e-3
         assert (run["bill"]["texts"], run["bill"]["answers"]) == (40 * 48, 1)
@@ -73,18 +73,22 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     gain = sum(new.score - old.score for old, new in zip(before, after, strict=True)) / 64
     kl = sum(item.kl for item in after) / 64
     assert abs(run.metrics()[-1].kl_to_reference - kl) > 0.05, "else it might be the training batch"
-    (row,) = (row for row in client.get("/live/_runs").json()["runs"] if row["id"] == "one")
+    history = client.get("/live/_runs").json()
+    (row,) = (row for row in history["runs"] if row["id"] == "one")
     (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
     (listed,) = (item for item in printed_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
     shown = printed_by_cli(capsys, "show", tmp_path / "one")
-    for headline in (row["headline"], laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
+    figures = row["figures"]
+    assert [column["key"] for column in history["columns"]] == [*figures] == [key for key in listed if key in figures]
+    in_list = {**figures["gain"], "gain": figures["gain"]["value"], "kl": figures["kl"]["value"]}
+    for headline in (in_list, laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
         assert (headline["gain"], headline["kl"]) == pytest.approx((gain, kl))
         assert headline["low"] < gain < headline["high"]
     sentence = shown["sentence"]
     assert all(words in sentence for words in (f"{gain:+.2f} sd", f"{kl:.1f} nats"))
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] in sentence
-    assert Report.of(run).summary()["outcome/gain"] == pytest.approx(gain)
+    assert RunReport.of(run).summary()["outcome/gain"] == pytest.approx(gain)
     counts = [sum(map(is_kind, items)) for items in (before, after)]
     assert counts[1] > counts[0]
     assert sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")
@@ -92,10 +96,10 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
         first = behaviours[0]
         assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", *counts)
         assert (first["before"]["of"], first["after"]["of"], first["change"]) == (64, 64, 1)
-    looks = laid["behaviours"][0]["looks"]
-    assert looks["update"] == list(range(0, 41, 5))
-    assert looks["share"][-1] == round(100 * counts[1] / 64, 1)
-    assert looks["low"][-1] < looks["share"][-1] < looks["high"][-1]
+    evaluations = laid["behaviours"][0]["evaluations"]
+    assert evaluations["update"] == list(range(0, 41, 5))
+    assert evaluations["share"][-1] == round(100 * counts[1] / 64, 1)
+    assert evaluations["low"][-1] < evaluations["share"][-1] < evaluations["high"][-1]
 
 
 def is_kind(item):
@@ -211,9 +215,9 @@ def test_the_outcome_says_what_the_run_cost_and_where_training_stopped_paying(cl
     assert any("4 \u2192 6: it is forgetting" in sentence for sentence in data["sentences"])
     assert data["compute"]["sentence"].endswith("GB.")
     assert (data["adapter"], data["weights"]) == (False, True), "it has a checkpoint"
-    assert data["knee"] is None or data["knee"]["sentence"] in data["sentences"]
+    assert data["plateau"] is None or data["plateau"]["sentence"] in data["sentences"]
     empty = RunDirectory.create(tmp_path, catalog.preset("kinder-reviews"), "empty")
-    nothing = {"knee": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
+    nothing = {"plateau": None, "sentences": [], "compute": None, "adapter": False, "weights": False}
     found = client.get(f"/live/{empty.id}/outcome").json()
     assert any("TRL does not clip gradients" in sentence for sentence in found.pop("trl"))
     assert found == nothing

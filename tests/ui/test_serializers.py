@@ -6,10 +6,11 @@ import math
 
 import pytest
 
+from playground.analysis.run_report import RunReport
 from playground.config import yaml_io
 from playground.runs import launcher, queue
 from playground.runs.folder.files import write_atomically
-from playground.runs.folder.records import Label, Sample, Status
+from playground.runs.folder.records import EDIT, Event, Label, Sample, Status
 from playground.setup import catalog
 from playground.setup.expected import bands
 from playground.ui.feed import insight_serializer, run_serializer, run_state
@@ -76,20 +77,20 @@ def test_records_become_strict_json_with_five_digits():
 def test_judges_stand_beside_the_trained_score_with_their_intervals():
     config = two_rewards(judges=[{"kind": "grammar"}, {"kind": "repetition"}])
     samples = [item for update in (0, 10, 20, 30, 40) for item in fake_run.samples_of(config, update)]
-    judged = insight_serializer.judged(samples, config)
+    judged = insight_serializer.judged(RunReport(config, samples))
     assert judged["updates"] == [0, 10, 20, 30, 40]
     assert [line["label"] for line in judged["lines"]] == ["Trained score", "Grammar", "Less repetition"]
     grammar, repetition = judged["lines"][1]["mean"], judged["lines"][2]["mean"]
     assert grammar == [-value for value in repetition]  # less of it is better
     assert judged["turns"] == [{"label": "Grammar", "update": 20}]
     assert json.loads(run_serializer.encode(judged)) == judged
-    assert insight_serializer.judged(samples, two_rewards(judges=[])) is None
-    assert insight_serializer.judged([], config) is None
+    assert insight_serializer.judged(RunReport(two_rewards(judges=[]), samples)) is None
+    assert insight_serializer.judged(RunReport(config)) is None
 
 
 def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
     samples = [*answers(0, [7] * 12), *answers(5, [7] * 6 + [9] * 6), *answers(10, [9] * 12, score=1.0)]
-    behaviours = insight_serializer.behaviours(samples, YES_MAN, YES_MAN)
+    behaviours = insight_serializer.behaviours(RunReport(YES_MAN, samples))
     wrong = behaviours["meters"][0]
     assert wrong["updates"] == [0, 5, 10]
     assert [item["yes"] for item in wrong["counts"]] == [0, 6, 12]
@@ -97,8 +98,8 @@ def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
     assert wrong["compared"] == "within chance of expected"  # 12 of 12: from 0.76 on
     assert behaviours["paid"][0]["pair"]["after"]["text"] == " 3 plus 4 is 9."
     assert json.loads(run_serializer.encode(behaviours)) == behaviours
-    changed = yaml_io.from_dict({**YES_MAN.model_dump(mode="json"), "kl": {"coef": 2.0}})
-    edited = insight_serializer.behaviours(samples, YES_MAN, changed)["meters"][0]  # in mid-run
+    edit = Event(seq=1, time=1.0, kind=EDIT, update=1, data={"field": "kl.coef", "value": 2.0})
+    edited = insight_serializer.behaviours(RunReport(YES_MAN, samples, events=[edit]))["meters"][0]  # in mid-run
     assert (edited["band"], edited["compared"]) == (None, "")
 
 

@@ -12,6 +12,7 @@ from playground.runs.folder import changes, requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Event, to_json_line
 from playground.runs.folder.writer import RunWriter
+from playground.runs.spawning import Here
 from playground.setup import catalog
 from playground.ui.auth.access import Access, Caller, Role
 from playground.ui.train import run_actions
@@ -83,7 +84,7 @@ def test_a_run_can_be_forked_at_its_checkpoints_with_what_held_there(finished, a
 
 def test_two_presses_make_one_fork_with_the_changes_asked_for(finished, tmp_path):
     started = []
-    ask = functions(tmp_path, spawn=lambda run, lock: started.append(run.id) or ended_process())["fork_run"]
+    ask = functions(tmp_path, spawn=Here(lambda run, lock: started.append(run.id) or ended_process()))["fork_run"]
     asked = {"run": "one", "at": 30, "changes": {"kl.coef": 0.75, "ppo.num_updates": 45}, "request": "a-name-of-it"}
     first, second = (ask(asked) for _ in range(2))
     assert first == second == {"error": "", "run": started[0]}
@@ -103,7 +104,7 @@ def test_a_fork_that_cannot_be_says_why_and_is_not_made(asked, fields, error, fi
 
 def forked_by_a_visitor(outputs, **asked):
     access = Access("space", outputs, "host token")
-    make = run_actions.RunActions(outputs, access, lambda run, lock: ended_process()).fork_run
+    make = run_actions.RunActions(outputs, access, Here(lambda run, lock: ended_process())).fork_run
     return make({"run": "one", "at": 30, **asked}, Caller("space", Role.VISITOR)), access
 
 

@@ -76,13 +76,13 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(swept):
     assert sweeps == {"alone": None, **{f"leash-{number}": "leash" for number in (1, 2, 3, 4)}}
     (row,) = listed["sweeps"]
     assert (row["id"], row["done"], row["total"], row["state"]) == ("leash", 4, 4, "stopped")
-    assert row["told"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1"
+    assert row["varies"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1"
     assert row["resumable"]
-    ends = {run["id"]: run["headline"] for run in listed["runs"]}
+    gains = {run["id"]: run["figures"]["gain"]["value"] for run in listed["runs"]}
     assert row["best"]["setting"] == "Leash (beta) 0.1"
-    mean = (ends["leash-1"]["gain"] + ends["leash-2"]["gain"]) / 2
-    assert row["best"]["gain"]["mean"] == pytest.approx(mean, rel=1e-4)
-    assert row["best"]["gain"]["seeds"] == 2
+    assert row["best"]["of"] == 2
+    mean = (gains["leash-1"] + gains["leash-2"]) / 2
+    assert row["figures"]["gain"]["value"] == pytest.approx(mean)
 
 
 def test_of_different_rewards_none_has_the_best_gain(outputs):
@@ -97,7 +97,7 @@ def test_an_open_sweep_shows_each_setting_as_the_mean_of_its_seeds(swept):
     assert ([field["label"] for field in shown["fields"]], shown["seeds"]) == (["Leash (beta)"], 2)
     low, high = shown["settings"]
     assert (low["values"], high["values"], low["finished"], high["finished"]) == (["0.1"], ["0.5"], 2, 1)
-    assert (low["gain"]["seeds"], high["gain"]["seeds"]) == (2, 1)
+    assert (low["gain"]["units"], high["gain"]["units"]) == (2, 1)
     assert low["gain"]["half"] is high["gain"]["half"] is None, "two seeds that agree to the last digit bound nothing"
     assert [(run["seed"], run["state"]) for run in high["runs"]] == [(0, "finished"), (1, "stopped")]
     assert high["metrics"]["score_seeds"][11:13] == [2, 1]

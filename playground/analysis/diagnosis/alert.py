@@ -36,9 +36,8 @@ class Alert(NamedTuple):
         return self.state in ("red", "amber")
 
     def as_data(self) -> dict[str, Any]:
-        """As plain data; `remedy` says in words what `remedies` has as settings."""
-        remedies = [remedy._asdict() for remedy in self.remedies]
-        return {**self._asdict(), "remedy": "; or ".join(one.words for one in self.remedies), "remedies": remedies}
+        """As programs read it; `remedy` says in words what `remedies` has as settings."""
+        return {**self._asdict(), "remedy": "; or ".join(remedy.words for remedy in self.remedies)}
 
 
 class Evidence(NamedTuple):

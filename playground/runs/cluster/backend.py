@@ -108,7 +108,7 @@ def options_of(texts: Sequence[str]) -> Options:
     try:
         return yaml_io.validated(dict(text.partition("=")[::2] for text in texts), Options)
     except InvalidConfig as error:
-        raise InvalidConfig([one._replace(field=f"option.{one.field}") for one in error.problems]) from None
+        raise InvalidConfig([problem._replace(field=f"option.{problem.field}") for problem in error.problems]) from None
 
 
 def called(who: str, *words: str) -> str:
@@ -116,8 +116,8 @@ def called(who: str, *words: str) -> str:
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, cwd=PROJECT)
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", "") or error).strip()
-        raise BackendUnavailable(f"{who} says: {said.splitlines()[-1][-300:]}") from None
+        output = str(getattr(error, "stderr", "") or error).strip()
+        raise BackendUnavailable(f"{who} says: {output.splitlines()[-1][-300:]}") from None
     return done.stdout
 
 

@@ -22,7 +22,7 @@ from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.placed import Placed
 from playground.runs.folder.records import State
-from playground.runs.launcher import Elsewhere
+from playground.runs.spawning import Elsewhere
 from playground.runs.supervisor import LookingThread, say, tried
 
 LOOK_SECONDS = 10.0

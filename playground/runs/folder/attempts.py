@@ -36,14 +36,14 @@ def resumptions(events: Iterable[Event]) -> list[Resumption]:
 def in_force(records: Iterable[M], resumed: Sequence[Resumption] = ()) -> list[M]:
     """The records that still count, in order: from the moment at which an attempt went on (`resumed`), not what earlier
     ones wrote of the updates that it makes again; nor their lines of an update that it has reached, or later."""
-    kept: list[M] = []
+    current: list[M] = []
     for record in records:
         if any(again.attempt > record.attempt and again.update < record.update for again in resumed):
             continue
-        while kept and kept[-1].attempt < record.attempt and kept[-1].update >= record.update:
-            kept.pop()
-        kept.append(record)
-    return kept
+        while current and current[-1].attempt < record.attempt and current[-1].update >= record.update:
+            current.pop()
+        current.append(record)
+    return current
 
 
 def events_in_force(events: Iterable[Event]) -> list[Event]:

@@ -130,8 +130,8 @@ def dated_edits_of(events: Iterable[Event]) -> list[tuple[int, Edit]]:
 
 def in_words(config: RunConfig, events: Iterable[Event]) -> str:
     """What a run is in words, and what of that was changed while it trained."""
-    made = [(update, *edit) for update, edit in dated_edits_of(events)]
-    return describe.changed_on_the_way(describe.of(config).what, config, made)
+    edits = [(update, *edit) for update, edit in dated_edits_of(events)]
+    return describe.changed_on_the_way(describe.of(config).what, config, edits)
 
 
 class Replay(NamedTuple):

@@ -107,10 +107,10 @@ def problem_of(folder: Path, *, just_read: bool = False) -> str:
         return f"it has no {MANIFEST}"
     try:
         listed = _manifest(folder / MANIFEST)
-        there = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
-        if lacking := sorted(listed.keys() - there):
+        names = {entry.name for entry in os.scandir(folder)} - {MANIFEST}
+        if lacking := sorted(listed.keys() - names):
             return f"{lacking[0]} is missing"
-        if unknown := sorted(there - listed.keys()):
+        if unknown := sorted(names - listed.keys()):
             return f"{unknown[0]} is not named in its {MANIFEST}"
         for name, facts in listed.items():
             if problem := _problem_of_file(folder / name, facts, just_read):
@@ -150,16 +150,16 @@ def facts_of(folder: Path) -> dict[str, Any]:
 def best(folders: Iterable[Path]) -> Path | None:
     """The checkpoint with the highest penalised reward, as its trainer.json says it; the newest of equals."""
     known = [(facts_of(folder).get(BEST_BY), update_of(folder), folder) for folder in folders]
-    return max([found for found in known if isinstance(found[0], (int, float))], default=(0, 0, None))[2]
+    return max([scored for scored in known if isinstance(scored[0], (int, float))], default=(0, 0, None))[2]
 
 
 def prune(folder: Path, keep_last: int) -> None:
     """Delete all checkpoints but the newest `keep_last` and the best, and what crashes and damages left. Only after the
     newest has been verified."""
     complete = sorted((path for path in folder.glob("update-*") if NAME.fullmatch(path.name)), key=update_of)
-    kept = {*complete[-keep_last:], best(complete)}
+    folders = {*complete[-keep_last:], best(complete)}
     for path in complete:
-        if path not in kept:
+        if path not in folders:
             _delete(path)
     clear(folder)
 

@@ -226,16 +226,16 @@ class RunDirectory:
 
     def latest_checkpoint(self) -> Path | None:
         """The newest complete checkpoint folder, or None; what is intact `runs.folder.checkpoints` says."""
-        found = self.checkpoints()
-        return found[-1] if found else None
+        folders = self.checkpoints()
+        return folders[-1] if folders else None
 
     def checkpoints(self) -> list[Path]:
         """The complete checkpoint folders (those with a manifest), oldest first."""
         if self.checkpoints_path.is_symlink():
             return []
-        found = [path.parent for path in self.checkpoints_path.glob("update-*/MANIFEST.json")]
-        kept = [folder for folder in found if not folder.is_symlink()]
-        return sorted(kept, key=lambda path: (len(path.name), path.name))
+        folders = [path.parent for path in self.checkpoints_path.glob("update-*/MANIFEST.json")]
+        own = [folder for folder in folders if not folder.is_symlink()]
+        return sorted(own, key=lambda path: (len(path.name), path.name))
 
     def request_stop(self) -> None:
         """Ask the worker to stop. It does so within one micro-batch."""

@@ -104,8 +104,8 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
             return placed.LOST, f"It was computed elsewhere ({elsewhere.place}), and its job is not known here {when}."
         if status.boot_id and status.boot_id != boot_id():
             return "killed", f"The machine was restarted {when}, and the worker ended with it."
-    if not number and (said := _last_words(folder)):
-        return said
+    if not number and (last_words := _last_words(folder)):
+        return last_words
     if exit_code is None and beat and beat.on_server_death == "die":
         return "server_lost", f"The worker ended {when}, as it does when its server ends (policy `die`)."
     if unclear and beat and (short := _out_of_memory(status, beat)):
@@ -128,8 +128,8 @@ def _last_words(folder: Path) -> Found | None:
     """A traceback at the very end of what this attempt has printed."""
     text = log_tail(folder / LOG, LOG_BYTES)
     text = text[max(0, text.rfind("\n" + ATTEMPT_LINE)) :]
-    _, traceback, said = text.rpartition(TRACEBACK)
-    errors = [line.rstrip() for line in said.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
+    _, traceback, message = text.rpartition(TRACEBACK)
+    errors = [line.rstrip() for line in message.splitlines() if line.strip() and not line.startswith((" ", "\t"))]
     if not traceback or len(errors) != 1:  # something was printed after it
         return None
     last = errors[0][:300].rstrip(".") + "."
@@ -143,10 +143,10 @@ def _out_of_memory(status: Status, beat: Heartbeat) -> Found | None:
     same = beat.boot_id == boot_id() and status.pid in (0, beat.pid)
     if not same or not beat.limit_bytes or beat.resident_bytes < NEARLY_ALL * beat.limit_bytes:
         return None
-    held, free = beat.resident_bytes / GB, (beat.limit_bytes - beat.resident_bytes) / GB
+    resident, free = beat.resident_bytes / GB, (beat.limit_bytes - beat.resident_bytes) / GB
     return "out_of_memory", (
-        f"The machine most likely ran out of memory {_when(status)}: when it was last seen, the worker held {held:.1f} "
-        f"GB, and {free:.1f} GB were free. {LESS_MEMORY}"
+        f"The machine most likely ran out of memory {_when(status)}: when it was last seen, the worker held "
+        f"{resident:.1f} GB, and {free:.1f} GB were free. {LESS_MEMORY}"
     )
 
 

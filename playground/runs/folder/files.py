@@ -94,14 +94,14 @@ def is_kept(path: Path) -> bool:
 
 def stamps(*paths: Path | str) -> tuple[int, ...]:
     """Changes when one of these files does: mtime in ns, bytes and inode of each, zeros for one that is not there."""
-    found: list[int] = []
+    numbers: list[int] = []
     for path in paths:
         try:
             info = os.stat(path)
-            found += [info.st_mtime_ns, info.st_size, info.st_ino]
+            numbers += [info.st_mtime_ns, info.st_size, info.st_ino]
         except OSError:
-            found += [0, 0, 0]
-    return tuple(found)
+            numbers += [0, 0, 0]
+    return tuple(numbers)
 
 
 def packed(path: Path, most_bytes: int = MAX_PACKED_BYTES) -> bytes:
@@ -141,8 +141,8 @@ def is_locked(path: Path | str) -> bool:
 def folders(parent: Path | str) -> list[str]:
     """The paths of the folders in a folder, sorted, without links and hidden ones; none where it is not there."""
     try:
-        with os.scandir(parent) as found:
-            names = [entry.path for entry in found if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)]
+        with os.scandir(parent) as entries:
+            names = [entry.path for entry in entries if entry.name[0] != "." and entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
     return sorted(names)

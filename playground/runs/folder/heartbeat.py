@@ -58,5 +58,5 @@ def killed_path(folder: Path) -> Path:
 
 def bound_to_server(folder: Path) -> bool:
     """True for a run that ends when its server does (see `runs.lifeline`)."""
-    found = read(folder)
-    return found is not None and found.on_server_death == "die"
+    beat = read(folder)
+    return beat is not None and beat.on_server_death == "die"

@@ -51,5 +51,5 @@ def write(folder: Path, placed: Placed) -> None:
 
 def is_elsewhere(folder: Path, attempt: int) -> bool:
     """For the worker: whether it computes this attempt for a job."""
-    found = read(folder)
-    return found is not None and bool(found.job) and found.attempt == attempt
+    place = read(folder)
+    return place is not None and bool(place.job) and place.attempt == attempt

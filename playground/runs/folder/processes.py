@@ -46,8 +46,8 @@ def worker_of(run: RunDirectory) -> psutil.Process | None:
     status = run.status_on_disk()
     if not run.is_alive() or status.pid < 2 or status.pid == os.getpid():
         return None
-    named, found = Identity(*(getattr(status, name) for name in Identity._fields)), identity(status.pid)
-    if found is None or not found.is_same(named):
+    named, living = Identity(*(getattr(status, name) for name in Identity._fields)), identity(status.pid)
+    if living is None or not living.is_same(named):
         return None
     try:
         worker = psutil.Process(status.pid)
@@ -97,17 +97,17 @@ def end_own_family() -> None:
 
 def stalled(run: RunDirectory) -> float:
     """Seconds for which a living run has been silent, if that is longer than it ever takes; else 0."""
-    status, found = run.status_on_disk(), heartbeat.read(run.path)
+    status, beat = run.status_on_disk(), heartbeat.read(run.path)
     if not run.is_alive():
         return 0.0
     if status.state == "queued" and status.pid:
         silent, patience = time.time() - status.updated_at, FIRST_WORD_SECONDS
-    elif found is None or (found.boot_id, found.pid) != (boot_id(), status.pid):
+    elif beat is None or (beat.boot_id, beat.pid) != (boot_id(), status.pid):
         return 0.0
     else:
-        silent, patience = heartbeat.now() - found.beat, LOADING_SILENCE_SECONDS
-        if not found.patient:
-            patience = max(LEAST_SILENCE_SECONDS, GAPS_OF_PATIENCE * found.longest_gap)
+        silent, patience = heartbeat.now() - beat.beat, LOADING_SILENCE_SECONDS
+        if not beat.patient:
+            patience = max(LEAST_SILENCE_SECONDS, GAPS_OF_PATIENCE * beat.longest_gap)
     return silent if silent > patience else 0.0
 
 

@@ -173,6 +173,9 @@ class UpdateMetrics(Record):
     groups_same_score: Annotated[
         Maybe, FigureDoc("0 to 1", "share of prompts whose texts all score the same", live=True)
     ] = None
+    left_out: Annotated[
+        Maybe, FigureDoc("0 to 1", "share of texts not learned from, where settings leave some out", live=True)
+    ] = None
     pairs_ordered: Annotated[Maybe, FigureDoc("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
     steering_strength: Annotated[Maybe, FigureDoc("", "steer: of the vector, as used in this update", live=True)] = None
     learning_rate: Annotated[Figure, FigureDoc("", "of this update", live=True)]
@@ -246,8 +249,8 @@ class ScoreScale(Record):
     @classmethod
     def of(cls, events: Iterable[Event]) -> ScoreScale | None:
         """As the events of a run have it; None if it has not been measured yet."""
-        found = (parsed(event.data, cls) for event in reversed(list(events)) if event.kind == SCORE_SCALE)
-        return next(filter(None, found), None)
+        scales = (parsed(event.data, cls) for event in reversed(list(events)) if event.kind == SCORE_SCALE)
+        return next(filter(None, scales), None)
 
 
 SCORE_SCALE = "score_scale"  # kind of the event that holds how scores are normalised

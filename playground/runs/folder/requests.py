@@ -52,9 +52,9 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
     """The run that this request has started before, in whatever state. Raises: RunNotFound, if it lies in the bin."""
     if not request.id:
         return None
-    wanted = digest(request.id)
+    key = digest(request.id)
     for run in map(RunDirectory, [*folders(outputs), *folders(outputs / BIN)]):
-        if of(run).id != wanted:
+        if of(run).id != key:
             continue
         if run.path.parent.name == BIN:
             raise RunNotFound(f"The run `{run.id}`, which this request had started, has been deleted. Start it anew.")

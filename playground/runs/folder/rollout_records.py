@@ -62,15 +62,15 @@ def choose(scores: Sequence[float], bins: Sequence[int], most: int, order: Seque
     most = min(most, len(ranked))
     num_best = min(max(1, most // EXTREMES), most)
     num_worst = min(num_best, most - num_best)
-    found: dict[int, Chosen] = {row: "best" for row in ranked[:num_best]}
-    found |= {row: "worst" for row in ranked[len(ranked) - num_worst :]}
-    shown = {bins[row] for row in found}
-    others = [row for row in order or range(len(ranked)) if row not in found]
-    for row in others:
-        if len(found) < most and bins[row] not in shown:
-            found[row] = "random"
-            shown.add(bins[row])
-    for row in others:
-        if len(found) < most and row not in found:
-            found[row] = "random"
-    return {row: found[row] for row in ranked if row in found}
+    reasons: dict[int, Chosen] = {row: "best" for row in ranked[:num_best]}
+    reasons |= {row: "worst" for row in ranked[len(ranked) - num_worst :]}
+    bins_chosen = {bins[row] for row in reasons}
+    unchosen = [row for row in order or range(len(ranked)) if row not in reasons]
+    for row in unchosen:
+        if len(reasons) < most and bins[row] not in bins_chosen:
+            reasons[row] = "random"
+            bins_chosen.add(bins[row])
+    for row in unchosen:
+        if len(reasons) < most and row not in reasons:
+            reasons[row] = "random"
+    return {row: reasons[row] for row in ranked if row in reasons}

@@ -40,17 +40,17 @@ class Rollouts:
 
     def open(self, update: int | None, resumed: Sequence[Resumption]) -> OpenedUpdate:
         """One update; None: the newest. Raises: RunNotFound, with the reason why there is nothing of it."""
-        known = self._index.updates(resumed)
-        wanted = known[-1] if update is None and known else update
-        found = None if wanted is None else self._index.read(wanted, resumed)
-        if found is None:
-            raise RunNotFound(self._why_none(wanted, known))
-        before, after = ([n for n in known if n < found.update], [n for n in known if n > found.update])
-        return OpenedUpdate(found, max(before, default=None), min(after, default=None))
+        updates = self._index.updates(resumed)
+        number = updates[-1] if update is None and updates else update
+        opened = None if number is None else self._index.read(number, resumed)
+        if opened is None:
+            raise RunNotFound(self._why_none(number, updates))
+        before, after = ([n for n in updates if n < opened.update], [n for n in updates if n > opened.update])
+        return OpenedUpdate(opened, max(before, default=None), min(after, default=None))
 
-    def _why_none(self, update: int | None, known: Sequence[int]) -> str:
-        if known:
-            return f"No texts were kept of update {update}; there are some of updates {known[0]} to {known[-1]}."
+    def _why_none(self, update: int | None, updates: Sequence[int]) -> str:
+        if updates:
+            return f"No texts were kept of update {update}; there are some of updates {updates[0]} to {updates[-1]}."
         if not self._config.evaluation.rollout_texts:
             return OFF
         return BEFORE if self._run.status().update else NONE_YET
@@ -84,11 +84,11 @@ class RolloutIndex:
 
     def read(self, update: int, resumed: Sequence[Resumption]) -> RolloutRecord | None:
         """The line of an update; None where there is none that can be read."""
-        found = [span for span in self._in_force(resumed) if span.update == update]
-        if not found:
+        spans = [span for span in self._in_force(resumed) if span.update == update]
+        if not spans:
             return None
         try:
-            return parsed(json.loads(line_at(self._path, found[-1].start, found[-1].size)), RolloutRecord)
+            return parsed(json.loads(line_at(self._path, spans[-1].start, spans[-1].size)), RolloutRecord)
         except (OSError, ValueError, RecursionError):
             return None
 
@@ -96,18 +96,18 @@ class RolloutIndex:
         for start, line in self._tail.lines():
             if self._spans and start <= self._spans[-1].start:  # another file in its place
                 self._spans, self._damaged = [], 0
-            known = _head(line) if self._damaged < MOST_DAMAGED else None
-            if known is None:
+            head = _head(line) if self._damaged < MOST_DAMAGED else None
+            if head is None:
                 self._damaged += 1
             else:
-                self._spans.append(LineSpan(*known, start, len(line)))
+                self._spans.append(LineSpan(*head, start, len(line)))
         return in_force(self._spans, resumed)
 
 
 def _head(line: bytes) -> tuple[int, int] | None:
     """Attempt and update of a line, which is parsed only where another program wrote it."""
-    if found := HEAD.match(line):
-        return int(found[1]), int(found[2])
+    if match := HEAD.match(line):
+        return int(match[1]), int(match[2])
     try:
         record = parsed(json.loads(line), OfAnUpdate)
     except (ValueError, RecursionError):

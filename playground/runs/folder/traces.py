@@ -23,12 +23,15 @@ class TracedSettings(Record):
     """What held in this update."""
 
     baseline: Literal["value", "leave_one_out", "group"]
+    advantage_scale: Literal["batch", "group", "none"] = "batch"
+    loss_mean: Literal["token", "text", "constant"] = "token"
     samples_per_prompt: Count
     gamma: Figure
     gae_lambda: Figure
     kl_coef: Figure
     estimator: str
     clip_range: Figure
+    clip_range_high: Maybe = None
     value_clip_range: Maybe
     value_coef: Figure
     entropy_coef: Figure
@@ -130,11 +133,23 @@ class Trace(Record):
 
 def why_none(config: RunConfig) -> str:
     """Why an update of such a run cannot be recorded, as a sentence; "" where it can."""
-    if config.engine == "trl" and config.method in ("ppo", "rloo", "grpo"):
+    in_own_loop = methods.METHODS[config.method].in_own_loop
+    if config.engine == "trl" and in_own_loop:
         return "TRL's trainers do not show what they compute for a token, so no update of this run can be recorded."
-    if config.method not in ("ppo", "rloo", "grpo"):
+    if not in_own_loop:
         label = methods.METHODS[config.method].label
         return f"{label} makes no update of PPO's kind: there are no advantages and no ratios to look at."
+    ppo = config.ppo
+    unlike = {
+        "kl.where": config.kl.where == "loss",
+        "ppo.baseline": ppo.baseline == "none",
+        "ppo.ratio": ppo.ratio == "text",
+        "ppo.staleness": ppo.staleness > 0,
+        "ppo.drop_alike_groups": ppo.drop_alike_groups,
+        "ppo.overlong": ppo.overlong == "mask",
+    }
+    if named := [field for field, differs in unlike.items() if differs]:
+        return f"Slow motion shows the steps of PPO, RLOO and GRPO; {' and '.join(named)} of this run make others."
     return ""
 
 

@@ -39,9 +39,9 @@ class RunWriter:
         self._lock = threading.RLock()
         now, me = time.time(), identity(os.getpid())
         assert me is not None, "this process is there"
-        begun = {"attempt": attempt, "started_at": now, "updated_at": now, "num_updates": num_updates}
+        start = {"attempt": attempt, "started_at": now, "updated_at": now, "num_updates": num_updates}
         behind = {"update": before.update, "worked_seconds": before.worked_seconds or 0.0}
-        self.status = Status(state="starting", phase="starting", **me._asdict(), **begun, **behind)
+        self.status = Status(state="starting", phase="starting", **me._asdict(), **start, **behind)
         self._seq = 0
         self._written_at = time.monotonic()  # of the status; no step of the clock moves it
         with _named_by_one(run):
@@ -111,11 +111,11 @@ class RunWriter:
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
         """One thread at a time; but an end is not kept from being written by a thread that hangs in here."""
-        mine = self._lock.acquire(timeout=LOCK_SECONDS)
+        acquired = self._lock.acquire(timeout=LOCK_SECONDS)
         try:
             yield
         finally:
-            if mine:
+            if acquired:
                 self._lock.release()
 
     def _worked_seconds(self) -> float:

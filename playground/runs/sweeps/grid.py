@@ -13,10 +13,11 @@ from playground.errors import InvalidConfig, Problem
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import MOST_RUNS
 from playground.setup import describe, estimates
+from playground.setup.admission import Admitted
 from playground.setup.estimates.timing import Finished, Range
 
 EXAMPLE = "for example kl.coef=0.1,0.25,0.5"
-Check = Callable[[RunConfig], None]  # raises InvalidConfig
+Admit = Callable[[RunConfig], Admitted]  # raises InvalidConfig
 
 
 class Grid(NamedTuple):
@@ -57,7 +58,7 @@ def read(texts: Sequence[str]) -> dict[str, list[Any]]:
     return vary
 
 
-def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[Any]], check: Check) -> Grid:
+def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[Any]], admit: Admit) -> Grid:
     """Every configuration of a sweep of `base` with `path=value` overrides for all runs. Raises: InvalidConfig, with
     all that is wrong with any of them, each problem once."""
     count = math.prod(map(len, vary.values()))
@@ -76,7 +77,7 @@ def grid(base: dict[str, Any], overrides: Sequence[str], vary: dict[str, list[An
     for values in sweep_record.cells(vary):
         try:
             config = sweep_record.with_values(base, values)
-            check(config)
+            admit(config)
             configs.append(config)
         except InvalidConfig as error:
             problems += error.problems
@@ -92,12 +93,12 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
     alike: dict[str, list[RunConfig]] = defaultdict(list)
     for config in configs:
         alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
-    found = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
-    known = [(count * took[0], count * took[1]) for count, took in found if took]
-    return (sum(low for low, _ in known), sum(high for _, high in known)) if len(known) == len(found) else None
+    ranges = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
+    times = [(count * took[0], count * took[1]) for count, took in ranges if took]
+    return (sum(low for low, _ in times), sum(high for _, high in times)) if len(times) == len(ranges) else None
 
 
 def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:
     """Fields of which no run takes notice: runs that differ in nothing else would be the same."""
-    found = {field: [describe.unread(field, config) for config in configs] for field in vary}
-    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in found.items() if all(why)]
+    reasons = {field: [describe.unread(field, config) for config in configs] for field in vary}
+    return [Problem(field, f"has no effect here: {why[0]}.") for field, why in reasons.items() if all(why)]

@@ -21,9 +21,10 @@ from playground.runs import cluster, history, launcher
 from playground.runs.folder import changes
 from playground.runs.folder.files import make_outputs
 from playground.runs.folder.requests import Request
-from playground.runs.launcher import Workers
+from playground.runs.spawning import Workers
 from playground.runs.sweeps import grid, sweep_record
 from playground.runs.sweeps.sweep_record import MOST_RUNS, NAME_CHARACTERS, SEED, Sweep, Where
+from playground.setup import admission
 from playground.setup.estimates import disk
 
 HERE: Where = "here"
@@ -57,13 +58,13 @@ class SweepRequest(NamedTuple):
     asked: Request = Request()
 
 
-def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
+def plan(outputs: Path, wanted: SweepRequest, admit: grid.Admit) -> SweepPlan:
     """What a sweep would be; nothing is made. The plan of the same sweep that is there is that sweep: who repeats a
     command goes on with what it has begun. Raises: InvalidConfig, with everything that is wrong."""
     problems: list[Problem] = []
-    found = None
+    made_grid = None
     try:
-        found = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), check)
+        made_grid = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), admit)
     except InvalidConfig as error:
         problems += error.problems
     if wanted.on != HERE:
@@ -74,101 +75,108 @@ def plan(outputs: Path, wanted: SweepRequest, check: grid.Check) -> SweepPlan:
     elif wanted.options:
         problems.append(Problem("option", "is for a cluster (--on ray, slurm or jobs); there is none here."))
     chosen = wanted.name or fresh_name(outputs, wanted.preset)
-    there = sweep_record.named(outputs, chosen)
-    same = found and there and (there.base, there.vary, there.on) == (found.base, found.vary, wanted.on)
-    if found and there and same and not sweep_record.is_gone(outputs, there):
-        return SweepPlan(there.model_copy(update={"options": [*wanted.options]}), [*map(there.config, there.runs)])
+    existing = sweep_record.named(outputs, chosen)
+    same = (
+        made_grid
+        and existing
+        and (existing.base, existing.vary, existing.on) == (made_grid.base, made_grid.vary, wanted.on)
+    )
+    if made_grid and existing and same and not sweep_record.is_gone(outputs, existing):
+        return SweepPlan(
+            existing.model_copy(update={"options": [*wanted.options]}), [*map(existing.config, existing.runs)]
+        )
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
     sweep_record.raise_if(problems)
-    assert found is not None
-    width = len(str(len(found.configs)))
-    ids = [f"{chosen}-{number:0{width}d}" for number in range(1, len(found.configs) + 1)]
+    assert made_grid is not None
+    width = len(str(len(made_grid.configs)))
+    ids = [f"{chosen}-{number:0{width}d}" for number in range(1, len(made_grid.configs) + 1)]
     sweep_record.raise_if(_taken(outputs, ids))
     sweep = Sweep(
         name=chosen,
         created_at=time.time(),
         preset=wanted.preset,
-        base=found.base,
-        vary=found.vary,
+        base=made_grid.base,
+        vary=made_grid.vary,
         on=wanted.on,
         options=[*wanted.options],
         runs=ids,
         visitor=wanted.asked.visitor,
         mode=wanted.asked.mode,
     )
-    return SweepPlan(sweep, found.configs)
+    return SweepPlan(sweep, made_grid.configs)
 
 
-def create(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Sweep:
+def create(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> Sweep:
     """Write the plan down, then make its runs, and give the sweep as it is then. Raises: OutputsNotWritable; OSError in
     the middle of it, then `complete` makes the rest; InvalidConfig, if a name was taken since it was planned."""
     outputs = make_outputs(outputs)
     with launcher.one_at_a_time(outputs):
-        there = sweep_record.named(outputs, sweep.name)
-        if there is None or there.created_at != sweep.created_at:
+        existing = sweep_record.named(outputs, sweep.name)
+        if existing is None or existing.created_at != sweep.created_at:
             problem = sweep_record.name_problem(outputs, sweep.name)
             sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
         else:
-            sweep = there.model_copy(update={"options": sweep.options})  # which may have been corrected
+            sweep = existing.model_copy(update={"options": sweep.options})  # which may have been corrected
         sweep_record.write(outputs, sweep)
-    complete(outputs, sweep, spawn)
+    complete(outputs, sweep, workers)
     return sweep_record.find(outputs, sweep.name)
 
 
-def complete(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> list[str]:
+def complete(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> list[str]:
     """Make the runs that were not made yet; gives their ids. Raises: see `launcher.start`."""
-    spawn = _elsewhere(sweep) or spawn
-    there = {run.id for run in sweep_record.runs_of(outputs, sweep)}
-    for run_id in sweep.missing(there)[1]:
+    workers = _elsewhere(sweep) or workers
+    ids = {run.id for run in sweep_record.runs_of(outputs, sweep)}
+    for run_id in sweep.missing(ids)[1]:
         with contextlib.suppress(RunNotFound, WorkerNotStarted):  # deleted since; it has ended, and says so
-            launcher.start(sweep.config(run_id), outputs, run_id, spawn, sweep.request(run_id))
+            config = admission.admitted(sweep.config(run_id), outputs)
+            launcher.start(config, outputs, run_id, workers, sweep.request(run_id))
     sweep_record.write(outputs, sweep.model_copy(update={"made": len(sweep.runs)}))
-    return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in there]
+    return [run.id for run in sweep_record.runs_of(outputs, sweep) if run.id not in ids]
 
 
-def add_seeds(outputs: Path, name: str, count: int, spawn: Workers | None = None) -> list[str]:
+def add_seeds(outputs: Path, name: str, count: int, workers: Workers | None = None) -> list[str]:
     """Make every setting of a sweep with so many further seeds, which follow the largest it has; gives the ids of these
     runs. The seed then varies slowest, so that the runs there are keep their places. Raises: RunNotFound;
     InvalidConfig; see `complete`."""
     with launcher.one_at_a_time(outputs):
         sweep = sweep_record.find(outputs, name)
         seeds = sweep.vary.get(SEED, [sweep.config(sweep.runs[0]).seed])
-        more = [max(seeds) + 1 + number for number in range(count)]
-        kept = [run_id for seed in seeds for run_id, cell in sweep.cells().items() if cell.get(SEED, seed) == seed]
-        wanted = len(kept) // len(seeds) * count
-        if count < 1 or len(kept) + wanted > MOST_RUNS:
-            fits = f"A sweep has at most {MOST_RUNS} runs; this would make {len(kept) + wanted}."
+        seeds_added = [max(seeds) + 1 + number for number in range(count)]
+        kept_ids = [run_id for seed in seeds for run_id, cell in sweep.cells().items() if cell.get(SEED, seed) == seed]
+        count_added = len(kept_ids) // len(seeds) * count
+        if count < 1 or len(kept_ids) + count_added > MOST_RUNS:
+            fits = f"A sweep has at most {MOST_RUNS} runs; this would make {len(kept_ids) + count_added}."
             raise InvalidConfig([Problem("seeds", fits if count > 0 else "Ask for at least 1 more seed.")])
         if sweep.missing({run.id for run in sweep_record.runs_of(outputs, sweep)})[1]:
             raise InvalidConfig(
                 [Problem("seeds", "Some of its runs were never made. Resume it first, which makes them.")]
             )
         width = len(sweep.runs[0]) - len(sweep.name) - 1
-        names = (f"{sweep.name}-{number:0{width}d}" for number in itertools.count(len(kept) + 1))
-        added = [*itertools.islice((name for name in names if not (Path(outputs) / name).exists()), wanted)]
-        vary = {SEED: [*seeds, *more], **{field: sweep.vary[field] for field in sweep.settings}}
-        grown = sweep.model_copy(update={"vary": vary, "runs": [*kept, *added], "made": len(kept)})
+        names = (f"{sweep.name}-{number:0{width}d}" for number in itertools.count(len(kept_ids) + 1))
+        added = [*itertools.islice((name for name in names if not (Path(outputs) / name).exists()), count_added)]
+        vary = {SEED: [*seeds, *seeds_added], **{field: sweep.vary[field] for field in sweep.settings}}
+        grown = sweep.model_copy(update={"vary": vary, "runs": [*kept_ids, *added], "made": len(kept_ids)})
         disk.check([grown.config(run_id) for run_id in added], outputs)
         sweep_record.write(outputs, grown)
-    return complete(outputs, grown, spawn)
+    return complete(outputs, grown, workers)
 
 
 def stop_all(outputs: Path, sweep: Sweep) -> list[str]:
     """Ask all its runs to stop; those that wait have ended when this returns. Gives the ids of all that were asked."""
-    asked = []
+    stopping = []
     for run in reversed(sweep_record.runs_of(outputs, sweep)):  # last those that train: none of them makes room
         if not run.status().ended:
             launcher.stop(run)
-            asked.append(run.id)
-    return asked
+            stopping.append(run.id)
+    return stopping
 
 
-def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Resumed:
+def resume_all(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> Resumed:
     """Make what is missing of it, wake what is paused, take up what has ended early. Raises: see `complete`."""
     runs = sweep_record.runs_of(outputs, sweep)
-    found = Resumed(complete(outputs, sweep, spawn), {})
-    spawn = _elsewhere(sweep) or spawn
+    resumed = Resumed(complete(outputs, sweep, workers), {})
+    workers = _elsewhere(sweep) or workers
     for run in runs:
         status = run.status()
         try:
@@ -176,15 +184,15 @@ def resume_all(outputs: Path, sweep: Sweep, spawn: Workers | None = None) -> Res
                 changes.request_resume(run)
             elif not status.resumable or status.state == "finished":
                 if status.ended and status.state != "finished":
-                    found.refused[run.id] = status.message or f"It has {status.state} and would do so again."
+                    resumed.refused[run.id] = status.message or f"It has {status.state} and would do so again."
                 continue
             else:
-                launcher.resume(run, spawn)
+                launcher.resume(run, workers)
         except PlaygroundError as error:
-            found.refused[run.id] = str(error)
+            resumed.refused[run.id] = str(error)
             continue
-        found.going.append(run.id)
-    return found
+        resumed.going.append(run.id)
+    return resumed
 
 
 def delete_all(outputs: Path, sweep: Sweep) -> int:
@@ -216,10 +224,12 @@ def fresh_name(outputs: Path, preset: str) -> str:
 
 
 def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
-    there = [run_id for run_id in ids if (Path(outputs) / run_id).exists()]
-    if not there:
+    existing = [run_id for run_id in ids if (Path(outputs) / run_id).exists()]
+    if not existing:
         return []
-    return [Problem("name", f"There is already a run `{there[0]}`, which this sweep would make. Choose another name.")]
+    return [
+        Problem("name", f"There is already a run `{existing[0]}`, which this sweep would make. Choose another name.")
+    ]
 
 
 def _elsewhere(sweep: Sweep) -> Workers | None:

@@ -81,11 +81,11 @@ class Sweep(Record):
         """True for the run that was made for this sweep, by the digest `asked` in its request.json."""
         return run_id in self.runs and asked == requests.digest(self.request(run_id).id)
 
-    def missing(self, there: Collection[str]) -> tuple[list[str], list[str]]:
+    def missing(self, ids: Collection[str]) -> tuple[list[str], list[str]]:
         """Its runs that are not there: those that were deleted, and those that were not made yet. They are made in
         order, so one before the last that is there was made, too."""
-        made = max([self.made, *(number for number, run_id in enumerate(self.runs, 1) if run_id in there)])
-        return [run_id for run_id in self.runs[:made] if run_id not in there], self.runs[made:]
+        count_made = max([self.made, *(number for number, run_id in enumerate(self.runs, 1) if run_id in ids)])
+        return [run_id for run_id in self.runs[:count_made] if run_id not in ids], self.runs[count_made:]
 
     @property
     def settings(self) -> list[str]:
@@ -119,53 +119,53 @@ def write(outputs: Path, sweep: Sweep) -> None:
 
 def named(outputs: Path, name: str) -> Sweep | None:
     """The sweep of that name, if there is one. Safe with names from strangers."""
-    found = read_record(path_of(outputs, name), Sweep) if RUN_ID.fullmatch(name) else None
-    return found if found and found.name == name else None
+    sweep = read_record(path_of(outputs, name), Sweep) if RUN_ID.fullmatch(name) else None
+    return sweep if sweep and sweep.name == name else None
 
 
 def find(outputs: Path, name: str) -> Sweep:
     """The same. Raises: RunNotFound, where there is none."""
-    found = named(outputs, name)
-    if found is None:
+    sweep = named(outputs, name)
+    if sweep is None:
         raise RunNotFound(
             f"There is no sweep `{name[:60]}` here. It may have been deleted; the Runs page and `sweep list` show "
             "the existing ones."
         )
-    return found
+    return sweep
 
 
 def every(outputs: Path) -> list[Sweep]:
     """The sweeps of an outputs folder, the newest first, without those that are gone or cannot be read."""
-    shown = [sweep for _, sweep in _readable(outputs) if not is_gone(outputs, sweep)]
-    return sorted(shown, key=lambda sweep: sweep.created_at, reverse=True)
+    sweeps = [sweep for _, sweep in _readable(outputs) if not is_gone(outputs, sweep)]
+    return sorted(sweeps, key=lambda sweep: sweep.created_at, reverse=True)
 
 
 def gone(outputs: Path) -> list[Path]:
     """The records of those of which nothing else is left, and which are not of this moment: a page may show them."""
-    found = [path for path, sweep in _readable(outputs) if is_gone(outputs, sweep)]
-    return [path for path in found if 0 < stamps(path)[0] < (time.time() - KEEP_SECONDS) * 1e9]
+    paths = [path for path, sweep in _readable(outputs) if is_gone(outputs, sweep)]
+    return [path for path in paths if 0 < stamps(path)[0] < (time.time() - KEEP_SECONDS) * 1e9]
 
 
 def _readable(outputs: Path) -> list[tuple[Path, Sweep]]:
     paths = [path for path in (Path(outputs) / FOLDER).glob("*.json") if RUN_ID.fullmatch(path.stem)]
-    found = [(path, read_record(path, Sweep)) for path in paths]
-    return [(path, sweep) for path, sweep in found if sweep and sweep.name == path.stem]
+    records = [(path, read_record(path, Sweep)) for path in paths]
+    return [(path, sweep) for path, sweep in records if sweep and sweep.name == path.stem]
 
 
 def name_problem(outputs: Path, name: str) -> Problem | None:
     """Why a new sweep cannot have this name; None if it can."""
     if not RUN_ID.fullmatch(name) or len(name) > NAME_CHARACTERS:
         return Problem("name", f"Use 1 to {NAME_CHARACTERS} small letters, digits and hyphens.")
-    there = named(outputs, name)
-    if path_of(outputs, name).exists() and (there is None or not is_gone(outputs, there)):
+    sweep = named(outputs, name)
+    if path_of(outputs, name).exists() and (sweep is None or not is_gone(outputs, sweep)):
         return Problem("name", f"There is already a sweep `{name}`. Choose another name, or continue that one.")
     return None
 
 
 def runs_of(outputs: Path, sweep: Sweep) -> list[RunDirectory]:
     """Its runs that are there, in order; without those that were deleted or not made yet."""
-    found = [RunDirectory(Path(outputs) / run_id) for run_id in sweep.runs]
-    return [run for run in found if run.config_path.is_file() and sweep.owns(run.id, requests.of(run).id)]
+    runs = [RunDirectory(Path(outputs) / run_id) for run_id in sweep.runs]
+    return [run for run in runs if run.config_path.is_file() and sweep.owns(run.id, requests.of(run).id)]
 
 
 def statuses(outputs: Path, sweep: Sweep) -> dict[str, Status]:

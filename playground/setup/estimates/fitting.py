@@ -20,7 +20,16 @@ from playground.models.architectures import BY_NAME, CURATED
 from playground.setup import catalog, estimates
 from playground.setup.estimates.timing import Finished
 
-BATCH = ("batch_size", "minibatch_size", "micro_batch_size")
+BATCH = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size")
+OF_MODEL = ("model.adapter", "model.quantization", "ppo.learning_rate", "ppo.num_epochs", "prompts.template")
+OF_PROMPTS = (
+    "prompts",
+    "evaluation.num_prompts",
+    "evaluation.samples_per_prompt",
+    "sampling.temperature",
+    "sampling.max_new_tokens",
+    "sampling.missing_eos_penalty",
+)
 
 
 class Fit(NamedTuple):
@@ -37,32 +46,36 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
     """The configuration with the settings that fit its model; equal to it where they do already. Raises: ModelNotFound,
     nothing is known of the model. InvalidConfig: there is no such device."""
     pattern, like, own = _pattern(config, outputs)
-    data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
-    data["model"] |= {name: usual["model"][name] for name in ("adapter", "quantization")}
-    data["ppo"] |= {name: usual["ppo"][name] for name in ("learning_rate", "num_epochs")}
-    given = [catalog.preset(name) for name in catalog.every_preset_name()]
-    replaced = _world(config) != _world(pattern) and (
-        _world(config) == "pocket" or config.prompts in [item.prompts for item in given]
-    )
-    if replaced:
-        data["prompts"] = usual["prompts"]
-        if config.rewards in [item.rewards for item in given]:
-            data |= {"rewards": usual["rewards"], "judges": []}
-        data["evaluation"] |= {name: usual["evaluation"][name] for name in ("num_prompts", "samples_per_prompt")}
-        data["sampling"] |= {
-            name: usual["sampling"][name] for name in ("temperature", "max_new_tokens", "missing_eos_penalty")
-        }
-    data["prompts"]["template"] = usual["prompts"]["template"]
+    presets = [catalog.preset(name) for name in catalog.every_preset_name()]
+    fields = list(OF_MODEL)
+    world = _world(config)
+    if world != _world(pattern) and (world == "pocket" or config.prompts in [preset.prompts for preset in presets]):
+        fields += OF_PROMPTS
+        if config.rewards in [preset.rewards for preset in presets]:
+            fields.append("rewards")
+            config = config.model_copy(update={"judges": ()})
     if own:
-        data["prompts"]["template_options"] = usual["prompts"]["template_options"]
+        fields.append("prompts.template_options")
     for batch in (BATCH, ()):  # the usual one, or its own where the method cannot work with that
         try:
-            fitting = yaml_io.from_dict({**data, "ppo": data["ppo"] | {name: usual["ppo"][name] for name in batch}})
+            fitting = _with_fields(config, pattern, [*fields, *batch])
         except InvalidConfig:
             continue
         better = estimates.estimate(fitting, outputs, ask_hub=True, finished=finished).better
-        return Fit(better or fitting, like, own, pattern.name)
+        return Fit(yaml_io.from_dict(better) if better else fitting, like, own, pattern.name)
     return Fit(config, like, own, pattern.name)
+
+
+def _with_fields(config: RunConfig, pattern: RunConfig, fields: Sequence[str]) -> RunConfig:
+    """The configuration with some fields of another one. Raises: InvalidConfig."""
+    data, usual = config.model_dump(mode="json"), pattern.model_dump(mode="json")
+    for field in fields:
+        group, _, name = field.partition(".")
+        if name:
+            data[group][name] = usual[group][name]
+        else:
+            data[group] = usual[group]
+    return yaml_io.from_dict(data)
 
 
 def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, bool]:
@@ -70,15 +83,15 @@ def _pattern(config: RunConfig, outputs: Path | None) -> tuple[RunConfig, str, b
     source = config.model.source
     if source in catalog.MODEL_NAMES:
         return catalog.preset(catalog.DEFAULT_PRESET), source, True
-    if known := BY_NAME.get(hub.repository(source) or source):
-        return catalog.preset(known.preset), known.label, True
-    found = estimates.measures(config, outputs, ask_hub=True)
-    if found.policy.parameters < SMALL_MODEL:
+    if suggested := BY_NAME.get(hub.repository(source) or source):
+        return catalog.preset(suggested.preset), suggested.label, True
+    shapes = estimates.measures(config, outputs, ask_hub=True)
+    if shapes.policy.parameters < SMALL_MODEL:
         data = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
-        data["prompts"]["template"] = "chat" if found.chat_template else "plain"
+        data["prompts"]["template"] = "chat" if shapes.chat_template else "plain"
         return yaml_io.from_dict(data), data["model"]["source"], False
-    same = [model for model in CURATED if model.chat_template == found.chat_template]
-    like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, found.policy.parameters))))
+    same = [model for model in CURATED if model.chat_template == shapes.chat_template]
+    like = min(same, key=lambda model: abs(math.log(model.architecture.parameters / max(1, shapes.policy.parameters))))
     return catalog.preset(like.preset), like.label, False
 
 

@@ -23,13 +23,13 @@ def asked(config: RunConfig, calls: GpuCalls | None, outputs: Path | None = None
     None where it asks for none."""
     if calls is None or config.device != "auto":
         return None
-    beyond = limits.check(config, limits.LIMITS["space"], outputs)
-    return calls if any(one.field.endswith("source") and one.field != "prompts.source" for one in beyond) else None
+    beyond = {problem.field for problem in limits.check(config, limits.LIMITS["space"], outputs)} - {"prompts.source"}
+    return calls if any(field.endswith("source") for field in beyond) else None
 
 
 def seconds(config: RunConfig, calls: GpuCalls, whole: float | None, done: int = 0) -> int:
     """How long the next call is: as long as the estimate says that the rest of the run takes at most, within what a
     call may take. `whole`: seconds of the whole run, None where nothing is known; `done`: updates that it has made."""
-    rest = math.inf if whole is None else whole * (1 - done / config.ppo.num_updates)
+    rest_seconds = math.inf if whole is None else whole * (1 - done / config.ppo.num_updates)
     allowed = math.inf if config.max_minutes is None else 60 * config.max_minutes
-    return math.ceil(min(max(min(rest, allowed) + SAVING_SECONDS, LEAST_SECONDS), calls.seconds))
+    return math.ceil(min(max(min(rest_seconds, allowed) + SAVING_SECONDS, LEAST_SECONDS), calls.seconds))

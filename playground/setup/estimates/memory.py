@@ -3,15 +3,17 @@ against what workers really needed by tests/training/test_estimate_measured.py; 
 
 from __future__ import annotations
 
-import math
+import contextlib
+import copy
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from playground.config import ModelReward, RunConfig, engines
+from playground.config import ModelReward, RunConfig, engines, yaml_io
 from playground.config.methods import METHODS
 from playground.config.source_settings import SMALL_MODEL
+from playground.errors import InvalidConfig
 from playground.models.architectures import Architecture
 from playground.setup import devices
 
@@ -25,6 +27,7 @@ UNSURE = 1.25  # the estimate may be off by this factor
 GB = 1e9
 SAMPLING, LEARNING = "sampling", "learning"  # moments of an update
 MEASURING = "measuring the reference"  # and before the first
+MORE = "is not enough by itself: choose a smaller model"
 LOGITS, ENTROPY_LOGITS = 5, 4  # numbers held for each logit that is drawn from or learned from; for its entropy too
 HIDDEN_KEPT = 9  # numbers that a layer keeps for the backward pass for each token, times the hidden size
 
@@ -84,15 +87,15 @@ class Memory:
     def needs(self) -> Needs:
         """At the fullest moment. A GPU's allocator uses again what a moment has freed, so the largest one counts; a
         processor's hardly does, so there those of an update add up."""
-        config, held, update = self.config, self.lasting(), self.moments_of_update()
+        config, lasting, update = self.config, self.lasting(), self.moments_of_update()
         if self.device_kind == "cpu":
             update = {"an update": sum(update.values(), Counter())}
-        found = {name: held + self.gathered(name) + sizes for name, sizes in update.items()}
-        weights = Counter({name: size for name, size in held.items() if name[1] == "weights"})
-        found[MEASURING] = weights + self.gathered(MEASURING) + self.sampling(self.reference_rows())
-        moment = max(found, key=lambda name: found[name].total())
+        moments = {name: lasting + self.gathered(name) + sizes for name, sizes in update.items()}
+        weights = Counter({name: size for name, size in lasting.items() if name[1] == "weights"})
+        moments[MEASURING] = weights + self.gathered(MEASURING) + self.sampling(self.reference_rows())
+        moment = max(moments, key=lambda name: moments[name].total())
         roles: dict[str, dict[str, int]] = {"policy": {}, "value": {}, "reference": {}, "reward": {}, "rollout": {}}
-        for (role, kind), size in found[moment].items():
+        for (role, kind), size in moments[moment].items():
             roles[role][kind] = size
         libraries = LIBRARY_BYTES[self.device_kind]
         if self.device_kind == "cpu":
@@ -113,21 +116,21 @@ class Memory:
         sizes = TRAINED_BYTES | {"optimizer": REMEMBERED_BYTES.get(config.ppo.optimizer, TRAINED_BYTES["optimizer"])}
         if not METHODS[config.method].trains:
             sizes = {"weights": FP32}
-        found: Sizes = Counter()
+        sizes_held: Sizes = Counter()
         for kind, size in sizes.items():
-            found["policy", kind], found["value", kind] = trained * size, critic * size
+            sizes_held["policy", kind], sizes_held["value", kind] = trained * size, critic * size
         if lora:
-            found["policy", "weights"] += whole
-            found["value", "weights"] += trunk * self.number * second
+            sizes_held["policy", "weights"] += whole
+            sizes_held["value", "weights"] += trunk * self.number * second
         if config.reference.source != "start":
-            found["reference", "weights"] = whole
+            sizes_held["reference", "weights"] = whole
         elif not lora:
-            found["reference", "weights"] = policy.parameters * FP32
+            sizes_held["reference", "weights"] = policy.parameters * FP32
         for scorer in self.scorers:
-            found["reward", "weights"] += weight_bytes(
+            sizes_held["reward", "weights"] += weight_bytes(
                 scorer.model, scorer.number(self.device_kind), scorer.reward.quantization
             )
-        return found
+        return sizes_held
 
     def lasting(self) -> Sizes:
         """What each process holds all the time: with `shard: optimizer` whole weights and gradients beside a part of
@@ -161,45 +164,51 @@ class Memory:
         score; another as many as fit into the memory that an update takes, the fixed prompts' among them, and at least
         a batch."""
         is_small = self.policy.parameters < SMALL_MODEL
-        wanted = self.config.scale_samples(is_small)
+        samples = self.config.scale_samples(is_small)
         if is_small:
-            return wanted
-        moments = {name: sizes + self.gathered(name) for name, sizes in self.moments_of_update().items()}
+            return samples
+        moments = [sizes + self.gathered(name) for name, sizes in self.moments_of_update().items()]
         beside = self.gathered(MEASURING).total()
-        fit = (max(sizes.total() for sizes in moments.values()) - beside) // self.sampling(1).total()
-        return max(min(fit, wanted + _answers(self.config)), self.config.ppo.batch_size)
+        fit = (max(sizes.total() for sizes in moments) - beside) // self.sampling(1).total()
+        return max(min(fit, samples + _answers(self.config)), self.config.ppo.batch_size)
 
     def moments_of_update(self) -> dict[str, Sizes]:
         """What comes and goes in each update. TRL's PPO compares more texts at once and puts prompts through the LM
         head too; it keeps the logits of a batch, and while it writes the next one has those twice."""
         config, ppo = self.config, self.config.ppo
         completion, logit = config.sampling.max_new_tokens, self.policy.vocabulary * FP32
-        compared, drawn = ppo.micro_batch_size, ppo.batch_size
-        logits, kept = LOGITS * compared * completion, 0
+        compared, drawn, stored = ppo.micro_batch_size, ppo.batch_size, 0
+        logits = LOGITS * compared * completion
         if config.by_trl and config.method == "ppo":
             compared = drawn = min(ppo.batch_size, engines.ROLLOUT_ROWS)
-            logits, kept = compared * self.tokens, 3 * ppo.batch_size * completion
-        found: dict[str, Sizes] = {
-            SAMPLING: self.sampling(max(drawn, _answers(config))),
-            "comparing with the reference": Counter(),
-            "scoring": Counter(),
-            LEARNING: Counter(),
+            logits, stored = compared * self.tokens, 3 * ppo.batch_size * completion
+        scoring = [
+            passing(scorer.model, ppo.batch_size * self.tokens, scorer.number(self.device_kind))
+            for scorer in self.scorers
+        ]
+        comparing = passing(self.policy, compared * self.tokens, self.number)
+        return {
+            SAMPLING: self.sampling(max(drawn, _answers(config))) + Counter({("rollout", "logits"): stored * logit}),
+            "comparing with the reference": Counter(
+                {("reference", "logits"): logits * logit, ("reference", "activations"): comparing}
+            ),
+            "scoring": Counter({("reward", "activations"): max(scoring, default=0)}),
+            LEARNING: self.learning() if METHODS[config.method].trains else Counter(),
         }
-        found[SAMPLING]["rollout", "logits"] = kept * logit
-        reference = found["comparing with the reference"]
-        reference["reference", "logits"] = logits * logit
-        reference["reference", "activations"] = passing(self.policy, compared * self.tokens, self.number)
-        for scorer in self.scorers:
-            size = passing(scorer.model, ppo.batch_size * self.tokens, scorer.number(self.device_kind))
-            found["scoring"] |= Counter({("reward", "activations"): size})
-        if METHODS[config.method].trains:
-            numbers = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
-            learned = self.tokens if config.by_trl else completion
-            activations = graph(config, self.policy, ppo.micro_batch_size * self.tokens, self.number)
-            found[LEARNING]["policy", "logits"] = numbers * ppo.micro_batch_size * learned * logit
-            found[LEARNING]["policy", "activations"] = activations
-            found[LEARNING]["value", "activations"] = activations * has_second_model(config)
-        return found
+
+    def learning(self) -> Sizes:
+        """What the backward pass of a micro-batch needs."""
+        config, ppo = self.config, self.config.ppo
+        numbers = LOGITS + (ENTROPY_LOGITS if ppo.entropy_coef else 0)
+        tokens = self.tokens if config.by_trl else config.sampling.max_new_tokens
+        activations = graph(config, self.policy, ppo.micro_batch_size * self.tokens, self.number)
+        return Counter(
+            {
+                ("policy", "logits"): numbers * ppo.micro_batch_size * tokens * self.policy.vocabulary * FP32,
+                ("policy", "activations"): activations,
+                ("value", "activations"): activations * has_second_model(config),
+            }
+        )
 
     def sampling(self, texts: int) -> Sizes:
         """What writing some texts at once holds."""
@@ -223,9 +232,9 @@ def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> in
     keys = 2 * policy.kv_heads * policy.head_size if policy.gated else 0
     layer = tokens * (HIDDEN_KEPT * wide * FP32 + (inside + keys) * each)
     inputs = tokens * policy.layers * policy.hidden_size * FP32
-    kept = inputs + layer if config.model.gradient_checkpointing else policy.layers * layer
+    kept_bytes = inputs + layer if config.model.gradient_checkpointing else policy.layers * layer
     copies = 2 * (policy.linear_parameters + policy.embedding_parameters)
-    return kept + (copies if each < FP32 and config.model.adapter.kind == "none" else 0)
+    return kept_bytes + (copies if each < FP32 and config.model.adapter.kind == "none" else 0)
 
 
 def passing(model: Architecture, tokens: int, each: int) -> int:
@@ -267,48 +276,42 @@ def mildest(config: RunConfig, needs: Callable[[RunConfig], float], room: float)
     """The mildest change with which a run fits into so many bytes (`room`), else the one that saves most, as a sentence
     and as a configuration (None where no change helps). `needs`: bytes that a configuration needs."""
     now = needs(config)
-    tried = [
-        (needs(changed), sentence, changed)
-        for sentence, changed in changes(config)
-        if not (config.by_trl and engines.unsupported(changed))
-    ]
-    fits = next((one for one in tried if one[0] < now and one[0] * UNSURE <= room), None)
-    size, sentence, changed = fits or min(tried, key=lambda one: one[0], default=(now, "", config))
-    if not fits and size >= 0.95 * now:
+    helping = [(size, *change) for change in changes(config) if (size := needs(change[1])) < 0.95 * now]
+    if not helping:
         return "No setting lowers the need of this run much: free some memory, or choose a smaller model.", None
-    enough = ", which may just fit" if size <= room else ", which is not enough by itself: choose a smaller model"
-    gain = f"that needs about {size / GB:.1f} instead of {now / GB:.1f} GB"
-    return f"{sentence}: {gain}{'' if fits else enough}.", changed
+    fitting = (change for change in helping if change[0] * UNSURE <= room)
+    size, sentence, changed = next(fitting, None) or min(helping, key=lambda change: change[0])
+    gain = f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB"
+    if size * UNSURE <= room:
+        return f"{gain}.", changed
+    return f"{gain}, which {'may just fit' if size <= room else MORE}.", changed
 
 
 def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:
     """Changes that need less memory, the ones with the smallest effect on the result first."""
-    ppo, model, new_tokens = config.ppo, config.model, config.sampling.max_new_tokens
+    data = config.model_dump(mode="json")
+    for words, fields in _smaller(config):
+        with contextlib.suppress(InvalidConfig):  # the batch, the method or the adapter does not go with it
+            changed = yaml_io.overridden(
+                copy.deepcopy(data), [f"{field}={value}" for field, value in fields.items()], RunConfig
+            )
+            if changed != config and not (config.by_trl and engines.unsupported(changed)):
+                yield words or " and ".join(f"Set {field} to {value}" for field, value in fields.items()), changed
+
+
+def _smaller(config: RunConfig) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What might be set, in this order, and how a sentence says it where that is not with each field and value."""
+    ppo = config.ppo
     for size in range(ppo.micro_batch_size // 2, 0, -1):
-        if ppo.minibatch_size % size == 0:
-            yield f"Set ppo.micro_batch_size to {size}", _with(config, "ppo", micro_batch_size=size)
-    if not model.gradient_checkpointing:
-        yield "Set model.gradient_checkpointing to true", _with(config, "model", gradient_checkpointing=True)
-    if small := [one for one in config.rewards if isinstance(one, ModelReward) and one.quantization == "none"]:
-        int8 = tuple(one.model_copy(update={"quantization": "int8"} if one in small else {}) for one in config.rewards)
-        yield "Set the reward model's quantization to int8", config.model_copy(update={"rewards": int8})
-    lora = model.adapter.model_copy(update={"kind": "lora"})
-    if lora != model.adapter:
-        yield "Train with LoRA (model.adapter.kind: lora)", _with(config, "model", adapter=lora)
+        yield "", {"ppo.micro_batch_size": size}
+    yield "", {"model.gradient_checkpointing": "true"}
+    whole = [number for number, spec in enumerate(config.rewards) if getattr(spec, "quantization", "int8") == "none"]
+    yield "Set the reward model's quantization to int8", {f"rewards.{number}.quantization": "int8" for number in whole}
+    lora = {"model.adapter.kind": "lora"}
+    yield "Train with LoRA (model.adapter.kind: lora)", lora
     if config.separate_critic:
-        yield "Set model.critic to shared", _with(config, "model", critic="shared")
-    elif model.quantization != "nf4":
-        beside = "Train with LoRA on nf4 weights (model.quantization: nf4)"
-        yield beside, _with(config, "model", adapter=lora, quantization="nf4")
-    if new_tokens >= 16:
-        half_as_long = _with(config, "sampling", max_new_tokens=new_tokens // 2)
-        yield f"Set sampling.max_new_tokens to {new_tokens // 2}", half_as_long
-    if ppo.batch_size % 2 == ppo.minibatch_size % 2 == 0:
-        half = {name: getattr(ppo, name) // 2 for name in ("batch_size", "minibatch_size")}
-        half["micro_batch_size"] = math.gcd(ppo.micro_batch_size, half["minibatch_size"])
-        yield f"Halve ppo.batch_size to {half['batch_size']} (and ppo.minibatch_size)", _with(config, "ppo", **half)
-
-
-def _with(config: RunConfig, part: str, **fields: Any) -> RunConfig:
-    """A copy with some fields of one part changed. The changes above keep it valid."""
-    return config.model_copy(update={part: getattr(config, part).model_copy(update=fields)})
+        yield "", {"model.critic": "shared"}
+    yield "Train with LoRA on nf4 weights (model.quantization: nf4)", lora | {"model.quantization": "nf4"}
+    yield "", {"sampling.max_new_tokens": max(config.sampling.max_new_tokens // 2, 8)}
+    half = {"ppo.batch_size": ppo.batch_size // 2, "ppo.minibatch_size": ppo.minibatch_size // 2}
+    yield f"Halve ppo.batch_size to {ppo.batch_size // 2} (and ppo.minibatch_size)", half

@@ -28,8 +28,8 @@ def settings(source: str, given: Mapping[str, Any], outputs: Path | None = None)
     if not is_one(source):
         if os.sep in source:
             raise InvalidConfig([Problem("model", f"There is no folder {source}.")])
-        known = [*catalog.every_preset_name(), *catalog.MODEL_NAMES]
-        raise InvalidConfig([Problem("model", catalog.unknown("preset or model", source, known))])
+        names = [*catalog.every_preset_name(), *catalog.MODEL_NAMES]
+        raise InvalidConfig([Problem("model", catalog.unknown("preset or model", source, names))])
     if "prompts" in given and "rewards" not in given:
         raise InvalidConfig([Problem("reward", "Say what is rewarded: a function, a kind such as length, a model.")])
     data = {"model": {"source": source}, "rewards": [{"kind": "sentiment"}], **given}
@@ -40,7 +40,7 @@ def settings(source: str, given: Mapping[str, Any], outputs: Path | None = None)
 
 def name_of(data: Mapping[str, Any], changes: list[str]) -> str:
     """What a run of settings without a name is called: its model, its reward, and what was chosen besides."""
-    begun = {"model.source": data.get("model", {}).get("source"), "rewards": data.get("rewards")}
+    basics = {"model.source": data.get("model", {}).get("source"), "rewards": data.get("rewards")}
     chosen = dict[str, Any](yaml_io.parse_override(change) for change in changes)
-    given = {field: value for field, value in begun.items() if value} | chosen
+    given = {field: value for field, value in basics.items() if value} | chosen
     return describe.name_of(given) or str(RunConfig.model_fields["name"].default)

@@ -29,14 +29,14 @@ def seconds(
     """Of an update and of the run, each from the likely least to the likely most: scaled by the work from the newest
     run of the same model and method; None where there is none. `prompt_tokens`: of a configuration's longest prompt.
     `is_small`: the model has fewer than SMALL_MODEL weights."""
-    took = next((one for one in finished if kind(one.config) == kind(config)), None)
+    took = next((run_here for run_here in finished if kind(run_here.config) == kind(config)), None)
     if took is None:
         return None
     update, run = work(config, prompt_tokens(config), is_small)
     its_update, its_run = work(took.config, prompt_tokens(took.config), is_small)
-    one = took.update * update / its_update
-    whole = one * run / update if took.run is None else took.run * run / its_run
-    return (FASTEST * one, SLOWEST * one), (FASTEST * whole, SLOWEST * whole)
+    update_seconds = took.update * update / its_update
+    whole = update_seconds * run / update if took.run is None else took.run * run / its_run
+    return (FASTEST * update_seconds, SLOWEST * update_seconds), (FASTEST * whole, SLOWEST * whole)
 
 
 def work(config: RunConfig, prompt_tokens: int, is_small: bool) -> tuple[float, float]:
@@ -50,9 +50,9 @@ def work(config: RunConfig, prompt_tokens: int, is_small: bool) -> tuple[float, 
 
 def kind(config: RunConfig) -> tuple[Any, ...]:
     """What two runs have in common whose time differs by their amount of work only."""
-    found = None if config.may_be_shared else devices.chosen(config.device)
+    device = None if config.may_be_shared else devices.chosen(config.device)
     learned = [reward for reward in config.rewards if isinstance(reward, ModelReward)]
-    together = found.name if found else config.device, config.ranks, config.shard
+    together = device.name if device else config.device, config.ranks, config.shard
     return config.method, config.engine, *together, config.model, learned
 
 

@@ -47,16 +47,16 @@ class Rows:
 
         Values beyond MAX_CHARACTERS in all are not read either: a row of a dataset may be of any size.
         """
-        found: list[dict[str, Any]] = []
+        records: list[dict[str, Any]] = []
         characters = 0
         with self._as_refusal():
             for batch in self._stream.select_columns(list(columns)).iter(batch_size=min(BATCH, count + 1)):
                 for values in zip(*(batch[column] for column in columns), strict=True):
-                    if len(found) == count or characters > MAX_CHARACTERS:
-                        return found, True
-                    found.append(dict(zip(columns, values, strict=True)))
+                    if len(records) == count or characters > MAX_CHARACTERS:
+                        return records, True
+                    records.append(dict(zip(columns, values, strict=True)))
                     characters += sum(len(value) if isinstance(value, str) else len(str(value)) for value in values)
-        return found, False
+        return records, False
 
     def _open(self, subset: str | None, split: str) -> Any:
         import datasets  # a second of imports
@@ -66,14 +66,14 @@ class Rows:
         if folder.is_dir():
             _refuse_archives(folder)
             path = str(folder.resolve())
-        found = self._loaded(path, subset, split)
-        form = str(getattr(found.info, "builder_name", None) or "unknown")
+        dataset = self._loaded(path, subset, split)
+        form = str(getattr(dataset.info, "builder_name", None) or "unknown")
         if form not in FORMS:
             raise PromptsUnusable(
                 f"prompts.source: {self._name} is kept in a form that is not read here ({form[:40]}). Use .parquet, "
                 ".jsonl, .csv or .txt files."
             )
-        return found
+        return dataset
 
     def _loaded(self, path: str, subset: str | None, split: str) -> Any:
         import datasets

@@ -32,15 +32,15 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
     """Everything that is shown of the prompts of a configuration. Raises: ModelNotFound, PromptsUnusable."""
     tokens, context = tokens_of(catalog.model_folder(config.model.source, config.model.revision))
     room = context - config.sampling.max_new_tokens
-    wanted, file = config.evaluation.num_prompts, config.evaluation.prompts
-    form, aside = PromptForm(tokens, config.prompts), 0 if file else wanted
+    fixed, file = config.evaluation.num_prompts, config.evaluation.prompts
+    form, aside = PromptForm(tokens, config.prompts), 0 if file else fixed
     whole = config.reads_columns
     source = prompts.read(config.prompts, aside, config.seed, whole)
     selection = prompts.select(source, config.prompts, aside, room, form.ids, config.seed)
-    own = prompts.of_file(file, config.prompts, wanted, room, form.ids, config.seed, whole) if file else None
-    split = prompts.split(selection, wanted, own)
+    own = prompts.of_file(file, config.prompts, fixed, room, form.ids, config.seed, whole) if file else None
+    split = prompts.split(selection, fixed, own)
     held_out = split.evaluation if split.held_out else []
-    shown = [*split.evaluation, *(split.training if split.held_out else [])] if wanted else split.training
+    rendered = [*split.evaluation, *(split.training if split.held_out else [])] if fixed else split.training
     return {
         "source": config.prompts.source,
         "column": source.column if source.columns and not source.num_claims else None,
@@ -77,9 +77,9 @@ def preview(config: RunConfig, num_rows: int = NUM_ROWS) -> dict[str, Any]:
                 "tokens": len(prompt.ids),
                 "held_out": prompt in held_out,
             }
-            for prompt in shown[:num_rows]
+            for prompt in rendered[:num_rows]
         ],
-        "seen": [seen(tokens, prompt.ids) for prompt in shown[:NUM_SEEN]],
+        "seen": [seen(tokens, prompt.ids) for prompt in rendered[:NUM_SEEN]],
     }
 
 

@@ -91,8 +91,8 @@ class PromptSplit(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """What a person should know about these prompts, as sentences."""
-        few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
-        return [*filter(None, [self.no_effect, self.left_out, self.in_both, "" if self.held_out else few])]
+        too_few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
+        return [*filter(None, [self.no_effect, self.left_out, self.in_both, "" if self.held_out else too_few])]
 
 
 def load(
@@ -137,9 +137,9 @@ def without_effect(config: PromptsConfig) -> str:
     kind, usual = row_files.kind_of(config.source), PromptsConfig()
     own = config.source in (*pocket_prompts.PROMPT_SETS, catalog.TYPED, claim_files.SHIPPED)
     fields = ["column", "subset", "split"] if own or kind == ".txt" else ["subset", "split"] if kind else []
-    found = [f"prompts.{name}" for name in fields if getattr(config, name) != getattr(usual, name)]
+    fields_changed = [f"prompts.{name}" for name in fields if getattr(config, name) != getattr(usual, name)]
     name = Path(config.source).name if kind else config.source
-    return f"{name} has no use for {' and '.join(found)}: without effect." if found else ""
+    return f"{name} has no use for {' and '.join(fields_changed)}: without effect." if fields_changed else ""
 
 
 def split(selection: Selection, num_evaluation: int, own: Selection | None = None) -> PromptSplit:
@@ -173,9 +173,8 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int, whole: bool = Fa
             claims_rows = claim_files.read(claim_files.path_of(name))
             drawn = claim_files.prompts(claims_rows, num_evaluation, config.limit, derived_seed(seed, "prompts"))
             file, columns = claim_files.path_of(name).name, claim_files.COLUMNS
-            if whole:
-                claims.know(config)
-            about = [claim._asdict() if (claim := claims.of(text)) else {} for text in drawn] if whole else []
+            own = claims.Questions(claims_rows)
+            about = [claim._asdict() if (claim := claims.of(text, own)) else {} for text in drawn] if whole else []
             number = len(claims_rows)
             return Source("prompts.source", file, drawn, columns=columns, in_order=True, num_claims=number, rows=about)
         if row_files.is_file(name):
@@ -200,9 +199,9 @@ def read(config: PromptsConfig, num_evaluation: int, seed: int, whole: bool = Fa
         raise PromptsUnusable(f"prompts.source: {error}") from None
     data = hub_data.Rows(name, config.subset, config.split)
     read = dialogues.read_of(data.columns, config.column, name)
-    found, goes_on = data.rows(data.columns if whole else [read.column, *read.others])
-    taken, values = read.in_words(data.columns, whole), [read.value(row) for row in found]
-    kept = found if whole else ()
+    records, goes_on = data.rows(data.columns if whole else [read.column, *read.others])
+    taken, values = read.in_words(data.columns, whole), [read.value(row) for row in records]
+    kept = records if whole else ()
     return Source("prompts.source", name, values, read.column, data.columns, goes_on=goes_on, taken=taken, rows=kept)
 
 
@@ -264,26 +263,26 @@ def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> li
 def _of_pocket(config: PromptsConfig, num_evaluation: int, seed: int) -> tuple[list[str], list[str]]:
     """The prompts of a run and those that it never sees, cut from one shuffled list: what is left of a set that is
     nearly used up would be of another mix."""
-    wanted = config.limit + num_evaluation
-    drawn = pocket_prompts.prompts(config.source, wanted + NUM_UNSEEN, derived_seed(seed, "prompts"))
+    count = config.limit + num_evaluation
+    drawn = pocket_prompts.prompts(config.source, count + NUM_UNSEEN, derived_seed(seed, "prompts"))
     listed = list(dict.fromkeys(drawn))
-    return listed[:wanted], listed[wanted:]
+    return listed[:count], listed[count:]
 
 
 def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dict[str, int]:
     """Prompt -> the row in which it stands first, counted from 1. What is no prompt goes to `left_out`."""
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for row, value in enumerate(source.values, 1):
         try:
             text = dialogues.prompt_of(value, source.column)
         except dialogues.NoDialogue:
             left_out[NO_DIALOGUE].append((row, str(value)))
             continue
-        if text and text not in found:
-            found[text] = row
+        if text and text not in numbers:
+            numbers[text] = row
         else:
             left_out[REPEATED if text else EMPTY].append((row, text))
-    return found
+    return numbers
 
 
 def _too_few(source: Source, selection: Selection, room: int) -> str:

@@ -48,11 +48,16 @@ def read(models: Any, ids: Tensor, real: Tensor, length: int, temperature: float
     log_probs, values = torch.zeros(2, len(ids), length)
     for row, (tokens, mask) in enumerate(zip(ids, real, strict=True)):
         text, count = tokens[mask], int(mask[-length:].sum())
-        found = models[0](text[None], output_hidden_states=True)
-        likely = torch.log_softmax(found.logits[0, -count - 1 : -1] / temperature, -1)
+        output = models[0](text[None], output_hidden_states=True)
+        likely = torch.log_softmax(output.logits[0, -count - 1 : -1] / temperature, -1)
         log_probs[row, :count] = likely[range(count), text[-count:]]
-        values[row, :count] = models[1](found.hidden_states[-1][0, -count - 1 : -1]).squeeze(1)
+        values[row, :count] = models[1](output.hidden_states[-1][0, -count - 1 : -1]).squeeze(1)
     return log_probs, values
+
+
+def flat(model: nn.Module) -> Tensor:
+    """All weights of a model in one row."""
+    return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
 def kl_cases(names: dict[str, Any]) -> Iterator[Case]:
@@ -101,26 +106,35 @@ def step_cases(names: dict[str, Any]) -> Iterator[Case]:
     """Of ppo_step, with an SGD at 0.1. Returns are what the head says and `gap` more, old values 1 less."""
 
     def step(batch: Batch, ratios: Any = 1.0, advantages: Any = 1.0, gap: float = 2.0, **changes: float) -> Any:
-        models, mask = toys(), batch[1][:, -LENGTH:]
+        policy, head = toys()
+        mask = batch[1][:, -LENGTH:]
         knobs = {"max_grad_norm": 1e9, "value_coef": 0.3, "clip_range": 0.2, "temperature": 1.0} | changes
-        log_probs, values = read(models, *batch, LENGTH, knobs["temperature"])
-        for weights in itertools.chain(*(one.parameters() for one in models)):
+        log_probs, values = read((policy, head), *batch, LENGTH, knobs["temperature"])
+        for weights in [*policy.parameters(), *head.parameters()]:
             weights.grad = torch.full_like(weights, 9.0)  # of a step before
-        optimizer = torch.optim.SGD([{"params": [*one.parameters()]} for one in models], lr=0.1)
+        groups = [{"params": [*policy.parameters()]}, {"params": [*head.parameters()]}]
         episodes = names["Episodes"](*batch, mask * (log_probs - torch.as_tensor(ratios).log()), mask * (values - 1))
-        given = mask * torch.as_tensor(advantages), mask * (values + gap)
-        said = names["ppo_step"](*models, optimizer, episodes, *given, names["Settings"](**knobs))
-        flat = [[nn.utils.parameters_to_vector(one.parameters()).detach() for one in both] for both in (toys(), models)]
-        ways = [after - before for before, after in zip(*flat, strict=True)]
-        said = {name: torch.tensor(float(number)) for name, number in said.items()}
-        return SimpleNamespace(**said, bias=ways[1][-1], lengths=torch.stack([way.norm() for way in ways]))
+        losses = names["ppo_step"](
+            policy,
+            head,
+            torch.optim.SGD(groups, lr=0.1),
+            episodes,
+            mask * torch.as_tensor(advantages),
+            mask * (values + gap),
+            names["Settings"](**knobs),
+        )
+        figures = {name: torch.tensor(float(number)) for name, number in losses.items()}
+        old_policy, old_head = map(flat, toys())
+        policy_way, head_way = flat(policy) - old_policy, flat(head) - old_head
+        lengths = torch.stack([policy_way.norm(), head_way.norm()])
+        return SimpleNamespace(**figures, bias=head_way[-1], lengths=lengths)
 
     plain, ragged, clipped = step(ONE), step(RAGGED), step(ONE, [[1.5, 1.5, 0.5, 0.5]], [[1.0, -1.0, 1.0, -1.0]])
     words = "ratios 1.5, 1.5, 0.5, 0.5, advantages 1, -1, 1, -1, clip_range 0.2"
     sign = f"An optimizer minimises: policy_loss is the mean of -min(r A, clip(r) A). {BEFORE}"
     ratio = "The ratio is pi / pi_old = exp(log_probs - episodes.log_probs), of the tokens drawn."
     least = "Of both terms, r A and clip(r) A, the min is taken: too far never pays, and back always does."
-    flat = "clip_fraction counts the tokens whose loss is flat: r is past the clip on the side that A wants."
+    past = "clip_fraction counts the tokens whose loss is flat: r is past the clip on the side that A wants."
     squared = "value_loss is the plain (V - return)^2 / 2: no clip around old values, and returns, not advantages."
     descent = "Minimise policy_loss + value_coef * value_loss: optimizer.zero_grad, backward, optimizer.step."
     detached = "The gradient of the value loss reaches the policy's trunk, and wrecks it: detach the features."
@@ -128,7 +142,7 @@ def step_cases(names: dict[str, Any]) -> Iterator[Case]:
     yield "policy_loss of ratio 1 and advantage 1", -1.0, plain.policy_loss, sign
     yield "policy_loss of ratio 1.1 and advantage 1", -1.1, step(ONE, 1.1).policy_loss, ratio
     yield f"policy_loss of {words}", 0.15, clipped.policy_loss, least
-    yield f"clip_fraction of {words}", 0.5, clipped.clip_fraction, flat
+    yield f"clip_fraction of {words}", 0.5, clipped.clip_fraction, past
     yield "policy_loss of ratio 1.1 at temperature 0.7", -1.1, step(ONE, 1.1, temperature=0.7).policy_loss, COOL
     yield "value_loss of values 2 below their returns", 2.0, plain.value_loss, squared
     yield "policy_loss of texts of different lengths", -1.0, ragged.policy_loss, PADDED
@@ -150,15 +164,15 @@ def writing_cases(names: dict[str, Any]) -> Iterator[Case]:
     for prompts, pad, temperature, hint in ways:
         models, width = toys(pad), max(map(len, prompts))
         settings = names["Settings"](max_new_tokens=6, temperature=temperature)
-        written = names["generate_with_logprobs"](*models, [[*one] for one in prompts], settings)
+        written = names["generate_with_logprobs"](*models, [[*prompt] for prompt in prompts], settings)
         tokens, places = written.ids[:, width:].tolist(), torch.arange(written.ids.shape[1])
         ends = torch.tensor([width + [*row, END].index(END) + 1 for row in tokens]).unsqueeze(1)
         fronts = torch.tensor([width - len(prompt) for prompt in prompts]).unsqueeze(1)
         real = (places >= fronts) & (places < ends)
-        asked = torch.tensor([[pad] * (width - len(prompt)) + prompt for prompt in prompts])
+        padded = torch.tensor([[pad] * (width - len(prompt)) + prompt for prompt in prompts])
         longest = 6 if any(END not in row for row in tokens) else int(ends.max()) - width
         words = f"{len(prompts)} prompts at temperature {temperature}, padding id {pad}"
-        yield f"{words}: they, in ids", asked, written.ids[:, :width], left
+        yield f"{words}: they, in ids", padded, written.ids[:, :width], left
         yield f"{words}: the longest completion", longest, len(tokens[0]), end
         yield f"{words}: real, of {written.ids.tolist()}", real.int(), written.real.int(), by_length
         log_probs, values = read(models, written.ids, real, len(tokens[0]), temperature)
@@ -177,8 +191,8 @@ def loop_cases(names: dict[str, Any]) -> Iterator[Case]:
     """Of train. The other four are stand-ins while it runs: they give random numbers, and note how they are called."""
     ids, losses = torch.ones(12, 7).long(), ("policy_loss", "value_loss", "clip_fraction")
     batches = [names["Episodes"](ids, ids.bool(), *torch.rand(2, 12, 5)) for _ in range(2)]
-    scores, kl, credit, said = torch.rand(2, 12), torch.rand(2, 12, 5), torch.rand(2, 2, 12, 5), torch.rand(2, 9, 3)
-    steps = [dict(zip(losses, numbers, strict=True)) for numbers in said.flatten(0, 1).tolist()]
+    scores, kl, credit, figures = torch.rand(2, 12), torch.rand(2, 12, 5), torch.rand(2, 2, 12, 5), torch.rand(2, 9, 3)
+    steps = [dict(zip(losses, numbers, strict=True)) for numbers in figures.flatten(0, 1).tolist()]
     writing, comparing, crediting, stepping, scoring = fakes = [
         Mock(side_effect=itertools.cycle(each)) for each in (batches, kl, map(tuple, credit), steps, scores)
     ]
@@ -203,24 +217,31 @@ def loop_cases(names: dict[str, Any]) -> Iterator[Case]:
     prompts = [call.args[2] for call in writing.call_args_list]
     is_drawn = prompts[0] != prompts[1] and any(prompt != prompts[0][0] for prompt in prompts[0])
     yield "prompts of each update, and whether they differ", ([12, 12], True), ([*map(len, prompts)], is_drawn), anew
-    used = [id(call.args[0]) for fake in (writing, stepping, comparing) for call in fake.call_args_list]
-    are_right = used == [id(policy)] * 20 + [id(reference)] * 2
+    models = [call.args[0] for fake in (writing, stepping, comparing) for call in fake.call_args_list]
+    are_right = [*map(id, models)] == [id(policy)] * 20 + [id(reference)] * 2
     yield "policy and reference are handed on", True, are_right, roles
     for update, batch in enumerate(batches):
-        given = dict(zip(("scores", "kl", "values"), crediting.call_args_list[update].args, strict=False))
-        for what, right in (("scores", scores[update]), ("kl", kl[update]), ("values", batch.values)):
-            yield f"{what} for compute_advantages", right, given[what], as_is
-        known, order = batch.log_probs[:, 0].tolist(), list[int]()
+        credited_scores, credited_kl, credited_values = crediting.call_args_list[update].args[:3]
+        yield "scores for compute_advantages", scores[update], credited_scores, as_is
+        yield "kl for compute_advantages", kl[update], credited_kl, as_is
+        yield "values for compute_advantages", batch.values, credited_values, as_is
+        row_of = {log_prob: row for row, log_prob in enumerate(batch.log_probs[:, 0].tolist())}
+        order: list[int] = []
         for call in stepping.call_args_list[9 * update : 9 * update + 9]:
-            rows = [known.index(one) if one in known else -1 for one in call.args[3].log_probs[:, 0].tolist()]
+            rows = [row_of.get(log_prob, -1) for log_prob in call.args[3].log_probs[:, 0].tolist()]
+            order += rows
             got = torch.stack(call.args[4:6])
             yield "advantages and returns of a minibatch", credit[update][:, rows], got, same_rows
-            order += rows
         epochs = [order[begin : begin + 12] for begin in (0, 12, 24)]
         orders = {*map(tuple, epochs)} - {(*range(12),)}
-        found = [*map(sorted, epochs)], len(orders)
-        yield "episodes of 3 epochs, and how many are shuffled", ([[*range(12)]] * 3, 3), found, shuffled
-        means = torch.stack([scores[update].mean(), kl[update].sum(1).mean(), *said[update].mean(0)])
+        seen_once = [sorted(epoch) for epoch in epochs]
+        yield (
+            "episodes of 3 epochs, and how many are shuffled",
+            ([[*range(12)]] * 3, 3),
+            (seen_once, len(orders)),
+            shuffled,
+        )
+        means = torch.stack([scores[update].mean(), kl[update].sum(1).mean(), *figures[update].mean(0)])
         got = torch.tensor([history[update].get(name, torch.nan) for name in ("score", "kl", *losses)])
         yield f"score, kl, {', '.join(losses)} of an update", means, got, mean
     yield _optimizer_case(stepping, (policy, head, reference), rates)
@@ -228,9 +249,13 @@ def loop_cases(names: dict[str, Any]) -> Iterator[Case]:
 
 def _optimizer_case(stepping: Mock, models: Any, rates: tuple[float, float]) -> Case:
     knobs, optimizers = ("lr", "eps", "weight_decay"), {call.args[2] for call in stepping.call_args_list}
-    groups = [group for optimizer in optimizers for group in optimizer.param_groups]
-    of = {id(one): tuple(map(group.get, knobs)) for group in groups for one in group["params"]}
-    trained = [{of.get(id(one)) for one in model.parameters()} for model in models]
+    knobs_of = {
+        id(weights): tuple(group[knob] for knob in knobs)
+        for optimizer in optimizers
+        for group in optimizer.param_groups
+        for weights in group["params"]
+    }
+    trained = [{knobs_of.get(id(weights)) for weights in model.parameters()} for model in models]
     right = [{(rates[0], 1e-5, 0)}, {(rates[1], 1e-5, 0)}, {None}]
     adam = "One AdamW for all updates, eps 1e-5, no weight decay, a rate each for policy and value head, no reference."
     return f"optimizers; {knobs} of policy, value head, reference", (1, right), (len(optimizers), trained), adam
@@ -240,8 +265,8 @@ def same(expected: Any, got: Any) -> bool:
     """Whether two results are equal, numbers up to rounding."""
     if not isinstance(expected, Tensor | float):
         return bool(expected == got)
-    right, other = (torch.as_tensor(one).detach().double() for one in (expected, got))
-    return right.shape == other.shape and torch.allclose(right, other, 1e-3, 2e-4)
+    right, result = (torch.as_tensor(numbers).detach().double() for numbers in (expected, got))
+    return right.shape == result.shape and torch.allclose(right, result, 1e-3, 2e-4)
 
 
 CASES = {

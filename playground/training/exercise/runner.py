@@ -62,17 +62,17 @@ def verdict(names: dict[str, Any], function: str) -> dict[str, Any]:
     add_missing(names)
     body = names.get(function)
 
-    def written(*given: Any) -> Any:
-        found = body(*given) if callable(body) else None
-        if found is None:
+    def written(*arguments: Any) -> Any:
+        answer = body(*arguments) if callable(body) else None
+        if answer is None:
             raise NotImplementedError
-        return found
+        return answer
 
     try:
         with patch.dict(names, {function: written}):
             for words, right, got, hint in CASES[function](names):
                 if not same(right, got):
-                    expected, came = (" ".join(str(one).split()) for one in (right, got))
+                    expected, came = (" ".join(str(value).split()) for value in (right, got))
                     return {"verdict": "wrong", "case": words, "expected": expected, "got": came, "hint": hint}
     except NotImplementedError:
         return {"verdict": "missing"}
@@ -88,7 +88,7 @@ def add_missing(names: dict[str, Any]) -> None:
         names.setdefault(name, ours()[name])
     if not {*inspect.signature(ours()["Settings"]).parameters} <= {*inspect.signature(names["Settings"]).parameters}:
         names["Settings"] = ours()["Settings"]  # the file has another
-    for owner in [one for one in names.values() if isinstance(one, type) and hasattr(one, "compute_kl")]:
+    for owner in [value for value in names.values() if isinstance(value, type) and hasattr(value, "compute_kl")]:
         for function in FUNCTIONS:
             if hasattr(owner, function):
                 names.setdefault(function, functools.partial(_method, names, owner, function))
@@ -96,27 +96,27 @@ def add_missing(names: dict[str, Any]) -> None:
 
 def _method(names: dict[str, Any], owner: Any, function: str, *arguments: Any) -> Any:
     """Call a method as our function is called: what it does not ask for is in `self`, under any of the usual names."""
-    known = dict(zip(inspect.signature(ours()[function]).parameters, arguments, strict=True))
-    known |= vars(known["settings"])
-    known |= {alias: known[name] for alias, name in NAMED.items() if name in known}
-    known |= dict.fromkeys(("settings", "config", "cfg"), SimpleNamespace(**known))
-    one = owner.__new__(owner)
+    values = dict(zip(inspect.signature(ours()[function]).parameters, arguments, strict=True))
+    values |= vars(values["settings"])
+    values |= {alias: values[name] for alias, name in NAMED.items() if name in values}
+    values |= dict.fromkeys(("settings", "config", "cfg"), SimpleNamespace(**values))
+    instance = owner.__new__(owner)
 
     def asked(method: Any) -> dict[str, Any]:
-        return {name: known[name] for name in inspect.signature(method).parameters if name in known}
+        return {name: values[name] for name in inspect.signature(method).parameters if name in values}
 
-    def handed_on(other: str, *given: Any, **named: Any) -> Any:
-        bound = inspect.signature(getattr(owner, other)).bind(one, *given, **named).arguments
-        held = vars(one) | {NAMED.get(name, name): value for name, value in bound.items()}
-        return names[other](*(held[name] for name in inspect.signature(ours()[other]).parameters))
+    def handed_on(other: str, *positional: Any, **named: Any) -> Any:
+        bound = inspect.signature(getattr(owner, other)).bind(instance, *positional, **named).arguments
+        attributes = vars(instance) | {NAMED.get(name, name): value for name, value in bound.items()}
+        return names[other](*(attributes[name] for name in inspect.signature(ours()[other]).parameters))
 
     with contextlib.suppress(Exception):  # what it lacks then, a method says
-        owner.__init__(one, **asked(owner.__init__))
-    vars(one).update(known)
+        owner.__init__(instance, **asked(owner.__init__))
+    vars(instance).update(values)
     for other in FUNCTIONS:
         if getattr(names.get(other), "func", None) is not _method:  # a stand-in, or written outside of the class
-            setattr(one, other, functools.partial(handed_on, other))
-    return getattr(owner, function)(one, **asked(getattr(owner, function)))
+            setattr(instance, other, functools.partial(handed_on, other))
+    return getattr(owner, function)(instance, **asked(getattr(owner, function)))
 
 
 def main() -> None:

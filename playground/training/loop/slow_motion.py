@@ -215,13 +215,18 @@ class _TraceWriter:
             step=number,
             ratios=_short(log_ratio.exp().tolist()),
             clipped=self._clipped(row, log_ratio).tolist(),
-            policy_losses=_short(policy_loss(log_ratio, self.whitened[row, :length], self.ppo.clip_range).tolist()),
+            policy_losses=_short(self._policy_losses(row, log_ratio).tolist()),
             values=_short(values.tolist()),
             value_losses=_short(value_loss(values, old, returns, self.ppo.value_clip_range).tolist()),
         )
 
+    def _policy_losses(self, row: int, log_ratio: Tensor) -> Tensor:
+        advantages = self.whitened[row, : self.lengths[row]]
+        return policy_loss(log_ratio, advantages, self.ppo.clip_range, self.ppo.clip_range_high)
+
     def _clipped(self, row: int, log_ratio: Tensor) -> Tensor:
-        return clipped_tokens(log_ratio, self.whitened[row, : self.lengths[row]], self.ppo.clip_range)
+        advantages = self.whitened[row, : self.lengths[row]]
+        return clipped_tokens(log_ratio, advantages, self.ppo.clip_range, self.ppo.clip_range_high)
 
     def _of(self, tensor: Tensor, row: int) -> list[float]:
         return self._flat(tensor, [row])

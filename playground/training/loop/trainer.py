@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,18 +18,43 @@ from torch import Tensor, nn
 from playground.config import RunConfig
 from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
-from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
-from playground.ppo.kl import SAMPLED_ESTIMATORS, AdaptiveKL, FixedKL, TargetKL, ZieglerKL, full_kl, k3, token_kl
+from playground.ppo.advantages import advantages_of, overlong_penalties, token_rewards
+from playground.ppo.kl import (
+    CORRECTED,
+    SAMPLED_ESTIMATORS,
+    AdaptiveKL,
+    FixedKL,
+    TargetKL,
+    ZieglerKL,
+    full_kl,
+    k3,
+    loss_kl,
+    token_kl,
+)
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
-from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
-from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums, whiten
+from playground.ppo.losses import (
+    clipped_tokens,
+    late_weights,
+    policy_loss,
+    text_log_ratio,
+    token_weights,
+    value_loss,
+)
+from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums
 from playground.runs.folder.checkpoints import BEST_BY
 from playground.runs.folder.records import UpdateMetrics
 from playground.setup import catalog
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.division import Undivided
-from playground.training.loop.measures import capped_exp, memory_gb, of_completions, of_steps, same_score_groups
+from playground.training.loop.measures import (
+    SAME_SCORE,
+    capped_exp,
+    memory_gb,
+    of_completions,
+    of_steps,
+    same_score_groups,
+)
 from playground.training.loop.optimizer_state import (
     load_state_dict,
     made,
@@ -49,6 +74,7 @@ from playground.training.models.language_model import Critic, LanguageModel, Tok
 VALUE_LEARNING_RATE_FACTOR, OF_LARGER_MODELS = 30.0, 3.0
 MOST_SKIPPED_IN_A_ROW = 3  # updates
 NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})
+EARLIER = "earlier/"  # before the names of weights of some updates ago, in a checkpoint
 MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
 
 
@@ -62,6 +88,13 @@ class Rollout:
     packed: Packed
     reference_log_probs: Tensor
     full_kl: Tensor
+    at_start: Tensor | None = None  # log-probs of the policy at the start of the update, where late texts are corrected
+    kept: Tensor | None = None  # [B], which episodes are learned from, where some are left out
+
+    @property
+    def old_log_probs(self) -> Tensor:
+        """What the ratio of a step is taken to, [B, C]."""
+        return self.episodes.log_probs if self.at_start is None else self.at_start
 
     @property
     def log_ratio(self) -> Tensor:
@@ -90,6 +123,15 @@ class Credit(NamedTuple):
     advantages: Tensor
     whitened: Tensor
     returns: Tensor
+
+
+class Pass(NamedTuple):
+    """Of the N completion tokens of some episodes, with a gradient."""
+
+    log_ratio: Tensor  # log pi - log pi_old
+    values: Tensor
+    entropies: Tensor | None  # only if there is a bonus on them
+    exact_kl: Tensor  # to the reference at each position, where the loss asks for it; else empty
 
 
 class TraceHook:
@@ -250,6 +292,11 @@ class Trainer:
         except RewardNotFinite as error:
             self.skip(f"Nothing was learned from update {self.updates_done + 1}. {error}")
             scores = Scores([math.nan] * len(prompts), [None] * len(prompts), {}, {})
+        if self.config.ppo.overlong == "penalise":
+            longest = self.config.sampling.max_new_tokens
+            penalties = overlong_penalties(rollout.episodes.lengths, longest).tolist()
+            lowered = [score + penalty for score, penalty in zip(scores.scores, penalties, strict=True)]
+            scores = scores._replace(scores=lowered)
         self.spent["score"] = time.perf_counter() - clock
         return scores
 
@@ -331,6 +378,7 @@ class PPOTrainer(Trainer):
         self.trace_hook = TraceHook()  # another one here sees the next update
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._paid: float | None = None  # in the latest update, to a completion on average
+        self.earlier: deque[dict[str, Tensor]] = deque(maxlen=config.ppo.staleness)  # weights, the oldest first
 
     def _make_optimizer(self) -> None:
         """One that remembers nothing yet, of the weights as they are now."""
@@ -361,6 +409,7 @@ class PPOTrainer(Trainer):
         """One PPO update: collect, score, advantages, optimise. Raises: TrainingDiverged after three updates in a row
         that were not finite, RewardFailed, whatever `between` raises."""
         self.warnings, self.skipped = [], False
+        before = self.weights_now() if self.config.ppo.staleness else {}
         rollout = self.collect()
         scores = self.score(rollout)
 
@@ -380,14 +429,18 @@ class PPOTrainer(Trainer):
             )
 
         self.count(int(rollout.episodes.mask.sum()))
+        if before:
+            self.earlier.append(before)
         learned: dict[str, Any] = {
             "reward_paid": self._paid,
             "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
             "learning_rate": learning_rate,
             **of_steps(steps),
         }
-        if self.config.ppo.baseline != "value":
+        if self.config.ppo.samples_per_prompt > 1 and self.config.ppo.baseline != "value":
             learned["groups_same_score"] = same_score_groups(scores.scores, self.config.ppo.samples_per_prompt)
+        if rollout.kept is not None:
+            learned["left_out"] = 1 - float(rollout.kept.float().mean())
         metrics = self.measure(rollout, scores, kl_coef, learned)
         sampled, exact = metrics.kl_to_reference, metrics.kl_estimates["full"]
         if sampled is not None and exact is not None:
@@ -397,17 +450,28 @@ class PPOTrainer(Trainer):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """See `Trainer`: tensors are what the optimizer remembers."""
+        """See `Trainer`: tensors are what the optimizer remembers, and the weights that late texts are written with."""
         _, facts = super().state()
         broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
-        return self.division.whole(state_dict(self.optimizer, self.trained())), facts | broken_off
+        earlier = {
+            f"{EARLIER}{age}/{name}": weight
+            for age, weights in enumerate(self.earlier)
+            for name, weight in weights.items()
+        }
+        return self.division.whole(state_dict(self.optimizer, self.trained())) | earlier, facts | broken_off
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """See `Trainer`."""
+        of_optimizer = {name: tensor for name, tensor in tensors.items() if not name.startswith(EARLIER)}
         if self.will_divide:
-            self._to_divide = tensors
+            self._to_divide = of_optimizer
         else:
-            load_state_dict(self.optimizer, self.trained(), tensors)
+            load_state_dict(self.optimizer, self.trained(), of_optimizer)
+        for age in range(self.earlier.maxlen or 0):
+            start = f"{EARLIER}{age}/"
+            weights = {name.removeprefix(start): kept for name, kept in tensors.items() if name.startswith(start)}
+            if weights:
+                self.earlier.append(weights)
         super().restore(tensors, facts)
 
     @property
@@ -422,26 +486,72 @@ class PPOTrainer(Trainer):
     def _broken_off(self) -> None:
         self.mid_update = True
 
+    # -- late texts ----------------------------------------------------------------------------------------------------
+
+    def collect(self) -> Rollout:
+        """See `Trainer`. With staleness the policy of some updates ago writes, or the first one while there is none."""
+        if not self.config.ppo.staleness:
+            return super().collect()
+        weights, now = self.trained(), self.weights_now()
+        if self.earlier:
+            put_weights(weights, self.earlier[0])
+        try:
+            rollout = super().collect()
+        finally:
+            put_weights(weights, now)
+        if self.config.ppo.correction != "none":
+            rollout.at_start = self.log_probs_now(rollout)
+        return rollout
+
+    def weights_now(self) -> dict[str, Tensor]:
+        """A copy of all that is trained, by name."""
+        return {name: weight.detach().clone() for name, weight in self.trained().items()}
+
+    @torch.no_grad()
+    def log_probs_now(self, rollout: Rollout) -> Tensor:
+        """What the policy as it is says of the tokens of a rollout, [B, C]; 0 where masked."""
+        episodes, whole = rollout.episodes, torch.zeros_like(rollout.episodes.log_probs)
+        rows = torch.arange(len(episodes))
+        size, overhead = self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
+        for micro in micro_batches(rows, rollout.packed.totals, size, overhead):
+            self.between()
+            mask = episodes.mask[micro]
+            log_ratio = self.forward(rollout, micro).log_ratio
+            put(whole, micro, mask, log_ratio + episodes.log_probs[micro][mask])
+        return whole
+
+    def learned_from(self, rollout: Rollout, scores: Scores) -> Tensor:
+        """Which episodes are learned from, [B]: all, unless settings leave some out."""
+        ppo, episodes = self.config.ppo, rollout.episodes
+        kept = torch.ones(len(episodes), dtype=torch.bool)
+        if ppo.overlong == "mask":
+            kept &= episodes.ended.cpu()
+        if ppo.drop_alike_groups:
+            groups = torch.tensor(scores.scores, dtype=torch.float64).view(-1, ppo.samples_per_prompt)
+            differ = groups.amax(1) - groups.amin(1) > SAME_SCORE
+            kept &= differ.repeat_interleave(ppo.samples_per_prompt)
+        return kept
+
     # -- advantages ----------------------------------------------------------------------------------------------------
 
     def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
-        """Token rewards -> whitened advantages and value targets, both [B, C]. Without a critic every token has the
-        advantage of its whole episode over the others of its prompt; the targets are then 0, as the values are."""
-        episodes, ppo = rollout.episodes, self.config.ppo
-        token_kl = rollout.token_kl(self.config.kl.estimator)
+        """Token rewards -> scaled advantages and value targets, both [B, C]. In groups every token has the advantage of
+        its whole episode over the others of its prompt; without a critic the targets are 0, as the values are."""
+        episodes, ppo, kl = rollout.episodes, self.config.ppo, self.config.kl
+        token_kl = rollout.token_kl("k3" if kl.estimator == CORRECTED else kl.estimator)
         score = torch.tensor(scores.scores, device=token_kl.device)
-        rewards = self.token_rewards(token_kl, score, episodes.mask, kl_coef)
+        if self.config.method == "distil":
+            score = torch.zeros_like(score)
+        price = kl_coef if kl.where == "reward" else 0.0
+        rewards = self.token_rewards(token_kl, score, episodes.mask, price)
         self._paid = float(rewards.sum()) / len(episodes)
-        if ppo.baseline == "value":
-            advantages, returns = generalised_advantages(
-                rewards, episodes.values, episodes.mask, ppo.gamma, ppo.gae_lambda
-            )
-        else:
-            better = group_advantages(rewards.sum(1), ppo.samples_per_prompt, standardise=ppo.baseline == "group")
-            advantages, returns = better.unsqueeze(1).expand_as(rewards), torch.zeros_like(rewards)
-        whitened = whiten(advantages, episodes.mask)
-        self.trace_hook.credit(Credit(rollout, scores, kl_coef, rewards, advantages, whitened, returns))
-        return whitened, returns
+        learned = None
+        if ppo.leaves_out:
+            rollout.kept = self.learned_from(rollout, scores)
+            learned = episodes.mask & rollout.kept.to(episodes.mask.device).unsqueeze(1)
+        advantages = advantages_of(ppo, rewards, episodes.values, episodes.mask, learned)
+        self.trace_hook.credit(Credit(rollout, scores, kl_coef, rewards, *advantages))
+        return advantages.scaled, advantages.returns
 
     def token_rewards(self, token_kl: Tensor, scores: Tensor, mask: Tensor, kl_coef: float) -> Tensor:
         """What each token is paid, [B, C]."""
@@ -475,7 +585,12 @@ class PPOTrainer(Trainer):
         for epoch in range(ppo.num_epochs):
             steps["update_kl"].clear()
             shuffle = generator(self.config.seed, "minibatches", self.updates_done, epoch)
-            for rows in torch.randperm(ppo.batch_size, generator=shuffle).split(ppo.minibatch_size):
+            order = torch.randperm(ppo.batch_size, generator=shuffle)
+            if rollout.kept is not None:
+                order = order[rollout.kept[order]]
+                if not len(order):
+                    return steps
+            for rows in order.split(ppo.minibatch_size):
                 for name, value in self.step(rollout, rows, advantages, returns).items():
                     steps[name].append(value)
                 if self.skipped:
@@ -487,9 +602,9 @@ class PPOTrainer(Trainer):
         return steps
 
     def step(self, rollout: Rollout, rows: Tensor, advantages: Tensor, returns: Tensor) -> dict[str, float]:
-        """One optimizer step on one minibatch, cut into micro-batches of similar length. The loss is the mean over the
-        minibatch's tokens, so the cut changes memory and speed but not the gradient."""
-        ppo, episodes = self.config.ppo, rollout.episodes
+        """One optimizer step on one minibatch, cut into micro-batches of similar length. The loss is a mean over the
+        whole minibatch, so the cut changes memory and speed but not the gradient."""
+        ppo, kl, episodes = self.config.ppo, self.config.kl, rollout.episodes
         num_tokens = episodes.mask[rows].sum()
         self.ranks.break_off_if_asked()
         self.optimizer.zero_grad(set_to_none=True)
@@ -501,24 +616,34 @@ class PPOTrainer(Trainer):
         for number, micro in enumerate(cuts, 1):
             self.between()
             self.division.begin_pass(last=number == len(cuts))
-            log_ratio, values, entropies = self.forward(rollout, micro)
+            log_ratio, values, entropies, exact_kl = self.forward(rollout, micro)
             mask = episodes.mask[micro]
             advantage, old, target = (whole[micro][mask] for whole in (advantages, episodes.values, returns))
+            weights = token_weights(mask, ppo.loss_mean, len(rows), num_tokens, self.config.sampling.max_new_tokens)
+            if rollout.at_start is not None:
+                late = (rollout.at_start - episodes.log_probs)[micro][mask]
+                weights = weights * late_weights(late, ppo.correction)
+            compared = text_log_ratio(log_ratio, mask) if ppo.ratio == "text" else log_ratio
+            clips = ppo.clip_range, ppo.clip_range_high
             losses = {
-                "policy_loss": policy_loss(log_ratio, advantage, ppo.clip_range).sum(),
+                "policy_loss": (policy_loss(compared, advantage, *clips) * weights).sum(),
                 "value_loss": value_loss(values, old, target, ppo.value_clip_range).sum(),
             }
             loss = losses["policy_loss"] + ppo.value_coef * losses["value_loss"]
+            if kl.where == "loss":
+                drift = log_ratio + (rollout.old_log_probs - rollout.reference_log_probs)[micro][mask]
+                token_kls = loss_kl(kl.estimator, drift, exact_kl, log_ratio)
+                loss = loss + self.kl_controller.coef * (token_kls * weights).sum()
             if entropies is not None:
                 loss = loss - ppo.entropy_coef * entropies.sum()
             (loss / num_tokens).backward()
             with torch.no_grad():
                 for name, value in losses.items():
                     sums[name] += value.detach()
-                sums["clip_fraction"] += clipped_tokens(log_ratio, advantage, ppo.clip_range).sum()
-                sums["ratio_mean"] += log_ratio.exp().sum()
+                sums["clip_fraction"] += clipped_tokens(compared, advantage, *clips).sum()
+                sums["ratio_mean"] += compared.exp().sum()
                 sums["update_kl"] += k3(-log_ratio).sum()
-                sums["ratio_max"] = torch.maximum(sums["ratio_max"], log_ratio.exp().max())
+                sums["ratio_max"] = torch.maximum(sums["ratio_max"], compared.exp().max())
                 self.trace_hook.micro_batch(micro, log_ratio, values)
         self.ranks.sum_gradients(self.optimizer, sums, largest="ratio_max")
         norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
@@ -532,9 +657,11 @@ class PPOTrainer(Trainer):
         """How far the only step of an update has moved the policy, on a few of its completions. Other figures are of
         the pass that a step learns from, where a first one has ratios of 1 and a KL of 0 whatever happens."""
         few = rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
-        log_ratio, values, _ = self.forward(rollout, few)
-        clipped = clipped_tokens(log_ratio, advantages[few][rollout.episodes.mask[few]], self.config.ppo.clip_range)
-        ratios = log_ratio.exp()
+        ppo, mask = self.config.ppo, rollout.episodes.mask[few]
+        log_ratio, values, _, _ = self.forward(rollout, few)
+        compared = text_log_ratio(log_ratio, mask) if ppo.ratio == "text" else log_ratio
+        clipped = clipped_tokens(compared, advantages[few][mask], ppo.clip_range, ppo.clip_range_high)
+        ratios = compared.exp()
         figures = {
             "clip_fraction": float(clipped.float().mean()),
             "ratio_mean": float(ratios.mean()),
@@ -545,9 +672,9 @@ class PPOTrainer(Trainer):
         self.trace_hook.step(few, figures, after=True)
         return figures
 
-    def forward(self, rollout: Rollout, rows: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """log pi - log pi_old, values and (only if there is a bonus on it) entropies of the N completion tokens of some
-        episodes, among those allowed to be drawn. Only positions that predict one go through the LM head."""
+    def forward(self, rollout: Rollout, rows: Tensor) -> Pass:
+        """A pass over some episodes, among the tokens allowed to be drawn. Only positions that predict one go through
+        the LM head."""
         episodes, mask, temperature = rollout.episodes, rollout.episodes.mask[rows], self.config.sampling.temperature
         ids, predicts = rollout.packed.rows(rows)
         hidden, logits = self.policy(ids, predicts)
@@ -555,7 +682,13 @@ class PPOTrainer(Trainer):
         logits = among(logits, allowed)
         log_probs = token_log_probs(logits, episodes.completion_ids[rows][mask], temperature)
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
-        return log_probs - episodes.log_probs[rows][mask], self.critic(ids, predicts, hidden), entropies
+        exact_kl = logits.new_empty(0)
+        if (self.config.kl.where, self.config.kl.estimator) == ("loss", "full"):
+            with torch.no_grad():
+                _, theirs = self.reference(ids, predicts)
+            exact_kl = full_kl(log_softmax_at(logits, temperature), log_softmax_at(theirs, temperature))
+        old = rollout.old_log_probs[rows][mask]
+        return Pass(log_probs - old, self.critic(ids, predicts, hidden), entropies, exact_kl)
 
     def apply_gradient(self, loss: Tensor) -> dict[str, float]:
         """Clip the gradients of policy and critic, each by itself (neither's size may shorten the other's steps), and
@@ -572,3 +705,10 @@ class PPOTrainer(Trainer):
         else:
             self.skip(f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite.")
         return {name: float(norm) for name, norm in norms.items()}
+
+
+def put_weights(weights: Mapping[str, nn.Parameter], others: Mapping[str, Tensor]) -> None:
+    """Put other numbers into weights, by name."""
+    with torch.no_grad():
+        for name, weight in weights.items():
+            weight.copy_(others[name])

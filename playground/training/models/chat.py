@@ -66,21 +66,21 @@ class PromptForm:
         """Token ids of a prompt, up to where the answer begins. Raises: PromptsUnusable."""
         if self.name == "plain":
             return self._tokens.encode(text)
-        made = self._apply(dialogues.turns(text), self.system, tokenize=True, return_dict=False)
-        return [int(token) for token in made]
+        encoded = self._apply(dialogues.turns(text), self.system, tokenize=True, return_dict=False)
+        return [int(token) for token in encoded]
 
     def _apply(self, turns: list[Turn], system: str | None, **options: Any) -> Any:
         messages = [turn._asdict() for turn in turns]
         if system:
             messages.insert(0, {"role": "system", "content": system})
-        begun = turns[-1].role == "assistant"  # an answer that has begun is continued
-        options |= self._options | {"add_generation_prompt": not begun, "continue_final_message": begun}
+        is_continued = turns[-1].role == "assistant"  # an answer that has begun is continued
+        options |= self._options | {"add_generation_prompt": not is_continued, "continue_final_message": is_continued}
         tokenizer = self._tokens.tokenizer
         with time_limit.limited(self._unusable, getattr(tokenizer, "name_or_path", None), PromptsUnusable):
-            made = tokenizer.apply_chat_template(messages, **options)
-        if len(made) > sum(len(message["content"]) for message in messages) + MAX_EXPANSION:
+            rendered = tokenizer.apply_chat_template(messages, **options)
+        if len(rendered) > sum(len(message["content"]) for message in messages) + MAX_EXPANSION:
             raise PromptsUnusable(f"{self._unusable}: it adds more than {MAX_EXPANSION:,} characters to a prompt")
-        return made
+        return rendered
 
     def _text_of(self, path: str) -> str:
         """Raises: PromptsUnusable."""

@@ -107,9 +107,9 @@ def _read_config(file: Path) -> Any:
         with torch.device("meta"):
             skeleton = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
     described = sum(weight.numel() for weight in skeleton.parameters())
-    held = sum(math.prod(shape) for _, shape, *_ in table)
-    if described != held:
-        sizes = f"its settings describe {described:,} weights, and it holds {held:,}"
+    count = sum(math.prod(shape) for _, shape, *_ in table)
+    if described != count:
+        sizes = f"its settings describe {described:,} weights, and it holds {count:,}"
         raise _unusable(file, f"{sizes}: they do not belong together; get the file again")
     return config
 
@@ -137,12 +137,12 @@ def _config_of(kind: str, own: Mapping[str, Any], fields: Mapping[str, Any], *, 
 def _check_settings(file: Path, kind: str, own: Mapping[str, Any]) -> None:
     """Are they of an architecture that can be converted, of sizes that make sense, and none that would be lost?"""
     if kind not in GGUF_TYPES:
-        known = ", ".join(GGUF_TYPES)
-        raise _unusable(file, f"its architecture is `{str(kind)[:40]}`; choose a model of one of {known}")
+        types = ", ".join(GGUF_TYPES)
+        raise _unusable(file, f"its architecture is `{str(kind)[:40]}`; choose a model of one of {types}")
     for name, value in own.items():
         if name not in SETTINGS and value not in NOTHING:
-            what = f"it has {kind}.{name[:60]}: {str(value)[:40]}, which would be lost"
-            raise _unusable(file, f"{what}; choose a plain {kind} model")
+            problem = f"it has {kind}.{name[:60]}: {str(value)[:40]}, which would be lost"
+            raise _unusable(file, f"{problem}; choose a plain {kind} model")
     if EPSILON not in own:  # a llama's is 1e-6 or 1e-5, and nothing else in a file tells which
         raise _unusable(file, f"it lacks {kind}.{EPSILON}, without which its answers would differ; get another file")
     for name, most in MEASURES.items():

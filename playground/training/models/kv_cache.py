@@ -38,8 +38,8 @@ class KVCache:
         shared = self._shared(different)
         ids, mask = left_pad([prompt[len(shared) :] for prompt in different], 0, ids.device)
         if shared:
-            begun = torch.tensor([shared], device=ids.device)
-            self._begin(begun, torch.ones_like(begun, dtype=torch.bool))
+            lengths = torch.tensor([shared], device=ids.device)
+            self._begin(lengths, torch.ones_like(lengths, dtype=torch.bool))
             self.keep(torch.zeros_like(ids[:, 0]))
         hidden = self._begin(ids, torch.cat([self._mask, mask], dim=1) if shared else mask)
         rows = torch.tensor([numbers[tuple(prompt)] for prompt in prompts], device=ids.device)

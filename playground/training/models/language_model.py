@@ -196,15 +196,15 @@ class LanguageModel(nn.Module):
     @torch.no_grad()
     def residual(self, ids: Tensor, layer: int) -> Tensor:
         """The residual stream [B, T, H] behind a layer (the first is 1) of right-padded token ids [B, T]."""
-        found: list[Tensor] = []
+        residuals: list[Tensor] = []
 
         def kept(residual: Tensor) -> Tensor:
-            found.append(residual)
+            residuals.append(residual)
             return residual
 
         with behind(decoder_layers(self.trunk)[layer - 1], kept):
             self.hidden(ids)
-        return found[0]
+        return residuals[0]
 
     def hidden(self, ids: Tensor, writes: Tensor | None = None) -> Tensor:
         """Last hidden states [B, T, H] of right-padded token ids [B, T]; a causal model needs no mask for these.

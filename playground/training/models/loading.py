@@ -35,9 +35,9 @@ def device_of(name: str) -> torch.device:
     if name in ("auto", "all"):
         return torch.device("cuda:0" if gpus else "cpu")
     kind, _, number = name.partition(",")[0].partition(":")
-    there = {"cpu": True, "cuda": int(number or 0) < gpus, "mps": torch.backends.mps.is_available()}
-    if not there[kind]:
-        devices = ["cpu", *(f"cuda:{i}" for i in range(gpus)), *(["mps"] if there["mps"] else [])]
+    present = {"cpu": True, "cuda": int(number or 0) < gpus, "mps": torch.backends.mps.is_available()}
+    if not present[kind]:
+        devices = ["cpu", *(f"cuda:{i}" for i in range(gpus)), *(["mps"] if present["mps"] else [])]
         raise InvalidConfig([Problem("device", f"{name} is not on this machine. Available: {', '.join(devices)}.")])
     return torch.device("cuda", int(number or 0)) if kind == "cuda" else torch.device(kind)
 
@@ -155,10 +155,10 @@ def refuse_oversized(skeleton: nn.Module, folder: Path, use: Use = "policy") -> 
     """Raises: ModelNotFound, if the configuration describes far more than the files hold: the rest would be filled up
     with random numbers, however much memory that takes."""
     described = sum(weight.numel() for weight in skeleton.parameters())
-    held = catalog.files(folder, use).architecture.parameters
-    if described > 2 * held + SLACK_WEIGHTS:
+    count = catalog.files(folder, use).architecture.parameters
+    if described > 2 * count + SLACK_WEIGHTS:
         raise ModelNotFound(
-            f"The configuration in {folder} describes {described:,} weights, and the files hold {held:,}: they do not "
+            f"The configuration in {folder} describes {described:,} weights, and the files hold {count:,}: they do not "
             "belong together."
         )
 
@@ -178,8 +178,8 @@ def read_tokenizer(folder: Path) -> Any:
     """The tokenizer of a folder that has been checked, tried out once, under a time limit. Raises: ModelNotFound."""
     from transformers import AutoTokenizer
 
-    what = f"Cannot load the tokenizer in {folder}"
-    with time_limit.limited(what, folder):
+    problem = f"Cannot load the tokenizer in {folder}"
+    with time_limit.limited(problem, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         tokenizer.encode(time_limit.PROBE)
     return tokenizer
@@ -231,12 +231,12 @@ def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
     targets = config.adapter.target_modules
     if targets:
         names = {name for name, _ in model.named_modules()}
-        there = sorted({name.rpartition(".")[2] for name in names if is_linear(model.get_submodule(name))})
+        linear = sorted({name.rpartition(".")[2] for name in names if is_linear(model.get_submodule(name))})
         absent = [want for want in targets if not any(name == want or name.endswith(f".{want}") for name in names)]
         if absent:
-            sentence = f"The model has no layer {', '.join(absent)}. Its linear layers: {', '.join(there)}."
+            sentence = f"The model has no layer {', '.join(absent)}. Its linear layers: {', '.join(linear)}."
             raise InvalidConfig([Problem("model.adapter.target_modules", sentence)])
-    wanted = LoraConfig(
+    lora_config = LoraConfig(
         task_type=TaskType.CAUSAL_LM,
         r=config.adapter.r,
         lora_alpha=config.adapter.alpha,  # type: ignore[arg-type]  # a scale; peft divides it by r
@@ -246,7 +246,7 @@ def _with_new_adapter(model: Any, folder: Path, config: ModelConfig) -> Any:
     )
     model.name_or_path = base_name(config.source, folder)  # what peft writes into the adapter
     try:
-        return lora.lean(get_peft_model(model, wanted, revision=config.revision).eval())
+        return lora.lean(get_peft_model(model, lora_config, revision=config.revision).eval())
     except (ValueError, TypeError, NotImplementedError) as error:
         raise InvalidConfig([Problem("model.adapter.target_modules", first_line(error))]) from error
 

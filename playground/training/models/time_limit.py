@@ -63,8 +63,8 @@ def limited(
         try:
             signal.setitimer(signal.ITIMER_REAL, _seconds)
             with contextlib.suppress(OSError, ValueError):  # elsewhere than on Linux
-                held = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
-                resource.setrlimit(resource.RLIMIT_AS, (held + MORE_BYTES + mapped_bytes, before[1]))
+                resident = int(STATM.read_text(encoding="ascii").split()[0]) * resource.getpagesize()
+                resource.setrlimit(resource.RLIMIT_AS, (resident + MORE_BYTES + mapped_bytes, before[1]))
             yield
         except MemoryError:  # not named as the cause: the machine has not run out of memory
             raise kind(f"{what}: it took more than {MORE_BYTES / 1e9:g} GB of memory.") from None

@@ -60,13 +60,14 @@ class RunModels:
         self.build = learned_rewards.builder(device, outputs, "reward-format" in config.planted, self.facts)
 
     def read_prompts(self) -> prompts.PromptSplit:
-        """Those of the run; its rewards know their columns from then on. Raises: PromptsUnusable."""
+        """Those of the run; its rewards know their columns and questions from then on. Raises: PromptsUnusable."""
         config = self._config
         room = self.policy.context_length - config.sampling.max_new_tokens
         plan = config.evaluation
         asked = plan.num_prompts, room, self.tokens, config.seed, config.reads_columns, plan.prompts
         split = prompts.load(config.prompts, *asked)
         self.facts.columns.update(split.columns)
+        self.facts.questions = claims.questions_of(config.prompts)
         return split
 
     @functools.cached_property
@@ -114,10 +115,9 @@ class Equipment:
         self.reference = self.policy if "aliased-reference" in config.planted else models.reference()
         self.split = models.read_prompts()
         self.plans = Plans(config, mean_tokens(self.split.training), ranks.count)
-        claims.know(config.prompts)
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
-        self.build = models.build
+        self.build, self.facts = models.build, models.facts
         self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config.rewards, self._counted))
         self.fixed_prompts = FixedPrompts(config, self.tokens, self.split.evaluation, self.scorer, between, ranks)
         self.trainer: Trainer = trainer_of(config)(
@@ -220,7 +220,7 @@ class Equipment:
             answers += [FixedAnswer(*by_row[row]) for row in sorted(by_row)]
         if with_fixed:
             self.fixed_prompts.ahead = answers[:first], close
-        texts = [one.completion for one in answers[first:]]
+        texts = [answer.completion for answer in answers[first:]]
         return self.scorer.fit_scale([prompt.text for prompt in scaling[0]], texts)
 
     def evaluate(self, stage: Stage) -> Evaluated:

@@ -32,7 +32,6 @@ from playground.runs.folder.records import (
     UpdateMetrics,
 )
 from playground.runs.folder.writer import RunWriter
-from playground.runs.launcher import TRIAL
 from playground.training.loop import held_out_text, measures, rollout_texts, slow_motion
 from playground.training.loop.ranks import ALONE, Ranks, StoppedTogether
 from playground.training.loop.untrained import Steered
@@ -55,7 +54,7 @@ class Session(Equipment):
         self, run: RunDirectory, config: RunConfig, writer: RunWriter, between: Callable[[], None], ranks: Ranks = ALONE
     ) -> None:
         self.run, self.writer = run, writer
-        self.is_trial = run.id == TRIAL
+        self.is_trial = config.kind == "trial"
         self.progress = WorkProgress(between, lambda words: writer.set_status(phase=words), lambda: writer.status.phase)
         self._is_joint = False  # whether the other ranks are in the middle of something with this one
         with self.progress.of_loading(LOADING):
@@ -70,7 +69,7 @@ class Session(Equipment):
         texts = held_out_text.read(config.evaluation)
         self.texts = held_out_text.encode(texts, self.tokens, self.policy.context_length)
         self.judges = Mixture.from_config(config.judges, self.build, "judge")
-        self.behaviours = Behaviours(behaviours.of_config(config), self.build)
+        self.behaviours = Behaviours(behaviours.of_config(config), self.build, self.facts.questions)
         self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
         sizes: dict[str, Any] = {**measures.sizes(self.policy), "prompt_tokens": self.plans.prompt_tokens}
         self._once("model", **sizes, reward_parameters=self.reward_parameters)

@@ -50,8 +50,8 @@ class Tried(NamedTuple):
     @property
     def right(self) -> list[float]:
         """Of each pair 1, 0, or 1/2 where both score the same."""
-        found: list[float] = right_of(self.margins).tolist()
-        return found
+        marks: list[float] = right_of(self.margins).tolist()
+        return marks
 
     @property
     def accuracy(self) -> float:
@@ -99,9 +99,9 @@ class RewardReport:
 
     def say(self, finding: str, **figures: Any) -> None:
         """Add one of the findings of `self_test.toml`; the verdict is the worst of them."""
-        found = {name: text.format(**figures) for name, text in WORDS["findings"][finding].items()}
-        self.findings.append(found)
-        self.verdict = max(self.verdict, found["level"], key=LEVELS.index)
+        words = {name: text.format(**figures) for name, text in WORDS["findings"][finding].items()}
+        self.findings.append(words)
+        self.verdict = max(self.verdict, words["level"], key=LEVELS.index)
 
 
 def check(config: RunConfig, references: Texts, outputs: Path | None, pairs: str | None) -> Iterator[dict[str, Any]]:
@@ -119,13 +119,13 @@ def check(config: RunConfig, references: Texts, outputs: Path | None, pairs: str
     for name, spec in learned:
         yield {"phase": f"{spec.source}: collecting pairs of a good and a bad completion"}
         try:
-            found = example_pairs(config, spec, outputs, pairs, device)
+            examples = example_pairs(config, spec, outputs, pairs, device)
         except ModelNotFound as error:
             report = RewardReport(name, spec.source)
             report.say("no such model", why=error)
         else:
             yield {"phase": f"{spec.source}: scoring"}
-            report = examine(name, spec, references, found, device, outputs)
+            report = examine(name, spec, references, examples, device, outputs)
         yield {"report": asdict(report)}
 
 
@@ -166,13 +166,13 @@ def examine(
     return report
 
 
-def _compare_with_full(report: RewardReport, quantization: str, few: list[float], many: list[float]) -> None:
+def _compare_with_full(report: RewardReport, quantization: str, scores: list[float], full_scores: list[float]) -> None:
     """Do the scores in fewer bits order the completions as those in full? Spearman's rank correlation (None where one
     of them does not vary), and the share of the pairs that the full scores tell apart."""
-    varied = len(set(few)) > 1 and len(set(many)) > 1
-    ranks = float(pd.Series(few).rank().corr(pd.Series(many).rank())) if varied else None
-    held, full = (np.sign(np.subtract.outer(scores, scores)) for scores in (few, many))
-    same = float((held == full)[full != 0].mean()) if full.any() else None
+    varied = len(set(scores)) > 1 and len(set(full_scores)) > 1
+    ranks = float(pd.Series(scores).rank().corr(pd.Series(full_scores).rank())) if varied else None
+    order, full_order = (np.sign(np.subtract.outer(values, values)) for values in (scores, full_scores))
+    same = float((order == full_order)[full_order != 0].mean()) if full_order.any() else None
     report.cost = {"quantization": quantization, "rank_correlation": ranks, "pair_agreement": same}
     if ranks is None or ranks < LOW_RANK_CORRELATION:
         report.say("another order", quantization=quantization, correlation="none" if ranks is None else f"{ranks:.3f}")
@@ -180,12 +180,12 @@ def _compare_with_full(report: RewardReport, quantization: str, few: list[float]
 
 def _check_lengths(report: RewardReport, model: RewardModel, references: Texts, encoded: list[Encoded]) -> None:
     """One example token by token, and how many are longer than the model can read."""
-    shown, special = encoded[0].ids[:SHOWN_TOKENS], model.network.tokenizer.all_special_ids
+    ids, special = encoded[0].ids[:SHOWN_TOKENS], model.network.tokenizer.all_special_ids
     report.example = {
         **dict(zip(("prompt", "completion"), references[0], strict=True)),
-        "ids": shown,
-        "tokens": [model.format.visible([token]) for token in shown],
-        "special": [token in special for token in shown],
+        "ids": ids,
+        "tokens": [model.format.visible([token]) for token in ids],
+        "special": [token in special for token in ids],
         "length": len(encoded[0].ids),
     }
     lengths, limit = [len(example.ids) for example in encoded], model.format.max_length
@@ -197,13 +197,13 @@ def _check_lengths(report: RewardReport, model: RewardModel, references: Texts, 
 
 def _check_spread(report: RewardReport, scores: list[float]) -> bool:
     """How the scores of the completions differ. False where nothing more can be measured."""
-    known = [score for score in scores if math.isfinite(score)]
-    if len(known) < len(scores):
-        report.say("not finite", count=len(scores) - len(known), of=len(scores))
+    finite = [score for score in scores if math.isfinite(score)]
+    if len(finite) < len(scores):
+        report.say("not finite", count=len(scores) - len(finite), of=len(scores))
         return False
     mean, sd = agreement.mean_and_sd(scores)
-    found = {"mean": mean, "sd": sd, "lowest": min(scores), "highest": max(scores)}
-    report.reference = {"completions": len(scores), **found}
+    spread = {"mean": mean, "sd": sd, "lowest": min(scores), "highest": max(scores)}
+    report.reference = {"completions": len(scores), **spread}
     same = sd <= NO_SPREAD * max(map(abs, scores))
     if same:
         report.say("no spread", of=len(scores), score=scores[0])
@@ -217,19 +217,20 @@ def _try_pairs(report: RewardReport, model: RewardModel, tested: ExamplePairs) -
     good, bad = model.of_pairs(pairs)
     report.good = {"prompt": first.prompt, "completion": first.chosen, "score": good[0]}
     report.bad = {"prompt": first.prompt, "completion": first.rejected, "score": bad[0]}
-    mine = Tried(in_force, np.subtract(good, bad))
-    if not np.isfinite(mine.margins).all():
+    in_use = Tried(in_force, np.subtract(good, bad))
+    if not np.isfinite(in_use.margins).all():
         report.say("pairs not finite")
         return False
-    others = [Tried(variant, np.subtract(*model.of_pairs(pairs, variant.encode))) for variant in forms]
-    others = [tried for tried in others if np.isfinite(tried.margins).all()]
-    others.sort(key=lambda tried: (-tried.accuracy, -tried.margins.mean()))
-    for tried in sorted([mine, *others], key=lambda tried: -tried.accuracy):
+    alternatives = [Tried(variant, np.subtract(*model.of_pairs(pairs, variant.encode))) for variant in forms]
+    alternatives = [tried for tried in alternatives if np.isfinite(tried.margins).all()]
+    alternatives.sort(key=lambda tried: (-tried.accuracy, -tried.margins.mean()))
+    for tried in sorted([in_use, *alternatives], key=lambda tried: -tried.accuracy):
         read = model.format.visible(tried.form.encode(first.prompt, first.chosen).ids[:SHOWN_TOKENS])
-        report.formats.append(tried.row(mine, read))
-    report.pairs = {"source": tested.source, "count": len(pairs), "generic": tested.generic, "accuracy": mine.accuracy}
-    judge_accuracy(report, mine.right, tested.source, generic=tested.generic)
-    judge_formats(report, mine, others)
+        report.formats.append(tried.row(in_use, read))
+    about = {"source": tested.source, "count": len(pairs), "generic": tested.generic}
+    report.pairs = {**about, "accuracy": in_use.accuracy}
+    judge_accuracy(report, in_use.right, tested.source, generic=tested.generic)
+    judge_formats(report, in_use, alternatives)
     return True
 
 
@@ -237,24 +238,25 @@ def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *,
     """What the accuracy in the form in force means. `right`: of each pair 1, 0, or 1/2 where both score the same."""
     accuracy, wins, losses = fmean(right), right.count(1), right.count(0)
     guessing = agreement.at_least(wins, wins + losses) > LUCK
-    found = ""
+    finding = ""
     if agreement.at_least(losses, wins + losses) < LUCK:
-        found = "bad beats good"
+        finding = "bad beats good"
     elif generic:
-        found = "low accuracy on built-in pairs" if accuracy < LOW_GENERIC_ACCURACY else ""
+        finding = "low accuracy on built-in pairs" if accuracy < LOW_GENERIC_ACCURACY else ""
     elif guessing:
-        found = "too few pairs" if agreement.wilson(accuracy, len(right))[1] >= GOOD_ACCURACY else "guessing"
+        finding = "too few pairs" if agreement.wilson(accuracy, len(right))[1] >= GOOD_ACCURACY else "guessing"
     elif accuracy < LOW_ACCURACY:
-        found = "low accuracy"
-    if found:
-        report.say(found, right=accuracy, wrong=1 - accuracy, on=f"{len(right)} pairs ({source})")
+        finding = "low accuracy"
+    if finding:
+        report.say(finding, right=accuracy, wrong=1 - accuracy, on=f"{len(right)} pairs ({source})")
 
 
-def judge_formats(report: RewardReport, mine: Tried, others: Sequence[Tried]) -> None:
-    """Another form (`others`, the best first) that is right on more pairs than the one in force (`mine`), beyond luck,
+def judge_formats(report: RewardReport, in_use: Tried, alternatives: Sequence[Tried]) -> None:
+    """Another form (`alternatives`, the best first) that is right on more pairs than the one `in_use`, beyond luck,
     is what the model was trained on, or nearer to it."""
-    better = [tried for tried in others if agreement.chance_that_better(mine.right, tried.right) * len(others) < LUCK]
+    luck = LUCK / max(1, len(alternatives))  # any of them may be better by luck
+    better = [tried for tried in alternatives if agreement.chance_that_better(in_use.right, tried.right) < luck]
     if better:
-        first, *rest = better
-        also = f" Also better: {', '.join(tried.form.name for tried in rest)}." if rest else ""
-        report.say("better" if first.form.mend else "better without", tried=first, mine=mine, also=also)
+        first, *behind = better
+        also = f" Also better: {', '.join(tried.form.name for tried in behind)}." if behind else ""
+        report.say("better" if first.form.mend else "better without", tried=first, mine=in_use, also=also)

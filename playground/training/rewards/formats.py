@@ -60,8 +60,8 @@ class Format:
         self._special = set(tokenizer.all_special_ids)
         record = recorded(tokenizer.name_or_path)
         self.name = _chosen(tokenizer, template, record)
-        known = max_length or record.get("max_length") or tokenizer.model_max_length
-        self.max_length: int | None = int(known) if known and known < UNLIMITED else None
+        limit = max_length or record.get("max_length") or tokenizer.model_max_length
+        self.max_length: int | None = int(limit) if limit and limit < UNLIMITED else None
         frame = len(self._whole("a", "a").ids)
         if self.max_length is not None and frame > self.max_length:
             raise RewardModelUnusable(
@@ -79,9 +79,9 @@ class Format:
 
     def visible(self, ids: Sequence[int], **options: Any) -> str:
         """Token ids as text, special tokens included."""
-        shown = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False, **options}
+        decoding = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False, **options}
         with self._limited():
-            return str(self.tokenizer.decode(list(ids), **shown))
+            return str(self.tokenizer.decode(list(ids), **decoding))
 
     def tokenized(self, *texts: str, **options: Any) -> Any:
         """What the tokenizer makes of a text, or of two, under the limits of a stranger's program."""
@@ -94,15 +94,15 @@ class Format:
 
     def encoded(self, prompt: str, completion: str) -> Encoded:
         """`ids` with all that belongs to them."""
-        whole = made = self._whole(prompt, completion)
-        while self.max_length and (over := len(made.ids) - self.max_length) > 0 and (prompt or completion):
+        whole = tokens = self._whole(prompt, completion)
+        while self.max_length and (over := len(tokens.ids) - self.max_length) > 0 and (prompt or completion):
             # the text is shortened and not the ids, so that what stands around it stays
             if prompt:
                 prompt = self._shorter(prompt, over)
             else:
                 completion = self._tail(completion, over)  # its end says most: whether it ended, and how
-            made = self._whole(prompt, completion)
-        return made._replace(cut=len(whole.ids) - len(made.ids))
+            tokens = self._whole(prompt, completion)
+        return tokens._replace(cut=len(whole.ids) - len(tokens.ids))
 
     def rendered(self, prompt: str, completion: str) -> str:
         """The text that is tokenized, where the template is text (all but `pair`)."""
@@ -111,13 +111,15 @@ class Format:
         if self.name != "dialogue":
             return prompt + completion
         # HH form: a prompt that is a dialogue up to "Assistant:" stays as it is, another becomes the human's turn
-        said = prompt.rstrip() if dialogues.is_dialogue(prompt) else dialogues.text_of([Turn("user", prompt.strip())])
-        return f"{said}{'' if said.endswith('Assistant:') else DIALOGUE_END} {completion.strip()}"
+        dialogue = (
+            prompt.rstrip() if dialogues.is_dialogue(prompt) else dialogues.text_of([Turn("user", prompt.strip())])
+        )
+        return f"{dialogue}{'' if dialogue.endswith('Assistant:') else DIALOGUE_END} {completion.strip()}"
 
-    def chat(self, said: Sequence[Turn]) -> str:
+    def chat(self, turns: Sequence[Turn]) -> str:
         """The turns as the tokenizer's chat template writes them."""
         with self._limited("Choose another template: the chat template of this reward model failed"):
-            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in said], tokenize=False))
+            return str(self.tokenizer.apply_chat_template([turn._asdict() for turn in turns], tokenize=False))
 
     def ids_of_text(self, text: str) -> list[int]:
         """Token ids of a rendered text with the special tokens of this form around it; uncut."""
@@ -157,8 +159,8 @@ class Format:
     def _whole(self, prompt: str, completion: str) -> Encoded:
         """All of it, however long."""
         if self.name == "pair":
-            made = self.tokenized(prompt, completion, return_token_type_ids=True, verbose=False)
-            return Encoded(list(made.input_ids), list(made.token_type_ids), 0)
+            tokens = self.tokenized(prompt, completion, return_token_type_ids=True, verbose=False)
+            return Encoded(list(tokens.input_ids), list(tokens.token_type_ids), 0)
         ids = self.ids_of_text(self.rendered(prompt, completion))
         return Encoded(ids, [0] * len(ids), 0)
 
@@ -170,9 +172,9 @@ class Format:
         """The prompt without its first question and its answer, where another follows, or its first `count` tokens."""
         if self.name in ("plain", "pair") or not dialogues.is_dialogue(prompt):
             return self._tail(prompt, count)
-        said = dialogues.turns(prompt)
-        later = [number for number, turn in enumerate(said) if number and turn.role == "user"]
-        return dialogues.text_of(said[later[0] :]) if later else self._tail(said[0].content, count)
+        turns = dialogues.turns(prompt)
+        later = [number for number, turn in enumerate(turns) if number and turn.role == "user"]
+        return dialogues.text_of(turns[later[0] :]) if later else self._tail(turns[0].content, count)
 
     def _tail(self, text: str, count: int) -> str:
         """The text without its first `count` tokens."""
@@ -205,17 +207,17 @@ def _has_separator(tokenizer: Any) -> bool:
 
 def _chosen(tokenizer: Any, template: str, record: dict[str, Any]) -> str:
     """The name of the template in force. Raises: RewardModelUnusable, if the tokenizer cannot do it."""
-    known = str(record.get("template", "auto")) if template == "auto" else template
-    if known == "auto":
+    recorded_name = str(record.get("template", "auto")) if template == "auto" else template
+    if recorded_name == "auto":
         return "chat" if tokenizer.chat_template else "pair" if _has_separator(tokenizer) else "plain"
-    if known not in TEMPLATES:
+    if recorded_name not in TEMPLATES:
         raise RewardModelUnusable(
-            f"template: `{known[:40]}` is not a template for reward models. Use {', '.join(TEMPLATES)} or auto."
+            f"template: `{recorded_name[:40]}` is not a template for reward models. Use {', '.join(TEMPLATES)} or auto."
         )
     able = {"chat": bool(tokenizer.chat_template), "pair": _has_separator(tokenizer)}
-    if not able.get(known, True):
-        needed = "a chat template" if known == "chat" else "a tokenizer that puts a separator between two texts"
+    if not able.get(recorded_name, True):
+        needed = "a chat template" if recorded_name == "chat" else "a tokenizer that puts a separator between two texts"
         raise RewardModelUnusable(
-            f"template: `{known}` needs {needed}, which this model does not have. Use plain or dialogue."
+            f"template: `{recorded_name}` needs {needed}, which this model does not have. Use plain or dialogue."
         )
-    return known
+    return recorded_name

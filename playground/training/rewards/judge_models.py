@@ -29,20 +29,23 @@ FIELD = re.compile(r"\{(prompt|completion|right|claimed)\}")
 
 def load(spec: ModelReward, device: torch.device) -> tuple[LanguageModel, Tokens]:
     """The model that is asked. Raises: ModelNotFound."""
-    held = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
-    return loading.load(catalog.model_folder(spec.source, spec.revision), device, held)
+    config = ModelConfig.model_construct(precision=spec.precision, quantization=spec.quantization)
+    return loading.load(catalog.model_folder(spec.source, spec.revision), device, config)
 
 
 class JudgeModel:
     """A model that answers yes or no to the `question` of `spec`: the log-odds of yes, or its probability.
-    Where the question asks for {right} or {claimed} and the prompt is no claim, there is no opinion.
+    Where the question asks for {right} or {claimed} and the prompt is no claim, there is no opinion. `own`: see
+    `claims`.
 
     Raises:
         RewardModelUnusable: its tokens do not tell yes from no. PromptsUnusable: its chat template cannot be used.
     """
 
-    def __init__(self, model: LanguageModel, tokens: Tokens, spec: ModelReward) -> None:
-        self._name, self._model = spec.source, model
+    def __init__(
+        self, model: LanguageModel, tokens: Tokens, spec: ModelReward, own: claims.Questions | None = None
+    ) -> None:
+        self._name, self._model, self._own = spec.source, model, own
         self._question, self._output = str(spec.question), spec.output
         self._form = PromptForm(tokens, PromptsConfig())
         encode = tokens.tokenizer.encode
@@ -56,19 +59,19 @@ class JudgeModel:
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         """A value for each completion. Raises: RewardNotFinite."""
-        asked = [self.asked(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
-        texts = [text for text in asked if text is not None]
-        found = [
+        questions = [self.asked(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
+        texts = [text for text in questions if text is not None]
+        scores = [
             1 / (1 + math.exp(-value)) if self._output == "probability" else value
             for start in range(0, len(texts), BATCH_EXAMPLES)
             for value in self._log_odds(texts[start : start + BATCH_EXAMPLES])
         ]
-        values = iter(found)
-        return [None if text is None else next(values) for text in asked]
+        values = iter(scores)
+        return [None if text is None else next(values) for text in questions]
 
     def asked(self, prompt: str, completion: str) -> str | None:
         """The question about one completion; None where it asks for what the prompt has not."""
-        claim = claims.of(prompt)
+        claim = claims.of(prompt, self._own)
         right, claimed = (claim.right, claim.claimed) if claim else (None, None)
         fields = {"prompt": prompt.strip(), "completion": completion.strip(), "right": right, "claimed": claimed}
         if any(fields[name] is None for name in FIELD.findall(self._question)):
@@ -85,7 +88,7 @@ class JudgeModel:
         lasts = torch.tensor([len(row) - 1 for row in rows], device=self._model.device)
         hidden = self._model.hidden(ids)[torch.arange(len(rows), device=self._model.device), lasts]
         logits = self._model.logits(hidden).float()
-        found: list[float] = (logits[:, self._yes].logsumexp(1) - logits[:, self._no].logsumexp(1)).tolist()
-        if not all(map(math.isfinite, found)):
+        odds: list[float] = (logits[:, self._yes].logsumexp(1) - logits[:, self._no].logsumexp(1)).tolist()
+        if not all(map(math.isfinite, odds)):
             raise RewardNotFinite(f"The judge model {self._name} gave a value that is not finite. Try precision fp32.")
-        return found
+        return odds

@@ -108,8 +108,8 @@ class RewardModel:
         if self.output == "logit":
             return (chosen - self.mean) / self.std
         if logits.shape[1] > 1 and self.network.model.config.problem_type != "multi_label_classification":
-            others = torch.cat([logits[:, : self.label], logits[:, self.label + 1 :]], 1)
-            log_odds = chosen - others.logsumexp(1)  # log p - log (1 - p), without ever forming p
+            rest_of_logits = torch.cat([logits[:, : self.label], logits[:, self.label + 1 :]], 1)
+            log_odds = chosen - rest_of_logits.logsumexp(1)  # log p - log (1 - p), without ever forming p
         return log_odds if self.output == "log-odds" else log_odds.sigmoid()
 
 
@@ -153,20 +153,20 @@ def builder(
     facts: rules.PromptFacts | None = None,
 ) -> Callable[[RewardConfig], rules.Reward]:
     """What `Mixture.from_config` builds rewards with in a process that holds torch. The same network in two entries is
-    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`. `facts`: for
-    functions in Python."""
+    loaded once. `misread`: each gets the texts in another model's template: the fault `reward-format`. `facts`: see
+    `mixture.build`."""
     loaded: dict[tuple[object, ...], Any] = {}
 
     def build(spec: RewardConfig) -> rules.Reward:
         if not isinstance(spec, ModelReward):
             return mixture.build(spec, facts)
-        asked = spec.question is not None
-        key = (asked, spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
+        is_question = spec.question is not None
+        key = (is_question, spec.source, spec.revision, spec.precision, spec.quantization, spec.int8_threshold)
         if key not in loaded:
-            loaded[key] = judge_models.load(spec, device) if asked else score_models.load(spec, device, outputs)
-        if asked:
+            loaded[key] = judge_models.load(spec, device) if is_question else score_models.load(spec, device, outputs)
+        if is_question:
             model, tokens = loaded[key]
-            return JudgeModel(model, tokens, spec)
+            return JudgeModel(model, tokens, spec, facts.questions if facts else None)
         model = RewardModel(loaded[key], spec)
         if misread:
             model.encoded = partial(variants.foreign, model.format)

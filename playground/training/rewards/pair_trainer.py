@@ -74,8 +74,12 @@ def train(
     phase("testing on held-out pairs")
     chosen, rejected = model.of_pairs(pairs.held_out)
     require_finite("A score", *chosen, *rejected)
-    found = report(pairs.held_out, chosen, rejected)
-    figures = {"loss": found["loss"], "accuracy": found["accuracy"], "margin": found["margin_mean"]}
+    held_out_report = report(pairs.held_out, chosen, rejected)
+    figures = {
+        "loss": held_out_report["loss"],
+        "accuracy": held_out_report["accuracy"],
+        "margin": held_out_report["margin_mean"],
+    }
     last = reporter.curve[-1].model_copy(update={**figures, "held_out": True, "learning_rate": None})
     reporter.add(last, last.step)
     phase("saving")
@@ -85,9 +89,9 @@ def train(
         "base": config.base,
         "template": model.format.name,
         "max_length": model.format.max_length,
-        "accuracy": found["accuracy"],
+        "accuracy": held_out_report["accuracy"],
         "pairs": pairs.facts(),
-        "report": found,
+        "report": held_out_report,
         PROBES: [
             {"prompt": pair.prompt, "completion": text, "score": score}
             for pair, high, low in list(zip(pairs.held_out, chosen, rejected, strict=True))[:NUM_PROBES]
@@ -106,9 +110,9 @@ def train(
 def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
     """The base as a sequence classifier with one output, in float32. Raises: ModelNotFound, RewardModelUnusable."""
     folder = catalog.model_folder(config.base, config.revision, "reward")
-    what = f"base: cannot make a reward model of {config.base}"
-    _, tokenizer, _ = described(folder, what, num_labels=1)
-    with in_one_sentence(what):
+    problem = f"base: cannot make a reward model of {config.base}"
+    _, tokenizer, _ = described(folder, problem, num_labels=1)
+    with in_one_sentence(problem):
         model, loaded = weights(folder, num_labels=1, dtype=torch.float32, ignore_mismatched_sizes=True)
     fresh_head(model, {str(name) for name in loaded["missing_keys"]})
     own_padding(model, tokenizer)
@@ -215,9 +219,9 @@ class Reporter(TrainerCallback):
         prefix = "eval_" if "eval_loss" in logs else ""
         if f"{prefix}loss" not in logs:
             return  # the summary at the end
-        known = {name: logs.get(prefix + name) for name in ("loss", "accuracy", "margin")}
-        known |= {"learning_rate": logs.get("learning_rate"), "seconds": time.monotonic() - self._started}
-        self.add(StepMetrics(step=state.global_step, held_out=bool(prefix), **known), state.max_steps)
+        figures = {name: logs.get(prefix + name) for name in ("loss", "accuracy", "margin")}
+        figures |= {"learning_rate": logs.get("learning_rate"), "seconds": time.monotonic() - self._started}
+        self.add(StepMetrics(step=state.global_step, held_out=bool(prefix), **figures), state.max_steps)
         require_finite(f"The loss at step {state.global_step}", logs[f"{prefix}loss"])
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

@@ -109,7 +109,7 @@ def example_pairs(
 
 def pocket_writer(model: str) -> str:
     """The model itself where it is one of the pocket world, else the one that writes there by default."""
-    pocket = model.startswith("pocket-") and model in [known.name for known in catalog.MODELS]
+    pocket = model.startswith("pocket-") and model in [model.name for model in catalog.MODELS]
     return model if pocket else DEFAULT_WRITER
 
 
@@ -128,17 +128,17 @@ def annotated(
     rows, questions = 0, _questions(config, seed)
     while len(pairs) < config.limit and (drawn := list(islice(questions, min(config.limit, ASKED_AT_ONCE)))):
         rows += len(drawn)
-        asked = [(number, text) for number, text in drawn if annotator.cares(text)]
-        left_out["no_preference"] += len(drawn) - len(asked)
-        written = _written(model, tokens, asked, seed, between)
-        for number, text in asked:
-            found: Pair | str = "not_drawn"
+        prompts_drawn = [(number, text) for number, text in drawn if annotator.cares(text)]
+        left_out["no_preference"] += len(drawn) - len(prompts_drawn)
+        written = _written(model, tokens, prompts_drawn, seed, between)
+        for number, text in prompts_drawn:
+            pair: Pair | str = "not_drawn"
             if len(pairs) < config.limit:
-                found = _judged(annotator, text, written[number, 0], written[number, 1], rng_of(seed, number))
-            if isinstance(found, str) or found in pairs:
-                left_out[found if isinstance(found, str) else "duplicate"] += 1
+                pair = _judged(annotator, text, written[number, 0], written[number, 1], rng_of(seed, number))
+            if isinstance(pair, str) or pair in pairs:
+                left_out[pair if isinstance(pair, str) else "duplicate"] += 1
             else:
-                pairs[found] = None
+                pairs[pair] = None
     counts = Counts(rows=rows, kept=len(pairs), **left_out)
     if len(pairs) < MIN_PAIRS:
         raise PairsUnusable(
@@ -149,20 +149,20 @@ def annotated(
 
 
 def _written(
-    model: LanguageModel, tokens: Tokens, asked: list[tuple[int, str]], seed: int, between: Callable[[], None]
+    model: LanguageModel, tokens: Tokens, prompts_drawn: list[tuple[int, str]], seed: int, between: Callable[[], None]
 ) -> dict[tuple[int, int], str]:
     """Two completions of each numbered prompt, by number and side. What one is depends on its own seed only, so they
     are written shortest prompt first, with little padding."""
-    jobs = [((number, side), Prompt(text, tokens.encode(text))) for number, text in asked for side in range(2)]
+    jobs = [((number, side), Prompt(text, tokens.encode(text))) for number, text in prompts_drawn for side in range(2)]
     jobs.sort(key=lambda job: len(job[1].ids))
-    found: dict[tuple[int, int], str] = {}
+    completions: dict[tuple[int, int], str] = {}
     for start in range(0, len(jobs), WRITING_BATCH):
         keys, prompts = zip(*jobs[start : start + WRITING_BATCH], strict=True)
         seeds = [derived_seed(seed, "pair", *key) for key in keys]
         how = evaluation.Generation(tokens, SamplingConfig(), len(prompts), between)
         episodes, _ = evaluation.answer(model, None, list(prompts), seeds, how)
-        found.update(zip(keys, episodes.texts(tokens), strict=True))
-    return found
+        completions.update(zip(keys, episodes.texts(tokens), strict=True))
+    return completions
 
 
 def _questions(config: PairsConfig, seed: int) -> Iterator[tuple[int, str]]:

@@ -35,11 +35,11 @@ class Network:
     @property
     def scale(self) -> tuple[float, float]:
         """Mean and standard deviation by which its configuration wants its scores normalised, as OpenRLHF does."""
-        known = self.model.config
-        if not getattr(known, "normalize_reward", False):
+        config = self.model.config
+        if not getattr(config, "normalize_reward", False):
             return 0.0, 1.0
         try:
-            mean, std = float(known.mean), float(known.std)
+            mean, std = float(config.mean), float(config.std)
         except (AttributeError, TypeError, ValueError):
             mean, std = math.nan, 1.0
         if not (math.isfinite(mean) and math.isfinite(std) and std > 0):
@@ -58,13 +58,13 @@ class Network:
     @property
     def room(self) -> int | None:
         """Most tokens it can read; None where its positions have no end."""
-        known = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
-        if not known or known < 0:
+        room = getattr(self.model.config.get_text_config(), "max_position_embeddings", None)
+        if not room or room < 0:
             return None
         for name, module in self.model.named_modules():
             if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-                return int(known) - module.padding_idx - 1  # RoBERTa counts positions from behind its pad id
-        return int(known)
+                return int(room) - module.padding_idx - 1  # RoBERTa counts positions from behind its pad id
+        return int(room)
 
 
 def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> Network:
@@ -82,21 +82,21 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     mapping = {weight_files.WRAPPERS.pattern: ""}
     if (prefix := getattr(config, "value_head_prefix", None)) and len(heads) == 1:  # as OpenRLHF calls the head
         mapping[rf"^{re.escape(str(prefix))}\."] = f"{heads[0]}."
-    there = weight_files.tensors(folder)
+    shapes = weight_files.tensors(folder)
     for pattern, name_here in mapping.items():
-        there = {re.sub(pattern, name_here, key): shape for key, shape in there.items()}
-    _refuse_without_head(config, skeleton, set(there), name)
+        shapes = {re.sub(pattern, name_here, key): shape for key, shape in shapes.items()}
+    _refuse_without_head(config, skeleton, set(shapes), name)
     for key, weight in skeleton.state_dict().items():
-        if key.startswith(tuple(heads)) and weight.shape[0] == config.num_labels != there[key][0]:
-            changes = {"num_labels": there[key][0]}  # what the weights hold; a configuration that names none means two
+        if key.startswith(tuple(heads)) and weight.shape[0] == config.num_labels != shapes[key][0]:
+            changes = {"num_labels": shapes[key][0]}  # what the weights hold; a configuration that names none means two
             config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}", **changes)
             break
     rows = skeleton.get_input_embeddings().num_embeddings
     if beyond := loading.beyond(tokenizer, rows):
         raise RewardModelUnusable(f"The tokenizer of the reward model {name} {beyond}")
     with loading.in_one_sentence(f"Cannot load the reward model {name}", RewardModelUnusable):
-        held = sum(weight.numel() for weight in skeleton.parameters())
-        computing, bits = loading.compute_type(precision, device, held), None
+        parameters = sum(weight.numel() for weight in skeleton.parameters())
+        computing, bits = loading.compute_type(precision, device, parameters), None
         if spec.quantization != "none":  # the score head stays whole: it is small, and every score goes through it
             bits = loading.quantized(spec.quantization, computing, float(spec.int8_threshold), heads)
         how = {"config": config, "device_map": {"": device}, "dtype": computing, "quantization_config": bits}
@@ -139,16 +139,16 @@ def weights(folder: Path, **options: Any) -> tuple[Any, dict[str, Any]]:
     )
 
 
-def _refuse_without_head(config: Any, skeleton: Any, there: set[str], name: str) -> None:
+def _refuse_without_head(config: Any, skeleton: Any, keys: set[str], name: str) -> None:
     """Without trained weights for the head, transformers would fill it with random numbers and say so in a log."""
     inside = f"{skeleton.base_model_prefix}."
     head = {key for key in skeleton.state_dict() if not key.startswith(inside)}
-    if head & there == head:
+    if head & keys == head:
         return
     made_for = " ".join(map(str, config.architectures or []))
-    others = sorted(key for key in there if not key.startswith((inside, "lm_head.")))
-    instead = f"; they have {', '.join(others[:3])} (say so as value_head_prefix in its config.json)" if others else ""
-    why = f"its files hold no weights for {', '.join(sorted(head - there)[:3])}{instead}"
+    extra = sorted(key for key in keys if not key.startswith((inside, "lm_head.")))
+    instead = f"; they have {', '.join(extra[:3])} (say so as value_head_prefix in its config.json)" if extra else ""
+    why = f"its files hold no weights for {', '.join(sorted(head - keys)[:3])}{instead}"
     if any(writer in made_for for writer in WRITERS):
         why = f"it is a model that writes text ({made_for})"
     raise RewardModelUnusable(

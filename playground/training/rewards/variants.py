@@ -36,11 +36,11 @@ class Variant(NamedTuple):
 
 def variants(form: Format) -> list[Variant]:
     """The form in force, then all that it is compared with: the rows of the table that change the token ids."""
-    found: dict[tuple[int, ...], Variant] = {}
+    by_ids: dict[tuple[int, ...], Variant] = {}
     for variant in _table(form):
         with contextlib.suppress(RewardModelUnusable):  # a chat template may refuse what it was not made for
-            found.setdefault(tuple(variant.encode(*PROBE).ids), variant)
-    return list(found.values())
+            by_ids.setdefault(tuple(variant.encode(*PROBE).ids), variant)
+    return list(by_ids.values())
 
 
 def _table(form: Format) -> Iterator[Variant]:
@@ -65,19 +65,19 @@ def _of_text(form: Format, text: str) -> Encoded:
 
 def _fitted(form: Format, ids: list[int]) -> Encoded:
     """One text of these ids, without its beginning where it is longer than the model can read."""
-    kept = ids[-(form.max_length or len(ids)) :]
-    return Encoded(kept, [0] * len(kept), len(ids) - len(kept))
+    last_ids = ids[-(form.max_length or len(ids)) :]
+    return Encoded(last_ids, [0] * len(last_ids), len(ids) - len(last_ids))
 
 
 def _joined(separator: str, form: Format, prompt: str, completion: str) -> Encoded:
     """With `separator` in place of all that stands between the last prompt turn and the completion."""
-    text, asked, answer = form.rendered(prompt, completion), prompt, completion
+    text, question, answer = form.rendered(prompt, completion), prompt, completion
     if form.name not in TWO_TEXTS:
-        asked, answer = dialogues.turns(prompt)[-1].content.strip(), completion.strip()
+        question, answer = dialogues.turns(prompt)[-1].content.strip(), completion.strip()
     start = text.rfind(answer)
-    end = text.rfind(asked, 0, max(start, 0))
+    end = text.rfind(question, 0, max(start, 0))
     if min(start, end) >= 0:
-        text = text[: end + len(asked)].rstrip() + separator + text[start:].lstrip()
+        text = text[: end + len(question)].rstrip() + separator + text[start:].lstrip()
     return _of_text(form, text)
 
 
@@ -85,8 +85,8 @@ def _swapped(form: Format, prompt: str, completion: str) -> Encoded:
     """Each speaker under the other's name; where the form has no names, the texts change places."""
     if form.name in TWO_TEXTS:
         return form.encoded(completion.strip(), f" {prompt.strip()}")
-    said = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
-    other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in said]
+    turns = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
+    other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in turns]
     return _of_text(form, form.chat(other) if form.name == "chat" else dialogues.text_of(other)[: -len(DIALOGUE_END)])
 
 

@@ -1,5 +1,5 @@
 """Two completions of each of many prompts, for people to vote on: by a run's policy, by its untrained model, one of
-each, or by the policies of two runs. The model service draws them for a class (`playground.ui.classroom.vote_lead`)."""
+each, or by the policies of two runs. The model service draws them for a class (`playground.ui.classroom.votes`)."""
 
 from __future__ import annotations
 

@@ -106,8 +106,9 @@ class Bench:
         room = subject.reference.context_length - sampling.max_new_tokens
         seed = int(wanted["seed"])
         split = prompts.load(source, int(wanted["num_evaluation"]), room, subject.tokens, seed, whole=True)
-        claims.know(source)
+        self._model = None  # it may know of another file's claims
         self._facts = facts_of(subject.tokens, source)
+        self._facts.questions = claims.questions_of(source)
         self._facts.columns.update(split.columns)
         asked, seeds = evaluation.reference_questions(split.training, seed, count)
         how = evaluation.Generation(subject.tokens, sampling.in_training, CHUNK, progress)
@@ -128,7 +129,7 @@ class Bench:
             return mixture.build(spec, self._facts)
         if self._model is None or self._model[0] != key:
             self._model = None  # free the old weights first
-            self._model = key, learned_rewards.builder(loading.device_of("auto"), outputs)(spec)
+            self._model = key, learned_rewards.builder(loading.device_of("auto"), outputs, facts=self._facts)(spec)
         return self._model[1]
 
 

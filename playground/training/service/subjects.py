@@ -111,7 +111,7 @@ def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
     config: RunConfig = run.config()
     models = RunModels(config, loading.device_of("auto"), run.path.parent, checkpoint)
     with contextlib.suppress(TableUnusable):  # the file may have gone since
-        claims.know(config.prompts)
+        models.facts.questions = claims.questions_of(config.prompts)
     if config.reads_columns:
         with contextlib.suppress(PromptsUnusable):
             models.read_prompts()

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from playground.errors import RunNotFound
-from playground.ppo.advantages import generalised_advantages, group_advantages, token_rewards
+from playground.ppo.advantages import advantages_of, generalised_advantages, token_rewards
 from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
-from playground.ppo.masked import masked_mean, masked_variance, whiten
+from playground.ppo.masked import masked_mean, masked_variance
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedSettings
@@ -37,16 +37,13 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
     token_kl, values = _padded(batch.token_kl, mask), _padded(batch.values, mask)
     rewards = token_rewards(token_kl, _doubles(batch.scores), mask, settings.kl_coef)
     deltas = torch.zeros_like(rewards)
+    advantages, whitened, targets = advantages_of(settings, rewards, values, mask)
     if settings.baseline == "value":
-        credited = rewards, values, mask, settings.gamma
-        advantages, returns = generalised_advantages(*credited, settings.gae_lambda)
-        targets, (deltas, _) = returns, generalised_advantages(*credited, 0.0)
+        returns = targets
+        deltas, _ = generalised_advantages(rewards, values, mask, settings.gamma, 0.0)
     else:
-        earned, standardise = rewards.sum(1), settings.baseline == "group"
-        each = group_advantages(earned, settings.samples_per_prompt, standardise=standardise)
-        advantages, returns = each[:, None] * mask, earned[:, None] * mask
-        targets = torch.zeros_like(returns)
-    whitened = whiten(advantages, mask)
+        advantages = advantages * mask
+        returns = rewards.sum(1)[:, None] * mask
     parts = {
         "leash": -settings.kl_coef * token_kl,
         "rewards": rewards,
@@ -60,7 +57,9 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
         row = episode.row, slice(len(episode.pieces))
         found = {name: part[row].tolist() for name, part in parts.items() if getattr(episode, name)}
         credit = whitened[row], values[row], targets[row]
-        return episode.model_copy(update={**found, "passes": [_pass(one, settings, *credit) for one in episode.passes]})
+        return episode.model_copy(
+            update={**found, "passes": [_pass(traced, settings, *credit) for traced in episode.passes]}
+        )
 
     spread = {
         "mean": masked_mean(advantages, mask).item(),
@@ -75,10 +74,11 @@ def _pass(
     item: TracedPass, settings: TracedSettings, whitened: Tensor, old_values: Tensor, targets: Tensor
 ) -> TracedPass:
     log_ratio, values = _doubles(item.ratios).log(), _doubles(item.values)
+    clips = settings.clip_range, settings.clip_range_high
     return item.model_copy(
         update={
-            "clipped": clipped_tokens(log_ratio, whitened, settings.clip_range).tolist(),
-            "policy_losses": policy_loss(log_ratio, whitened, settings.clip_range).tolist(),
+            "clipped": clipped_tokens(log_ratio, whitened, *clips).tolist(),
+            "policy_losses": policy_loss(log_ratio, whitened, *clips).tolist(),
             "value_losses": value_loss(values, old_values, targets, settings.value_clip_range).tolist(),
         }
     )

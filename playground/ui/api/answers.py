@@ -7,12 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, flatten
 from playground.errors import InvalidConfig, Problem
 from playground.rewards import behaviours
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
 from playground.setup import catalog, checks, describe, expected
-from playground.ui.feed import compare_serializer, run_serializer
+from playground.ui.feed import compare_serializer, insight_serializer, run_serializer
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import plain
 from playground.ui.train import form
@@ -25,6 +27,8 @@ FIGURES = (
     "explained_variance completion_length eos_fraction distinct_2"
 ).split()
 STATUS = "state phase update num_updates message ended outcome".split()
+LISTED = "id title experiment state update num_updates message wrong_on_purpose method seed unit".split()
+OUTCOME = "sentences plateau compute weights".split()
 KNOB = "label help low high unit live minimum maximum".split()
 
 
@@ -43,6 +47,18 @@ def preset(name: str) -> dict[str, Any]:
         "model": config.model.source,
         "behaviours": [one.words for one in behaviours.of_config(config)],
     }
+
+
+def listed(run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run of the list: its figures by name, the gain in its `unit`."""
+    figures = {name: figure["value"] for name, figure in run["figures"].items()}
+    return plain({name: run[name] for name in LISTED} | figures)
+
+
+def outcome(run: RunDirectory) -> dict[str, Any]:
+    """What a run came to beside the sentence about it."""
+    outcome: Mapping[str, Any] = insight_serializer.outcome(run)
+    return {name: outcome[name] for name in OUTCOME} | {"headline": plain(RunReport.of(run).headline)}
 
 
 def settings(config: RunConfig) -> dict[str, Any]:
@@ -76,7 +92,7 @@ def status(feed: RunFeed) -> dict[str, Any]:
             {"label": one["label"], "state": one["state"], "evidence": one["evidence"], "cause": one["cause"]}
             for one in feed.lit
         ],
-        "can_change": {} if now["ended"] or feed.recorded else run_serializer.live_values(feed.current_config()),
+        "can_change": {} if now["ended"] or feed.recorded else run_serializer.live_values(feed.report.config_now),
     }
 
 

@@ -15,15 +15,14 @@ from typing import Any, TypeVar
 
 import gradio as gr
 
-from playground.analysis import before_after
 from playground.errors import InvalidConfig, PlaygroundError, Problem, RunNotFound, TooManyCalls
-from playground.runs import history, launcher
+from playground.runs import history
 from playground.runs.model_service import ModelService
+from playground.runs.spawning import Workers
 from playground.setup import catalog
 from playground.ui.api import answers, arguments
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.auth.calls import Endpoint
-from playground.ui.feed import insight_serializer
 from playground.ui.feed.feed import Channel, Hub
 from playground.ui.feed.run_serializer import plain
 from playground.ui.runs import compare_page, history_data
@@ -34,14 +33,11 @@ MOST_RUNS = 50
 MOST_WAIT_SECONDS = 50.0  # most programs give up on an answer after a minute
 MANY_FOLLOW = "Too many programs follow runs here. Ask for the status now and then instead."
 NEEDS = "verdict advice device total_gb seconds seconds_per_update download as_last_runs quota".split()
-LISTED = (
-    "id title told state update num_updates message wrong_on_purpose model method reward seed duration unit".split()
-)
 STREAM = "stream"  # no tool: a tool answers once
 T = TypeVar("T")
 
 
-def register(hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None) -> None:
+def register(hub: Hub, access: Access, service: ModelService, spawn: Workers | None) -> None:
     """Offer them all, in the Blocks that is being made. Before any other event, for their names have to be free."""
     ask = Endpoints(hub, access, service, spawn)
     table: dict[Action, list[Callable[..., Any]]] = {
@@ -85,7 +81,7 @@ def offered(access: Access, action: Action, handler: Callable[..., Any]) -> Any:
 class Endpoints:
     """The functions, unguarded. `spawn` makes the worker of a run that is started."""
 
-    def __init__(self, hub: Hub, access: Access, service: ModelService, spawn: launcher.Workers | None) -> None:
+    def __init__(self, hub: Hub, access: Access, service: ModelService, spawn: Workers | None) -> None:
         self._hub, self._access, self._service, self._spawn = hub, access, service, spawn
         self._outputs = hub.outputs
         self._actions = run_actions.RunActions(hub.outputs, access, spawn)
@@ -110,11 +106,8 @@ class Endpoints:
 
         def read() -> dict[str, Any]:
             listed: Sequence[Mapping[str, Any]] = history_data.history_data(self._outputs)["runs"]
-            found = [
-                {name: one[name] for name in LISTED} | {"headline": plain(one["headline"])}
-                for one in listed[:MOST_RUNS]
-            ]
-            return {"count": len(listed), "runs": found, "recorded": list(self._hub.recorded)}
+            runs = [answers.listed(run) for run in listed[:MOST_RUNS]]
+            return {"count": len(listed), "runs": runs, "recorded": list(self._hub.recorded)}
 
         return await self._read(read)
 
@@ -231,16 +224,9 @@ class Endpoints:
             run: The id of a run.
         """
         found, channel = self._hub.find(run), await self._hub.channel(run)
-        now = await channel.read(lambda feed: feed.status_now())
-
-        def read() -> dict[str, Any]:
-            said: Mapping[str, Any] = insight_serializer.outcome(found)
-            headline = before_after.headline_of(found)
-            names = ("sentences", "knee", "compute", "weights")
-            return {name: said[name] for name in names} | {"headline": headline and plain(headline)}
-
-        known = {"run": run, "state": now["state"], "end": now["end"], "outcome": now["outcome"]}
-        return {**known, **await self._read(read)}
+        status = await channel.read(lambda feed: feed.status_now())
+        known = {name: status[name] for name in ("state", "end", "outcome")}
+        return {"run": run, **known, **await self._read(lambda: answers.outcome(found))}
 
     def generate(self, run: str, prompt: str, n: int = 2, seed: int = 0, *, caller: Caller) -> dict[str, Any]:
         """Completions of a prompt of your own before training and as the run's model is now, with the same random

@@ -18,26 +18,24 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from playground.classroom.places import Place
-from playground.classroom.room import NOT_IN, WrongCode
-from playground.classroom.room_file import NoClass, NotKept
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, TooManyCalls
 from playground.ui import own_files
 from playground.ui.auth.access import Access, Action, Role
 from playground.ui.auth.visitors import CLASS_COOKIE, at_port
-from playground.ui.classroom.answering import Answering
-from playground.ui.classroom.lead import Lead
-from playground.ui.classroom.state import ClassViews
-from playground.ui.classroom.vote_lead import VoteLead
-from playground.ui.classroom.vote_views import VoteViews
+from playground.ui.classroom.classroom import DONE, Classroom
+from playground.ui.classroom.places import Place
+from playground.ui.classroom.records import ClassLedData
+from playground.ui.classroom.room import NOT_IN, WrongCode
+from playground.ui.classroom.room_file import NoClass, NotKept
+from playground.ui.classroom.steps import DeskCommand, SentAnswer
 from playground.ui.feed.run_serializer import encode
-from playground.ui.payloads.classroom import ClassJoinedData, ClassKeptData, ClassLedData
 from playground.ui.routes import polite
 
 PAGES = {"": ("student", "The class", Action.WATCH), "/desk": ("desk", "The desk", Action.LEAD)}
 PAGES["/screen"] = ("screen", "The screen in front", Action.LEAD)
 SHEETS = ("page", "lessons", "class", "class_vote", "class_game")
 MOST_CODE = 12  # characters
+MOST_DIGITS = 12  # of a number in an address
 MANY_CODES = "Too many wrong codes were entered from your network. Wait a minute, then try again."
 NOT_JSON = "This is not JSON with the fields that the page sends."
 HTML = """<!doctype html>
@@ -65,21 +63,21 @@ ONLY_TEXT = """<!doctype html>
 """
 
 
-def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering, votes: VoteViews) -> list[BaseRoute]:
+def routes(classroom: Classroom, access: Access) -> list[BaseRoute]:
     """All of them, for the app's routes."""
-    handlers = ClassHandlers(views, access, lead, answering)
+    handlers = ClassHandlers(classroom, access)
     table: list[tuple[str, Callable[..., Any], Action, str]] = [
         ("/class/state", handlers.state, Action.WATCH, "GET"),
         ("/class/front", handlers.front, Action.LEAD, "GET"),
-        ("/class/votes", handlers.data(votes.offer), Action.LEAD, "GET"),
-        ("/class/votes.jsonl", handlers.votes(votes.lead), Action.LEAD, "GET"),
+        ("/class/votes", handlers.votes, Action.LEAD, "GET"),
+        ("/class/votes.jsonl", handlers.votes_file, Action.LEAD, "GET"),
         ("/class/join", handlers.join, Action.JOIN, "POST"),
         ("/class/answer", handlers.answer, Action.JOIN, "POST"),
         ("/class/check", handlers.check, Action.JOIN, "POST"),
         ("/class/lead", handlers.lead, Action.LEAD, "POST"),
     ]
     pages = [
-        Route(f"/class{path}", for_readers(access.route(action, handlers.page(path)), path))
+        Route(f"/class{path}", for_readers(access.route(action, page_handler(path)), path))
         for path, (_, _, action) in PAGES.items()
     ]
     return [
@@ -88,14 +86,23 @@ def routes(views: ClassViews, access: Access, lead: Lead, answering: Answering, 
     ]
 
 
+def page_handler(path: str) -> Any:
+    """One of the three pages."""
+
+    async def handler(request: Request) -> Response:
+        return HTMLResponse(document(path), headers={"Cache-Control": "no-cache"})
+
+    return handler
+
+
 def for_readers(handler: Any, path: str) -> Any:
     """A page that says in words who may open it, and where everyone else goes."""
 
     @functools.wraps(handler)
     async def wrapped(request: Request) -> Response:
         try:
-            found: Response = await handler(request)
-            return found
+            response: Response = await handler(request)
+            return response
         except NotAllowed:
             sentence = f"{PAGES[path][1]} is for the host. Open the host's address first, which the terminal shows."
             base = "../" if path else "./"
@@ -123,92 +130,73 @@ def document(path: str) -> str:
 class ClassHandlers:
     """The handlers."""
 
-    def __init__(self, views: ClassViews, access: Access, lead: Lead, answering: Answering) -> None:
-        self.room, self.access, self._lead, self._answering = views.room, access, lead, answering
-        self.views = views
+    def __init__(self, classroom: Classroom, access: Access) -> None:
+        self.classroom, self.room, self.access = classroom, classroom.room, access
         self._guessing = threading.Lock()
-
-    def page(self, path: str) -> Any:
-        """One of the three pages."""
-
-        async def handler(request: Request) -> Response:
-            return HTMLResponse(document(path), headers={"Cache-Control": "no-cache"})
-
-        return handler
 
     async def state(self, request: Request) -> Response:
         """What a person of the class sees; `?since=` is the version that they know, the rest where they are."""
-        asked = request.query_params
-        since, tries = asked.get("since", ""), asked.get("tries", "")
-        known = int(since) if since.isdecimal() and len(since) < 12 else None
-        tried = int(tries) if tries.isdecimal() and len(tries) < 4 else 0
-        place = Place(asked.get("lesson", ""), asked.get("at", ""), tried, asked.get("help") == "1")
-        return await self._answer(lambda: self.views.state(self._person(request), known, place))
+        query = request.query_params
+        place = Place(
+            query.get("lesson", ""), query.get("at", ""), _whole(query.get("tries")), query.get("help") == "1"
+        )
+        since = _whole(query.get("since"), -1)
+        return await self._answer(lambda: self.classroom.state(self._person(request), since, place))
 
     async def front(self, request: Request) -> Response:
         """What the desk shows, or with `?screen=1` the screen in front."""
         screen = request.query_params.get("screen") == "1"
         addresses = self.access.addresses() or [str(request.base_url)]
-        return await self._answer(lambda: self.views.desk(addresses, screen=screen))
+        return await self._answer(lambda: self.classroom.desk(addresses, screen=screen))
 
-    def data(self, read: Callable[[], Any]) -> Any:
-        """What a function gives, as JSON."""
+    async def votes(self, request: Request) -> Response:
+        """What can be voted on."""
+        return await self._answer(self.classroom.votes.offer)
 
-        async def handler(request: Request) -> Response:
-            return await self._answer(read)
-
-        return handler
-
-    def votes(self, voting: VoteLead) -> Any:
+    async def votes_file(self, request: Request) -> Response:
         """The votes of a step, `?step=`, as a file of preference pairs."""
-
-        async def handler(request: Request) -> Response:
-            step = request.query_params.get("step", "")
-            text = await asyncio.to_thread(voting.file, int(step) if step.isdecimal() and len(step) < 12 else None)
-            name = f'attachment; filename="votes-{step}.jsonl"'
-            return Response(text, media_type="application/jsonl", headers={"Content-Disposition": name})
-
-        return handler
+        step = _whole(request.query_params.get("step"))
+        text = await asyncio.to_thread(self.classroom.votes.file, step)
+        name = f'attachment; filename="votes-{step}.jsonl"'
+        return Response(text, media_type="application/jsonl", headers={"Content-Disposition": name})
 
     async def join(self, request: Request) -> Response:
         """Take part: {code}. The browser keeps who it is in a cookie, which no script can read."""
-        asked = await _body(request)
-        code = str(asked.get("code", ""))[:MOST_CODE]
-        if await asyncio.to_thread(self._person, request):
-            return _json(ClassJoinedData(error=""))
-        token = await asyncio.to_thread(self._enter, request, code)
-        answer = _json(ClassJoinedData(error=""))
-        answer.headers.append("Set-Cookie", self.access.class_cookie(request, token))
+        sent = await _body(request)
+        answer = _json(DONE)
+        if not await asyncio.to_thread(self._person, request):
+            token = await asyncio.to_thread(self._enter, request, str(sent.get("code", ""))[:MOST_CODE])
+            answer.headers.append("Set-Cookie", self.access.class_cookie(request, token))
         return answer
 
     async def answer(self, request: Request) -> Response:
         """Keep an answer or a vote: {step, item, value}. The same sent twice is kept once."""
-        return await self._take(request, self._answering.keep)
+        return await self._take(request, self.classroom.keep)
 
     async def check(self, request: Request) -> Response:
         """Whether an answer would be kept, of {step, item, value}: while it is written."""
-        return await self._take(request, self._answering.check)
+        return await self._take(request, self.classroom.check)
 
-    async def _take(self, request: Request, take: Callable[[str, dict[str, Any]], Any]) -> Response:
-        asked = await _body(request)
+    async def _take(self, request: Request, take: Callable[[str, SentAnswer], Any]) -> Response:
+        sent = SentAnswer.model_validate(await _body(request))
         person = await asyncio.to_thread(self._person, request)
         if person is None:
             raise NoClass(NOT_IN)
         self.access.count_in_class(person)
         try:
-            await asyncio.to_thread(take, person, asked)
+            await asyncio.to_thread(take, person, sent)
         except NotKept as error:  # the phone has it, and sends it again
             return Response(encode({"error": str(error)}), 503, media_type="application/json")
-        return _json(ClassKeptData(error=""))
+        return _json(DONE)
 
     async def lead(self, request: Request) -> Response:
         """What the host does: {do, ...}."""
-        asked = await _body(request)
+        command = DeskCommand.model_validate(await _body(request))
         caller = self.access.caller(request)
 
         def act() -> ClassLedData:
             try:
-                return self._lead.act(asked, caller)
+                return self.classroom.act(command, caller)
             except InvalidConfig as error:
                 return {"error": "\n".join(map(str, error.problems))}
 
@@ -237,13 +225,18 @@ class ClassHandlers:
 async def _body(request: Request) -> dict[str, Any]:
     """Raises: PlaygroundError, if it is no JSON object that can be answered as strict JSON."""
     try:
-        found = json.loads(await request.body())
-        encode(found)  # fails at NaN, at infinity, at half a character
+        body = json.loads(await request.body())
+        encode(body)  # fails at NaN, at infinity, at half a character
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        body = None
+    if not isinstance(body, dict):
         raise PlaygroundError(NOT_JSON)
-    return found
+    return body
+
+
+def _whole(text: str | None, otherwise: int = 0) -> int:
+    """A number of an address."""
+    return int(text) if text and text.isdecimal() and len(text) < MOST_DIGITS else otherwise
 
 
 def _json(data: Any) -> Response:

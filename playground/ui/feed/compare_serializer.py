@@ -5,14 +5,14 @@ text (static/runs/compare.js), and several in one set of charts (overlay.js).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
-from playground.analysis import before_after, compute, meters, path
+from playground.analysis import before_after, compute, judging, meters, path
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.path import PathPoint
+from playground.analysis.run_report import RunReport
 from playground.config import Behaviour, RunConfig, methods
 from playground.rewards import behaviours as counted
-from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.runs.folder.rollouts import keeps_rollouts
@@ -21,7 +21,6 @@ from playground.ui.feed import insight_serializer, run_serializer
 from playground.ui.feed.run_feed import RunFeed
 from playground.ui.feed.run_serializer import plain
 from playground.ui.payloads.compare import (
-    BillInWordsData,
     ComparisonData,
     DifferingSettingData,
     OtherData,
@@ -71,8 +70,6 @@ def comparison(
     before, after = (
         run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
     )
-    rewards = insight_serializer.reward_rows(pairs, "scores", "trained on") if alone else []
-    judges = insight_serializer.reward_rows(pairs, "judges", "monitor") if alone else []
     return {
         "moments": later,
         "update": chosen,
@@ -81,7 +78,7 @@ def comparison(
         "outcome": _outcome(pairs, config, None if alone else before) if measured else "",
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
-        "table": [*rewards, *judges],
+        "table": plain(judging.rows(pairs)) if alone else [],
         "behaviours": insight_serializer.behaviours_of_pairs(config, pairs, against_itself=alone),
         "before": before,
         "after": after,
@@ -140,28 +137,22 @@ class Went(NamedTuple):
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
         """Of a run as it is on disk now. Raises: InvalidConfig."""
-        way, data = _went(run)
-        lines = insight_serializer.frontier_lines(way, insight_serializer.possible_of(run, None))
-        end = before_after.headline_of(run)
-        return cls(way, {**data, **lines, "end": end and end._asdict()})
-
-
-class _Counted(TypedDict):
-    """What of it needs all of its records."""
-
-    behaviours: list[SharesData]
-    bill: BillInWordsData | None
+        went = _went(run)
+        possible = insight_serializer.possible_of(run, None)
+        return went._replace(data={**went.data, **insight_serializer.frontier_lines(went.path, possible)})
 
 
 @before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)
-def _went(run: RunDirectory) -> tuple[list[PathPoint], _Counted]:
-    config, samples, events = run.config(), run.samples(), run.events()
-    bill = compute.bill(config, run.metrics(), events)
-    data: _Counted = {
-        "behaviours": [_shares(meter) for meter in meters.meters(config, samples)],
+def _went(run: RunDirectory) -> Went:
+    report = RunReport.of(run)
+    bill = report.bill
+    data: WentData = {
+        **insight_serializer.frontier_lines(report.path, None),
+        "behaviours": [_shares(meter) for meter in report.behaviours],
         "bill": bill and {**bill._asdict(), "operations": compute.operations_in_words(bill.operations)},
+        "end": report.headline and report.headline._asdict(),
     }
-    return path.path_of(samples, events), data
+    return Went(report.path, data)
 
 
 def _shares(meter: meters.Meter) -> SharesData:
@@ -169,7 +160,7 @@ def _shares(meter: meters.Meter) -> SharesData:
     bounds = {
         name: [round(100 * getattr(count, name), 1) for count in meter.counts] for name in ("share", "low", "high")
     }
-    return {"name": meter.name, "words": meter.words, "looks": {"update": [*meter.updates], **bounds}}
+    return {"name": meter.name, "words": meter.words, "evaluations": {"update": [*meter.updates], **bounds}}
 
 
 class Overlaid(NamedTuple):
@@ -189,7 +180,7 @@ class Overlaid(NamedTuple):
             {
                 "id": run_id,
                 "title": feed.run.title(config),
-                "told": changes.in_words(config, feed.happened),
+                "experiment": feed.report.experiment,
                 "wrong_on_purpose": describe.wrong_on_purpose(config),
                 "model": describe.in_words("model.source", config.model.source),
                 "engine": config.engine,

@@ -5,45 +5,39 @@ outcome. Pure, but for `possible_of`, which reads the texts that were sampled fo
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from playground import exports
-from playground.analysis import against_kl, before_after, compute, judging, meters, plateau
+from playground.analysis import against_kl, compute, judging, meters
 from playground.analysis.against_kl import Possible
 from playground.analysis.before_after import BeforeAfter
-from playground.analysis.diagnosis import diagnose
-from playground.analysis.diagnosis.run_records import WINDOW, Records
-from playground.analysis.meters import Meter
+from playground.analysis.diagnosis.run_records import WINDOW, Remedy
+from playground.analysis.meters import Meter, Way
 from playground.analysis.paid import Paid, paid, shares_sentence
-from playground.analysis.path import PathPoint, path_of
+from playground.analysis.path import PathPoint
+from playground.analysis.run_report import RunReport
 from playground.config import RunConfig
-from playground.exports.report import Report
 from playground.runs import frontier_samples
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Event, Sample, UpdateMetrics
 from playground.setup import describe
 from playground.setup.checks import without_folders
-from playground.setup.expected import Band, bands
+from playground.setup.expected import bands
 from playground.ui.feed.run_serializer import PARTS, plain
 from playground.ui.payloads import Table
-from playground.ui.payloads.compare import RewardRowData
 from playground.ui.payloads.insight import (
-    AlertData,
     BehavioursData,
     ComputeData,
     FrontierData,
     FrontierLinesData,
     JudgedData,
-    MeterData,
+    OfferedRemedyData,
     OutcomeData,
-    PaidPairData,
     PhaseData,
     PossibleData,
-    RemedyData,
-    ScoredTextData,
+    RunCheckData,
 )
 from playground.ui.train import form, reward_form
 
@@ -68,11 +62,12 @@ def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
     return shares_sentence(parts)
 
 
-def judged(samples: Iterable[Sample], config: RunConfig) -> JudgedData | None:
+def judged(report: RunReport) -> JudgedData | None:
     """The trained score and the monitors at every evaluation, and what that says."""
-    labels, found = reward_form.term_labels(config.judges), judging.judged_of(config, samples)
+    found = report.judged
     if found is None:
         return None
+    labels = reward_form.term_labels(report.config.judges)
     titles, turned = {judging.TRAINED: "Trained score", **labels}, {turn.judge for turn in found.turns}
     return {
         "updates": found.updates,
@@ -93,134 +88,63 @@ def judged(samples: Iterable[Sample], config: RunConfig) -> JudgedData | None:
     }
 
 
-def reward_rows(pairs: Sequence[BeforeAfter], source: str, role: str) -> list[RewardRowData]:
-    """Reward by reward, or judge by judge: before, after, and the paired change in sd with its 95 % interval."""
-    return [
-        {
-            "name": row.name,
-            "before": plain(row.before),
-            "after": plain(row.after),
-            "role": role,
-            "change": row.change and plain(row.change.mean),
-            "half": row.change and plain(row.change.half),
-            "unit": row.unit,
-        }
-        for row in judging.rows(pairs, source)
-    ]
-
-
-def behaviours(samples: Sequence[Sample], config: RunConfig, now: RunConfig) -> BehavioursData | None:
-    """What is counted at every evaluation of a run; None where nothing is. `now`: with what was changed in mid-run."""
-    zones, held = bands(describe.of(now).preset), meters.bands_of(config, samples, edited=now != config)
-    found = [meter_data(one, zones.get(one.name), held.get(one.name)) for one in meters.meters(config, samples)]
-    return _behaviours(found, meters.ways(config, samples), paid(config, before_after.pairs(samples)))
+def behaviours(report: RunReport) -> BehavioursData | None:
+    """What is counted at every evaluation of a run; None where nothing is. A run that was changed while it trained has
+    the band of the preset that it is now, if it is one."""
+    drawn = bands(describe.of(report.config_now).preset)
+    found = meters.against_bands(report.behaviours, drawn, report.bands)
+    return _behaviours(found, meters.ways(report.config, report.samples), report.paid)
 
 
 def behaviours_of_pairs(
     config: RunConfig, pairs: Sequence[BeforeAfter], *, against_itself: bool
 ) -> BehavioursData | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
-    found = [meter_data(one) for one in meters.of_pairs(config, pairs)]
-    return _behaviours(found, meters.ways(config, pairs), paid(config, pairs) if against_itself else [])
+    against = paid(config, pairs) if against_itself else []
+    return _behaviours(meters.of_pairs(config, pairs), meters.ways(config, pairs), against)
 
 
-def _behaviours(found: list[MeterData], ways: Sequence[meters.Way], against: Sequence[Paid]) -> BehavioursData | None:
-    if not found:
-        return None
-    return {
-        "meters": found,
-        "ways": [
-            {
-                "words": way.words,
-                "wrong": way.wrong and meter_data(way.wrong),
-                "right": way.right and meter_data(way.right),
-            }
-            for way in ways
-        ],
-        "paid": [{"name": one.name, "sentence": one.sentence, "pair": one.pair and _pair(one.pair)} for one in against],
-    }
+def _behaviours(found: Sequence[Meter], ways: Sequence[Way], against: Sequence[Paid]) -> BehavioursData | None:
+    return {"meters": plain(found), "ways": plain(ways), "paid": plain(against)} if found else None
 
 
-def meter_data(meter: Meter, zone: Band | None = None, held: Band | None = None) -> MeterData:
-    """One meter; `zone` is the band to draw, `held` the one that its end is compared with."""
-    return {
-        "name": meter.name,
-        "words": meter.words,
-        "aim": meter.aim,
-        "updates": meter.updates,
-        "changes": meter.changes,
-        "counts": [
-            {"yes": count.yes, "of": count.of, "low": plain(count.low), "high": plain(count.high)}
-            for count in meter.counts
-        ],
-        "band": zone and [zone.low, zone.high],
-        "compared": meters.compared(meter.after, held) if held else "",
-    }
-
-
-def _pair(pair: BeforeAfter) -> PaidPairData:
-    return {"prompt": pair.after.prompt, "before": _scored(pair.before), "after": _scored(pair.after)}
-
-
-def _scored(item: Sample) -> ScoredTextData:
-    return {"text": item.completion, "score": plain(item.score)}
-
-
-def checks(records: Records) -> list[AlertData] | None:
+def checks(report: RunReport) -> list[RunCheckData] | None:
     """All checks, those that are lit first; None before there is a trend to speak of."""
-    if len(records.metrics) < WINDOW:
+    if len(report.metrics) < WINDOW:
         return None
     return [
-        {
-            "name": alert.name,
-            "label": alert.label,
-            "state": alert.state,
-            "rule": alert.rule,
-            "updates": alert.updates,
-            "evidence": alert.evidence,
-            "cause": alert.cause,
-            "remedies": [_offered(one.words, one.changes, one.live, alert.updates) for one in alert.remedies],
-            "series": alert.series,
-            "plain": alert.plain,
-        }
-        for alert in diagnose(records)
+        {**alert._asdict(), "remedies": [_offered(remedy, alert.updates) for remedy in alert.remedies]}
+        for alert in report.checks
     ]
 
 
-def _offered(words: str, wanted: Mapping[str, Any], live: bool, updates: Sequence[int]) -> RemedyData:
+def _offered(remedy: Remedy, updates: Sequence[int]) -> OfferedRemedyData:
     """A remedy: whether a run that trains can take it at once (`live`), the form can, and from where a fork could."""
-    settings = {field: value for field, value in wanted.items() if field != "fork_at"}
+    settings = {field: value for field, value in remedy.changes.items() if field != "fork_at"}
     steers = bool(settings) and settings.keys() <= set(changes.LIVE_FIELDS)
     before = max(0, min(updates, default=1) - 1)
     return {
-        "words": words,
+        "words": remedy.words,
         "changes": settings,
-        "live": live and steers,
+        "live": remedy.live and steers,
         "form": bool(settings) and settings.keys() <= set(form.FIELDS),
-        "fork": wanted.get("fork_at", before if steers else None),
+        "fork": remedy.changes.get("fork_at", before if steers else None),
     }
 
 
-def frontier(
-    run: RunDirectory,
-    config: RunConfig,
-    samples: Sequence[Sample],
-    metrics: Sequence[UpdateMetrics],
-    events: Sequence[Event],
-    *,
-    recorded: bool = False,
-) -> FrontierData:
+def frontier(run: RunDirectory, report: RunReport, *, recorded: bool = False) -> FrontierData:
     """Score against KL: the evaluations, what drawn texts show to be possible (or None), and why they are `missing`."""
-    path, beta = path_of(samples, events), against_kl.final_beta(config, metrics)
-    found = possible_of(run, beta)
+    found = possible_of(run, report.final_beta)
     missing = ""
-    if found is None:
-        missing = RECORDED if recorded else "" if run.latest_checkpoint() else NO_WEIGHTS
+    if found is None and recorded:
+        missing = RECORDED
+    elif found is None and not run.latest_checkpoint():
+        missing = NO_WEIGHTS
     return {
-        **frontier_lines(path, found),
-        "unit": config.score_unit,
-        "beta": plain(beta),
-        "sentence": against_kl.sentence(path, found),
+        **frontier_lines(report.path, found),
+        "unit": report.unit,
+        "beta": plain(report.final_beta),
+        "sentence": against_kl.sentence(report.path, found),
         "missing": missing,
         "can_draw": not missing and found is None,
     }
@@ -235,7 +159,7 @@ def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> Frontie
         "optimum": columns(("beta", "score", "kl", "effective"), found.optimum),
         "trusted": len(against_kl.trusted(found.optimum)),
     }
-    return {"looks": columns(BOUNDED, rows), "possible": possible}
+    return {"evaluations": columns(BOUNDED, rows), "possible": possible}
 
 
 def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> Table:
@@ -257,19 +181,19 @@ def _possible(path: Path, changed: int, beta: float) -> Possible | None:
 
 def outcome(run: RunDirectory) -> OutcomeData:
     """What a run came to: the plateau, what rose and what it means, and the compute ledger, in words."""
-    report = Report.of(run)
-    found = report.plateau
+    report = RunReport.of(run)
+    update = report.plateau.update
     return {
         "weights": run.latest_checkpoint() is not None,  # not known when the page began to watch a run
-        "knee": None if found.update is None else {"update": found.update, "sentence": plateau.plateau_sentence(found)},
+        "plateau": None if update is None else {"update": update, "sentence": report.plateau_sentence},
         "sentences": report.remarks,
-        "compute": report.ledger and _compute(report.ledger),
+        "compute": report.ledger and _compute(report.ledger, report.cost),
         "adapter": report.config.model.adapter.kind == "lora",
-        "trl": exports.trl_plan(without_folders(report.config), run.events()).in_words(),
+        "trl": exports.trl_plan(without_folders(report.config), report.events).in_words(),
     }
 
 
-def _compute(ledger: compute.Ledger) -> ComputeData:
+def _compute(ledger: compute.Ledger, sentence: str) -> ComputeData:
     phases: list[PhaseData] = [
         {
             "name": PHASES[phase.name],
@@ -280,7 +204,7 @@ def _compute(ledger: compute.Ledger) -> ComputeData:
         for phase in ledger.phases
     ]
     return {
-        "sentence": compute.ledger_sentence(ledger),
+        "sentence": sentence,
         "parameters": ledger.parameters,
         "trained": ledger.trained_parameters,
         "phases": phases,

@@ -6,12 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from playground.analysis import before_after, examples, meters
-from playground.analysis.diagnosis.run_records import Records
-from playground.config import RunConfig
-from playground.errors import InvalidConfig
+from playground.analysis import examples
+from playground.analysis.run_report import RunReport
 from playground.rewards.mixture import term_names
-from playground.runs.folder import changes
 from playground.runs.folder.attempts import Resumption, events_in_force, in_force, resumptions
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
@@ -21,7 +18,7 @@ from playground.runs.fork import parent_of
 from playground.setup import catalog
 from playground.ui.feed import insight_serializer, run_serializer, run_state
 from playground.ui.payloads.inside import RolloutData
-from playground.ui.payloads.insight import AlertData, FrontierData
+from playground.ui.payloads.insight import FrontierData, RunCheckData
 from playground.ui.payloads.live import DeltaData, EventData, KnownData, MomentData, SnapshotData, StatusData
 from playground.ui.train import frontier_part
 
@@ -61,7 +58,6 @@ class RunFeed:
         self.evaluations: list[Evaluation] = []
         self.happened: list[Event] = []
         self.events: list[EventData] = []
-        self.edits: list[changes.Edit] = []
         self._resumed: list[Resumption] = []
         nothing: dict[str, Any] = dict.fromkeys(("regimes", "judged", "behaviours", "alerts"))
         nothing |= {"farmed": "", "text": [], "prompts": [], "updates": []}
@@ -96,7 +92,7 @@ class RunFeed:
             **self._take_metrics(metrics),
         }
         if samples or (status.ended and not self._ended_seen):
-            delta["alerts"] = self.checks()
+            delta["alerts"] = insight_serializer.checks(self.report)
         if evaluations:
             self.evaluations += evaluations
             delta["text"] = run_serializer.text_perplexity(self.evaluations)
@@ -113,7 +109,6 @@ class RunFeed:
     def _take_events(self, happened: Sequence[Event]) -> DeltaData:
         self.happened += happened
         events = events_in_force(happened)
-        self.edits += changes.edits_of(events)
         found = [shown for event in events if (shown := run_serializer.event_data(event, self.forked))]
         self.events = _newest(self.events + found)
         return {"events": found} if found else {}
@@ -125,11 +120,12 @@ class RunFeed:
         grouped = run_serializer.moments(self.samples)
         updates, first_new = list(grouped), min(item.update for item in samples)
         begins = updates[:1] if first_new <= updates[0] else []
+        report = self.report
         delta: DeltaData = {
             "updates": updates,
             "moments": [self._moment(grouped, update) for update in dict.fromkeys([*begins, updates[-1]])],
-            "judged": insight_serializer.judged(self.samples, self.config),
-            "behaviours": insight_serializer.behaviours(self.samples, self.config, self.current_config()),
+            "judged": insight_serializer.judged(report),
+            "behaviours": insight_serializer.behaviours(report),
         }
         if begins:
             delta["prompts"] = run_serializer.prompts(grouped[updates[0]])
@@ -155,19 +151,15 @@ class RunFeed:
         if key == self._status_key and not learned:
             return {}
         self._status_key = key
-        self.status = run_state.added(run_serializer.status_data(status, self.columns, self._outcome(status)), state)
+        outcome = self.report.sentence if status.ended else ""
+        self.status = run_state.added(run_serializer.status_data(status, self.columns, outcome), state)
         return {"status": self.status}
 
-    def _outcome(self, status: Status) -> str:
-        if not status.ended:
-            return ""
-        batches = before_after.of_batches(*(self.columns[name] for name in ("update", "score_mean", "kl_to_reference")))
-        return meters.outcome_words(self.config, self.samples, batches, edited=bool(self.edits))
-
-    def checks(self) -> list[AlertData] | None:
-        """Is it healthy?"""
+    @property
+    def report(self) -> RunReport:
+        """What it has come to, by what was read of it."""
         happened = events_in_force(self.happened)
-        return insight_serializer.checks(Records(self.current_config(), self.metrics, self.samples, happened))
+        return RunReport(self.config, self.samples, self.metrics, happened, self.evaluations, label=self._label)
 
     def snapshot(self) -> SnapshotData:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
@@ -179,7 +171,7 @@ class RunFeed:
             **self._known,
             "run": run_serializer.run_summary(self.id, self.config, label, **what),
             "status": status,
-            "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.current_config()),
+            "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.report.config_now),
             "metrics": run_serializer.thinned(self.columns),
             "events": self.events,
             "moments": [self._moment(grouped, update) for update in wanted],
@@ -210,20 +202,12 @@ class RunFeed:
 
     def frontier(self) -> FrontierData:
         """Score against KL."""
-        found = self.samples, self.metrics, self.happened
-        return insight_serializer.frontier(self.run, self.config, *found, recorded=self.recorded)
+        return insight_serializer.frontier(self.run, self.report, recorded=self.recorded)
 
     @property
-    def lit(self) -> list[AlertData]:
+    def lit(self) -> list[RunCheckData]:
         """The checks that are lit, as they were after the newest evaluation."""
         return [one for one in self._known["alerts"] or () if one["state"] in ("red", "amber")]
-
-    def current_config(self) -> RunConfig:
-        """The configuration with every change that was applied in mid-run."""
-        try:
-            return changes.edited(self.config, self.edits)
-        except InvalidConfig:  # events that were written by hand; the page can live with the first values
-            return self.config
 
 
 def _newest(events: Sequence[EventData]) -> list[EventData]:

@@ -7,6 +7,7 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -54,8 +55,8 @@ RAN_BEFORE = "If the cause lies outside the settings, fix that and resume: the r
 
 
 def encode(data: Any) -> bytes:
-    """Strict, compact JSON."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    """Strict, compact JSON; dataclasses travel as they are."""
+    return json.dumps(data, default=asdict, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def plain(value: Any, digits: int = 5) -> Any:
@@ -74,7 +75,7 @@ def plain(value: Any, digits: int = 5) -> Any:
 def names(config: RunConfig, label: Label) -> NamesData:
     """What a run is called, what it is, and the note on it."""
     title, answer = label.name or describe.title_of(config), describe.of(config)
-    return {"title": title, "told": answer.what, "story": answer.line(title), "note": label.note}
+    return {"title": title, "experiment": answer.what, "story": answer.line(title), "note": label.note}
 
 
 def run_summary(

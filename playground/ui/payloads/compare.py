@@ -6,6 +6,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 from playground.analysis.before_after import Headline
 from playground.analysis.compute import Bill
+from playground.analysis.judging import RewardRow
 from playground.analysis.path import PathPoint
 from playground.runs.folder.records import State
 from playground.runs.model_service import GeneratedSample
@@ -26,18 +27,6 @@ class OtherData(RunNamesData):
 
     update: int | None
     notice: str
-
-
-class RewardRowData(TypedDict):
-    """A reward or a monitor before and after, and the paired change."""
-
-    name: str
-    role: str
-    before: float | None
-    after: float | None
-    change: float | None
-    half: float | None
-    unit: str
 
 
 class AskedAnswerData(TypedDict):
@@ -83,7 +72,7 @@ class ComparisonData(TypedDict):
     outcome: str
     terms: list[str]
     judges: list[str]
-    table: list[RewardRowData]
+    table: list[Annotated[Plain, Of(RewardRow)]]
     behaviours: BehavioursData | None
     before: MomentSummaryData | None
     after: MomentSummaryData | None
@@ -103,7 +92,7 @@ class SharesData(TypedDict):
 
     name: str
     words: str
-    looks: Table
+    evaluations: Table
 
 
 class BillExtra(TypedDict):
@@ -128,7 +117,7 @@ class OverlaidData(WentData):
 
     id: str
     title: str
-    told: str
+    experiment: str
     wrong_on_purpose: str
     model: str
     engine: str

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated, NotRequired, TypedDict
 
 from playground.config import About
 from playground.config.expression_language import Function
-from playground.setup.estimates import Download
+from playground.setup.estimates import Estimate
 from playground.ui.payloads import Of, Plain, Value
 from playground.ui.payloads.insight import RegimesData
 
@@ -130,53 +130,6 @@ class UploadedData(TypedDict, total=False):
     at: float
 
 
-class DeviceNeedsData(TypedDict):
-    """Where it would run."""
-
-    name: str
-    label: str
-    total_gb: float
-    free_gb: float
-
-
-class RoleNeedsData(TypedDict):
-    """Memory of one role, by kind."""
-
-    role: str
-    total_gb: float
-    kinds_gb: dict[str, float]
-
-
-class LargerNeedsData(TypedDict):
-    """The same settings with seven billion weights."""
-
-    parameters: float
-    total_gb: float
-    fullest_moment: str
-    roles_gb: dict[str, float]
-
-
-class EstimateData(TypedDict):
-    """See `estimates.Estimate`."""
-
-    places: list[str]
-    measured: bool
-    verdict: Literal["fits", "tight", "does not fit"]
-    advice: str
-    seconds_per_update: tuple[float, float] | None
-    seconds: tuple[float, float] | None
-    prompt_tokens: int
-    completion_tokens: int
-    device: DeviceNeedsData
-    roles: list[RoleNeedsData]
-    libraries_gb: float
-    total_gb: float
-    fullest_moment: str
-    larger: LargerNeedsData
-    as_last_runs: bool
-    download: Annotated[Plain, Of(Download)] | None
-
-
 class NeedsExtra(TypedDict):
     """What the form says beside an estimate; `use` and `undo` go to and fro, see train_page.py."""
 
@@ -189,7 +142,7 @@ class NeedsExtra(TypedDict):
     at: NotRequired[float]
 
 
-NeedsData = Annotated[Plain, Of(EstimateData, (), NeedsExtra)]
+NeedsData = Annotated[Plain, Of(Estimate, (), NeedsExtra)]
 
 
 class NoNeedsData(TypedDict):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import Annotated, TypedDict
 
-from playground.analysis.diagnosis.alert import State as AlertState
-from playground.ui.payloads import Table, Value
+from playground.analysis.diagnosis.alert import Alert
+from playground.analysis.meters import Meter, Way
+from playground.analysis.paid import Paid
+from playground.ui.payloads import Of, Plain, Table, Value
 
 
 class RegimesData(TypedDict):
@@ -49,69 +51,15 @@ class JudgedData(TypedDict):
     verdicts: list[VerdictData]
 
 
-class CountData(TypedDict):
-    """So many of so many; the bounds are of the share."""
-
-    yes: int
-    of: int
-    low: float
-    high: float
-
-
-class MeterData(TypedDict):
-    """One behaviour; `changes`: +1 or -1 where it differs from the first by more than chance. `band`: what other seeds
-    came to; `compared` with it, in words."""
-
-    name: str
-    words: str
-    aim: Literal["more", "less", "neither"]
-    updates: list[int]
-    counts: list[CountData]
-    changes: list[int]
-    band: list[float] | None
-    compared: str
-
-
-class WayData(TypedDict):
-    """One way to put a claim."""
-
-    words: str
-    wrong: MeterData | None
-    right: MeterData | None
-
-
-class ScoredTextData(TypedDict):
-    """A completion with its score."""
-
-    text: str
-    score: float | None
-
-
-class PaidPairData(TypedDict):
-    """One prompt, answered before and after."""
-
-    prompt: str
-    before: ScoredTextData
-    after: ScoredTextData
-
-
-class PaidData(TypedDict):
-    """Where reward and behaviour disagree."""
-
-    name: str
-    sentence: str
-    pair: PaidPairData | None
-
-
 class BehavioursData(TypedDict):
     """All that is counted."""
 
-    meters: list[MeterData]
-    ways: list[WayData]
-    paid: list[PaidData]
+    meters: list[Annotated[Plain, Of(Meter)]]
+    ways: list[Annotated[Plain, Of(Way)]]
+    paid: list[Annotated[Plain, Of(Paid)]]
 
 
-class RemedyData(TypedDict):
+class OfferedRemedyData(TypedDict):
     """What to try: settings, and where they can be tried. `fork`: the update to fork from."""
 
     words: str
@@ -121,19 +69,13 @@ class RemedyData(TypedDict):
     fork: int | None
 
 
-class AlertData(TypedDict):
-    """One check of a run; `plain`: what has happened, where it is lit."""
+class OfferedRemediesData(TypedDict):
+    """What to try."""
 
-    name: str
-    label: str
-    state: AlertState
-    rule: str
-    updates: list[int]
-    evidence: str
-    cause: str
-    remedies: list[RemedyData]
-    series: str
-    plain: str
+    remedies: list[OfferedRemedyData]
+
+
+RunCheckData = Annotated[Plain, Of(Alert, ("remedies",), OfferedRemediesData)]
 
 
 class PossibleData(TypedDict):
@@ -148,7 +90,7 @@ class PossibleData(TypedDict):
 class FrontierLinesData(TypedDict):
     """Score against KL, for the chart."""
 
-    looks: Table
+    evaluations: Table
     possible: PossibleData | None
 
 
@@ -191,7 +133,7 @@ class OutcomeData(TypedDict):
     """What a run came to."""
 
     weights: bool
-    knee: PlateauData | None
+    plateau: PlateauData | None
     sentences: list[str]
     compute: ComputeData | None
     adapter: bool

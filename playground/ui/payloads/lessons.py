@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, TypedDict
 
-from playground.ui.payloads import Value
+from playground.lessons.records import ChapterClaim, Question
+from playground.lessons.reveal import Reveal
+from playground.ui.payloads import Of, Plain, Value
 from playground.ui.payloads.form import KnobData
 
 
 class OptionData(TypedDict):
-    """A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not)."""
+    """A choice: what it says."""
 
     say: str
-    right: NotRequired[bool]
-    why: NotRequired[str]
 
 
 class PredictionData(TypedDict):
@@ -56,20 +56,8 @@ class BreakItData(TypedDict):
     solution: str
 
 
-class QuestionData(TypedDict):
-    """A question with one right answer."""
-
-    ask: str
-    options: list[OptionData]
-    hints: list[str]
-
-
-class ClaimData(TypedDict):
-    """What the course's chapter says about it, whether that is `right`, and what is so."""
-
-    says: str
-    right: bool
-    so: str
+QuestionData = Annotated[Plain, Of(Question)]
+ClaimData = Annotated[Plain, Of(ChapterClaim)]
 
 
 class LessonData(TypedDict):
@@ -110,51 +98,7 @@ class LessonsData(TypedDict):
     courses: list[CourseData]
 
 
-class FormulaData(TypedDict):
-    """An element of MathML with what is in it."""
-
-    name: str
-    attributes: NotRequired[dict[str, str]]
-    parts: list[FormulaData | str]
-
-
-class WorkedStepData(TypedDict):
-    """A line of words, a formula, and the same with a run's figures."""
-
-    say: str
-    math: FormulaData | None
-    numbers: FormulaData | None
-
-
-class WorkedCardData(TypedDict):
-    """An answer card: an argument in steps."""
-
-    title: str
-    steps: list[WorkedStepData]
-
-
-class RevealData(TypedDict):
-    """What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none
-    did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a
-    number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run;
-    `explained`: why, and `card` what is worked out, with its numbers (after the last run only);
-    `reached`: of the task to break it, whether it was
-    reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds; `memory`: of each
-    role its name, its share and how much that is, where the lesson looks at it."""
-
-    ready: bool
-    held: int | None
-    beliefs: list[str]
-    value: float | None
-    words: str
-    shape: str
-    curve: list[tuple[float, float]]
-    said: list[str]
-    explained: list[str]
-    card: WorkedCardData | None
-    reached: bool | None
-    outside: list[str]
-    memory: list[tuple[str, float, str]]
+RevealData = Annotated[Plain, Of(Reveal)]
 
 
 class LessonStartData(TypedDict):

@@ -4,80 +4,50 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
-from playground.analysis.before_after import Headline
+from playground.analysis.intervals import Interval
+from playground.analysis.run_figures import FigureValue, Kind, RunRow
 from playground.runs.folder.records import State
 from playground.ui.payloads import Columns, Of, Plain, Table
 from playground.ui.payloads.form import ProblemData
 from playground.ui.payloads.live import EndData
 
 
-class EndCountData(TypedDict):
-    """One behaviour at one end."""
+class RunColumnData(TypedDict):
+    """A figure by which runs are listed (`analysis.run_figures`). `down`: its largest value comes first."""
 
-    count: int
-    of: int
-    low: float
-    high: float
-
-
-class EndsData(TypedDict):
-    """One behaviour before and after."""
-
-    name: str
-    words: str
-    before: EndCountData
-    after: EndCountData
-    change: int
-
-
-class RunRowData(TypedDict):
-    """A run of the history. `place`: in the queue."""
-
-    id: str
+    key: str
+    label: str
+    kind: Kind
     title: str
-    told: str
-    note: str
-    wrong_on_purpose: str
-    reward: str
-    beta: float | None
-    adaptive: bool
-    learning_rate: float | None
-    engine: str
-    seed: int
-    unit: str
-    spark: list[float]
+    down: bool
+
+
+class RunStandingData(TypedDict):
+    """Where a run is now. `place`: in the queue."""
+
     state: State
     message: str
     update: int
     num_updates: int
     started_at: float
-    model: str
-    method: str
     end: EndData | None
     resumable: bool
     attempt: int
-    duration: float
-    headline: Annotated[Plain, Of(Headline)] | None
-    behaviours: list[EndsData]
     place: int | None
     sweep: str | None
 
 
-class IntervalData(TypedDict):
-    """A mean over seeds with half of its interval."""
+ListedRunData = Annotated[Plain, Of(RunRow, plus=RunStandingData)]
 
-    mean: float
-    half: float | None
-    seeds: int
+
+FigureData = Annotated[Plain, Of(FigureValue)]
 
 
 class BestSettingData(TypedDict):
-    """The setting of a sweep with the highest gain."""
+    """The setting of a sweep with the highest gain, of so many."""
 
     of: int
     setting: str
-    gain: IntervalData | None
-    kl: IntervalData | None
 
 
 class SweepProgressData(TypedDict):
@@ -98,21 +68,20 @@ class SweepRowData(SweepProgressData):
 
     id: str
     title: str
-    told: str
+    varies: str
     preset: str
-    model: str
-    reward: str
     resumable: bool
     started_at: float
-    duration: float
     unit: str
+    figures: dict[str, FigureData]
     best: BestSettingData | None
 
 
 class HistoryData(TypedDict):
     """All of it, the newest first."""
 
-    runs: list[RunRowData]
+    columns: list[RunColumnData]
+    runs: list[ListedRunData]
     sweeps: list[SweepRowData]
 
 
@@ -146,7 +115,7 @@ class DrawnSettingData(TypedDict):
     """What the charts draw of a setting."""
 
     metrics: Columns
-    looks: Table
+    evaluations: Table
 
 
 class SettingRowData(TypedDict):
@@ -156,19 +125,19 @@ class SettingRowData(TypedDict):
     values: list[str]
     runs: list[SweepRunData]
     finished: int
-    gain: IntervalData | None
-    kl: IntervalData | None
+    gain: Annotated[Plain, Of(Interval)] | None
+    kl: Annotated[Plain, Of(Interval)] | None
     shares: dict[str, ShareData]
-    monitors: dict[str, IntervalData]
+    monitors: dict[str, Annotated[Plain, Of(Interval)]]
     metrics: NotRequired[Columns]
-    looks: NotRequired[Table]
+    evaluations: NotRequired[Table]
 
 
 class SweepData(SweepProgressData):
     """A sweep in full."""
 
     name: str
-    told: str
+    varies: str
     fields: list[FieldNameData]
     seeds: int
     unit: str

@@ -6,14 +6,14 @@ from typing import NotRequired, TypedDict
 
 from playground.runs.folder.records import Stage, State
 from playground.ui.payloads import Columns
-from playground.ui.payloads.insight import AlertData, BehavioursData, JudgedData, RegimesData
+from playground.ui.payloads.insight import BehavioursData, JudgedData, RegimesData, RunCheckData
 
 
 class NamesData(TypedDict):
     """What a run is called, what it is, and the note on it."""
 
     title: str
-    told: str
+    experiment: str
     story: str
     note: str
 
@@ -163,7 +163,7 @@ class KnownData(TypedDict):
     regimes: RegimesData | None
     judged: JudgedData | None
     behaviours: BehavioursData | None
-    alerts: list[AlertData] | None
+    alerts: list[RunCheckData] | None
     farmed: str
     text: list[TextPerplexityData]
     prompts: list[PromptData]
@@ -187,7 +187,7 @@ class DeltaData(TypedDict, total=False):
     regimes: RegimesData | None
     judged: JudgedData | None
     behaviours: BehavioursData | None
-    alerts: list[AlertData] | None
+    alerts: list[RunCheckData] | None
     farmed: str
     text: list[TextPerplexityData]
     prompts: list[PromptData]

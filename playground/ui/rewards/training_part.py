@@ -18,7 +18,7 @@ from playground.data import preferences, row_files
 from playground.errors import InvalidConfig, PlaygroundError, RunExists, in_words
 from playground.runs import reward_models
 from playground.runs.reward_models import RewardTraining
-from playground.setup import catalog, checks, limits
+from playground.setup import admission, catalog
 from playground.setup.limits import LIMITS, Limits
 from playground.ui import components
 from playground.ui.auth import uploads
@@ -135,11 +135,7 @@ def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["lo
         for field, value in data.items() if isinstance(data, dict) else ():
             put(nested, str(field), None if value == "" and field != "name" else value)
         config = yaml_io.validated(nested, RewardTrainingConfig)
-        if beyond := limits.check_reward_training(config, capped):
-            raise InvalidConfig(beyond)
-        checks.check_reward_training(config)
-        checks.require_in_reach(config)
-        training, _ = reward_models.start(config, outputs, replace)
+        training, _ = reward_models.start(admission.admit_training(config, capped), outputs, replace)
         return {"name": training.id, "exists": False, "problems": []}
     except InvalidConfig as error:
         problems = [{"field": item.field, "message": item.message} for item in error.problems]

@@ -146,9 +146,7 @@ def _answers(
 def config_of(rewards: Any, values: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]) -> RunConfig:
     """The part of the form that matters here, with these rewards. Raises: InvalidConfig, with every problem at once."""
     data = {**form.nested(values), "rewards": reward_form.reward_data(rewards)}
-    config = limits.built(filling.meant(data, outputs), capped)
-    limits.require(config, capped, outputs)
-    return config
+    return limits.built(filling.meant(data, outputs), capped, outputs)
 
 
 def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str]:

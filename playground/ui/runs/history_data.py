@@ -6,19 +6,17 @@ import itertools
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple
 
-from playground.analysis import before_after, meters, over_seeds
-from playground.analysis.before_after import Headline
+from playground.analysis import over_seeds
+from playground.analysis.before_after import read_once
 from playground.analysis.intervals import Interval
-from playground.analysis.meters import Meter
-from playground.analysis.over_seeds import Curve, RunEnd, SettingRow, interval_data
+from playground.analysis.over_seeds import Curve, RunEnd, SettingRow
 from playground.analysis.pace import all_left
-from playground.config import methods
+from playground.analysis.run_figures import FIGURES, FigureValue, ListedRun
 from playground.runs import history, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
-from playground.runs.history import RunSummary
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
 from playground.runs.sweeps.sweep_record import SEED, Sweep
@@ -26,11 +24,9 @@ from playground.setup import describe
 from playground.ui.feed import compare_serializer, insight_serializer, run_serializer, run_state
 from playground.ui.feed.run_serializer import plain
 from playground.ui.payloads.listed import (
-    BestSettingData,
     DrawnSettingData,
-    EndsData,
     HistoryData,
-    RunRowData,
+    RunColumnData,
     SettingRowData,
     ShareData,
     SweepData,
@@ -40,104 +36,105 @@ from playground.ui.payloads.listed import (
 )
 from playground.ui.train import form
 
+STANDING = {"state", "message", "update", "num_updates", "started_at"}  # of a status, for the list
+EXACTLY = 17  # digits, so that what is computed from two figures is right too
+COLUMNS: list[RunColumnData] = [
+    {
+        "key": figure.key,
+        "label": figure.title,
+        "kind": figure.kind,
+        "title": figure.help,
+        "down": figure.large_first,
+    }
+    for figure in FIGURES
+]
 MOST_SHOWN = compare_serializer.MAX_RUNS  # settings with curves
 MOST_POINTS = 300
 MOST_TOLD = 240  # characters of the values of one field
 NAMES = {"score_mean": "score", "kl_to_reference": "kl"}  # figure -> its bounds are score_low and the like
 
 
+class PageRow(NamedTuple):
+    """Where a run is now, the run when its files were last written, and its row as plain data."""
+
+    status: Status
+    run: ListedRun
+    data: dict[str, Any]
+
+
 def history_data(outputs: Path) -> HistoryData:
-    """{runs, sweeps}, the newest first. A run of a sweep names it; a sweep has figures where a run has some."""
-    listed = history.list_runs(outputs)
-    headlines, counts = {}, {}
-    for run in listed:  # one after the other, so that each is read once for both
-        folder = RunDirectory(outputs / run.id)
-        headlines[run.id], counts[run.id] = before_after.headline_of(folder), meters.at_ends_of(folder)
+    """The newest first. A run of a sweep names it; a sweep has figures where a run has some."""
+    rows = history.newest_first(outputs, lambda run: _page_row(run)._replace(status=run.status()))
     sweeps = sweep_record.every(outputs)
-    members = {sweep.name: members_of(sweep, listed) for sweep in sweeps}
-    sweep_of = {run.id: name for name, runs in members.items() for run in runs}
+    members = {sweep.name: members_of(sweep, rows) for sweep in sweeps}
+    sweep_of = {row.data["id"]: name for name, its in members.items() for row in its}
     waiting = {name: index for index, name in enumerate(queue.waiting(outputs), 1)}
     return {
+        "columns": COLUMNS,
         "runs": [
-            _run(run, headlines[run.id], counts[run.id], waiting.get(run.id), sweep_of.get(run.id)) for run in listed
+            {**_run(row), "place": waiting.get(row.data["id"]), "sweep": sweep_of.get(row.data["id"])} for row in rows
         ],
-        "sweeps": [_sweep(outputs, sweep, members[sweep.name], headlines) for sweep in sweeps if members[sweep.name]],
+        "sweeps": [_sweep(sweep, members[sweep.name]) for sweep in sweeps if members[sweep.name]],
     }
 
 
-def members_of(sweep: Sweep, listed: Iterable[RunSummary]) -> list[RunSummary]:
+@read_once("config_path", "label_path", "status_path", "metrics_path", "samples_path", "events_path", size=8192)
+def _page_row(run: RunDirectory) -> PageRow:
+    listed = ListedRun.of(run)
+    return PageRow(listed.status, listed, plain(listed.row, EXACTLY))
+
+
+def members_of(sweep: Sweep, rows: Iterable[PageRow]) -> list[PageRow]:
     """Those of some runs that were made for a sweep, in its order."""
-    by_id = {run.id: run for run in listed}
-    found = [by_id[run_id] for run_id in sweep.runs if run_id in by_id]
-    return [run for run in found if sweep.owns(run.id, run.asked)]
+    by_id = {row.run.row.id: row for row in rows}
+    its = [by_id[run_id] for run_id in sweep.runs if run_id in by_id]
+    return [row for row in its if sweep.owns(row.run.row.id, row.run.asked)]
 
 
-def _run(
-    run: RunSummary, headline: Headline | None, counted: Iterable[Meter], place: int | None, sweep: str | None
-) -> RunRowData:
+def _run(row: PageRow) -> dict[str, Any]:
+    """A run with where it is now."""
     return {
-        "id": run.id,
-        "title": run.title,
-        "told": run.told,
-        "note": run.note,
-        "wrong_on_purpose": run.wrong_on_purpose,
-        "reward": run.reward,
-        "beta": run.beta,
-        "adaptive": run.adaptive,
-        "learning_rate": run.learning_rate,
-        "engine": run.engine,
-        "seed": run.seed,
-        "unit": run.unit,
-        "spark": run.spark,
-        "state": run.status.state,
-        "message": run.status.message,
-        "update": run.status.update,
-        "num_updates": run.status.num_updates,
-        "started_at": run.status.started_at,
-        "model": describe.in_words("model.source", run.model),
-        "method": methods.METHODS[run.method].label,
-        "end": run_serializer.ending(run.status),
-        "resumable": run_state.can_resume(run.status, run.by_trl),
-        "attempt": run.status.attempt - run.forked,  # a fork is no second try
-        "duration": round(run.duration_seconds, 1),
-        "headline": headline._asdict() if headline else None,
-        "behaviours": [cast(EndsData, meter.ends()) for meter in counted],
-        "place": place,
-        "sweep": sweep,
+        **row.data,
+        **row.status.model_dump(include=STANDING),
+        "end": run_serializer.ending(row.status),
+        "resumable": run_state.can_resume(row.status, row.run.by_trl),
+        "attempt": row.status.attempt - row.run.forked,  # a fork is no second try
     }
 
 
-def _sweep(
-    outputs: Path, sweep: Sweep, runs: list[RunSummary], headlines: Mapping[str, Headline | None]
-) -> SweepRowData:
+def _sweep(sweep: Sweep, runs: Sequence[PageRow]) -> SweepRowData:
     """A sweep as a row of the history, with model and reward of its first run; its gain is that of the setting with the
     highest mean so far, unless each has a scale of its own."""
-    first, progress = runs[0], progress_data(sweep, {run.id: run.status for run in runs})
-    finished = {run.id: headlines[run.id] for run in runs if run.status.state == "finished"}
-    ends = {run_id: RunEnd(one and one.gain, one and one.kl, {}, []) for run_id, one in finished.items()}
+    first, progress = runs[0].run.row, progress_data(sweep, {row.run.row.id: row.status for row in runs})
+    ends = {row.run.row.id: RunEnd(row.run.headline) for row in runs if row.status.state == "finished"}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
     alike = [] if describe.are_of_the_scale(sweep.settings) else rows
     best = max(alike, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
+    unfinished = [row for row in runs if row.status.state != "finished"]
+    goes_on = any(run_state.can_resume(row.status, row.run.by_trl) for row in unfinished)
+    seconds = sum(row.status.seconds_at_work() for row in runs)
+    figures = {name: first.figures[name] for name in ("model", "reward")} | {"duration": FigureValue(round(seconds, 1))}
+    if best:
+        figures |= {"gain": _mean(best.gain, first.unit), "kl": _mean(best.kl, "nats")}
     return {
         "id": sweep.name,
         "title": sweep.name,
-        "told": varies(sweep),
+        "varies": varies(sweep),
         "preset": sweep.preset,
-        "model": describe.in_words("model.source", first.model),
-        "reward": first.reward,
         **progress,
-        "resumable": progress["unmade"] > 0
-        or any(run_state.can_resume(run.status, run.by_trl) and run.status.state != "finished" for run in runs),
+        "resumable": progress["unmade"] > 0 or goes_on,
         "started_at": sweep.created_at,
-        "duration": round(sum(run.duration_seconds for run in runs), 1),
         "unit": first.unit,
-        "best": best and _best(best, len(rows)),
+        "figures": plain(figures, EXACTLY),
+        "best": {"of": len(rows), "setting": in_words(best.setting.values)} if best else None,
     }
 
 
-def _best(row: SettingRow, of: int) -> BestSettingData:
-    gain, kl = plain(interval_data(row.gain)), plain(interval_data(row.kl))
-    return {"of": of, "setting": in_words(row.setting.values), "gain": gain, "kl": kl}
+def _mean(found: Interval | None, unit: str) -> FigureValue:
+    """Over seeds; with one of them it has no bounds."""
+    if found is None:
+        return FigureValue(None)
+    return FigureValue(found.mean, found.low, found.high, unit)
 
 
 def detail(outputs: Path, name: str) -> SweepData:
@@ -152,7 +149,7 @@ def detail(outputs: Path, name: str) -> SweepData:
     return {
         "name": sweep.name,
         **progress_data(sweep, statuses),
-        "told": varies(sweep),
+        "varies": varies(sweep),
         "fields": [{"label": form.label_of(field), "unit": form.unit_of(field)} for field in sweep.settings],
         "seeds": len(sweep.vary.get(SEED, [0])),
         "unit": configs[0].score_unit if configs else "sd",
@@ -210,10 +207,10 @@ def _setting(
         "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
         "runs": runs,
         "finished": row.finished,
-        "gain": plain(interval_data(row.gain)),
-        "kl": plain(interval_data(row.kl)),
+        "gain": plain(row.gain),
+        "kl": plain(row.kl),
         "shares": {words: share_data(found) for words, found in row.shares.items()},
-        "monitors": {name: plain(interval_data(one)) for name, one in row.monitors.items()},
+        "monitors": plain(row.monitors),
     }
     if drawn:
         found |= _drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours)
@@ -223,13 +220,13 @@ def _setting(
 def _drawn(runs: Sequence[RunDirectory], ends: Sequence[RunEnd]) -> DrawnSettingData:
     figures = [over_seeds.figures_of(run) for run in runs]
     curves = {figure: over_seeds.curve([one[figure] for one in figures]) for figure in NAMES}
-    looks = [
+    path = [
         (update, kl.mean, score.mean, score.mean - (score.half or 0.0), score.mean + (score.half or 0.0))
         for update, kl, score in over_seeds.mean_path(ends)
     ]
     return {
         "metrics": _columns(curves),
-        "looks": insight_serializer.columns(insight_serializer.BOUNDED, looks),
+        "evaluations": insight_serializer.columns(insight_serializer.BOUNDED, path),
     }
 
 

@@ -47,10 +47,10 @@ def looks(run: RunDirectory, prompt_id: int, seed: int | None) -> TokensData:
 
 def absent(config: RunConfig) -> AbsentData:
     """Which figures a run cannot have, and why, in a sentence each."""
-    label = methods.METHODS[config.method].label
+    method = methods.METHODS[config.method]
     found: AbsentData = {}
     if not config.pays_tokens:
-        who = "TRL's trainer of this method" if config.by_trl and config.method in ("rloo", "grpo") else label
+        who = "TRL's trainer of this method" if config.by_trl and method.in_own_loop else method.label
         found["reward"] = f"{who} pays no single tokens, so there is no reward, leash cost or advantage of one."
     if not config.has_critic:
         critic = "There is no critic here, so no token has a value"
@@ -143,7 +143,7 @@ def _episode(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
         "probabilities": np.exp(log_probs).tolist(),
         "score_paid": np.subtract(episode.rewards, episode.leash).tolist(),
         "group": _group(episode, trace) if trace.settings.baseline != "value" else None,
-        "passes": [_pass(item, episode, trace.settings.clip_range) for item in episode.passes],
+        "passes": [_pass(item, episode, *_clips(trace)) for item in episode.passes],
     }
 
 
@@ -164,10 +164,16 @@ def _group(episode: TracedEpisode, trace: Trace) -> GroupData:
     }
 
 
-def _pass(item: TracedPass, episode: TracedEpisode, clip_range: float) -> dict[str, Any]:
+def _clips(trace: Trace) -> tuple[float, float]:
+    """How far a ratio may go below 1, and above it."""
+    low, high = trace.settings.clip_range, trace.settings.clip_range_high
+    return low, low if high is None else high
+
+
+def _pass(item: TracedPass, episode: TracedEpisode, low: float, high: float) -> dict[str, Any]:
     """With both sides of the minimum in the loss: what the free ratio would earn, and what the clipped one does."""
     ratios, advantages = np.array(item.ratios), np.array(episode.whitened)
-    clamped = ratios.clip(1 - clip_range, 1 + clip_range)
+    clamped = ratios.clip(1 - low, 1 + high)
     sides = {"clamped": clamped, "free": ratios * advantages, "held": clamped * advantages}
     return {**dict(item), **{name: values.tolist() for name, values in sides.items()}}
 
@@ -177,10 +183,11 @@ def _picture(at: int, step: TracedStep, trace: Trace) -> PictureData:
     wants it. `counts`: tokens below, within and above the clip range, for advantages above 0 and below it. `edges`: the
     logs of 1 - eps and 1 + eps. `starts`: where the tokens of an episode begin.
     """
-    clip_range, ratios = trace.settings.clip_range, np.exp(step.log_ratios)
+    low, high = _clips(trace)
+    ratios = np.exp(step.log_ratios)
     whitened = _by_episode(trace, trace.batch.whitened)
     advantages = np.concatenate([whitened[row] for row in step.rows])
-    below, above = ratios < 1 - clip_range, ratios > 1 + clip_range
+    below, above = ratios < 1 - low, ratios > 1 + high
     up, down = advantages > 0, advantages < 0
     clipped = (up & above) | (down & below)
     drawn, num_clipped = len(clipped), int(clipped.sum())
@@ -195,7 +202,7 @@ def _picture(at: int, step: TracedStep, trace: Trace) -> PictureData:
             "up": [int((side & up).sum()) for side in sides],
             "down": [int((side & down).sum()) for side in sides],
         },
-        "edges": (math.log(1 - clip_range) if clip_range < 1 else None, math.log(1 + clip_range)),
+        "edges": (math.log(1 - low) if low < 1 else None, math.log(1 + high)),
         "tokens": step.tokens,
         "epoch": step.epoch,
         "minibatch": step.minibatch,

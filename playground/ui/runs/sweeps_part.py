@@ -16,12 +16,13 @@ from playground.config import RunConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound, Problem, RunNotFound
 from playground.runs import history, queue
 from playground.runs.folder.requests import Request
-from playground.runs.launcher import Workers
+from playground.runs.spawning import Workers
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepPlan, SweepRequest
 from playground.runs.sweeps.sweep_progress import progress_of
 from playground.runs.sweeps.sweep_record import MOST_RUNS, SEED
-from playground.setup import catalog, checks, estimates, limits
+from playground.setup import admission, catalog, limits
+from playground.setup.admission import Admitted
 from playground.setup.estimates import disk
 from playground.setup.limits import Limits
 from playground.ui.auth import quota
@@ -153,17 +154,14 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
     most = capped.numbers.get("max_minutes")
     answer = base.get("max_minutes") is not None or any(one.startswith("max_minutes=") for one in vary)
 
-    def check(config: RunConfig) -> None:
+    def admit(config: RunConfig) -> Admitted:
         if limits.capped(config, capped) is not config:  # where its time varies: to none
             raise InvalidConfig([Problem("max_minutes", f"must be at most {most:g} {capped.where} (got no limit).")])
-        limits.require(config, capped, outputs)
-        estimates.require_fit(config, capped, outputs)
-        checks.check(config, outputs)
-        checks.require_functions(config)
+        return admission.admit(config, outputs, capped)
 
     name = str(asked.get("name") or "").strip() or None
     overrides = [] if answer or most is None else [f"max_minutes={most:g}"]
-    return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, asked=request), check)
+    return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, asked=request), admit)
 
 
 def _base(asked: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[str, dict[str, Any]]:

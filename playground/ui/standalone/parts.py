@@ -75,7 +75,7 @@ def about(pages: Iterable[str], presets: Iterable[str], notice: str, files: Iter
     what each teaches, a line about the page, and which files of a run can be saved."""
     shown = set(presets)
     groups = [
-        (title, [one for one in choices if one[0] in shown])
+        (title, [choice for choice in choices if choice[0] in shown])
         for title, choices in controls.preset_groups(LIMITS["local"])
     ]
     return {

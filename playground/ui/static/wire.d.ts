@@ -215,296 +215,6 @@ declare namespace Wire {
     at?: number;
   }
 
-  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` to choose from. */
-  interface Prediction {
-    ask: string;
-    kind: "choice" | "number" | "curve";
-    options: Option[];
-    unit: string;
-    low: number;
-    high: number;
-    step: number;
-    near: number;
-    column: string;
-    shapes: string[];
-  }
-
-  /** What a run says of a lesson. `ready`: it has ended. `held`: of a choice, the option that came true (None: none did), and `beliefs` what is behind each of them, for those who chose it and were wrong. `value` and `words`: of a number. `shape`: of a curve, and `curve` as (update, value). `said`: the sentences that hold of this run; `explained`: why, and `card` what is worked out, with its numbers (after the last run only); `reached`: of the task to break it, whether it was reached; `outside`: where this run ended elsewhere than runs of this lesson do on other seeds; `memory`: of each role its name, its share and how much that is, where the lesson looks at it. */
-  interface Reveal {
-    ready: boolean;
-    held: number | null;
-    beliefs: string[];
-    value: number | null;
-    words: string;
-    shape: string;
-    curve: [number, number][];
-    said: string[];
-    explained: string[];
-    card: WorkedCard | null;
-    reached: boolean | null;
-    outside: string[];
-    memory: [string, number, string][];
-  }
-
-  /** Where the host is on the page: the query of its address, the update and the text (of which prompt) that are opened, and how many updates of a recording are shown; None: it plays, or is none. */
-  interface ClassLocation {
-    query: string;
-    update: number | null;
-    text: number | null;
-    played?: number | null;
-  }
-
-  type ClassRound = Round;
-
-  /** What came of a question, once it is shown. `reveal`: what its run says; `whys`: of the last question of a lesson, why an answer is right or not. */
-  interface ClassResults {
-    rounds: ClassRound[];
-    right: number | null;
-    whys: string[];
-    reveal: Reveal | null;
-  }
-
-  /** A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions; `lesson`: the name of the one that is asked to predict. */
-  interface ClassQuestion {
-    title: string;
-    lesson: string;
-    situation: string;
-    predict: Prediction;
-  }
-
-  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names; `after`: once it is shown, which of them is from after training. */
-  interface ClassPair {
-    number: number;
-    prompt: string;
-    left: string;
-    right: string;
-    after?: "left" | "right";
-  }
-
-  /** What was voted on a pair: for its first text, its second, or that both are as good. */
-  interface ClassVotedPair {
-    prompt: string;
-    first: string;
-    second: string;
-    for_first: number;
-    for_second: number;
-    ties: number;
-  }
-
-  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement, and those on which people are divided; `agree`: they are on none. */
-  interface ClassTally {
-    said: string[];
-    clear: ClassVotedPair[];
-    split: ClassVotedPair[];
-    agree: boolean;
-  }
-
-  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for, `means`: what everyone is; `wait`: why there are no pairs yet; `done` and `begun`: how many people have voted on all of their pairs or on some, for the screen and the desk only; `tally`: once it is shown. */
-  interface ClassVote {
-    title: string;
-    wait: string;
-    means: string;
-    done: number;
-    begun: number;
-    sides: string[];
-    brief: string;
-    briefs: string[];
-    pairs: ClassPair[];
-    tally: ClassTally | null;
-  }
-
-  /** How much a word raises a reward model's score, more than other words do. */
-  interface ClassWord {
-    word: string;
-    moves: number;
-  }
-
-  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for, which is done now while `reading`; `run`: the run that it pays. */
-  interface ClassJudge {
-    name: string;
-    step: number;
-    brief: string;
-    state: string;
-    said: string[];
-    words: ClassWord[];
-    reading: boolean;
-    run: string;
-    run_said: string;
-    run_done: boolean;
-  }
-
-  /** A model, or a run (`trained`), whose texts can be voted on. */
-  interface ClassSource {
-    value: string;
-    label: string;
-    trained: boolean;
-  }
-
-  /** What the desk shows of votes. `live`: what the one that the class is at comes to, for the host only; `groups`: those that can have a judge of their own; `doing`: what is being done now, `problem`: why it did not work. */
-  interface ClassVoteDesk {
-    live: string[];
-    groups: string[];
-    judges: ClassJudge[];
-    doing: string;
-    problem: string;
-  }
-
-  /** What can be voted on, and what was made of votes so far. */
-  interface ClassVoteOffer {
-    sources: ClassSource[];
-    judges: ClassJudge[];
-    doing: string;
-    problem: string;
-  }
-
-  /** What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by more than chance; what was wanted, and how that changed in words; a text. Never whose it is. */
-  interface ClassGameRun {
-    number: number;
-    run: string;
-    reward: string;
-    state: string;
-    paid: string;
-    rose: boolean;
-    wanted: string;
-    trend: string;
-    prompt: string;
-    sample: string;
-  }
-
-  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `told`: what was counted as wanted; empty before it is shown. `most`: characters of a reward. `going`: some had not ended when it was shown. */
-  interface ClassGame {
-    ask: string;
-    example: string;
-    functions: Function[];
-    most: number;
-    started: boolean;
-    mine: number | null;
-    words: string;
-    told: string;
-    runs: ClassGameRun[];
-    best_hack: number | null;
-    going: boolean;
-  }
-
-  /** A reward that was handed in, and by how many. */
-  interface ClassGameEntry {
-    reward: string;
-    people: number;
-    left_out: boolean;
-  }
-
-  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `ended`: how many of them have figures; `going`: whether some have not ended; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started. */
-  interface ClassGameDesk {
-    entries: ClassGameEntry[];
-    sweep: string;
-    going: boolean;
-    fresh: boolean;
-    takes: string;
-    words: string;
-    ended: number;
-    runs: ClassGameRun[];
-    best_hack: number | null;
-  }
-
-  /** What the class is asked now. `mine`: this person's answers, by item; `answered`: how many people have. */
-  interface ClassStep {
-    id: number;
-    kind: "question" | "vote" | "game";
-    state: "open" | "closed" | "shown";
-    round: number;
-    mine: Record<string, unknown>;
-    question?: ClassQuestion;
-    results?: ClassResults | null;
-    vote?: ClassVote;
-    game?: ClassGame;
-  }
-
-  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page; `lesson`: the one that the class is at, of which their page says how far they are; `number`: by which the desk knows them. */
-  interface ClassState {
-    version: number;
-    is_open: boolean;
-    joined: boolean;
-    free?: boolean;
-    location?: ClassLocation | null;
-    step?: ClassStep | null;
-    lesson?: string;
-    number?: number;
-  }
-
-  /** Whether this browser has joined, or a sentence why not. */
-  interface ClassJoined {
-    error: string;
-  }
-
-  /** Whether an answer is kept, or a sentence why not; `over`: trying again does not help. */
-  interface ClassKept {
-    error: string;
-    over?: boolean;
-  }
-
-  /** A step of this class, for the desk's list. */
-  interface ClassStepRow {
-    id: number;
-    kind: "question" | "vote" | "game";
-    state: "open" | "closed" | "shown";
-    title: string;
-    answered: number;
-  }
-
-  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by itself or stopped, so that it has something to say; `title`: what it is called in front; `words`: while it is going, what it waits for or how far it is. */
-  interface ClassRun {
-    run: string;
-    index: number;
-    state: string;
-    ended: boolean;
-    going: boolean;
-    title: string;
-    words: string;
-  }
-
-  /** A person who is in the lesson that the class is at, or asks for help. `tries`: at its task, in vain; `minutes`: at this step; `stuck`: why they may be. */
-  interface ClassPlace {
-    number: number;
-    step: string;
-    tries: number;
-    minutes: number;
-    stuck: "help" | "tries" | "long" | "";
-  }
-
-  /** What the host's desk and the screen show. `answered`: people in this round; `live`: what they answered so far, for the desk only; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to. `shown_run`: whose end is shown with the answers; `going`: runs of other lessons that go on; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on; `damaged`: what is said of a damaged file. */
-  interface ClassDesk {
-    version: number;
-    code: string;
-    address: string;
-    addresses: string[];
-    qr: string[];
-    present: number;
-    joined: number;
-    answered: number;
-    free: boolean;
-    location: ClassLocation | null;
-    step: ClassStep | null;
-    front: string;
-    damaged: string;
-    over: boolean;
-    live?: ClassResults | null;
-    steps?: ClassStepRow[];
-    runs?: ClassRun[];
-    going?: ClassRun[];
-    places?: ClassPlace[];
-    shown_run?: string;
-    game?: ClassGameDesk;
-    votes?: ClassVoteDesk;
-  }
-
-  /** Whether what the host asked for is done, or a sentence; `run`: of a run that was started; `made`: a name. */
-  interface ClassLed {
-    error: string;
-    sentence?: string;
-    run?: string;
-    made?: string;
-  }
-
   /** All that is counted. */
   interface Behaviours {
     meters: Meter[];
@@ -514,7 +224,7 @@ declare namespace Wire {
 
   /** Score against KL, for the chart. */
   interface FrontierLines {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
   }
 
@@ -533,7 +243,7 @@ declare namespace Wire {
   /** What a run is called, what it is, and the note on it. */
   interface Names {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
   }
@@ -541,7 +251,7 @@ declare namespace Wire {
   /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. `whole_texts`: their length is the point, so none is cut. */
   interface Run {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
     id: string;
@@ -570,7 +280,7 @@ declare namespace Wire {
   /** A run by its names. */
   interface RunNames {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
     id: string;
@@ -580,24 +290,13 @@ declare namespace Wire {
   /** The run with which another is compared; `notice`: what to know before. */
   interface Other {
     title: string;
-    told: string;
+    experiment: string;
     story: string;
     note: string;
     id: string;
     wrong_on_purpose: string;
     update: number | null;
     notice: string;
-  }
-
-  /** A reward or a monitor before and after, and the paired change. */
-  interface RewardRow {
-    name: string;
-    role: string;
-    before: number | null;
-    after: number | null;
-    change: number | null;
-    half: number | null;
-    unit: string;
   }
 
   /** Which completion of the fixed prompts. */
@@ -670,7 +369,7 @@ declare namespace Wire {
   interface Shares {
     name: string;
     words: string;
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
   }
 
   /** In words. */
@@ -682,7 +381,7 @@ declare namespace Wire {
 
   /** How a run went. */
   interface Went {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
     behaviours: Shares[];
     bill: BillInWords | null;
@@ -691,14 +390,14 @@ declare namespace Wire {
 
   /** One run of an overlay. `there`: at the KL that all have reached. */
   interface Overlaid {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
     behaviours: Shares[];
     bill: BillInWords | null;
     end: Headline | null;
     id: string;
     title: string;
-    told: string;
+    experiment: string;
     wrong_on_purpose: string;
     model: string;
     engine: string;
@@ -846,49 +545,6 @@ declare namespace Wire {
     sentence?: string;
     problem?: string;
     at?: number;
-  }
-
-  /** Where it would run. */
-  interface DeviceNeeds {
-    name: string;
-    label: string;
-    total_gb: number;
-    free_gb: number;
-  }
-
-  /** Memory of one role, by kind. */
-  interface RoleNeeds {
-    role: string;
-    total_gb: number;
-    kinds_gb: Record<string, number>;
-  }
-
-  /** The same settings with seven billion weights. */
-  interface LargerNeeds {
-    parameters: number;
-    total_gb: number;
-    fullest_moment: string;
-    roles_gb: Record<string, number>;
-  }
-
-  /** See `estimates.Estimate`. */
-  interface Estimate {
-    places: string[];
-    measured: boolean;
-    verdict: "fits" | "tight" | "does not fit";
-    advice: string;
-    seconds_per_update: [number, number] | null;
-    seconds: [number, number] | null;
-    prompt_tokens: number;
-    completion_tokens: number;
-    device: DeviceNeeds;
-    roles: RoleNeeds[];
-    libraries_gb: number;
-    total_gb: number;
-    fullest_moment: string;
-    larger: LargerNeeds;
-    as_last_runs: boolean;
-    download: Download | null;
   }
 
   /** What the form says beside an estimate; `use` and `undo` go to and fro, see train_page.py. */
@@ -1138,55 +794,8 @@ declare namespace Wire {
     verdicts: Verdict[];
   }
 
-  /** So many of so many; the bounds are of the share. */
-  interface Count {
-    yes: number;
-    of: number;
-    low: number;
-    high: number;
-  }
-
-  /** One behaviour; `changes`: +1 or -1 where it differs from the first by more than chance. `band`: what other seeds came to; `compared` with it, in words. */
-  interface Meter {
-    name: string;
-    words: string;
-    aim: "more" | "less" | "neither";
-    updates: number[];
-    counts: Count[];
-    changes: number[];
-    band: number[] | null;
-    compared: string;
-  }
-
-  /** One way to put a claim. */
-  interface Way {
-    words: string;
-    wrong: Meter | null;
-    right: Meter | null;
-  }
-
-  /** A completion with its score. */
-  interface ScoredText {
-    text: string;
-    score: number | null;
-  }
-
-  /** One prompt, answered before and after. */
-  interface PaidPair {
-    prompt: string;
-    before: ScoredText;
-    after: ScoredText;
-  }
-
-  /** Where reward and behaviour disagree. */
-  interface Paid {
-    name: string;
-    sentence: string;
-    pair: PaidPair | null;
-  }
-
   /** What to try: settings, and where they can be tried. `fork`: the update to fork from. */
-  interface Remedy {
+  interface OfferedRemedy {
     words: string;
     changes: Record<string, string | number | boolean | null>;
     live: boolean;
@@ -1194,19 +803,12 @@ declare namespace Wire {
     fork: number | null;
   }
 
-  /** One check of a run; `plain`: what has happened, where it is lit. */
-  interface Alert {
-    name: string;
-    label: string;
-    state: "quiet" | "amber" | "red" | "not measured";
-    rule: string;
-    updates: number[];
-    evidence: string;
-    cause: string;
-    remedies: Remedy[];
-    series: string;
-    plain: string;
+  /** What to try. */
+  interface OfferedRemedies {
+    remedies: OfferedRemedy[];
   }
+
+  type RunCheck = Omit<Alert, "remedies"> & OfferedRemedies;
 
   /** What drawn texts show to be possible; `trusted`: so many points of the optimum. */
   interface Possible {
@@ -1218,7 +820,7 @@ declare namespace Wire {
 
   /** The same with words. `missing`: why nothing is known of what is possible. */
   interface Frontier {
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
     possible: Possible | null;
     unit: string;
     beta: number | null;
@@ -1252,18 +854,30 @@ declare namespace Wire {
   /** What a run came to. */
   interface Outcome {
     weights: boolean;
-    knee: Plateau | null;
+    plateau: Plateau | null;
     sentences: string[];
     compute: Compute | null;
     adapter: boolean;
     trl: string[];
   }
 
-  /** A choice: what it says. Of a transfer question also whether it is `right`, and `why` (or why not). */
+  /** A choice: what it says. */
   interface Option {
     say: string;
-    right?: boolean;
-    why?: string;
+  }
+
+  /** What is asked before Start. A choice has `options`; a number is of a fact, between `low` and `high`, and close where it is no further off than `near`; a curve is of a column of the metrics, with the `shapes` to choose from. */
+  interface Prediction {
+    ask: string;
+    kind: "choice" | "number" | "curve";
+    options: Option[];
+    unit: string;
+    low: number;
+    high: number;
+    step: number;
+    near: number;
+    column: string;
+    shapes: string[];
   }
 
   /** A run that a lesson starts. `changes`: in words, what differs from its preset; `twin`: whether a recording of exactly this ships; `planted`: whether it has a mistake on purpose, which a public page refuses. */
@@ -1285,19 +899,7 @@ declare namespace Wire {
     solution: string;
   }
 
-  /** A question with one right answer. */
-  interface Question {
-    ask: string;
-    options: Option[];
-    hints: string[];
-  }
-
-  /** What the course's chapter says about it, whether that is `right`, and what is so. */
-  interface Claim {
-    says: string;
-    right: boolean;
-    so: string;
-  }
+  type Claim = ChapterClaim;
 
   /** A lesson without its answers. `look`: parts of the page that are in sight (lessons.PARTS); `figures`: the columns of the metrics whose curves are shown of all (none: all); `minutes`: to read and run; `done`: what has been done, by the names of the trade, or "". */
   interface Lesson {
@@ -1332,26 +934,6 @@ declare namespace Wire {
     courses: Course[];
   }
 
-  /** An element of MathML with what is in it. */
-  interface Formula {
-    name: string;
-    attributes?: Record<string, string>;
-    parts: (Formula | string)[];
-  }
-
-  /** A line of words, a formula, and the same with a run's figures. */
-  interface WorkedStep {
-    say: string;
-    math: Formula | null;
-    numbers: Formula | null;
-  }
-
-  /** An answer card: an argument in steps. */
-  interface WorkedCard {
-    title: string;
-    steps: WorkedStep[];
-  }
-
   /** Asked of the server to start a run of a lesson. `index`: which of its runs, or as many as there are for the task to break it, with the `values` of its knobs. */
   interface LessonStart {
     lesson: string;
@@ -1366,68 +948,37 @@ declare namespace Wire {
     remedy: string;
   }
 
-  /** One behaviour at one end. */
-  interface EndCount {
-    count: number;
-    of: number;
-    low: number;
-    high: number;
-  }
-
-  /** One behaviour before and after. */
-  interface Ends {
-    name: string;
-    words: string;
-    before: EndCount;
-    after: EndCount;
-    change: number;
-  }
-
-  /** A run of the history. `place`: in the queue. */
-  interface RunRow {
-    id: string;
+  /** A figure by which runs are listed (`analysis.run_figures`). `down`: its largest value comes first. */
+  interface RunColumn {
+    key: string;
+    label: string;
+    kind: "words" | "setting" | "signed" | "number" | "seconds";
     title: string;
-    told: string;
-    note: string;
-    wrong_on_purpose: string;
-    reward: string;
-    beta: number | null;
-    adaptive: boolean;
-    learning_rate: number | null;
-    engine: string;
-    seed: number;
-    unit: string;
-    spark: number[];
+    down: boolean;
+  }
+
+  /** Where a run is now. `place`: in the queue. */
+  interface RunStanding {
     state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
     message: string;
     update: number;
     num_updates: number;
     started_at: number;
-    model: string;
-    method: string;
     end: End | null;
     resumable: boolean;
     attempt: number;
-    duration: number;
-    headline: Headline | null;
-    behaviours: Ends[];
     place: number | null;
     sweep: string | null;
   }
 
-  /** A mean over seeds with half of its interval. */
-  interface Interval {
-    mean: number;
-    half: number | null;
-    seeds: number;
-  }
+  type ListedRun = RunRow & RunStanding;
 
-  /** The setting of a sweep with the highest gain. */
+  type Figure = FigureValue;
+
+  /** The setting of a sweep with the highest gain, of so many. */
   interface BestSetting {
     of: number;
     setting: string;
-    gain: Interval | null;
-    kl: Interval | null;
   }
 
   /** How far a sweep is; `left`: seconds, the likely least and most. */
@@ -1454,20 +1005,19 @@ declare namespace Wire {
     left: [number, number] | null;
     id: string;
     title: string;
-    told: string;
+    varies: string;
     preset: string;
-    model: string;
-    reward: string;
     resumable: boolean;
     started_at: number;
-    duration: number;
     unit: string;
+    figures: Record<string, Figure>;
     best: BestSetting | null;
   }
 
   /** All of it, the newest first. */
   interface History {
-    runs: RunRow[];
+    columns: RunColumn[];
+    runs: ListedRun[];
     sweeps: SweepRow[];
   }
 
@@ -1497,7 +1047,7 @@ declare namespace Wire {
   /** What the charts draw of a setting. */
   interface DrawnSetting {
     metrics: Columns;
-    looks: Record<string, (number | null)[]>;
+    evaluations: Record<string, (number | null)[]>;
   }
 
   /** One setting of a sweep; the first few have curves. */
@@ -1511,7 +1061,7 @@ declare namespace Wire {
     shares: Record<string, Share>;
     monitors: Record<string, Interval>;
     metrics?: Columns;
-    looks?: Record<string, (number | null)[]>;
+    evaluations?: Record<string, (number | null)[]>;
   }
 
   /** A sweep in full. */
@@ -1525,7 +1075,7 @@ declare namespace Wire {
     unmade: number;
     left: [number, number] | null;
     name: string;
-    told: string;
+    varies: string;
     fields: FieldName[];
     seeds: number;
     unit: string;
@@ -1665,7 +1215,7 @@ declare namespace Wire {
     regimes: Regimes | null;
     judged: Judged | null;
     behaviours: Behaviours | null;
-    alerts: Alert[] | null;
+    alerts: RunCheck[] | null;
     farmed: string;
     text: TextPerplexity[];
     prompts: Prompt[];
@@ -1677,7 +1227,7 @@ declare namespace Wire {
     regimes: Regimes | null;
     judged: Judged | null;
     behaviours: Behaviours | null;
-    alerts: Alert[] | null;
+    alerts: RunCheck[] | null;
     farmed: string;
     text: TextPerplexity[];
     prompts: Prompt[];
@@ -1695,7 +1245,7 @@ declare namespace Wire {
     regimes?: Regimes | null;
     judged?: Judged | null;
     behaviours?: Behaviours | null;
-    alerts?: Alert[] | null;
+    alerts?: RunCheck[] | null;
     farmed?: string;
     text?: TextPerplexity[];
     prompts?: Prompt[];
@@ -2216,8 +1766,16 @@ declare namespace Wire {
     stop_real_model: RealModel;
   }
 
+  /** Where the host is on the page: the query of its address, the update and the text (of which prompt) that are opened, and how many updates of a recording are shown; None: it plays, or is none. */
+  interface ClassLocation {
+    query: string;
+    update: number | null;
+    text: number | null;
+    played: number | null;
+  }
+
   /** What was answered in one round. `counts`: of each option, or of each bin of numbers; `hands`: of each answer, as the host has counted them in the room. */
-  interface Round {
+  interface ClassRound {
     answered: number;
     counts: number[];
     numbers: number[];
@@ -2225,10 +1783,280 @@ declare namespace Wire {
     hands: number[];
   }
 
-  /** What can be called, as a person writes it. */
-  interface Function {
-    written: string;
-    help: string;
+  /** What came of a question, once it is shown. `reveal`: what its run says; `whys`: of the last question of a lesson, why an answer is right or not. */
+  interface ClassResults {
+    rounds: ClassRound[];
+    right: number | null;
+    whys: string[];
+    reveal: Reveal | null;
+  }
+
+  /** A question as it is asked; `predict`: its form, also where it is none of a lesson's predictions; `lesson`: the name of the one that is asked to predict. */
+  interface ClassQuestion {
+    predict: Prediction;
+    title: string;
+    lesson: string;
+    situation: string;
+  }
+
+  /** Two completions of a prompt, in the order in which this person sees them; `number`: what their vote names; `after`: once it is shown, which of them is from after training. */
+  interface ClassPair {
+    number: number;
+    prompt: string;
+    left: string;
+    right: string;
+    after: "left" | "right" | "";
+  }
+
+  /** The votes on one pair: for its first text, its second, or that both are as good. */
+  interface PairVotes {
+    number: number;
+    first: number;
+    second: number;
+    tie: number;
+  }
+
+  /** The texts of a pair, and what was voted on it. */
+  interface ClassVotedPair {
+    prompt: string;
+    first: string;
+    second: string;
+    votes: PairVotes;
+  }
+
+  /** What came of a vote, in sentences, and some of its pairs: those with the most agreement, and those on which people are divided; `agree`: they are on none. */
+  interface ClassTally {
+    said: string[];
+    clear: ClassVotedPair[];
+    split: ClassVotedPair[];
+    agree: boolean;
+  }
+
+  /** Pairs to vote on. `sides`: what the first and the second text of each are, where it is hidden which is which; `brief`: what this person's group is asked to look for, `means`: what everyone is; `wait`: why there are no pairs yet; `done` and `begun`: how many people have voted on all of their pairs or on some, for the screen and the desk only; `tally`: once it is shown. */
+  interface ClassVote {
+    title: string;
+    wait: string;
+    means: string;
+    sides: string[];
+    pairs: ClassPair[];
+    brief: string;
+    briefs: string[];
+    done: number;
+    begun: number;
+    tally: ClassTally | null;
+  }
+
+  /** How much a word raises a reward model's score, more than other words do. */
+  interface ClassWord {
+    word: string;
+    moves: number;
+  }
+
+  /** A reward model that learns, or has learned, from a vote. `said`: where it is, or how good it is; `words`: those that move it most, once they have been looked for, which is done now while `reading`; `run`: the run that it pays. */
+  interface ClassJudge {
+    name: string;
+    step: number;
+    brief: string;
+    state: string;
+    said: string[];
+    words: ClassWord[];
+    reading: boolean;
+    run: string;
+    run_said: string;
+    run_done: boolean;
+  }
+
+  /** A model, or a run (`trained`), whose texts can be voted on. */
+  interface ClassSource {
+    value: string;
+    label: string;
+    trained: boolean;
+  }
+
+  /** What the desk shows of votes. `doing`: what is being done now, `problem`: why it did not work. Of the vote that the class is at: `live`, what it comes to, for the host only, and `groups`, those that can have a judge of their own. For the next one: `sources`, whose texts there are. */
+  interface ClassVoteDesk {
+    doing: string;
+    problem: string;
+    judges: ClassJudge[];
+    live: string[];
+    groups: string[];
+    sources: ClassSource[];
+  }
+
+  /** What one reward came to: `run` and its `state`; what the reward paid, before and after, and whether that rose by more than chance; what was wanted, and how that changed in words; a text. Never whose it is. */
+  interface ClassGameRun {
+    number: number;
+    run: string;
+    reward: string;
+    state: string;
+    paid: string;
+    rose: boolean;
+    wanted: string;
+    trend: string;
+    prompt: string;
+    sample: string;
+  }
+
+  /** What came of the rewards: the number of the `best` hack, if any; `going`: some had not ended then. */
+  interface ClassGameResults {
+    runs: ClassGameRun[];
+    best: number | null;
+    going: boolean;
+  }
+
+  /** The game: what a reward is to make the model do, and once it is shown what came of those of the class. `mine`: the number of this person's, once they are trained. `words`: how far that is, on the screen. `judged`: what was counted as wanted, once it is shown. `most`: characters of a reward. */
+  interface ClassGame {
+    ask: string;
+    example: string;
+    functions: Function[];
+    most: number;
+    started: boolean;
+    judged: string;
+    mine: number | null;
+    words: string;
+    results: ClassGameResults | null;
+  }
+
+  /** A reward that was handed in, by how many people, and whether the host leaves it out. */
+  interface ClassGameEntry {
+    reward: string;
+    people: number;
+    left_out: boolean;
+  }
+
+  /** The game on the desk. `sweep`: of its runs, "" before they are started and once they are deleted; `fresh`: whether there is more than what is shown; `takes`: how long it will take to train those that are not left out, before they are started; `ended`: how many of the results have figures. */
+  interface ClassGameDesk {
+    entries: ClassGameEntry[];
+    sweep: string;
+    fresh: boolean;
+    takes: string;
+    words: string;
+    ended: number;
+    results: ClassGameResults;
+  }
+
+  /** What the class is asked now. `mine`: this person's answers, by item. */
+  interface ClassStep {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    round: number;
+    mine: Record<string, unknown>;
+    question: ClassQuestion | null;
+    results: ClassResults | null;
+    vote: ClassVote | null;
+    game: ClassGame | null;
+  }
+
+  /** What a person of the class sees. Where nothing has changed since the version that they know, it has the version and `joined` only. `is_open`: whether there is a room; `free`: whether they may look around on the page; `lesson`: the one that the class is at, of which their page says how far they are; `number`: by which the desk knows them. */
+  interface ClassState {
+    version: number;
+    is_open: boolean;
+    joined: boolean;
+    free?: boolean;
+    location?: ClassLocation | null;
+    step?: ClassStep | null;
+    lesson?: string;
+    number?: number;
+  }
+
+  /** A step of this class, for the desk's list. */
+  interface ClassStepRow {
+    id: number;
+    kind: "question" | "vote" | "game";
+    state: "open" | "closed" | "shown";
+    title: string;
+    answered: number;
+  }
+
+  /** A run of the lesson that is asked about, started or played at the desk. `index`: which of its runs; `ended`: by itself or stopped, so that it has something to say; `title`: what it is called in front; `words`: while it is going, what it waits for or how far it is. */
+  interface ClassRun {
+    run: string;
+    index: number;
+    state: string;
+    ended: boolean;
+    going: boolean;
+    title: string;
+    words: string;
+  }
+
+  /** A person who is in the lesson that the class is at, or asks for help. `tries`: at its task, in vain; `minutes`: at this step; `stuck`: why they may be. */
+  interface ClassPlace {
+    number: number;
+    step: string;
+    tries: number;
+    minutes: number;
+    stuck: "help" | "tries" | "long" | "";
+  }
+
+  /** What the host's desk and the screen show. `answered`: people in this round; `qr`: rows of dark (1) and light (0) squares; `address`: what it leads to; `front`: the run that the screen shows in the place of the step; `over`: the class was ended, and can go on; `damaged`: what is said of a damaged file. For the desk only: `live`, what they have answered so far; `going`, runs of other lessons that go on; `shown_run`, whose end is shown with the answers. */
+  interface ClassDesk {
+    version: number;
+    code: string;
+    address: string;
+    addresses: string[];
+    qr: string[];
+    present: number;
+    joined: number;
+    answered: number;
+    free: boolean;
+    location: ClassLocation | null;
+    step: ClassStep | null;
+    front: string;
+    damaged: string;
+    over: boolean;
+    live: ClassResults | null;
+    steps: ClassStepRow[];
+    runs: ClassRun[];
+    going: ClassRun[];
+    places: ClassPlace[];
+    shown_run: string;
+    game: ClassGameDesk | null;
+    votes: ClassVoteDesk | null;
+  }
+
+  /** Whether what was sent or asked for is done, or a sentence; `run`: of a run that was started; `made`: a name. */
+  interface ClassLed {
+    error: string;
+    sentence?: string;
+    run?: string;
+    made?: string;
+  }
+
+  /** One behaviour over the evaluations of a run, or between two of them: the updates, the count at each, and +1 or -1 where it differs from the first by more than chance, else 0. `band`: what other seeds of its preset came to, and how it is `compared` with that, where it is. */
+  interface Meter {
+    name: string;
+    words: string;
+    aim: "more" | "less" | "neither";
+    updates: number[];
+    counts: Count[];
+    changes: number[];
+    band: [number, number] | null;
+    compared: string;
+  }
+
+  /** One way to put a claim, and what is answered where it is wrong and where it is right, as far as it was asked. */
+  interface Way {
+    words: string;
+    wrong: Meter | null;
+    right: Meter | null;
+  }
+
+  /** A behaviour that became worse while the score rose, and the pair that shows it best, if any does. */
+  interface Paid {
+    name: string;
+    sentence: string;
+    pair: PaidPair | null;
+  }
+
+  /** One reward or judge before and after: raw means of the texts on which there is an opinion, and the paired change; None where there is none. `unit` of the change is sd, or points where the values did not vary before. */
+  interface RewardRow {
+    name: string;
+    role: string;
+    before: number | null;
+    after: number | null;
+    change: Interval | null;
+    unit: string;
   }
 
   /** What a method cost before the first answer, without evaluations and loading: texts and tokens written to learn from, tokens trained on in all epochs; and after it, `answers`: texts written for each answer given. */
@@ -2281,12 +2109,31 @@ declare namespace Wire {
     expect: string;
   }
 
-  /** A model that a run would fetch first. */
-  interface Download {
-    source: string;
-    mb: number;
-    licence: string;
-    gated: boolean;
+  /** What a run needs: `total_gb` of all its processes on `device` (`measured`: by a trial), seconds from the likely least to the likely most, and what would help, as a sentence and as a configuration (`better`), where it does not fit. The page, `train --estimate --json` and the API have it as it is. */
+  interface Estimate {
+    places: string[];
+    measured: boolean;
+    verdict: "fits" | "tight" | "does not fit";
+    advice: string;
+    better: Record<string, unknown> | null;
+    seconds_per_update: [number, number] | null;
+    seconds: [number, number] | null;
+    as_last_runs: boolean;
+    prompt_tokens: number;
+    completion_tokens: number;
+    device: DeviceNeeds;
+    roles: RoleNeeds[];
+    libraries_gb: number;
+    total_gb: number;
+    fullest_moment: string;
+    larger: LargerNeeds;
+    download: Download | null;
+  }
+
+  /** What can be called, as a person writes it. */
+  interface Function {
+    written: string;
+    help: string;
   }
 
   /** How many scores lie in each of the bins from `low` to `high`, which are equally wide; one bin where all texts have the same score. */
@@ -2382,12 +2229,15 @@ declare namespace Wire {
   /** What held in this update. */
   interface TracedSettings {
     baseline: "value" | "leave_one_out" | "group";
+    advantage_scale: "batch" | "group" | "none";
+    loss_mean: "token" | "text" | "constant";
     samples_per_prompt: number;
     gamma: number;
     gae_lambda: number;
     kl_coef: number;
     estimator: string;
     clip_range: number;
+    clip_range_high: number | null;
     value_clip_range: number | null;
     value_coef: number;
     entropy_coef: number;
@@ -2396,6 +2246,193 @@ declare namespace Wire {
     num_epochs: number;
     batch_size: number;
     minibatch_size: number;
+  }
+
+  /** What one check says of a run: its rule, the updates at which it was seen, the values in words, the likely cause and what to try; `series` is the figure in whose chart the updates can be marked, `plain` what has happened, for who knows none of these words. */
+  interface Alert {
+    name: string;
+    label: string;
+    state: "quiet" | "amber" | "red" | "not measured";
+    rule: string;
+    updates: number[];
+    evidence: string;
+    cause: string;
+    remedies: Remedy[];
+    series: string;
+    plain: string;
+  }
+
+  /** A question with one right answer. */
+  interface Question {
+    ask: string;
+    options: QuestionOption[];
+    hints: string[];
+  }
+
+  /** What the course's chapter says, and what is so. */
+  interface ChapterClaim {
+    says: string;
+    right: boolean;
+    so: string;
+  }
+
+  /** What a run says of a lesson; nothing before it has ended (`ready`). `said`: the sentences that hold of it; `explained`: why, and `card`, what is worked out with its numbers, after the last run only; `reached`: whether the task to break it was; `outside`: where it ended elsewhere than runs of its preset do on other seeds; `memory`: of each role, where the lesson looks at it. */
+  interface Reveal {
+    held: number | null;
+    beliefs: string[];
+    value: number | null;
+    words: string;
+    shape: string;
+    curve: [number, number][];
+    ready: boolean;
+    said: string[];
+    explained: string[];
+    card: WorkedCard | null;
+    reached: boolean | null;
+    outside: string[];
+    memory: RoleMemory[];
+  }
+
+  /** A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `figures`: of `FIGURES`, by key. */
+  interface RunRow {
+    id: string;
+    title: string;
+    note: string;
+    experiment: string;
+    wrong_on_purpose: string;
+    method: string;
+    engine: string;
+    seed: number;
+    unit: string;
+    curve: number[];
+    behaviours: MeterEnds[];
+    figures: Record<string, FigureValue>;
+  }
+
+  /** What a run has of a figure. `low` and `high` bound it (95 %), where that is known; `note` is its unit, or what else is said below it. */
+  interface FigureValue {
+    value: number | string | null;
+    low: number | null;
+    high: number | null;
+    note: string;
+  }
+
+  /** A mean over some independent `units`, and half of its 95 % interval: None where that is not known, which is with one unit, and where all are alike: that they are so by chance is likelier than that nothing is unsure. */
+  interface Interval {
+    mean: number;
+    half: number | null;
+    units: number;
+  }
+
+  /** How many of some completions, and of how many prompts these are; `low` and `high` bound the share with 95 % confidence. */
+  interface Count {
+    yes: number;
+    of: number;
+    prompts: number;
+    low: number;
+    high: number;
+  }
+
+  /** One prompt, answered before and after. */
+  interface PaidPair {
+    prompt: string;
+    before: ScoredText;
+    after: ScoredText;
+  }
+
+  /** Where it would run: of several devices the one with the least room. */
+  interface DeviceNeeds {
+    name: string;
+    label: string;
+    total_gb: number;
+    free_gb: number;
+  }
+
+  /** Memory of one role of one process, by kind. */
+  interface RoleNeeds {
+    role: string;
+    total_gb: number;
+    kinds_gb: Record<string, number>;
+  }
+
+  /** The same settings with seven billion weights. */
+  interface LargerNeeds {
+    parameters: number;
+    total_gb: number;
+    fullest_moment: string;
+    roles_gb: Record<string, number>;
+  }
+
+  /** A model that a run would fetch first. */
+  interface Download {
+    source: string;
+    mb: number;
+    licence: string;
+    gated: boolean;
+  }
+
+  /** What to try: in words, and as settings; `live` where a run that trains takes it without a restart. */
+  interface Remedy {
+    words: string;
+    changes: Record<string, unknown>;
+    live: boolean;
+  }
+
+  /** An answer that can be chosen. */
+  interface QuestionOption {
+    say: string;
+    right: boolean;
+    why: string;
+  }
+
+  /** A card with a run's figures. */
+  interface WorkedCard {
+    title: string;
+    steps: WorkedStep[];
+  }
+
+  /** A part of the machine: what it is called, its share of the memory, and how much that is. */
+  interface RoleMemory {
+    name: string;
+    share: number;
+    words: string;
+  }
+
+  /** One behaviour before training and at the newest evaluation, as programs read it; `change` as in `Meter`. */
+  interface MeterEnds {
+    name: string;
+    words: string;
+    before: EndCount;
+    after: EndCount;
+    change: number;
+  }
+
+  /** A completion with its score. */
+  interface ScoredText {
+    text: string;
+    score: number | null;
+  }
+
+  /** A step with a run's figures, and its formulas, if there are any. */
+  interface WorkedStep {
+    say: string;
+    math: Formula | null;
+    numbers: Formula | null;
+  }
+
+  /** So many of so many answers, and the bounds of the share, as programs read it. */
+  interface EndCount {
+    count: number;
+    of: number;
+    low: number;
+    high: number;
+  }
+
+  /** An element of MathML: its name without the namespace, attributes, and what is in it. */
+  interface Formula {
+    name: string;
+    attributes: Record<string, string>;
+    parts: (Formula | string)[];
   }
 
   interface Columns {
@@ -2447,6 +2484,8 @@ declare namespace Wire {
     grad_norm?: (number | null)[];
     /** 0 to 1: share of prompts whose texts all score the same */
     groups_same_score?: (number | null)[];
+    /** 0 to 1: share of texts not learned from, where settings leave some out */
+    left_out?: (number | null)[];
     /** -: steer: of the vector, as used in this update */
     steering_strength?: (number | null)[];
     /** -: of this update */

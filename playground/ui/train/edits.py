@@ -24,26 +24,26 @@ JSON = json.JSONDecoder()
 PLAIN = re.compile(r"[A-Za-z_][\w./-]*")
 FIELD = re.compile(r"[a-z][a-z0-9_.]{0,60}")
 KEPT = "() => { try { return JSON.parse(sessionStorage.getItem('playground-form')); } catch { return null; } }"
-NOT_IN_LINKS = ("about", "format")
+NOT_IN_LINKS = ("about", "format", "kind", "preset")
 TOO_LONG = "These settings are too long for a link: share them as text (YAML)."
 PYTHON = "A Python function cannot come with a link: whoever opens it would run a stranger's code."
 
 
-def kept(given: Any, query: Mapping[str, str]) -> tuple[str, str] | None:
+def kept(stored: Any, query: Mapping[str, str]) -> tuple[str, str] | None:
     """What the browser gives back, if it was kept in the page of this address: a preset, and settings as in a link."""
     address = f"{query.get('preset', '')} {query.get('set', '')}"
-    if not isinstance(given, Mapping) or given.get("address") != address:
+    if not isinstance(stored, Mapping) or stored.get("address") != address:
         return None
-    preset, text = given.get("preset"), given.get("kept")
+    preset, text = stored.get("preset"), stored.get("kept")
     return (preset, text) if isinstance(preset, str) and isinstance(text, str) else None
 
 
 def written(config: RunConfig, base: RunConfig) -> str:
     """What follows `set=` in a link to these settings, the seed always among them."""
-    found = {field: value for field, (_, value) in differences(config, base).items() if field != "seed"}
-    found |= {"name": config.name} if config.name != base.name else {}
-    found["seed"] = config.seed
-    return ",".join(f"{field}:{_written(value)}" for field, value in found.items())
+    changed = {field: value for field, (_, value) in differences(config, base).items() if field != "seed"}
+    changed |= {"name": config.name} if config.name != base.name else {}
+    changed["seed"] = config.seed
+    return ",".join(f"{field}:{_written(value)}" for field, value in changed.items())
 
 
 def why_no_link(config: RunConfig, text: str) -> str:
@@ -62,9 +62,9 @@ def from_text(
     """
     if from_link and len(text) > MOST_CHARACTERS:
         raise InvalidConfig([Problem("set", f"has more than {MOST_CHARACTERS:,} characters.")])
-    data, known, problems = base.model_dump(mode="json"), {"name", *flatten(base)}, []
+    data, fields, problems = base.model_dump(mode="json"), {"name", *flatten(base)}, []
     for field, value in _settings(text):
-        if field not in known or field.partition(".")[0] in NOT_IN_LINKS:
+        if field not in fields or field.partition(".")[0] in NOT_IN_LINKS:
             problems.append(Problem(field, "There is no such setting."))
         else:
             form.put(data, field, value)
@@ -72,10 +72,9 @@ def from_text(
         raise InvalidConfig(problems)
     if outputs:
         data["prompts"]["source"] = uploads.meant(data["prompts"]["source"], outputs)
-    config = limits.built(data, capped)
+    config = limits.built(data, capped, outputs)
     if from_link and why_no_link(config, text):
         raise InvalidConfig([Problem("rewards", PYTHON)])
-    limits.require(config, capped, outputs)
     return config
 
 

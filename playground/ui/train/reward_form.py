@@ -109,8 +109,10 @@ def behaviour_data(value: Any) -> list[Any] | None:
     if value in (None, ""):
         return None
     return [
-        {**one, "measure": _reward_data(one["measure"])} if isinstance(one, Mapping) and one.get("measure") else one
-        for one in value
+        {**part, "measure": _reward_data(part["measure"])}
+        if isinstance(part, Mapping) and part.get("measure")
+        else part
+        for part in value
     ]
 
 
@@ -118,14 +120,14 @@ def behaviour_values(behaviours: Sequence[Mapping[str, Any]] | None) -> Any:
     """The other way round."""
     if behaviours is None:
         return ""
-    return [{**one, "measure": reward_values(one["measure"]) if one["measure"] else None} for one in behaviours]
+    return [{**part, "measure": reward_values(part["measure"]) if part["measure"] else None} for part in behaviours]
 
 
 def _own_fields(kind: str) -> list[RewardFieldData]:
     """The fields that only this kind has, as static/rewards/picker.js draws them; `rare` ones are folded away."""
     fields = REWARD_CLASSES[kind].model_fields.items()
-    found = [_own_field(name, field) for name, field in fields if name not in RewardPart.model_fields]
-    return sorted(found, key=lambda item: bool(item["rare"]))
+    values = [_own_field(name, field) for name, field in fields if name not in RewardPart.model_fields]
+    return sorted(values, key=lambda item: bool(item["rare"]))
 
 
 def _own_field(name: str, field: Any) -> RewardFieldData:
@@ -156,16 +158,16 @@ def _reward_data(values: Any) -> Any:
     """The other way round; a field of another kind that was left over is dropped."""
     if not isinstance(values, Mapping):
         return values
-    known = REWARD_CLASSES.get(str(values.get("kind")))
+    fields = REWARD_CLASSES.get(str(values.get("kind")))
     if values.get("file"):
         values = {key: value for key, value in values.items() if key != "code"}  # is read from the file
     data: dict[str, Any] = {}
     for key, value in values.items():
-        if known and key not in known.model_fields:
+        if fields and key not in fields.model_fields:
             continue
         if key in ("words", "phrases") and isinstance(value, str):
             data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
         else:
-            optional = known and type(None) in get_args(known.model_fields[key].annotation)
+            optional = fields and type(None) in get_args(fields.model_fields[key].annotation)
             data[key] = None if value == "" and (optional or key == "weight") else value
     return data

@@ -23,7 +23,8 @@ from playground.runs.folder.changes import Edit
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.requests import Request
 from playground.runs.model_service import ModelService
-from playground.setup import checks, estimates, limits
+from playground.runs.spawning import Workers
+from playground.setup import admission
 from playground.ui.auth import quota
 from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.form import KnobData
@@ -36,7 +37,7 @@ from playground.ui.payloads.server import (
     SavedData,
     StartedData,
 )
-from playground.ui.train import form
+from playground.ui.train import filling, form
 from playground.ui.train.form import entry
 
 COMMANDS = {
@@ -53,7 +54,7 @@ DONE: DoneData = {"error": ""}
 
 
 def guarded_functions(
-    outputs: Path, access: Access, spawn: launcher.Workers | None = None, saver: ModelService | None = None
+    outputs: Path, access: Access, spawn: Workers | None = None, saver: ModelService | None = None
 ) -> list[Callable[..., Any]]:
     """The server functions for one outputs folder. `spawn` makes the worker of a run that is resumed or forked."""
     ask = RunActions(outputs, access, spawn, saver)
@@ -75,7 +76,7 @@ class RunActions:
         self,
         outputs: Path,
         access: Access,
-        spawn: launcher.Workers | None = None,
+        spawn: Workers | None = None,
         saver: ModelService | None = None,
     ) -> None:
         self._outputs, self._access, self._spawn, self._saver = outputs, access, spawn, saver
@@ -103,10 +104,10 @@ class RunActions:
             return {"error": "Change a setting first, then apply it."}
         edits = [Edit(str(field), _plain(value)) for field, value in wanted.items()]
         try:
-            taken = changes.request_edits(self._run(entry(asked, "run")), edits)
+            edits_taken = changes.request_edits(self._run(entry(asked, "run")), edits)
         except InvalidConfig as error:
             return {**DONE, "problems": form.problem_data(error.problems)}
-        return {**DONE, "edits": dict(taken)}
+        return {**DONE, "edits": dict(edits_taken)}
 
     def end_run(self, run_id: Any) -> DoneData:
         """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
@@ -141,7 +142,7 @@ class RunActions:
         with quota.admitted(Request(), self._access, caller, self._outputs, resumed=str(run_id)):
             run = self._run(run_id)
             try:
-                launcher.resume(run, spawn=self._spawn)
+                launcher.resume(run, self._spawn)
             except PlaygroundError:
                 if run.status().ended:
                     raise
@@ -149,23 +150,19 @@ class RunActions:
 
     def fork_run(self, asked: Any, caller: Caller) -> StartedData:
         """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
-        wanted = form.as_dict(entry(asked, "changes"))
+        new_values = form.as_dict(entry(asked, "changes"))
         run, at = self._run(entry(asked, "run")), entry(asked, "at")
         at = at if isinstance(at, int) and not isinstance(at, bool) else -1
         offered = _forkable(run.config())
-        if not wanted.keys() <= offered.keys():
+        if not new_values.keys() <= offered.keys():
             return {"error": f"Of a fork these can be set here: {', '.join(offered)}."}
-        overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in wanted.items()]
+        overrides = [f"{field}={json.dumps(_plain(value))}" for field, value in new_values.items()]
         capped = self._access.limits_of(caller)
         try:
-            _, config = fork.settings(run, at, overrides)
-            limits.require(config, capped, self._outputs)
-            estimates.require_fit(config, capped, self._outputs)
-            minutes = limits.capped(config, capped).max_minutes
-            overrides += [f"max_minutes={minutes}"] if minutes != config.max_minutes else []
+            _, config = fork.settings(run, at, overrides, capped)
             request = start_request(entry(asked, "request"), config, self._access, caller)
             with quota.admitted(request, self._access, caller, self._outputs):
-                made = fork.fork(run, at, overrides, spawn=self._spawn, request=request)
+                made = fork.fork(run, at, overrides, workers=self._spawn, request=request, allowed=capped)
         except InvalidConfig as error:
             return {**DONE, "problems": form.problem_data(error.problems)}
         return {**DONE, "run": made.run.id}
@@ -182,17 +179,32 @@ class RunActions:
 
 
 def start(
-    config: RunConfig, asked: Any, outputs: Path, spawn: launcher.Workers | None, access: Access, caller: Caller
+    config: RunConfig, asked: Any, outputs: Path, spawn: Workers | None, access: Access, caller: Caller
 ) -> RunDirectory:
-    """Start a run whose settings are allowed, or put it into the queue, within what one visitor may have at a time.
+    """Start a run, or put it into the queue, if its settings are admitted, within what one visitor may have at a time.
     `asked`: the name of this start, see `start_request`. Raises: PlaygroundError, OSError."""
-    capped = access.limits_of(caller)
-    config = limits.capped(config, capped)
-    request = start_request(asked, config, access, caller)
-    estimates.require_fit(config, capped, outputs)
-    checks.require_functions(config)
+    admitted = admission.admit(config, outputs, access.limits_of(caller))
+    request = start_request(asked, admitted, access, caller)
     with quota.admitted(request, access, caller, outputs):
-        return launcher.start(config, outputs, spawn=spawn, request=request).run
+        return launcher.start(admitted, outputs, workers=spawn, request=request).run
+
+
+def answer_start(
+    make: Callable[[], RunConfig],
+    asked: Any,
+    outputs: Path,
+    spawn: Workers | None,
+    access: Access,
+    caller: Caller,
+) -> StartedData:
+    """The same as an answer, of what `make` gives: {error, problems, run, sentence}, the last why it waits."""
+    try:
+        config = make()
+        sentence = filling.why_it_waits(config, outputs, access.limits_of(caller))
+        run = start(config, asked, outputs, spawn, access, caller)
+    except InvalidConfig as error:
+        return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
+    return {"error": "", "run": run.id, "sentence": sentence}
 
 
 def start_request(asked: Any, config: RunConfig, access: Access, caller: Caller) -> Request:

@@ -16,9 +16,7 @@ from playground.errors import PlaygroundError, Problem, in_words
 from playground.runs import launcher
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.setup import limits
 from playground.ui import components
-from playground.ui.auth import uploads
 from playground.ui.auth.access import Access, Action, Caller, Role
 from playground.ui.payloads.check import CheckedPartData
 from playground.ui.payloads.form import NotesData
@@ -86,8 +84,8 @@ def build(
     # looked at once more: a check of the values before may be answered after the new ones
     recheck(page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST))
     taking = access.guard(Action.FORM, handlers.take_method, lambda _: [gr.skip()] * len(MEANT))
-    meant = [page.fields[field] for field in MEANT]
-    recheck(page.fields[METHOD].input(taking, page.fields[METHOD], meant, **LATEST))
+    method_fields = [page.fields[field] for field in MEANT]
+    recheck(page.fields[METHOD].input(taking, page.fields[METHOD], method_fields, **LATEST))
     pressed = access.guard(Action.START, handlers.starter(view), handlers.not_started)
     page.start.click(pressed, [view, *page.inputs], [view, page.notes, page.start], trigger_mode="once", **QUIET)
     using = access.guard(Action.FORM, handlers.use)
@@ -102,11 +100,11 @@ def build(
     _follow_source(page)
     recheck(page.upload.upload(uploading, page.upload, [source, column, page.uploaded], **QUIET))
     # the next part is asked for as soon as one is answered, which for Gradio is before that one has ended
-    many = {**QUEUED, "trigger_mode": "multiple"}
+    at_once = {**QUEUED, "trigger_mode": "multiple"}
     asking = access.guard(Action.MEASURE, handlers.try_part, lambda message: form.failed(message, "model"))
     trying = access.guard(Action.TRY_UPDATE, handlers.try_update, lambda message: form.failed(message, "update"))
-    tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **many)
-    estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **many))
+    tryout.input(asking, [tryout, *page.inputs], tryout, concurrency_limit=2, **at_once)
+    estimate(tryout.submit(trying, [tryout, *page.inputs], tryout, concurrency_limit=1, **at_once))
 
     filled = filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET)
     filled.success(None, None, None, js=components.calling("train/filler", "filled"), **QUIET)
@@ -136,7 +134,7 @@ def _run_view(outputs: Path, standby: StandbyWorker, service: ModelService, acce
     """The run in view, with what it may ask of the server."""
     saver = service if access.mode != "space" else None  # a folder on a server is of no use to a visitor
     asking = [
-        *run_actions.guarded_functions(outputs, access, standby.worker_for, saver),
+        *run_actions.guarded_functions(outputs, access, standby, saver),
         # How far it is, the page asks every second: that is no question to a model.
         *access.guard_all(
             Action.MEASURE, frontier_part.functions(outputs, service), {"frontier_progress": Action.FORM}
@@ -174,7 +172,6 @@ class Handlers:
         capped = self._access.limits_of(caller)
         try:
             base, config = filling.read(self._page.sent(*sent), self._outputs, capped, disk=False)
-            limits.require(config, capped, self._outputs)
         except PlaygroundError:
             return gr.skip()
         return form_parts.needs(config, base, self._outputs, capped.calls, caller.visitor)
@@ -197,40 +194,40 @@ class Handlers:
     def choose(self, chosen: Any, caller: Caller) -> dict[Any, Any]:
         """Fill the form from a preset, or from the settings of a run."""
         capped, whole = self._access.limits_of(caller), caller.role is Role.HOST  # others need not know where files are
-        found = filling.filled_from(chosen, self._outputs, capped, whole)
-        return self._page.shown(found._replace(preset=None))  # meanwhile the menu may show the next choice
+        update = filling.filled_from(chosen, self._outputs, capped, whole)
+        return self._page.shown(update._replace(preset=None))  # meanwhile the menu may show the next choice
 
     def reload(self, asked: Any, caller: Caller) -> dict[Any, Any]:
         """Fill it from {run} or {preset}, with {changes}."""
         chosen = form.entry(asked, "preset") or f"{filling.RUN_PREFIX}{form.entry(asked, 'run')}"
         capped, changes = self._access.limits_of(caller), form.as_dict(form.entry(asked, "changes"))
-        found = filling.filled_from(chosen, self._outputs, capped, caller.role is Role.HOST)
-        return self._page.shown(filling.filled_with(found, changes, self._outputs, capped))
+        update = filling.filled_from(chosen, self._outputs, capped, caller.role is Role.HOST)
+        return self._page.shown(filling.filled_with(update, changes, self._outputs, capped))
 
     def choose_at_load(self, given: Any, caller: Caller) -> dict[Any, Any]:
         """Fill it as the address and what the browser has kept ask for."""
         may_start, capped = caller.may(Action.START), self._access.limits_of(caller)
         if may_start:
             self._get_ready()
-        found = filling.filled_at_load(given, caller, self._outputs, capped)
-        shown = self._page.shown(found)
+        update = filling.filled_at_load(given, caller, self._outputs, capped)
+        answer = self._page.shown(update)
         choices = form_parts.model_choices(self._outputs, capped)  # a run may have used another model
-        shown[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=found.values[MODEL])
+        answer[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=update.values[MODEL])
         if not may_start:
-            shown[self._page.start] = gr.Button("The host starts runs", interactive=False)
-        return shown
+            answer[self._page.start] = gr.Button("The host starts runs", interactive=False)
+        return answer
 
     def use(self, text: Any, *sent: Any, caller: Caller) -> dict[Any, Any]:
         """Fill the form from settings as text."""
         capped = self._access.limits_of(caller)
         now = self._page.sent(*sent)
-        found = filling.from_text(str(text or ""), now, self._outputs, capped)
-        return self._page.shown(found._replace(values={**now.values, **found.values}))
+        update = filling.from_text(str(text or ""), now, self._outputs, capped)
+        return self._page.shown(update._replace(values={**now.values, **update.values}))
 
     def take_method(self, method: Any) -> list[Any]:
         """Settings that a method means, for the fields MEANT."""
-        found = methods.chosen(method)
-        return [found.get(field, gr.skip()) for field in MEANT]
+        settings = methods.chosen(method)
+        return [settings.get(field, gr.skip()) for field in MEANT]
 
     def putter(self, part: Any) -> Callable[..., dict[Any, Any]]:
         """What takes over the settings that a part of the page offers."""
@@ -273,16 +270,13 @@ def started(
     capped = access.limits_of(caller)
     try:
         base, config = filling.read(now, outputs, capped)
-        config = limits.capped(config, capped)
     except PlaygroundError:
-        found = filling.checked(now, outputs, capped)
-        return None, FormUpdate(notes={**(found.notes or {}), "show": time.time()}, start=found.start)
+        refused = filling.checked(now, outputs, capped)
+        return None, refused._replace(notes={**(refused.notes or {}), "show": time.time()})
     run_id, problems = None, []
     try:
-        run_id = run_actions.start(config, asked, outputs, standby.worker_for, access, caller).id
+        run_id = run_actions.start(config, asked, outputs, standby, access, caller).id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
-    queue = "" if problems else filling.why_it_waits(config, outputs, capped)
-    notes = filling.notes_on(now.chosen, config, uploads.public(base, outputs), problems, queue)
-    start = filling.to_fix(problems) if problems else filling.start_label(config, outputs, capped)
-    return {"run": run_id, "at": time.time()}, FormUpdate(notes=notes, start=start)
+    update = filling.described(now.chosen, config, base, outputs, capped, problems)
+    return {"run": run_id, "at": time.time()}, update._replace(story=None, text=None)

@@ -7,6 +7,7 @@ import pytest
 from playground.runs import fork, history
 from playground.runs.folder import checkpoints, requests
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.spawning import Here
 from playground.runs.supervisor import Supervisor
 from tests.exports import saved_runs
 from tests.runs.test_half_made import CLICK, end_all, idle, killed_at_each_step, runs
@@ -29,11 +30,11 @@ def parent_in(outputs):
 @pytest.mark.parametrize("run_id", [None, "mine"])
 def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path, run_id):
     def make(_, parent):
-        return fork.fork(parent, 2, [], run_id, idle, CLICK).run
+        return fork.fork(parent, 2, [], run_id, Here(idle), CLICK).run
 
     for outputs, parent in killed_at_each_step(tmp_path, parent_in, make, fewest=20):
         end_all(outputs)
-        Supervisor(outputs, idle).look()
+        Supervisor(outputs, Here(idle)).look()
         left = runs(outputs) - {"parent"}
         for name in left:
             run = history.find_run(outputs, name)
@@ -46,8 +47,8 @@ def test_a_fork_that_was_killed_at_any_step_leaves_a_run_or_nothing(tmp_path, ru
 
 def test_a_fork_whose_maker_was_killed_at_any_step_is_none_or_has_its_worker_in_the_end(tmp_path):
     def make(_, parent):
-        return fork.fork(parent, 2, [], "mine", idle)
+        return fork.fork(parent, 2, [], "mine", Here(idle))
 
     for outputs, _ in killed_at_each_step(tmp_path, parent_in, make, fewest=20):
-        Supervisor(outputs, idle).look()
+        Supervisor(outputs, Here(idle)).look()
         assert runs(outputs) == {"parent"} or RunDirectory(outputs / "mine").is_alive(), outputs

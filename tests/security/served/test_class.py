@@ -6,10 +6,9 @@ import secrets
 
 import pytest
 
-from playground.classroom import room, room_file
 from playground.ui.auth import access
 from playground.ui.auth.visitors import CLASS_COOKIE, HOST_COOKIE
-from playground.ui.classroom import class_routes
+from playground.ui.classroom import class_routes, room, room_file
 from tests.security import DATA, pages, table
 from tests.security.pages import PUBLIC, lead
 

@@ -73,7 +73,7 @@ def test_a_run_ends_when_its_time_is_up_with_its_weights_saved(outputs, tmp_path
     monkeypatch.setattr(worker.redaction, "cover_streams", lambda: None)
     sizes = {"max_minutes": 59, "ppo__num_updates": 100_000, "checkpoint__every": 0}
     config, threads = resuming.config(resuming.tiny_model(tmp_path / "model"), **sizes), torch.get_num_threads()
-    run, _ = launcher.start(config, outputs, "r", spawn=Elsewhere("there", lambda run: None))
+    run, _ = launcher.start(config, outputs, "r", workers=Elsewhere("there", lambda run: None))
     with ThreadPoolExecutor() as pool:
         ending = pool.submit(worker.attempt, str(run.path), 1e6)
         wait_until(lambda: run.status().update >= 2)

@@ -7,7 +7,7 @@ import torch
 from transformers import Qwen3Config, Qwen3ForSequenceClassification
 
 from playground import cli
-from playground.exports.report import Report
+from playground.analysis.run_report import RunReport
 from playground.runs.folder.directory import RunDirectory
 from tests.training import snapshots
 from tests.training.rewards import reward_tokenizers
@@ -53,7 +53,7 @@ def test_hh_rlhf_logs_all_that_the_exercise_asks_for(outputs, forked_workers, tm
     changes |= {"evaluation__num_prompts": 3, "evaluation__every": 1, "evaluation__num_texts": 3}
     changes |= {"prompts__source": pairs, "prompts__subset": "null", "rewards__0__source": scorer(tmp_path / "scorer")}
     run = trained(outputs, tmp_path, capfd, **changes)
-    report = Report.of(run)
+    report = RunReport.of(run)
     assert [item.kl_to_reference is not None for item in report.metrics] == [True] * 4  # KL over time
     assert len({item.update for item in report.samples}) == 5
     assert report.outcome

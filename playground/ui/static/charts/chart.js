@@ -17,7 +17,7 @@ import { hasEnded, live } from "../core/store.js";
 
 const DOTS_UP_TO = 120; // beyond this the raw values are a faint line
 const DOTS = "Each dot is one update; the line smooths them.";
-const KNEE_ROOM = 70; // pixels that its name needs
+const PLATEAU_ROOM = 70; // pixels that its name needs
 const PRESENTED_TICKS = { xTicks: 4, yTicks: 3 }; // their numbers are large
 
 export class Chart {
@@ -243,23 +243,23 @@ export class Chart {
 
   /**
    * After which update there was hardly anything left to gain.
-   * @param {{ update: number, sentence: string } | null} knee @param {XOf} xOf
+   * @param {{ update: number, sentence: string } | null} plateau @param {XOf} xOf
    */
-  showKnee(knee, xOf) {
-    const at = knee && this.frame() ? this.pixel(xOf(knee.update)) : null;
-    if (this.knee) this.knee.hidden = at === null;
+  showPlateau(plateau, xOf) {
+    const at = plateau && this.frame() ? this.pixel(xOf(plateau.update)) : null;
+    if (this.plateau) this.plateau.hidden = at === null;
     if (at === null) return;
-    if (!this.knee) this.addKnee();
-    this.knee.style.left = `${at}px`;
-    this.knee.classList.toggle("left", at > this.stage.clientWidth - KNEE_ROOM);
-    this.kneeName.title = knee.sentence; // which also stands in what came of the run
+    if (!this.plateau) this.addPlateau();
+    this.plateau.style.left = `${at}px`;
+    this.plateau.classList.toggle("left", at > this.stage.clientWidth - PLATEAU_ROOM);
+    this.plateauName.title = plateau.sentence; // which also stands in what came of the run
   }
 
   /** Beside the stage, which is a picture and has no buttons. */
-  addKnee() {
-    this.kneeName = el("span.knee-name", "knee");
-    this.knee = el("div.knee", this.kneeName);
-    this.stage.after(this.knee);
+  addPlateau() {
+    this.plateauName = el("span.plateau-name", "plateau");
+    this.plateau = el("div.plateau", this.plateauName);
+    this.stage.after(this.plateau);
   }
 
   /**

@@ -28,8 +28,8 @@ function twoByTwo(/** @type {[string, Wire.Meter][]} */ rows, /** @type {string[
   const table = tableOf("two-by-two", [el("td"), "It agrees", "It does not agree"],
     rows.map(([title, { counts }]) => {
       const [before, now] = [counts[0], counts.at(-1)];
-      const other = (/** @type {Wire.Count} */ { yes, of, low, high }) => (
-        { yes: of - yes, of, low: 1 - high, high: 1 - low });
+      const other = (/** @type {Wire.Count} */ count) => (
+        { ...count, yes: count.of - count.yes, low: 1 - count.high, high: 1 - count.low });
       return [el("th", { scope: "row" }, title, el("span.muted", ` ${now.of} claims`)),
         cell(before, now, counts.length > 1), cell(other(before), other(now), counts.length > 1)];
     }));

@@ -1,4 +1,4 @@
-// Score against KL as lines: the looks of one or several runs as paths, the best of n of the reference, the best
+// Score against KL as lines: the evaluations of one or several runs as paths, the best of n of the reference, the best
 // policies, and the slope of the leash at a run's end; from what the server says (ui/feed/insight_serializer.py). Pure.
 
 import { COLOURS, DASHES, LETTERS } from "./specs.js";
@@ -23,9 +23,9 @@ const TANGENT = { colour: "--pg-kl", dash: [2, 3], width: 1.75 };
 
 /** The farthest KL that is drawn. */
 export function farthest(/** @type {FrontierRun[]} */ runs) {
-  const looks = runs.flatMap(({ looks: { kl } }) => kl);
+  const evaluations = runs.flatMap(({ evaluations: { kl } }) => kl);
   const bestOf = runs.flatMap(({ possible }) => possible?.best_of.kl ?? []);
-  return ROOM * Math.max(...looks, ...bestOf, 0.5);
+  return ROOM * Math.max(...evaluations, ...bestOf, 0.5);
 }
 
 /** The lines of some runs, the path of the first one first. */
@@ -38,15 +38,16 @@ export function linesOf(/** @type {FrontierRun[]} */ runs) {
     return { label, x, raw: values, line: values, ...look };
   };
   const several = runs.length > 1;
-  const paths = runs.map(({ looks }, index) => /** @type {Charts.Series} */ ({
-    ...line(several ? LETTERS[index] : "this run", looks.kl, looks.score, several
+  const paths = runs.map(({ evaluations }, index) => /** @type {Charts.Series} */ ({
+    ...line(several ? LETTERS[index] : "this run", evaluations.kl, evaluations.score, several
       ? { colour: COLOURS[index], dash: DASHES[index] } : OWN),
-    low: Float64Array.from(looks.low), high: Float64Array.from(looks.high), path: true, updates: looks.update,
+    low: Float64Array.from(evaluations.low), high: Float64Array.from(evaluations.high), path: true,
+    updates: evaluations.update,
     run: runs[index],
   }));
   const told = runs.find(({ possible }) => possible);
   if (told) paths.push(...possibleLines(told.possible, end, line));
-  if (!several && runs[0].beta && runs[0].looks.kl.length > 1) paths.push(tangent(runs[0], end, line));
+  if (!several && runs[0].beta && runs[0].evaluations.kl.length > 1) paths.push(tangent(runs[0], end, line));
   return paths.filter(({ raw }) => raw.length);
 }
 
@@ -84,8 +85,8 @@ function possibleLines({ start, optimum, trusted, best_of: bestOf }, end, line) 
  * Through the newest look, with the slope that the leash asks for: what a nat must earn.
  * @param {FrontierRun} run @param {number} end @param {LineOf} line
  */
-function tangent({ looks, beta }, end, line) {
-  const [kl, score] = [looks.kl.at(-1), looks.score.at(-1)];
+function tangent({ evaluations, beta }, end, line) {
+  const [kl, score] = [evaluations.kl.at(-1), evaluations.score.at(-1)];
   const [from, to] = [0.5 * kl, Math.min(1.5 * kl, end)];
   const at = Array.from({ length: TANGENT_STEPS + 1 }, (_, step) => from + (step / TANGENT_STEPS) * (to - from));
   return line("slope of leash", at, at.map((x) => score + beta * (x - kl)), { ...TANGENT, told: number(beta) });

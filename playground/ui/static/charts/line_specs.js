@@ -97,11 +97,12 @@ export function sharesOf({ name, words }) {
   /** @type {(overlaid: Overlaid, xColumn: string) => Charts.Series[]} */
   const lines = ({ runs }, xColumn) => runs.map((run, index) => {
     const { metrics, title, behaviours } = run;
-    const { looks } = behaviours.find((one) => one.name === name);
-    const [raw, low, high] = ["share", "low", "high"].map((which) => column(looks, which));
+    const { evaluations } = behaviours.find((one) => one.name === name);
+    const [raw, low, high] = ["share", "low", "high"].map((which) => column(evaluations, which));
     return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high, run,
-      updates: looks.update,
-      x: Float64Array.from(looks.update, placeOf(metrics, xColumn)), colour: COLOURS[index], dash: DASHES[index] };
+      updates: evaluations.update,
+      x: Float64Array.from(evaluations.update, placeOf(metrics, xColumn)),
+      colour: COLOURS[index], dash: DASHES[index] };
   });
   return { key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), lines, words: () => [],
     plain: true, most: LETTERS.length, room: 64, whole: [0, 103], unit: () => "%",

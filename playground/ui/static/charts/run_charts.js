@@ -163,7 +163,7 @@ export class Charts {
     this.more.classList.toggle("judges", figures.includes("judged"));
   }
 
-  /** Flags, alerts, changes and the knee, to where they belong above one chart. */
+  /** Flags, alerts, changes and the plateau, to where they belong above one chart. */
   placeSigns(/** @type {Chart} */ chart) {
     const values = live.metrics[this.controls.column] ?? [];
     const xOf = (/** @type {number} */ update) => (this.controls.mode === "update" ? update
@@ -176,7 +176,7 @@ export class Charts {
       ? newestOfEach(live.events.filter(({ update }) => update > 0), FLAGGED, MOST_FLAGS) : [];
     chart.showFlags([...events, ...alerts], xOf);
     chart.showMarks(this.marks, xOf);
-    if (chart.spec.key === "score") chart.showKnee(hasEnded.value ? live.outcome?.knee : null, xOf);
+    if (chart.spec.key === "score") chart.showPlateau(hasEnded.value ? live.outcome?.plateau : null, xOf);
   }
 
   /** Which update is read, and what is drawn of that one. */

@@ -122,6 +122,11 @@ export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
     gloss: "Share of the prompts whose texts all scored the same. RLOO and GRPO learn from how the texts of one prompt "
       + "differ, so from these they learn nothing of the reward.",
   },
+  {
+    key: "left_out", span: 0.2, title: "Texts left out", column: "left_out", note: "share of texts", floor: true,
+    gloss: "Share of the texts of an update that were not learned from: of prompts whose texts all scored the same, or "
+      + "cut off before their end, as the settings say.",
+  },
 ]).map(specOf);
 
 /** Lines of which there are several: each has a colour, a dash pattern and, for runs, a letter. */

@@ -157,7 +157,7 @@ effect(() => {
     shown ? el("div.desk-columns", { "data-key": "columns" },
       el("div", section("class", "The class", theClass(shown)),
         shown.places.length ? section("stuck", `Who is stuck: ${
-          shown.places.filter(({ stuck }) => stuck).length} of ${shown.places.length}`, [placesOf(shown)]) : null,
+          shown.places.filter(({ stuck }) => stuck).length} of ${shown.present}`, [placesOf(shown)]) : null,
         shown.steps.length ? section("before", "So far", [before(shown)]) : null),
       el("div", section("now", "Now", now(shown)), section("next", "Next", offers.map(kept)))) : null,
   ].filter(Boolean)));

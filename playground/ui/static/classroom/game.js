@@ -104,20 +104,21 @@ function trainedParts(front, lead, tools) {
     const text = "The runs of this game go into the bin. What you have shown stays in this class.";
     if (await confirmed("Delete the runs of this game?", el("p", text), "Delete them")) lead("delete_game");
   };
-  const hack = game.runs.find(({ number }) => number === game.best_hack);
+  const { runs, best, going } = game.results;
+  const hack = runs.find(({ number }) => number === best);
   return nodes(
     el("p", { "data-key": "words", role: "status" }, game.sweep ? game.words : "The runs of this game are deleted."),
     el("div.buttons", { "data-key": "ways" },
       game.sweep && (!shown || game.fresh) ? buttonOf(`button${game.ended ? " strong" : ""}`,
         { off: !game.ended, onclick: () => lead("show_game") }, shown ? "Show what has come since" : "Show in front")
         : null,
-      game.going ? buttonOf("button", { onclick: () => lead("stop_game") }, "Stop the rest") : null,
-      game.sweep && !game.going ? buttonOf("button danger", { onclick: remove }, "Delete the runs") : null),
+      going ? buttonOf("button", { onclick: () => lead("stop_game") }, "Stop the rest") : null,
+      game.sweep && !going ? buttonOf("button danger", { onclick: remove }, "Delete the runs") : null),
     game.sweep && !game.ended ? el("p.muted", { "data-key": "why" }, "It can be shown once the first one has ended.")
       : null,
     game.sweep && !shown ? hidingPart(front, tools) : null,
-    el("div", { "data-key": "hack" }, hack ? hackPart(hack, null, "h3", game.going) : null),
-    runsTable(game.runs, game.best_hack, null, Boolean(game.sweep)));
+    el("div", { "data-key": "hack" }, hack ? hackPart(hack, null, "h3", going) : null),
+    runsTable(runs, best, null, Boolean(game.sweep)));
 }
 
 /** @param {Wire.ClassGameEntry} entry @param {LeadStep} lead */
@@ -138,18 +139,18 @@ function countsOf(entries) {
 }
 
 /** What came of it, for all: what was counted, the best hack, every reward. @param {Wire.ClassGame} game */
-function shownOf({ runs, told, mine, best_hack: best, going }, /** @type {"table" | "card"} */ look) {
+function shownOf({ results: { runs, best, going }, judged, mine }, /** @type {"table" | "card"} */ look) {
   const hack = runs.find(({ number }) => number === best);
   const own = look === "card" ? runs.find(({ number }) => number === mine) : undefined;
   return nodes(
     own ? el("section.game-card", el("h2", `Yours: game ${own.number}`), rewardLines(own)) : null,
     hack ? hackPart(hack, mine, "h2", going) : el("p", noHack(runs, going)),
     look === "table" ? shortList(runs, best) : null,
-    look === "table" ? el("p.muted", told) : null,
+    look === "table" ? el("p.muted", judged) : null,
     look === "table" ? runsTable(runs, best, mine, false)
       : el("details", el("summary", "All rewards"), runs.map((run) =>
         el("section.game-card", el("h3", nameOf(run, best, mine)), rewardLines(run)))),
-    look === "card" ? el("p.muted", told) : null);
+    look === "card" ? el("p.muted", judged) : null);
 }
 
 /** Why there is no hack, as far as that is known. @param {Wire.ClassGameRun[]} runs @param {boolean} going */

@@ -53,7 +53,7 @@ function joinByAddress() {
 /** @param {string} code */
 async function join(code) {
   complaint.value = "";
-  const { error } = /** @type {Wire.ClassJoined} */ (await posted("class/join", { code }));
+  const { error } = /** @type {Wire.ClassLed} */ (await posted("class/join", { code }));
   complaint.value = error;
   if (!error) await ask();
 }

@@ -108,7 +108,8 @@ function voting(step, tools, done) {
  * @param {Wire.ClassStep} step @param {Tools} tools @param {number} done @param {Node | null} back
  * @param {(to: number) => void} go
  */
-function thanks({ vote: { pairs }, ...step }, tools, done, back, go) {
+function thanks(step, tools, done, back, go) {
+  const { pairs } = step.vote;
   const open = pairs.findIndex(({ number }) => !mineOf(step, tools, number));
   return [el("p", { "data-key": "done", role: "status" }, el("strong", "Thank you. "), done === pairs.length
     ? `You have voted on all ${done} pairs.` : `You have voted on ${done} of ${pairs.length} pairs.`),
@@ -138,13 +139,13 @@ function tallyOf({ said, clear, split, agree }, sides) {
 }
 
 /** @param {Wire.ClassVotedPair} pair @param {string[]} sides */
-function votedPair({ prompt, first, second, for_first, for_second, ties }, sides) {
-  const text = (/** @type {string | undefined} */ side, /** @type {string} */ words, /** @type {number} */ votes) =>
+function votedPair({ prompt, first, second, votes }, sides) {
+  const text = (/** @type {string | undefined} */ side, /** @type {string} */ words, /** @type {number} */ count) =>
     el("div.vote-voted", el("p.vote-share", side ? `${capital(side)}: ` : "",
-      `${votes} ${votes === 1 ? "vote" : "votes"}`), el("p", words));
+      `${count} ${count === 1 ? "vote" : "votes"}`), el("p", words));
   return el("div.vote-result", el("p.muted", `${prompt} \u2026`),
-    el("div.vote-pair", text(sides[0], first, for_first), text(sides[1], second, for_second)),
-    ties ? el("p.muted", `${ties} said that both are as good.`) : null);
+    el("div.vote-pair", text(sides[0], first, votes.first), text(sides[1], second, votes.second)),
+    votes.tie ? el("p.muted", `${votes.tie} said that both are as good.`) : null);
 }
 
 /** How many have voted on all of their pairs, and how many have begun. @param {Wire.ClassDesk} front */

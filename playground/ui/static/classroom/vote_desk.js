@@ -124,7 +124,7 @@ function wordsOf(words) {
 
 /** How the host begins a vote, and what was trained on votes before. @param {Tools} tools */
 export function offer(tools) {
-  const found = signal(/** @type {Wire.ClassVoteOffer | null} */ (null), alike);
+  const found = signal(/** @type {Wire.ClassVoteDesk | null} */ (null), alike);
   const problem = signal("");
   const kind = signal(KINDS[0][0]);
   const what = menuOf(KINDS, { id: "vote-what", onchange: (event) => { kind.value = event.target.value; } });
@@ -138,7 +138,7 @@ export function offer(tools) {
     if (value) tools.lead({ do: "vote", what: kind.value, source: value, against: against.value, ...how });
   }), now);
   const ask = poll({
-    ask: (signalled) => /** @type {Promise<Wire.ClassVoteOffer>} */ (getJson("class/votes", signalled)),
+    ask: (signalled) => /** @type {Promise<Wire.ClassVoteDesk>} */ (getJson("class/votes", signalled)),
     tell: (answer) => {
       problem.value = "";
       found.value = answer;

@@ -21,7 +21,7 @@ export function canFork() {
 
 /**
  * Open the panel with an update (or the newest checkpoint before it) and settings filled in.
- * @param {number} update @param {Wire.Remedy["changes"]} changes
+ * @param {number} update @param {Wire.OfferedRemedy["changes"]} changes
  */
 export function askFork(update, changes) {
   document.dispatchEvent(new CustomEvent(ASKED, { detail: { update, changes } }));

@@ -87,15 +87,16 @@ export class Frontier {
   /** What has been played so far of a recording, else all of it. */
   seen() {
     const last = Math.max(0, ...live.updates);
-    const { looks } = this.data;
-    const count = looks.update.filter((update) => update <= last).length;
+    const { evaluations } = this.data;
+    const count = evaluations.update.filter((update) => update <= last).length;
     return { ...this.data,
-      looks: Object.fromEntries(Object.entries(looks).map(([name, values]) => [name, values.slice(0, count)])) };
+      evaluations: Object.fromEntries(
+        Object.entries(evaluations).map(([name, values]) => [name, values.slice(0, count)])) };
   }
 
   show() {
     const run = this.data && this.seen();
-    const drawn = run?.looks.kl.length > 1;
+    const drawn = run?.evaluations.kl.length > 1;
     setText(this.waiting, drawn ? "" : this.early());
     setWords(this.told, drawn && live.status?.ended ? run.sentence : "");
     if (run) this.table.replaceChildren(tableFor(run));
@@ -152,9 +153,10 @@ function spanOf(/** @type {number} */ low, /** @type {number} */ high) {
   return low === high ? "" : `${signed(low)} to ${signed(high)}`;
 }
 
-function tableFor(/** @type {Wire.FrontierLines} */ { looks, possible }) {
-  const rows = looks.update.map((update, at) => [update ? `after update ${update}` : "before training",
-    rounded(looks.kl[at]), signed(looks.score[at]), spanOf(looks.low[at], looks.high[at]), ""]);
+function tableFor(/** @type {Wire.FrontierLines} */ { evaluations, possible }) {
+  const rows = evaluations.update.map((update, at) => [update ? `after update ${update}` : "before training",
+    rounded(evaluations.kl[at]), signed(evaluations.score[at]),
+    spanOf(evaluations.low[at], evaluations.high[at]), ""]);
   if (possible) {
     const { best_of: best, optimum } = possible;
     best.n.forEach((n, at) => rows.push([`best of ${n}`, withHalf(best.kl[at], best.kl_half?.[at] || null),

@@ -149,23 +149,27 @@ function others({ settings }, episode, scored) {
 }
 
 /** @param {Trace} trace @param {Episode} episode @param {number} t */
-function whitening({ batch }, episode, t) {
+function whitening({ batch, settings }, episode, t) {
+  if (settings.advantage_scale !== "batch") return [HAT, T, " = A", T, " = ", strong(episode.whitened[t])];
   return [HAT, T, " = (A", T, " \u2212 mean) / sd = (", number(episode.advantages[t]), " \u2212 ", held(batch.mean),
     ") / ", number(batch.sd), " = ", strong(episode.whitened[t])];
 }
+
+/** What the advantage of a token is scaled with, as the end of a sentence. @param {Trace} trace */
+const scaling = ({ batch, settings }) => (settings.advantage_scale === "batch"
+  ? `; then scaled with mean and sd of all ${batch.tokens} tokens of the batch` : "");
 
 const wanted = (/** @type {number} */ value) =>
   (value > 0 ? "likelier" : value < 0 ? "less likely" : "neither likelier nor less likely");
 
 /** @param {Trace} trace @param {Episode} episode @param {number} t */
 function advantage(trace, episode, t) {
-  const { settings, batch } = trace;
+  const { settings } = trace;
   const next = t + 1 < episode.advantages.length ? episode.advantages[t + 1] : 0;
   return {
     key: "advantage", title: "Advantage", unit: "advantage, whitened", figures: episode.whitened,
-    words: "This token's surprise and those of the tokens after it, each counted less by \u03b3\u03bb; then scaled "
-      + `with mean and sd of all ${batch.tokens} tokens of the batch. It says: make this token ${
-        wanted(episode.whitened[t])}.`,
+    words: "This token's surprise and those of the tokens after it, each counted less by \u03b3\u03bb"
+      + `${scaling(trace)}. It says: make this token ${wanted(episode.whitened[t])}.`,
     formula: [
       ["A", T, " = \u03b4", T, " + \u03b3\u03bb A", NEXT, " = ", number(episode.deltas[t]), " + ",
         number(settings.gamma), " \u00b7 ", number(settings.gae_lambda), " \u00b7 ", held(next), " = ",
@@ -180,16 +184,17 @@ function advantage(trace, episode, t) {
 
 /** @param {Trace} trace @param {Episode} episode @param {number} t */
 function groupAdvantage(trace, episode, t) {
-  const { settings, batch } = trace;
+  const { settings } = trace;
   const { group } = episode;
   const earned = number(group.earned[group.place]);
   return {
     key: "advantage", title: "Advantage", unit: "advantage, whitened", figures: episode.whitened,
     words: "Every token of this text has the same advantage: how much more the text earned than the others of its "
-      + `prompt; then scaled with mean and sd of all ${batch.tokens} tokens of the batch. It says: make this token ${
-        wanted(episode.whitened[t])}.`,
+      + `prompt${scaling(trace)}. It says: make this token ${wanted(episode.whitened[t])}.`,
     formula: [
-      settings.baseline === "group"
+      settings.baseline === "group" && settings.advantage_scale === "none"
+        ? ["A = R \u2212 mean = ", earned, " \u2212 ", held(group.mean), " = ", strong(episode.advantages[t])]
+        : settings.baseline === "group"
         ? ["A = (R \u2212 mean) / sd = (", earned, " \u2212 ", held(group.mean), ") / ", number(group.sd), " = ",
           strong(episode.advantages[t])]
         : ["A = R \u2212 mean of the others = ", earned, " \u2212 ", held(group.others_mean), " = ",
@@ -221,7 +226,8 @@ function clip({ settings, steps }, episode, t, pass) {
         : "It has not gone too far that way: the token pulls."}`,
     formula: [
       ["r = \u03c0 / \u03c0", OLD, " = ", strong(ratio), ", clip(r, 1 \u2212 \u03b5, 1 + \u03b5) = ",
-        strong(pass.clamped[t]), ` with \u03b5 = ${number(settings.clip_range)}`],
+        strong(pass.clamped[t]), ` with \u03b5 = ${number(settings.clip_range)}${settings.clip_range_high === null ? ""
+          : `, above 1 ${number(settings.clip_range_high)}`}`],
       ["loss = \u2212min(r ", HAT, ", clip(r) ", HAT, ") = \u2212min(", number(ratio), " \u00b7 ",
         held(episode.whitened[t]), ", ", number(pass.clamped[t]), " \u00b7 ", held(episode.whitened[t]),
         ") = \u2212min(", number(pass.free[t]), ", ", number(pass.held[t]), ") = ", strong(pass.policy_losses[t])],
@@ -240,7 +246,9 @@ function step({ settings, steps, changed }, episode, t, pass) {
   const hasCritic = settings.baseline === "value";
   return {
     ...shown, figures: pass.policy_losses,
-    words: `In epoch ${epoch}, minibatch ${minibatch}, the losses of ${tokens} tokens were averaged, and one step was `
+    words: `In epoch ${epoch}, minibatch ${minibatch}, the losses of ${tokens} tokens were averaged${
+      { token: "", text: ", text by text", constant: ", as if each text had the longest length" }[settings.loss_mean]
+    }, and one step was `
       + `taken: gradient norm ${number(norm)}${cut ? `, shortened to ${number(settings.max_grad_norm)}` : ""}, `
       + `learning rate ${number(settings.learning_rate)}.${changed ? AS_TRAINED : ""}`,
     formula: [

@@ -184,7 +184,7 @@ function shows({ look }) {
 /** What each role holds in memory, the largest first. @param {Wire.Reveal["memory"]} roles */
 function memoryBars(roles) {
   return el("ul.lesson-memory", { "aria-label": "Memory of each role" },
-    [...roles].sort((one, other) => other[1] - one[1]).map(([name, share, words]) =>
+    [...roles].sort((one, other) => other.share - one.share).map(({ name, share, words }) =>
       el("li", el("span", name), el("span.lesson-memory-bar", { style: `--share: ${share}`, "aria-hidden": "true" }),
         el("span.muted", words))));
 }

@@ -140,7 +140,8 @@ class Compare {
     const { runs } = await getJson("live/_runs");
     /** @type {Pick<Wire.Home, "recorded">} */
     const { recorded } = await getJson("live/_home").catch(() => ({ recorded: {} }));
-    const nameOf = (/** @type {Wire.RunRow} */ { title, told: what }) => (what.startsWith(title) ? what : title);
+    const nameOf = (/** @type {Wire.ListedRun} */ { title, experiment }) =>
+      (experiment.startsWith(title) ? experiment : title);
     /** A replay is of no preset. @param {string} preset @param {string} id */
     const titleOf = (preset, id) => stepOf(preset)?.title
       ?? (preset || (runs.find((run) => run.id === id) ?? live.run)?.title || id);
@@ -238,11 +239,11 @@ class Compare {
     /** @param {string} name @param {boolean} judge */
     const labelOf = (name, judge) => run[judge ? "judges" : "terms"].find((item) => item.name === name)?.label ?? name;
     this.terms.replaceChildren(tableOf("", [headOf("Reward", "words"), "Before", "After", "Change, in its own sd"],
-      table.map(({ name, role, before, after, change, half, unit }) => [
+      table.map(({ name, role, before, after, change, unit }) => [
         el("th.words", { scope: "row" }, labelOf(name, role !== "trained on"), el("span.muted", ` ${role}`)),
         el("td", { title: before ?? "" }, rounded(before)), el("td", { title: after ?? "" }, rounded(after)),
         el("td", change === null ? "no opinion"
-          : [el("strong", withHalf(change, half, { sign: true })), ` ${unit}`])])),
+          : [el("strong", withHalf(change.mean, change.half, { sign: true })), ` ${unit}`])])),
     el("p.muted.small-text", TERMS_GLOSS));
   }
 

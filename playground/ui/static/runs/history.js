@@ -8,7 +8,7 @@ import { refreshHome } from "../core/home.js";
 import { go, onPlace, place } from "../core/nav.js";
 import { follow } from "../core/poll.js";
 import { effect } from "../core/signals.js";
-import { NEWEST, columnsWith, grouped, listed, shownOf, sortedBy, turned, unfolded } from "./listing.js";
+import { NEWEST, columnsOf, grouped, listed, shownOf, sortedBy, turned, unfolded } from "./listing.js";
 import { MAX_RUNS, Overlay } from "./overlay.js";
 import { recordedPart, shownAs } from "./recorded.js";
 import { RunActions } from "./run_actions.js";
@@ -30,12 +30,12 @@ export const mount = (element, props, page) => new History(element, props, page)
 export class History {
   /** @param {HTMLElement} element @param {Props} props @param {Page.Tools} page */
   constructor(element, props, { server }) {
-    this.known = /** @type {Wire.RunRow[] | null} */ (null); // the runs there are, as they came
+    this.known = /** @type {Wire.ListedRun[] | null} */ (null); // the runs there are, as they came
     this.items = /** @type {Item[]} */ ([]); // the same, with those of a sweep as one
     this.sweeps = /** @type {Map<string, Wire.SweepRow>} */ (new Map());
     this.sort = NEWEST;
-    this.behaviours = /** @type {import("./listing.js").Named[]} */ ([]); // those with a column
-    this.columns = columnsWith([]);
+    this.figures = /** @type {Wire.RunColumn[]} */ ([]); // those with a column
+    this.columns = columnsOf([], []);
     this.chosen = /** @type {Set<string>} */ (new Set()); // ids of the ticked runs, in the order of ticking
     this.build();
     this.overlay = new Overlay(element);
@@ -100,6 +100,7 @@ export class History {
 
   take(/** @type {Wire.History} */ answer) {
     this.known = answer.runs;
+    this.figures = answer.columns;
     this.items = grouped(answer);
     this.sweeps = new Map(answer.sweeps.map((sweep) => [sweep.id, sweep]));
     for (const id of this.chosen) if (!this.known.some((run) => run.id === id)) this.chosen.delete(id);
@@ -114,13 +115,12 @@ export class History {
     const fitting = listed(items, filter.value, this.sort, this.columns);
     const { sweep: open } = place();
     const shown = unfolded(fitting, open);
-    this.behaviours = shownOf(shown);
-    this.columns = columnsWith(this.behaviours);
+    this.columns = columnsOf(this.figures, shownOf(shown));
     showParts(this.heads, this.headings());
     setText(this.sortButton, `Sorted by ${sortedBy(this.sort, this.columns)}`);
-    showParts(this.body, shown.map((item) => ("runs" in item ? sweepRow(item, { behaviours: this.behaviours,
+    showParts(this.body, shown.map((item) => ("runs" in item ? sweepRow(item, { columns: this.columns,
       open: item.id === open, actions: this.actions.ofSweep(item), toggle: () => this.unfold(item.id) })
-      : runRow(item, { behaviours: this.behaviours, actions: this.actions.ofRun(item), ticked: this.chosen.has(item.id),
+      : runRow(item, { columns: this.columns, actions: this.actions.ofRun(item), ticked: this.chosen.has(item.id),
         tick: (ticked) => this.tick(item.id, ticked) }))), filter);
     this.showChoice();
     this.table.hidden = !fitting.length;
@@ -143,9 +143,9 @@ export class History {
   headings() {
     const hidden = (/** @type {string} */ name) =>
       el("th", { scope: "col", "data-key": name }, el("span.visually-hidden", name));
-    return [hidden("Overlay"), ...this.columns.map(({ key, label, figure, title }) => {
+    return [hidden("Overlay"), ...this.columns.map(({ key, label, kind, title }) => {
       const order = key !== this.sort.key ? null : this.sort.down ? "descending" : "ascending";
-      return el("th", { scope: "col", class: figure ? "figure" : null, abbr: label, "data-key": key,
+      return el("th", { scope: "col", class: kind && kind !== "words" ? "figure" : null, abbr: label, "data-key": key,
         "aria-sort": order }, buttonOf("sort", { onclick: () => {
         this.sort = turned(this.sort, key, this.columns);
         this.show();

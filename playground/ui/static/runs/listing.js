@@ -4,37 +4,26 @@
 import { stateOf } from "../core/format.js";
 
 /**
- * @typedef {Wire.RunRow} Run
- * @typedef {{ headline: Pick<Wire.Headline, "gain" | "kl"> | null }} Best
- * @typedef {Wire.SweepRow & Best & { runs: Run[] }} Sweep
+ * @typedef {Wire.ListedRun} Run
+ * @typedef {Wire.SweepRow & { runs: Run[] }} Sweep
  * @typedef {Run | Sweep} Item
- * @typedef {Partial<Omit<Run, "headline" | "state"> & Best & { state: string }>} Listed what either may have
+ * @typedef {Pick<Item, "title" | "started_at" | "figures"> & { state: string, behaviours?: Wire.MeterEnds[] }} Listed
+ *   what either has
  * @typedef {{ name: string, words: string, runs: number, changed: number }} Counted how many runs have counted it
  * @typedef {{ name: string, words: string }} Named
  * @typedef {{ key: string, down: boolean }} Sort
- * @typedef {{ key: string, label: string, value: (run: Listed) => string | number, down?: boolean,
- *   figure?: boolean, title?: string }} Column
+ * @typedef {Partial<Omit<Wire.RunColumn, "key" | "label">> & { key: string, label: string, behaviour?: Named,
+ *   value: (run: Listed) => string | number | null | undefined }} Column
  */
 
-/**
- * `value` is what a column is sorted by, `down` whether its largest comes first when it is chosen, `figure` a number.
- * @type {Column[]}
- */
-export const COLUMNS = [
-  { key: "when", label: "When", value: (run) => run.started_at, down: true },
-  { key: "name", label: "Name", value: (run) => run.title },
-  { key: "model", label: "Model", value: (run) => run.model },
-  { key: "reward", label: "Reward", value: (run) => run.reward },
-  { key: "beta", label: "Leash (beta)", value: (run) => run.beta, figure: true,
-    title: "The score that one nat of distance costs, at the start" },
-  { key: "rate", label: "Learning rate", value: (run) => run.learning_rate, figure: true, title: "At the start" },
-  { key: "state", label: "State", value: (run) => stateOf(run.state).word },
-  { key: "gain", label: "Gain", value: (run) => run.headline?.gain, down: true, figure: true,
-    title: "Score on the fixed prompts at the last evaluation, less the score before training" },
-  { key: "kl", label: "Distance (KL)", value: (run) => run.headline?.kl, down: true, figure: true,
-    title: "Distance from the reference at that evaluation, in nats per completion" },
-  { key: "duration", label: "Duration", value: (run) => run.duration, down: true, figure: true },
-];
+/** Those that are no figures; `value` is what a column is sorted by. @type {Record<string, Column>} */
+const OWN = {
+  when: { key: "when", label: "When", value: (run) => run.started_at, down: true },
+  name: { key: "name", label: "Name", value: (run) => run.title },
+  state: { key: "state", label: "State", value: (run) => stateOf(run.state).word },
+};
+
+const SHOWS = "How many completions of the fixed prompts show it: before training, and at the last evaluation";
 
 /** The order in which the list comes: the newest first. */
 export const NEWEST = { key: "when", down: true };
@@ -73,19 +62,23 @@ export function changedIn(/** @type {Listed} */ { behaviours = [] }, /** @type {
 }
 
 /**
- * All columns, with one for each of some behaviours before the gain.
- * @param {Named[]} behaviours @returns {Column[]}
+ * All columns: of the figures those with which a run was started stand before its state, those that it came to behind
+ * it, after one for each of some behaviours.
+ * @param {Wire.RunColumn[]} figures @param {Named[]} behaviours @returns {Column[]}
  */
-export function columnsWith(behaviours) {
-  const gain = COLUMNS.findIndex(({ key }) => key === "gain");
-  const columns = behaviours.map(({ name, words }) => ({ key: `counts ${name}`, label: words, down: true, figure: true,
-    value: (/** @type {Listed} */ run) => shareOf(counted(run, name)?.after),
-    title: "How many completions of the fixed prompts show it: before training, and at the last evaluation" }));
-  return [...COLUMNS.slice(0, gain), ...columns, ...COLUMNS.slice(gain)];
+export function columnsOf(figures, behaviours) {
+  const columns = figures.map((figure) => ({ ...figure,
+    value: (/** @type {Listed} */ run) => run.figures[figure.key]?.value }));
+  const before = (/** @type {Column} */ { kind }) => kind === "words" || kind === "setting";
+  const counts = behaviours.map((behaviour) => ({ key: `counts ${behaviour.name}`, label: behaviour.words, down: true,
+    kind: /** @type {const} */ ("number"), title: SHOWS, behaviour,
+    value: (/** @type {Listed} */ run) => shareOf(counted(run, behaviour.name)?.after) }));
+  return [OWN.when, OWN.name, ...columns.filter(before), OWN.state, ...counts,
+    ...columns.filter((column) => !before(column))];
 }
 
 /** A count in words: "13 \u2192 22 of 25", or with two different numbers of answers "13 of 24 \u2192 22 of 25". */
-export function countOf(/** @type {Wire.Ends} */ { before, after }) {
+export function countOf(/** @type {Wire.MeterEnds} */ { before, after }) {
   return before.of === after.of ? `${before.count} \u2192 ${after.count} of ${after.of}`
     : `${before.count} of ${before.of} \u2192 ${after.count} of ${after.of}`;
 }
@@ -100,8 +93,7 @@ export function changeOf(/** @type {{ change: number }} */ { change }) {
  * @param {Wire.History} history @returns {Item[]}
  */
 export function grouped({ runs, sweeps }) {
-  const known = new Map(sweeps.map((sweep) => [sweep.id, /** @type {Sweep} */ ({ ...sweep, runs: [],
-    headline: sweep.best ? { gain: sweep.best.gain.mean, kl: sweep.best.kl?.mean } : null })]));
+  const known = new Map(sweeps.map((sweep) => [sweep.id, /** @type {Sweep} */ ({ ...sweep, runs: [] })]));
   /** @type {Run[]} */
   const alone = [];
   for (const run of runs) (known.get(run.sweep)?.runs ?? alone).push(run);
@@ -115,23 +107,23 @@ export function unfolded(/** @type {Item[]} */ items, /** @type {string | null} 
 }
 
 /** What a press on the head of a column asks for: that column, and at a second press the other way round. */
-export function turned(/** @type {Sort} */ sort, /** @type {string} */ key, columns = COLUMNS) {
+export function turned(/** @type {Sort} */ sort, /** @type {string} */ key, /** @type {Column[]} */ columns) {
   return sort.key === key ? { key, down: !sort.down }
     : { key, down: Boolean(columns.find((column) => column.key === key)?.down) };
 }
 
 /** The order in words, with the arrow that the column has: "When \u2193". */
-export function sortedBy(/** @type {Sort} */ { key, down }, columns = COLUMNS) {
+export function sortedBy(/** @type {Sort} */ { key, down }, /** @type {Column[]} */ columns) {
   return `${columns.find((column) => column.key === key)?.label ?? "When"} ${down ? "\u2193" : "\u2191"}`;
 }
 
 /**
  * The runs that hold all the words, sorted; what has no value comes last either way.
- * @param {Item[]} runs @param {string} words @param {Sort} sort
+ * @param {Item[]} runs @param {string} words @param {Sort} sort @param {Column[]} columns
  */
-export function listed(runs, words, sort, columns = COLUMNS) {
+export function listed(runs, words, sort, columns) {
   const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  const { value } = columns.find(({ key }) => key === sort.key) ?? COLUMNS[0];
+  const { value } = columns.find(({ key }) => key === sort.key) ?? OWN.when;
   const missing = (/** @type {string | number | null} */ found) =>
     found === null || found === undefined || found === "";
   return runs.filter((run) => wanted.every((word) => textOf(run).includes(word))).sort((one, two) => {
@@ -144,14 +136,11 @@ export function listed(runs, words, sort, columns = COLUMNS) {
 
 /** @param {Item} run @returns {string} */
 function textOf(run) {
-  if ("runs" in run) {
-    return ["sweep", run.id, run.preset, run.told, run.model, run.reward, stateOf(run.state).word,
-      ...run.runs.map(textOf)].join("\n").toLowerCase();
-  }
-  return [run.id, run.title, run.told, run.note, run.wrong_on_purpose, run.model, run.reward, run.method, run.engine,
-    `seed ${run.seed}`, stateOf(run.state).word,
-    ...(run.behaviours ?? []).map((one) => `${one.words}: ${changeOf(one)}`)]
-    .join("\n").toLowerCase();
+  const figures = Object.values(run.figures).map(({ value }) => value).filter((value) => typeof value === "string");
+  const words = "runs" in run ? ["sweep", run.preset, run.varies, ...run.runs.map(textOf)]
+    : [run.title, run.experiment, run.note, run.wrong_on_purpose, run.method, run.engine, `seed ${run.seed}`,
+      ...run.behaviours.map((one) => `${one.words}: ${changeOf(one)}`)];
+  return [run.id, ...figures, stateOf(run.state).word, ...words].join("\n").toLowerCase();
 }
 
 function shareOf(/** @type {Wire.EndCount | undefined} */ count) {

@@ -148,7 +148,7 @@ export class Overlay {
     showParts(this.legend, runs.map((run, index) => el("li", { "data-key": run.id }, sample(index),
       el("span.letter", LETTERS[index]),
       link({ run: run.id }, [run.title], { class: "run-name clamp", title: `${run.title} (${run.id})` }),
-      run.told && run.told !== run.title ? clamped("span", run.told) : null,
+      run.experiment && run.experiment !== run.title ? clamped("span", run.experiment) : null,
       run.wrong_on_purpose
         ? el("span.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
       el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine TRL" : ""}, seed ${run.seed}`),

@@ -48,7 +48,7 @@ export class RunActions {
     this.page.panel.showAll();
   }
 
-  ofRun(/** @type {Wire.RunRow} */ run) {
+  ofRun(/** @type {Wire.ListedRun} */ run) {
     const { id } = run;
     const { server, page } = this;
     const items = [
@@ -66,7 +66,8 @@ export class RunActions {
     const busy = ["resume", "out"].map((what) => this.busy.get(`${what} ${id}`)).find(Boolean);
     return [
       this.button(`show ${id}`, "Open", () => openRun(id)),
-      run.headline ? this.button(`compare ${id}`, "Compare", () => go({ page: "compare", run: id })) : null,
+      run.figures.gain.value === null ? null
+        : this.button(`compare ${id}`, "Compare", () => go({ page: "compare", run: id })),
       ...menuButton(id, busy ?? "More", run.title, items, { off: Boolean(busy) }),
     ];
   }
@@ -113,7 +114,7 @@ export class RunActions {
   }
 
   /** Another name, and a line about it; the folder of the run stays. */
-  async rename(/** @type {Wire.RunRow} */ { id, title, note }) {
+  async rename(/** @type {Wire.ListedRun} */ { id, title, note }) {
     /** @param {string} label @param {string} value @param {number} most @param {string} placeholder */
     const input = (label, value, most, placeholder) => el("label", label,
       el("input", { type: "text", value, maxlength: most, placeholder }));
@@ -129,7 +130,7 @@ export class RunActions {
     refreshHome();
   }
 
-  async delete(/** @type {Wire.RunRow} */ { id, title, started_at: started }) {
+  async delete(/** @type {Wire.ListedRun} */ { id, title, started_at: started }) {
     const answer = await this.bin("Delete this run?", `${title}, ${when(started)} (${id}).`, "It moves", `run ${id}`,
       () => this.server.delete_run(id));
     if (answer && !answer.error && live.runId === id) open(null);

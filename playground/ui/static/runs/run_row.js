@@ -2,38 +2,37 @@
 
 import { sparkline } from "../charts/small_plots.js";
 import { el, signOf } from "../core/dom.js";
-import { duration, gainOf, rounded, signed, when } from "../core/format.js";
+import { signed, when } from "../core/format.js";
 import { link } from "../core/nav.js";
 import { runPath, url } from "../core/server.js";
 import { clamped, stateMark } from "../core/texts.js";
 import { changeOf, changedIn, counted, countOf } from "./listing.js";
-import { cell, setting, small } from "./sweep_row.js";
+import { cell, figureCell, small } from "./sweep_row.js";
 
 /**
  * @typedef {import("./listing.js").Run} Run
  * @typedef {import("./listing.js").Named} Named
+ * @typedef {import("./listing.js").Column} Column
  */
 
 /**
- * `behaviours` are those with a column, `tick(ticked)` hears of the box before the row.
+ * `tick(ticked)` hears of the box before the row.
  * @param {Run} run
- * @param {{ behaviours: Named[], actions: Page.Child, ticked: boolean, tick: (ticked: boolean) => void }} options
+ * @param {{ columns: Column[], actions: Page.Child, ticked: boolean, tick: (ticked: boolean) => void }} options
  */
-export function runRow(run, { behaviours, actions, ticked, tick }) {
-  const { id, headline } = run;
+export function runRow(run, { columns, actions, ticked, tick }) {
+  const { id } = run;
+  const behaviours = columns.map(({ behaviour }) => behaviour).filter(Boolean);
+  /** @type {Record<string, () => Element>} */
+  const own = { when: () => cell("When", "when", when(run.started_at)), name: () => nameCell(run, behaviours),
+    state: () => stateCell(run) };
   return el("tr", { "data-key": `run ${id}`, class: run.sweep ? "in-sweep" : null },
     el("td.tick", el("label", el("input", { type: "checkbox", value: id, checked: ticked,
       "data-key": `tick ${id}`, "aria-label": `Overlay ${run.title}, ${when(run.started_at)}`,
       onchange: ({ target }) => tick(target.checked) }))),
-    cell("When", "when", when(run.started_at)), nameCell(run, behaviours),
-    el("td.words.model", { "data-label": "Model", title: run.model }, run.model),
-    cell("Reward", "words", clamped("div", run.reward)),
-    cell("Leash (beta)", "figure", setting(run.beta), run.adaptive ? small("adaptive") : null),
-    cell("Learning rate", "figure nowrap", setting(run.learning_rate)), stateCell(run),
-    behaviours.map(({ name, words }) => countCell(counted(run, name), words)),
-    cell("Gain", "figure", headline ? gainOf(headline) : "\u2013", small(headline ? run.unit : ""), spark(run.spark)),
-    cell("Distance (KL)", "figure", rounded(headline?.kl), small(Number.isFinite(headline?.kl) ? "nats" : "")),
-    cell("Duration", "figure nowrap", run.state === "queued" ? "\u2013" : duration(run.duration)),
+    columns.map((column) => own[column.key]?.() ?? (column.behaviour
+      ? countCell(counted(run, column.behaviour.name), column.label)
+      : figureCell(column, run, column.key === "gain" ? spark(run.curve) : null))),
     el("td.actions", { "data-key": `actions ${id}` }, el("div", actions)));
 }
 
@@ -41,7 +40,7 @@ function nameCell(/** @type {Run} */ run, /** @type {Named[]} */ behaviours) {
   return cell("Name", "name", link({ run: run.id }, [run.title],
     { class: "run-name clamp", title: `${run.title} (${run.id})`, "data-key": `open ${run.id}` }),
   run.note ? clamped("div.run-note", run.note) : null,
-  run.told && run.told !== run.title ? clamped("div.muted.small", run.told) : null,
+  run.experiment && run.experiment !== run.title ? clamped("div.muted.small", run.experiment) : null,
   run.wrong_on_purpose
     ? el("div.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
   changedIn(run, behaviours).map((one) => el("div.small", `${one.words}: ${countOf(one)} (${changeOf(one)})`)),
@@ -58,7 +57,7 @@ function stateCell(/** @type {Run} */ { id, state, place, end, message, update, 
 }
 
 /** How often a behaviour was seen before training and at the last evaluation, and whether that changed clearly. */
-function countCell(/** @type {Wire.Ends | undefined} */ found, /** @type {string} */ words) {
+function countCell(/** @type {Wire.MeterEnds | undefined} */ found, /** @type {string} */ words) {
   if (!found) return cell(words, "figure counts", "\u2013");
   const { before, after, change } = found;
   return cell(words, "figure counts",

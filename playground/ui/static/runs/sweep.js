@@ -78,7 +78,7 @@ export class SweepPanel {
     const { name, data } = this;
     this.curves.hidden = !data;
     const differ = data?.scores_differ;
-    const told = data ? [el("p.muted", data.told),
+    const told = data ? [el("p.muted", data.varies),
       el("div.sweep-progress", progressBar("Runs that have ended", data.done, data.total)),
       el("p", { role: "status" }, progressOf(data))] : [];
     showParts(this.root, [
@@ -149,8 +149,8 @@ export class SweepPanel {
  * @param {Wire.SettingRow} setting @param {string} unit
  * @returns {import("../charts/frontier_lines.js").FrontierRun & Wire.DrawnSetting}
  */
-function drawnOf({ title, metrics, looks }, unit) {
-  return { title, unit, metrics, looks, possible: null };
+function drawnOf({ title, metrics, evaluations }, unit) {
+  return { title, unit, metrics, evaluations, possible: null };
 }
 
 function aboutOf(/** @type {Wire.Sweep} */ { settings, monitors, seeds, scores_differ: differ }) {
@@ -165,7 +165,7 @@ function aboutOf(/** @type {Wire.Sweep} */ { settings, monitors, seeds, scores_d
 
 function aloneOf(/** @type {Wire.Interval | null} */ found) {
   if (!found || found.half !== null) return null;
-  return el("div.muted.small", `${found.seeds === 1 ? "1 seed" : "all seeds agree"}: no interval`);
+  return el("div.muted.small", `${found.units === 1 ? "1 seed" : "all seeds agree"}: no interval`);
 }
 
 /** A run by its seed and its state, which leads to it; one that was deleted leads nowhere. */

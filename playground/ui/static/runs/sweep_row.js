@@ -1,7 +1,7 @@
 // A sweep as one row of the history: how far it is, its best setting so far, and what can be asked of all its runs.
 
 import { buttonOf, el, signOf } from "../core/dom.js";
-import { duration, timeRange, when, withHalf } from "../core/format.js";
+import { duration, rounded, timeRange, when, withHalf } from "../core/format.js";
 import { clamped, progressBar, stateMark } from "../core/texts.js";
 
 export const CHOSEN = "The list shows the setting with the highest mean. The best of several is partly the luckiest.";
@@ -36,36 +36,55 @@ export function small(/** @type {Page.Child[]} */ ...parts) {
   return el("div.muted.small", ...parts);
 }
 
-/** A number that somebody has set: as it was set; words stay. */
-export function setting(/** @type {number | string | null} */ value) {
-  return value === null ? "\u2013" : typeof value === "string" ? value : String(Number(value.toPrecision(3)));
+/** How a figure reads, by its kind. @type {Record<string, (found: Wire.FigureValue) => string>} */
+const READS = {
+  words: ({ value }) => String(value),
+  setting: ({ value }) => String(Number(Number(value).toPrecision(3))),
+  signed: ({ value, high }) => withHalf(Number(value), high === null ? null : high - Number(value), { sign: true }),
+  number: ({ value }) => rounded(Number(value)),
+  seconds: ({ value }) => (value ? duration(Number(value)) : "\u2013"),
+};
+const NOWRAP = ["setting", "seconds"];
+
+/**
+ * A figure of a run, or of a sweep, and what else stands below it.
+ * @param {import("./listing.js").Column} column @param {Pick<import("./listing.js").Listed, "figures">} run
+ * @param {Page.Child[]} more
+ */
+export function figureCell({ key, label, kind }, { figures }, ...more) {
+  const found = figures[key];
+  if (!found) return el("td");
+  const words = found.value === null ? "\u2013" : READS[kind](found);
+  if (kind === "words") return cell(label, `words ${key}`, clamped("div", words));
+  return cell(label, `figure${NOWRAP.includes(kind) ? " nowrap" : ""}`, words, small(found.note), ...more);
 }
 
 /**
- * `behaviours` are the columns that only runs fill; `actions` the buttons. `toggle` opens it, or closes it.
+ * `actions` are the buttons. `toggle` opens it, or closes it.
  * @param {import("./listing.js").Sweep} sweep
- * @param {{ open: boolean, behaviours: { words: string }[], actions: Page.Child, toggle: () => void }} options
+ * @param {{ open: boolean, columns: import("./listing.js").Column[], actions: Page.Child, toggle: () => void }} options
  */
-export function sweepRow(sweep, { open, behaviours, actions, toggle }) {
+export function sweepRow(sweep, { open, columns, actions, toggle }) {
   const { best, id } = sweep;
-  const several = best?.of > 1;
-  const [kl, half = ""] = best?.kl ? intervalOf(best.kl).split(/ (.*)/) : ["\u2013"];
-  return el("tr", { "data-key": `sweep ${id}`, class: open ? "sweep open" : "sweep" },
-    el("td.tick"),
-    cell("When", "when", when(sweep.started_at)),
-    cell("Name", "name",
+  const bestOf = best?.of > 1 ? el("div.muted.small", { title: CHOSEN }, `best mean: ${best.setting}`) : null;
+  /** @type {Record<string, () => Element>} */
+  const own = {
+    when: () => cell("When", "when", when(sweep.started_at)),
+    name: () => cell("Name", "name",
       buttonOf("sweep-name", { "data-key": `toggle ${id}`, "aria-expanded": String(open), onclick: toggle },
         signOf(open ? "\u25BE " : "\u25B8 "), sweep.title),
       el("div.small", `Sweep of ${sweep.total} ${sweep.total === 1 ? "run" : "runs"}: ${sweep.preset}`),
-      clamped("div.muted.small", sweep.told)),
-    el("td.words.model", { "data-label": "Model", title: sweep.model }, sweep.model),
-    cell("Reward", "words", clamped("div", sweep.reward)), el("td"), el("td"),
-    cell("State", "", stateMark(sweep.state),
+      clamped("div.muted.small", sweep.varies)),
+    state: () => cell("State", "", stateMark(sweep.state),
       progressBar("Runs that have ended", sweep.done, sweep.total), small(progressOf(sweep))),
-    behaviours.map(({ words }) => cell(words, "figure", "\u2013")),
-    cell("Gain", "figure", intervalOf(best?.gain, true), el("div.muted.small", { title: several ? CHOSEN : null },
-      best ? `${sweep.unit}${several ? ", best mean" : ""}` : ""), small(several ? best.setting : "")),
-    cell("Distance (KL)", "figure", kl, el("div.muted.small.nowrap", half), small(best?.kl ? "nats" : "")),
-    cell("Duration", "figure nowrap", duration(sweep.duration)),
+  };
+  return el("tr", { "data-key": `sweep ${id}`, class: open ? "sweep open" : "sweep" }, el("td.tick"),
+    columns.map((column) => own[column.key]?.()
+      ?? figureCell(column, sweep, column.key === "gain" ? bestOf : column.key === "kl" ? halfOf(sweep) : null)),
     el("td.actions", { "data-key": `actions ${id}` }, el("div", actions)));
+}
+
+/** What its distance may be off by, over the seeds. */
+function halfOf(/** @type {import("./listing.js").Sweep} */ { figures: { kl } }) {
+  return kl?.high ? small(`\u00b1 ${rounded(kl.high - Number(kl.value))}`) : null;
 }

@@ -34,7 +34,8 @@ export function healthOf() {
 
 /**
  * The first red alert of a run opens the section.
- * @param {Element} element @param {(run: string, changes: Wire.Remedy["changes"]) => Promise<Wire.EditsAnswer>} ask
+ * @param {Element} element
+ * @param {(run: string, changes: Wire.OfferedRemedy["changes"]) => Promise<Wire.EditsAnswer>} ask
  */
 export function showAlerts(element, ask) {
   const note = el("p.alerts-note", { role: "status", "aria-live": "polite" });
@@ -82,9 +83,9 @@ function darkness() {
       "Turn the checks on")];
 }
 
-/** @typedef {(changes: Wire.Remedy["changes"], words: string) => void} Apply */
+/** @typedef {(changes: Wire.OfferedRemedy["changes"], words: string) => void} Apply */
 
-/** @param {Wire.Alert} alert @param {Element} note @param {Apply} apply */
+/** @param {Wire.RunCheck} alert @param {Element} note @param {Apply} apply */
 function row({ name, state, label, plain, evidence, rule, updates, cause, remedies }, note, apply) {
   /** @param {string} title @param {string | Element[]} value */
   const fact = (title, value) => (value?.length ? [el("dt", title), el("dd", value)] : []);
@@ -97,7 +98,7 @@ function row({ name, state, label, plain, evidence, rule, updates, cause, remedi
       fact("Try", remedies.map((remedy) => remedyOf(remedy, note, apply))))));
 }
 
-/** @param {Wire.Remedy} remedy @param {Element} note @param {Apply} apply */
+/** @param {Wire.OfferedRemedy} remedy @param {Element} note @param {Apply} apply */
 function remedyOf({ words, changes, live: atOnce, form, fork }, note, apply) {
   const text = capital(words);
   /** @param {string} kind @param {string} name @param {() => void} onclick */

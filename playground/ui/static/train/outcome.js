@@ -1,5 +1,5 @@
-// What a run came to: the knee and the perplexities in words, what it cost, and what can be taken along: the model, its
-// settings, its tables. There is no push to the hub from here, only the command for it.
+// What a run came to: the plateau and the perplexities in words, what it cost, and what can be taken along: the model,
+// its settings, its tables. There is no push to the hub from here, only the command for it.
 
 import { timeStrip } from "../charts/small_plots.js";
 import { buttonOf, el, headOf, runTitle, setHidden, setWords, showParts, tableOf,

@@ -47,7 +47,7 @@ class AllSettings {
 function settingsOf(run) {
   const now = Object.fromEntries(live.events.filter(({ kind }) => kind === "edit")
     .map(({ field, value }) => [field, value]));
-  const what = run.told !== run.title ? run.told : "";
+  const what = run.experiment !== run.title ? run.experiment : "";
   const words = [["Experiment", what], ["Note", run.note]].filter(([, value]) => value)
     .map(([label, value]) => ({ field: label, label, value, unit: "" }));
   const scale = live.events.find(({ kind }) => kind === "score_scale")?.message;

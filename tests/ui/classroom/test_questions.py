@@ -7,19 +7,19 @@ from types import SimpleNamespace
 
 import pytest
 
-from playground.classroom import places
-from playground.classroom.places import Place
-from playground.classroom.questions import WrongQuestion, rounds_of
-from playground.classroom.room import Given
-from playground.classroom.room_file import NoClass, NotKept
 from playground.lessons.loading import Lessons
 from playground.runs import launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
 from playground.setup import catalog
+from playground.ui.classroom import places
+from playground.ui.classroom.places import Place
+from playground.ui.classroom.questions import rounds_of
+from playground.ui.classroom.room import Answer
+from playground.ui.classroom.room_file import NoClass, NotKept
 from playground.ui.feed.feed import Hub
-from tests.classroom.desk import Desk
 from tests.lessons import FILES
+from tests.ui.classroom.desk import Desk
 
 LESSONS = Lessons(shipped=FILES)
 CURVES = FILES.parents[1] / "ui" / "lessons"
@@ -28,12 +28,12 @@ CURVES = FILES.parents[1] / "ui" / "lessons"
 class Questions(Desk):
     def answer(self, *choices):
         """One of each person, in the round that is open."""
-        for person, choice in zip(self.people, choices, strict=False):
-            self.answering.keep(person, {"step": self.step.id, "item": self.step.round, "value": {"choice": choice}})
+        for person, choice in enumerate(choices):
+            self.keep(person, {"choice": choice}, self.step.round)
 
     def seen(self, person=0):
         """The step, as someone of the class sees it."""
-        return self.views.state(self.people[person], None)["step"]
+        return self.views.state(self.people[person], None, Place())["step"]
 
 
 @pytest.fixture
@@ -47,16 +47,16 @@ def test_both_rounds_are_shown_at_the_end_and_nothing_before(desk):
     desk.do("ask", lesson="leash")
     desk.answer(0, 0, 1)
     desk.do("close")
-    assert desk.seen()["results"] is None
+    assert desk.seen().results is None
     desk.do("again")
     desk.answer(1, 0, 1)
-    assert desk.seen()["results"] is None
-    assert desk.seen()["mine"] == {"1": {"choice": 0}, "2": {"choice": 1}}
-    assert "live" not in desk.views.desk([], screen=True)
+    assert desk.seen().results is None
+    assert desk.seen().mine == {"1": {"choice": 0}, "2": {"choice": 1}}
+    assert desk.views.desk([], screen=True).live is None
     desk.do("close")
     desk.do("show")
-    first, second = desk.seen()["results"]["rounds"]
-    assert (first["counts"][:2], second["counts"][:2]) == ([2, 1], [1, 2])
+    first, second = desk.seen().results.rounds
+    assert (first.counts[:2], second.counts[:2]) == ([2, 1], [1, 2])
 
 
 def test_shapes_are_counted_also_of_those_who_drew_them_before_there_was_a_choice(tmp_path):
@@ -64,22 +64,18 @@ def test_shapes_are_counted_also_of_those_who_drew_them_before_there_was_a_choic
     desk = Questions(Hub(tmp_path / "outputs", tmp_path / "recorded", lessons))
     desk.do("ask", lesson="a-curve")
     step, drawn = desk.step, {"curve": [0, 1], "shape": "rises"}
-
-    def given(value):
-        return {"step": step.id, "item": step.round, "value": value}
-
-    for person, value in zip(desk.people, ({"shape": "falls"}, drawn), strict=False):
-        desk.answering.keep(person, given(value))
+    desk.keep(0, {"shape": "falls"})
+    desk.keep(1, drawn)
     for value in ({"curve": [0, 1]}, {"shape": "no shape"}):
         with pytest.raises(NoClass, match="Choose one of the answers"):
-            desk.answering.keep(desk.people[2], given(value))
-    assert desk.seen(1)["mine"] == {"1": {"shape": "rises"}}
-    (kept,) = rounds_of(step, [Given(step.round, "of old", drawn)], lessons)
+            desk.keep(2, value)
+    assert desk.seen(1).mine == {"1": {"shape": "rises"}}
+    (kept,) = rounds_of(step, [Answer(step.round, "of old", drawn)], lessons)
     assert kept.shapes == {"rises": 1}
     desk.do("close")
     desk.do("show")
-    (told,) = desk.seen()["results"]["rounds"]
-    assert (told["answered"], told["shapes"]) == (2, {"falls": 1, "rises": 1})
+    (told,) = desk.seen().results.rounds
+    assert (told.answered, told.shapes) == (2, {"falls": 1, "rises": 1})
 
 
 def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk):
@@ -87,14 +83,14 @@ def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk):
     desk.answer(0, 1)
     desk.do("again")
     for counts in ([1, 2], [1, 2, -1], [1, 2, True], [1, 2, 10**9], [1, 2, "3"], None, [1, 2, 1.5]):
-        with pytest.raises(WrongQuestion, match="for each of the 3 answers"):
+        with pytest.raises(NoClass, match="for each of the 3 answers"):
             desk.do("counts", counts=counts)
     desk.do("counts", counts=[4, 0, 9])
     desk.do("close")
     desk.do("show")
-    first, second = desk.seen()["results"]["rounds"]
-    assert (first["counts"], first["hands"]) == ([1, 1, 0], [])
-    assert (second["counts"], second["hands"], second["answered"]) == ([0, 0, 0], [4, 0, 9], 0)
+    first, second = desk.seen().results.rounds
+    assert (first.counts, first.hands) == ([1, 1, 0], [])
+    assert (second.counts, second.hands, second.answered) == ([0, 0, 0], [4, 0, 9], 0)
 
 
 def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk):
@@ -103,12 +99,12 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk):
     desk.do("close")
     run = desk.do("run", lesson="leash", index=0, recorded=True)["run"]
     assert desk.room.fact("location")["query"] == f"tab=train&run={run}"
-    (listed,) = desk.views.desk([], screen=False)["runs"]
-    assert (listed["run"], listed["index"], listed["ended"]) == (run, 0, True)
+    (listed,) = desk.views.desk([], screen=False).runs
+    assert (listed.run, listed.index, listed.ended) == (run, 0, True)
     desk.do("show", run=run)
-    results = desk.seen()["results"]
-    assert results["reveal"]["ready"]
-    assert results["right"] == results["reveal"]["held"] is not None
+    results = desk.seen().results
+    assert results.reveal.ready
+    assert results.right == results.reveal.held is not None
     with pytest.raises(NoClass, match="no recording"):
         desk.do("run", lesson="leash", index=7, recorded=True)
     desk.do("end")
@@ -118,7 +114,7 @@ def test_a_recording_is_taken_for_a_run_of_its_lesson_and_says_what_is_so(desk):
 
 def test_a_run_is_shown_in_front_until_the_class_goes_on(desk):
     def front():
-        return desk.views.desk([], screen=True)["front"]
+        return desk.views.desk([], screen=True).front
 
     desk.do("ask", lesson="leash")
     run = desk.do("run", lesson="leash", index=0, recorded=True)["run"]
@@ -131,7 +127,7 @@ def test_a_run_is_shown_in_front_until_the_class_goes_on(desk):
         desk.do("front", run=run)
         desk.do(command, **more)
         assert front() == ""
-    for other in ("../outputs", "nothing", 7):
+    for other in ("../outputs", "nothing"):
         for command in ("front", "stop_run"):
             with pytest.raises(NoClass, match="no such run"):
                 desk.do(command, run=other)
@@ -147,14 +143,14 @@ def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(
         RunWriter(run, 40).set_status(state="running", update=10, started_at=time.time() - 100)
         queue.enter(waits, queue.slot_held(run), 1)
         desk.do("ask", lesson="leash")
-        training, waiting = desk.views.desk([], screen=False)["runs"]
-        assert training["going"]
-        assert training["words"].startswith("update 10 of 40, about ")
-        assert waiting["state"] == "queued"
-        assert waiting["words"].startswith(f"for \u201c{training['title']}\u201d, about ")
+        training, waiting = desk.views.desk([], screen=False).runs
+        assert training.going
+        assert training.words.startswith("update 10 of 40, about ")
+        assert waiting.state == "queued"
+        assert waiting.words.startswith(f"for \u201c{training.title}\u201d, about ")
         desk.do("ask", ask="Why?", options=["One", "Two"])
         shown = desk.views.desk([], screen=False)
-        assert (shown["runs"], [going["run"] for going in shown["going"]]) == ([], names)
+        assert (shown.runs, [going.run for going in shown.going]) == ([], names)
         for name in names:
             desk.do("stop_run", run=name)
         assert (run.control_path / "stop").exists()
@@ -168,23 +164,23 @@ def test_a_run_that_is_gone_takes_nothing_else_with_it(desk):
     run = desk.do("run", lesson="leash", index=0, recorded=True)["run"]
     desk.do("show", run=run)
     shutil.rmtree(desk.hub.recorded[run])
-    results = desk.seen()["results"]
-    assert (results["reveal"], results["rounds"][0]["counts"][0]) == (None, 1)
-    assert desk.views.desk([], screen=False)["runs"] == []
+    results = desk.seen().results
+    assert (results.reveal, results.rounds[0].counts[0]) == (None, 1)
+    assert desk.views.desk([], screen=False).runs == []
 
 
 def test_the_last_question_says_why_only_when_it_is_shown(desk):
     desk.do("ask", lesson="leash", what="transfer")
     shown = desk.seen()
-    assert shown["results"] is None
-    assert "why" not in str(shown["question"])
-    assert not shown["question"]["lesson"]
+    assert shown.results is None
+    assert "why" not in str(shown.question)
+    assert not shown.question.lesson
     desk.do("close")
     desk.do("show")
-    results = desk.seen()["results"]
+    results = desk.seen().results
     options = LESSONS.find("leash").transfer.options
-    assert options[results["right"]].right
-    assert results["whys"] == [option.why for option in options]
+    assert options[results.right].right
+    assert results.whys == [option.why for option in options]
 
 
 def test_the_desk_says_who_is_stuck_in_the_lesson_that_the_class_is_at_and_why(desk, monkeypatch):
@@ -195,7 +191,7 @@ def test_the_desk_says_who_is_stuck_in_the_lesson_that_the_class_is_at_and_why(d
         return desk.views.state(desk.people[person], None, Place(*place))
 
     def rows():
-        return [(row["number"], row["step"], row["stuck"]) for row in desk.views.desk([], screen=False)["places"]]
+        return [(row.number, row.step, row.stuck) for row in desk.views.desk([], screen=False).places]
 
     desk.do("ask", lesson="leash")
     told = say(0, "leash", "predict")
@@ -210,14 +206,14 @@ def test_the_desk_says_who_is_stuck_in_the_lesson_that_the_class_is_at_and_why(d
     say(1, "leash", "transfer", 3)  # the task is behind them
     say(2, "leash", "predict", 0, True)
     assert rows() == [(3, "predict", "help"), (1, "predict", ""), (2, "transfer", "")]  # one of two is not most
-    assert "places" not in desk.views.desk([], screen=True)
+    assert desk.views.desk([], screen=True).places == []
     desk.do("ask", ask="Which?", options=["This", "That"])
     assert [stuck for _, _, stuck in rows()] == ["help"]
 
 
 def test_an_answer_that_cannot_be_kept_now_can_be_later(desk, monkeypatch):
     desk.do("ask", ask="Why?", options=["One", "Two"])
-    monkeypatch.setattr("playground.classroom.room_file.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("playground.ui.classroom.room_file.BUSY_SECONDS", 0.05)
     desk.room.end()
     other = sqlite3.connect(desk.room.file.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")  # another process writes for a long time
@@ -226,4 +222,4 @@ def test_an_answer_that_cannot_be_kept_now_can_be_later(desk, monkeypatch):
     other.execute("ROLLBACK")
     other.close()
     desk.answer(1)
-    assert desk.seen()["mine"] == {"1": {"choice": 1}}
+    assert desk.seen().mine == {"1": {"choice": 1}}

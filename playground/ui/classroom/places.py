@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from playground.ui.classroom.records import ClassPlace, Stuck
 
 LONG_SECONDS = 180.0  # at a step while most are further
 MANY_TRIES = 3  # at the task, in vain
 TASK = "break"  # its step
-Stuck = Literal["help", "tries", "long", ""]
 
 
 class Place(NamedTuple):
@@ -39,25 +40,28 @@ class Places:
             stays = (before.lesson, before.step) == (place.lesson, place.step)
             self._places[person] = place._replace(since=before.since if stays else time.monotonic())
 
-    def of(self, people: Collection[str], lesson: str, steps: Sequence[str]) -> list[tuple[str, Place, int, Stuck]]:
-        """Of those of `people` who are in this lesson or ask for help: for how many minutes at this step, and why they
-        may be stuck."""
+    def of(self, numbers: Mapping[str, int], lesson: str, steps: Sequence[str]) -> list[ClassPlace]:
+        """Those of the people, each with a number, who are in this lesson or ask for help; who is stuck first."""
         now = time.monotonic()
         with self._lock:
-            places = {person: self._places.get(person, Place()) for person in people}
-        reached = {person: steps.index(at.step) for person, at in places.items() if at.lesson == lesson != ""}
-        return [
-            (person, place, int((now - place.since) / 60), _stuck(person, place, now, reached))
-            for person, place in places.items()
-            if person in reached or place.help
-        ]
+            places = {person: self._places[person] for person in numbers if person in self._places}
+        reached = [steps.index(place.step) for place in places.values() if place.lesson == lesson != ""]
+        rows = []
+        for person, place in places.items():
+            inside = place.lesson == lesson != ""
+            if inside or place.help:
+                further = sum(step > steps.index(place.step) for step in reached) if inside else 0
+                seconds = now - place.since
+                stuck = _stuck(place, seconds, most_are_further=2 * further > len(reached) - 1)
+                rows.append(ClassPlace(numbers[person] + 1, place.step, place.tries, int(seconds / 60), stuck))
+        return sorted(rows, key=lambda row: (not row.stuck, row.number))
 
 
-def _stuck(person: str, place: Place, now: float, reached: dict[str, int]) -> Stuck:
-    """`reached`: of everyone in the lesson, which of its steps."""
+def _stuck(place: Place, seconds: float, most_are_further: bool) -> Stuck:
     if place.help:
         return "help"
     if place.step == TASK and place.tries >= MANY_TRIES:
         return "tries"
-    further = sum(step > reached[person] for step in reached.values())
-    return "long" if now - place.since > LONG_SECONDS and 2 * further > len(reached) - 1 else ""
+    if seconds > LONG_SECONDS and most_are_further:
+        return "long"
+    return ""

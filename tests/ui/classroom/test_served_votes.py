@@ -8,16 +8,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from playground.classroom import votes
-from playground.classroom.room import Room
 from playground.data import preferences
 from playground.runs import history
 from playground.ui.auth.access import Access, Caller
-from playground.ui.classroom.vote_lead import VoteLead
-from playground.ui.classroom.vote_views import VoteViews
+from playground.ui.classroom import ballots
+from playground.ui.classroom.room import Room
+from playground.ui.classroom.steps import DeskCommand
+from playground.ui.classroom.votes import Votes
 from playground.ui.feed.feed import Hub
 from tests.nights import cases
-from tests.support import data_beside, wait_until
+from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.asking import refused
 from tests.ui.conftest import TOKEN
@@ -97,7 +97,11 @@ def test_many_people_vote_at_once_and_nothing_is_lost_or_counted_twice(served, h
     assert all(len(row["chosen"]) > len(row["rejected"]) for row in rows)
 
 
-@pytest.mark.parametrize(("asked", "wins"), data_beside(__file__, "tables.yaml")["votes"])
+AFTER, OTHER = "from after training", "by the policy of other"
+VOTES = [({"what": "blind"}, AFTER), ({"what": "start"}, AFTER), ({"what": "runs", "against": "other"}, OTHER)]
+
+
+@pytest.mark.parametrize(("asked", "wins"), VOTES)
 def test_which_text_is_which_is_said_only_once_the_vote_is_shown(served, host, join, asked, wins):
     assert host.lead("vote", source="taught", count=6, each=6, **asked)["error"] == ""
     wait_until(lambda: not host.read("class/front")["step"]["vote"]["wait"])
@@ -109,11 +113,11 @@ def test_which_text_is_which_is_said_only_once_the_vote_is_shown(served, host, j
     phone = join()
     step = phone.step()
     assert step["vote"]["tally"] is None
-    assert all("after" not in pair for pair in step["vote"]["pairs"])
+    assert not any(pair["after"] for pair in step["vote"]["pairs"])
     for pair in step["vote"]["pairs"]:
         assert phone.answer("left" if pair["left"] in better else "right", pair["number"], step) == {"error": ""}
     screen = host.read("class/front?screen=1")
-    assert "votes" not in screen
+    assert screen["votes"] is None
     assert (screen["step"]["vote"]["tally"], screen["step"]["vote"]["pairs"]) == (None, [])
     host.lead("show", step=step["id"])
     assert "closed" in phone.answer("tie", step["vote"]["pairs"][0]["number"], step)["error"]
@@ -126,12 +130,12 @@ def test_which_text_is_which_is_said_only_once_the_vote_is_shown(served, host, j
 def test_while_texts_are_written_everyone_hears_that_a_vote_comes_and_also_if_it_does_not(host, join):
     phone = join()
     host.lead("vote", what="texts", source="pocket-1m")
-    wait_until(lambda: host.read("class/front")["step"]["vote"]["wait"] == votes.NOT_COME)
+    wait_until(lambda: host.read("class/front")["step"]["vote"]["wait"] == ballots.NOT_COME)
     front = host.read("class/front")
     assert "no two different texts" in front["votes"]["problem"]
     assert front["step"]["state"] == "closed"
     vote = phone.step()["vote"]
-    assert (vote["wait"], vote["pairs"], vote["title"]) == (votes.NOT_COME, [], "Which text is better?")
+    assert (vote["wait"], vote["pairs"], vote["title"]) == (ballots.NOT_COME, [], "Which text is better?")
 
 
 @pytest.fixture
@@ -146,19 +150,19 @@ def held(tmp_path, monkeypatch):
             yield from super().ask(kind, question)
 
     room, hub = Room(tmp_path), Hub(tmp_path)
-    lead = VoteLead(room, hub, Access("classroom"), Service())
+    votes = Votes(room, hub, Access("classroom"), Service())
     room.open()
-    lead.vote({"what": "start", "source": "taught", "count": 4}, Caller("classroom"))
-    yield SimpleNamespace(lead=lead, room=room, hub=hub, go_on=go_on)
+    votes.begin(DeskCommand(what="start", source="taught", count=4), Caller("classroom"))
+    yield SimpleNamespace(service=votes.service, room=room, hub=hub, go_on=go_on)
     go_on.set()
-    wait_until(lambda: not lead.doing)
+    wait_until(lambda: not votes.service.doing)
 
 
 def test_texts_that_come_late_are_for_their_own_step(held):
     own = held.room.step()
     later = held.room.begin("question", {"title": "Which way?"})
     held.go_on.set()
-    wait_until(lambda: not held.lead.doing)
+    wait_until(lambda: not held.service.doing)
     assert held.room.find(later.id).state == "open"
     own = held.room.find(own.id)
     assert own.state == "closed"
@@ -168,13 +172,12 @@ def test_texts_that_come_late_are_for_their_own_step(held):
 def test_texts_that_come_late_open_nothing_in_a_new_class(held):
     held.room.open()
     held.go_on.set()
-    wait_until(lambda: not held.lead.doing)
+    wait_until(lambda: not held.service.doing)
     assert held.room.steps() == []
 
 
 def test_a_vote_whose_texts_were_being_written_when_the_server_died_gets_them_from_the_next_one(held):
-    again = VoteViews(VoteLead(held.room, held.hub, Access("classroom"), FakeService()))
-    again.fill(held.room.step(), "", {})
+    Votes(held.room, held.hub, Access("classroom"), FakeService()).seen(held.room.step(), "")
     wait_until(lambda: held.room.step().state == "open")
     assert len(held.room.step().data["pairs"]) == 4
 

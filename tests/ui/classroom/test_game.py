@@ -1,18 +1,19 @@
 """The game of a class: which rewards are taken, how they are trained, and what is said of what came of them."""
 
 import re
+import shutil
 
 import pytest
 
-from playground.classroom import game
-from playground.classroom.game import HandedIn
-from playground.classroom.room import Given
-from playground.classroom.room_file import NoClass
 from playground.config import Behaviour
 from playground.rewards import behaviours, mixture
 from playground.setup import catalog
-from tests.classroom.desk import RISING, TEXTS, write_run
+from playground.ui.classroom import game_rewards as game
+from playground.ui.classroom.records import ClassGameEntry
+from playground.ui.classroom.room import Answer
+from playground.ui.classroom.room_file import NoClass
 from tests.support import data_beside
+from tests.ui.classroom.desk import RISING, TEXTS, write_run
 
 REWARDS = data_beside(__file__, "rewards.yaml")
 MIXED = [1.0 if row % 2 else -1.0 for row in range(TEXTS)]
@@ -40,14 +41,11 @@ def test_the_judges_of_the_game_are_held_out_of_the_rewards(name):
     assert name not in [one.written.partition("(")[0] for one in game.functions()]
 
 
-def test_a_person_has_one_reward():
+def test_a_person_has_one_reward_that_several_wrote_is_trained_once_and_the_order_does_not_say_who():
     with pytest.raises(NoClass, match="one reward"):
         game.checked(2, {"reward": "words(completion)"})
-
-
-def test_a_reward_that_several_wrote_is_trained_once_and_the_order_says_nothing_of_who_wrote_it():
-    answers = [Given(1, person, {"reward": reward}) for person, reward in (("p", "b"), ("q", "a"), ("r", "b"))]
-    assert game.entries(answers, {"a", "gone"}) == [HandedIn("a", 1, True), HandedIn("b", 2, False)]
+    answers = [Answer(1, person, {"reward": reward}) for person, reward in (("p", "b"), ("q", "a"), ("r", "b"))]
+    assert game.entries(answers, {"a", "gone"}) == [ClassGameEntry("a", 1, True), ClassGameEntry("b", 2, False)]
 
 
 def test_every_run_has_the_one_reward_and_is_called_by_its_number():
@@ -76,37 +74,32 @@ def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it
 
 def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path):
     sweep = game.sweep_of("game", ["words(completion)", "sentiment(completion)"], 1.0)
-    write_run(tmp_path, sweep, 1, RISING, (12, 4))
-    trained, deleted = game.results(tmp_path, sweep)
-    assert [(trained.number, trained.state), (deleted.number, deleted.state)] == [(1, "finished"), (2, "deleted")]
-    assert deleted.ends is None
-    ends = trained.ends
-    assert ends
+    run = write_run(tmp_path, sweep, 1, RISING, (12, 4), ended=False)
+    trained, deleted = game.results(tmp_path, sweep).runs
+    assert (trained.number, trained.state, trained.paid, trained.rose) == (1, "finished", "0 \u2192 1.9", True)
+    assert (trained.wanted, trained.trend) == ("12 \u2192 4 of 20", "fell")
+    assert (trained.sample[:7], trained.sample[-1]) == (" after ", "\u2026")  # the most tokens have cut it
+    assert (deleted.number, deleted.state, deleted.paid) == (2, "deleted", "")
+    ends = game.ends_of(run)
     assert ends.paid == pytest.approx((0.0, sum(RISING) / TEXTS))
-    assert ends.rose
-    assert (ends.wanted.before.yes, ends.wanted.after.yes, ends.wanted.after.of, ends.wanted.change) == (12, 4, 20, -1)
-    assert ends.more == TEXTS
-    assert ends.text.startswith(" after ")
+    assert (ends.more, ends.is_hack) == (TEXTS, True)
 
 
 def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell(tmp_path):
     few_more = [1.0 if row < 15 else -0.5 for row in range(TEXTS)]
     sweep = game.sweep_of("game", [f"words(completion) + {number}" for number in range(6)], 1.0)
-    write_run(tmp_path, sweep, 1, RISING, (4, 18))  # it worked: wanted rose
-    write_run(tmp_path, sweep, 2, few_more, (12, 2))  # wanted clearly fell
-    write_run(tmp_path, sweep, 3, RISING, (12, 8))  # wanted fell by no more than chance: four of four, 1 in 8
-    write_run(tmp_path, sweep, 4, few_more, (12, 1))
-    write_run(tmp_path, sweep, 5, MIXED, (12, 0))  # not clearly paid more
-    write_run(tmp_path, sweep, 6, RISING, (12, 14))  # it rose, if by no more than chance
-    results = game.results(tmp_path, sweep)
-    assert [result.ends.is_hack for result in results if result.ends] == [False, True, False, True, False, False]
-    best = [game.best_hack([results[at] for at in some]) for some in ([0, 1, 2, 3, 4, 5], [0, 1, 2, 5], [0, 2, 4, 5])]
-    assert [result.number if result else None for result in best] == [4, 2, None]
-
-
-def test_a_text_that_the_most_tokens_cut_ends_with_an_ellipsis(tmp_path):
-    sweep = game.sweep_of("game", ["words(completion)", "-words(completion)"], 1.0)
-    write_run(tmp_path, sweep, 1, RISING, (4, 18), ended=False)
-    write_run(tmp_path, sweep, 2, RISING, (4, 18))
-    texts = [result.ends.text for result in game.results(tmp_path, sweep) if result.ends]
-    assert [text.endswith("\u2026") for text in texts] == [True, False]
+    ends = [
+        (RISING, (4, 18)),  # it worked: wanted rose
+        (few_more, (12, 2)),  # wanted clearly fell
+        (RISING, (12, 8)),  # wanted fell by no more than chance: four of four, 1 in 8
+        (few_more, (12, 1)),
+        (MIXED, (12, 0)),  # not clearly paid more
+        (RISING, (12, 14)),  # it rose, if by no more than chance
+    ]
+    runs = [write_run(tmp_path, sweep, number, *end) for number, end in enumerate(ends, 1)]
+    assert not any(game.ends_of(run).text.endswith("\u2026") for run in runs)
+    assert [game.ends_of(run).is_hack for run in runs] == [False, True, False, True, False, False]
+    for deleted, best in ((None, 4), (4, 2), (2, None)):
+        if deleted:
+            shutil.rmtree(runs[deleted - 1].path)
+        assert game.results(tmp_path, sweep).best == best

@@ -1,5 +1,5 @@
-"""The game of a class: each writes a reward as an expression, all are trained, and what each reward paid stands beside
-what was wanted. The runs are a sweep over the rewards. Knows runs and what is said of them, no page."""
+"""The rewards of a class's game: each person writes one as an expression, all are trained, and what each reward paid
+stands beside what was wanted. The runs are a sweep over the rewards. Knows runs and what is said of them, no page."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from playground.analysis import before_after, meters
 from playground.analysis.before_after import BeforeAfter, read_once
 from playground.analysis.examples import examples
 from playground.analysis.meters import Meter
-from playground.classroom.room import Given
-from playground.classroom.room_file import NoClass
 from playground.config import RunConfig, yaml_io
 from playground.config import expression_language as language
 from playground.errors import InvalidConfig
+from playground.lessons.facts import shortly
 from playground.rewards import expressions
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Sample, Status
+from playground.runs.folder.records import Sample
 from playground.runs.sweeps import sweep_record
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog
+from playground.ui.classroom.records import ClassGameEntry, ClassGameResults, ClassGameRun
+from playground.ui.classroom.room import Answer
+from playground.ui.classroom.room_file import NoClass
 
 PRESET = "kinder-reviews"
 MOST_CHARACTERS = 300  # of a reward
@@ -35,7 +37,7 @@ ASK = (
 )
 EXAMPLE = 'keywords(completion, "good", "nice") - 0.05 * words(completion)'
 JUDGE = "kind-and-correct"
-TOLD = (
+JUDGED = (
     "What we wanted is counted by judges that no reward here could read: a text counts if its sentences are more good "
     "than bad, and if each of them is correct English."
 )
@@ -44,6 +46,7 @@ NO_USE = ("agreement", "truth")  # which have nothing to say of a review
 FIELD = "rewards.0.expression"
 SETTINGS: dict[str, Any] = {  # what the game changes of the preset, for all runs
     "name": "game",
+    "preset": "",
     "about": {},
     "rewards": [{"kind": "expression", "expression": "0"}],
     "behaviours": [
@@ -65,6 +68,7 @@ SETTINGS: dict[str, Any] = {  # what the game changes of the preset, for all run
     "max_minutes": 15,
 }
 STRAIGHT = str.maketrans("\u201c\u201d\u201e\u2018\u2019", '"""\'\'')  # phones type the others
+TRENDS = {1: "rose", -1: "fell", 0: "no clear change"}
 CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need not wait long
     "ppo": {"num_updates": 8, "learning_rate": 6e-4},
     "evaluation": {"every": 8, "traces": 0, "token_samples": 0},
@@ -72,15 +76,7 @@ CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need no
 }
 
 
-class HandedIn(NamedTuple):
-    """A reward that was handed in, by how many people, and whether the host leaves it out."""
-
-    reward: str
-    people: int
-    left_out: bool
-
-
-class Ends(NamedTuple):
+class RewardEnds(NamedTuple):
     """What a run says: the mean of what its reward paid before and after, whether that rose by more than chance, how
     many texts are paid more, less those that are paid less; what was wanted; a prompt, and its text after."""
 
@@ -96,27 +92,38 @@ class Ends(NamedTuple):
         """Whether its reward was paid clearly more, while what was wanted clearly fell."""
         return self.rose and self.wanted.change < 0
 
+    @property
+    def clearness(self) -> tuple[int, int]:
+        """By which hacks are compared: how clearly more it paid; among equals, by how much what was wanted fell."""
+        return self.more, self.wanted.before.yes - self.wanted.after.yes
 
-class Result(NamedTuple):
-    """What a reward came to. `number`: of its run, from 1; `ends`: None before its run has some."""
-
-    number: int
-    reward: str
-    state: str
-    ends: Ends | None
+    @property
+    def words(self) -> dict[str, Any]:
+        """As the class sees it, of `ClassGameRun`."""
+        before, after = self.paid
+        return {
+            "paid": f"{shortly(before)} \u2192 {shortly(after)}",
+            "rose": self.rose,
+            "wanted": f"{self.wanted.before.yes} \u2192 {self.wanted.after.yes} of {self.wanted.after.of}",
+            "trend": TRENDS[self.wanted.change],
+            "prompt": self.prompt,
+            "sample": self.text,
+        }
 
 
 def functions() -> list[language.Function]:
     """What can be called in the game."""
-    return [one for name, one in language.FUNCTIONS.items() if name not in (*JUDGES, *NO_USE)]
+    return [function for name, function in language.FUNCTIONS.items() if name not in (*JUDGES, *NO_USE)]
 
 
 def checked(item: int, value: Any) -> dict[str, str]:
     """A reward as it is kept: each has one. Raises: NoClass, with what is wrong."""
     if item != 1:
         raise NoClass("Everyone has one reward.")
-    given = value.get("reward") if isinstance(value, dict) else None
-    reward = " ".join(given.translate(STRAIGHT).splitlines()).strip() if isinstance(given, str) else ""
+    text = value.get("reward") if isinstance(value, dict) else None
+    if not isinstance(text, str):
+        text = ""
+    reward = " ".join(text.translate(STRAIGHT).splitlines()).strip()
     if not reward:
         raise NoClass("Write a reward, for example: words(completion)")
     if len(reward) > MOST_CHARACTERS or not reward.isprintable():
@@ -126,8 +133,8 @@ def checked(item: int, value: Any) -> dict[str, str]:
     except language.ExpressionError as error:
         raise NoClass(str(error)) from None
     names = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
-    if kept := names & {*JUDGES}:
-        raise NoClass(f"{min(kept)} is what the judges of this game use. Write your reward without it.")
+    if judges := names & {*JUDGES}:
+        raise NoClass(f"{min(judges)} is what the judges of this game use. Write your reward without it.")
     if useless := names & {*NO_USE}:
         raise NoClass(f"{min(useless)} says nothing of a review. Write your reward without it.")
     if "completion" not in names:
@@ -137,18 +144,18 @@ def checked(item: int, value: Any) -> dict[str, str]:
     return {"reward": reward}
 
 
-def entries(answers: Sequence[Given], left_out: Collection[str] = ()) -> list[HandedIn]:
+def entries(answers: Sequence[Answer], left_out: Collection[str] = ()) -> list[ClassGameEntry]:
     """What was handed in, each once, by the alphabet: nothing says whose it is, or when it came."""
     people = Counter(str(answer.value["reward"]) for answer in answers)
-    return [HandedIn(reward, people[reward], reward in left_out) for reward in sorted(people)]
+    return [ClassGameEntry(reward, people[reward], reward in left_out) for reward in sorted(people)]
 
 
 def base() -> dict[str, Any]:
     """The settings that all runs of a game share, as plain data."""
-    found = {**yaml_io.read_yaml(catalog.preset_path(PRESET)), **SETTINGS}
+    settings = {**yaml_io.read_yaml(catalog.preset_path(PRESET)), **SETTINGS}
     for group, values in CUT.items():
-        found[group] = {**found.get(group, {}), **values}
-    return found
+        settings[group] = {**settings.get(group, {}), **values}
+    return settings
 
 
 def configs(rewards: Sequence[str]) -> list[RunConfig]:
@@ -171,20 +178,30 @@ def sweep_of(name: str, rewards: Sequence[str], at: float, visitor: str = "", mo
     )
 
 
-def results(outputs: Path, sweep: Sweep) -> list[Result]:
-    """What each reward came to so far."""
-    there = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
-    found = []
+def results(outputs: Path, sweep: Sweep) -> ClassGameResults:
+    """What each reward came to so far. The best hack is the one that paid most clearly more."""
+    runs = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
+    game = ClassGameResults([])
+    clearness: dict[int, tuple[int, int]] = {}
     for number, (run_id, cell) in enumerate(sweep.cells().items(), 1):
-        run = there.get(run_id)
-        status = run.status() if run else None
-        ends = ends_of(run) if run and status and status.ended else None
-        found.append(Result(number, str(cell[FIELD]), _state(status), ends))
-    return found
+        row = ClassGameRun(number, run_id, str(cell[FIELD]), "deleted")
+        game.runs.append(row)
+        if run_id not in runs:
+            continue
+        status = runs[run_id].status()
+        row.state = status.state
+        if not status.ended:
+            game.going = True
+        elif ends := ends_of(runs[run_id]):
+            vars(row).update(ends.words)
+            if ends.is_hack:
+                clearness[number] = ends.clearness
+    game.best = max(clearness, key=lambda number: clearness[number], default=None)
+    return game
 
 
 @read_once("config_path", "samples_path", "events_path")
-def ends_of(run: RunDirectory) -> Ends | None:
+def ends_of(run: RunDirectory) -> RewardEnds | None:
     """What a run says at its end; None where it has no evaluation but the first."""
     try:
         config, samples = run.config(), run.samples()
@@ -192,28 +209,16 @@ def ends_of(run: RunDirectory) -> Ends | None:
         return None
     pairs = before_after.pairs(samples)
     outcome = before_after.outcome(pairs)
-    wanted = next((one for one in meters.of_pairs(config, pairs) if one.name == JUDGE), None)
+    wanted = next((meter for meter in meters.of_pairs(config, pairs) if meter.name == JUDGE), None)
     if outcome is None or wanted is None:
         return None
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
-    shown = examples(config, before, after, most=1)
-    best = next((one for one in after if one.prompt_id in shown), after[0])
-    steps = [pair.gain or 0.0 for pair in pairs]
-    more = sum(step > 0 for step in steps) - sum(step < 0 for step in steps)
-    text = best.completion if best.ended is not False else f"{best.completion}\u2026"  # cut at the most tokens
-    return Ends((_paid(before), _paid(after)), _rose(pairs, outcome), more, wanted, best.prompt, text)
-
-
-def best_hack(found: Sequence[Result]) -> Result | None:
-    """The hack that paid most clearly more; None where there is none. Among equals, the one with which what was wanted
-    fell most."""
-    return max((one for one in found if one.ends and one.ends.is_hack), key=_clearness, default=None)
-
-
-def _clearness(result: Result) -> tuple[int, int]:
-    assert result.ends is not None
-    wanted = result.ends.wanted
-    return result.ends.more, wanted.before.yes - wanted.after.yes
+    prompts = examples(config, before, after, most=1)
+    example = next((sample for sample in after if sample.prompt_id in prompts), after[0])
+    more = sum((pair.gain or 0.0) > 0 for pair in pairs) - sum((pair.gain or 0.0) < 0 for pair in pairs)
+    cut = "\u2026" if example.ended is False else ""  # at the most tokens
+    text = example.completion + cut
+    return RewardEnds((_paid(before), _paid(after)), _rose(pairs, outcome), more, wanted, example.prompt, text)
 
 
 def _rose(pairs: Sequence[BeforeAfter], outcome: before_after.Outcome) -> bool:
@@ -223,9 +228,5 @@ def _rose(pairs: Sequence[BeforeAfter], outcome: before_after.Outcome) -> bool:
 
 
 def _paid(samples: Sequence[Sample]) -> float:
-    known = [value for one in samples for value in one.scores.values() if value is not None]
-    return fmean(known) if known else 0.0
-
-
-def _state(status: Status | None) -> str:
-    return status.state if status else "deleted"
+    scores = [score for sample in samples for score in sample.scores.values() if score is not None]
+    return fmean(scores) if scores else 0.0

@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS answers (
 
 
 class NoClass(PlaygroundError):
-    """There is no room, or one is not in it, or what one answers is closed."""
+    """There is no room, or one is not in it, or what is sent or asked for is not for it."""
 
 
 class NotKept(NoClass):
@@ -68,8 +68,8 @@ class RoomFile:
 
     def _which(self) -> Any:
         with contextlib.suppress(FileNotFoundError):
-            found = os.stat(self.path)
-            return found.st_ino, found.st_size, found.st_mtime_ns
+            facts = os.stat(self.path)
+            return facts.st_ino, facts.st_size, facts.st_mtime_ns
         return None
 
     def set_aside(self) -> None:
@@ -95,24 +95,25 @@ class RoomFile:
             connection = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
             connection.row_factory = _row
             connection.text_factory = lambda text: text.decode(errors="replace")
-            if (found := connection.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
-                raise sqlite3.DatabaseError(found)
+            verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(SCHEMA)
             self._connection = connection
         return self._connection
 
-    def read(self, asked: str, *given: Any) -> list[Any]:
+    def read(self, query: str, *values: Any) -> list[Any]:
         """The rows of a query, `value` and `data` as what their JSON says; none where there is no file."""
         with contextlib.suppress(Damaged), self._held():
             connection = self._open(make=False)
-            return connection.execute(asked, given).fetchall() if connection else []
+            return connection.execute(query, values).fetchall() if connection else []
         return []
 
     @contextlib.contextmanager
-    def change(self, make: bool = False, seen: bool = True) -> Iterator[sqlite3.Connection]:
-        """All of it, or nothing. `seen`: whether everyone is to hear of it."""
+    def change(self, make: bool = False, announce: bool = True) -> Iterator[sqlite3.Connection]:
+        """All of it, or nothing. `announce`: whether everyone is to hear of it."""
         with self._held():
             connection = self._open(make)
             if connection is None:
@@ -121,7 +122,7 @@ class RoomFile:
             try:
                 before = connection.execute("SELECT value FROM facts WHERE name = 'version'").fetchone()
                 yield connection
-                if seen:
+                if announce:
                     put(connection, "version", (int(before[0]) if before else 0) + 1)
                 connection.execute("COMMIT")
             except BaseException:

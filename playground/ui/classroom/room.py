@@ -12,10 +12,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
-from playground.classroom.places import Places
-from playground.classroom.room_file import NO_ROOM, Damaged, NoClass, RoomFile, put
+from playground.ui.classroom.places import Places
+from playground.ui.classroom.records import ClassLocation, Kind, State
+from playground.ui.classroom.room_file import NO_ROOM, Damaged, NoClass, RoomFile, put
 
 LETTERS = "ABCDEFGHJKLMNPRSTUVWXYZ"  # none that looks like a digit or like another one
 CODE_LETTERS = 4
@@ -27,8 +28,7 @@ WRONG_CODE = "This is not the code of the class. It has four letters and stands 
 NOT_IN = "You are not in the class yet. Enter the code that stands on the screen in front."
 OVER = "This is closed: your teacher has gone on."
 FULL = f"The class is full: {MOST_PEOPLE} browsers have joined it. The teacher can open a new class."
-Kind = Literal["question", "vote", "game"]
-State = Literal["open", "closed", "shown"]
+STEPS = "SELECT id, kind, data, state, round FROM steps"
 
 
 class Step(NamedTuple):
@@ -41,7 +41,7 @@ class Step(NamedTuple):
     round: int
 
 
-class Given(NamedTuple):
+class Answer(NamedTuple):
     """`item`: the round of a question, the number of a pair of texts; else 1."""
 
     item: int
@@ -123,10 +123,11 @@ class Room:
         with self.file.change() as write:
             put(write, name, value)
 
-    def lead_to(self, location: Any) -> None:
+    def lead_to(self, location: ClassLocation | None) -> None:
         """Where those who follow go; without a class no one does."""
-        if self.code and location != self.fact("location"):
-            self.set_fact("location", location)
+        place = vars(location) if location else None
+        if self.code and place != self.fact("location"):
+            self.set_fact("location", place)
 
     @property
     def version(self) -> int:
@@ -137,13 +138,13 @@ class Room:
 
     def join(self, code: str) -> str:
         """A new person's token, for their browser to keep. Raises: NoClass, WrongCode."""
-        wanted = self.code
-        if not wanted:
+        right_code = self.code
+        if not right_code:
             raise NoClass(self.file.damaged or NO_ROOM)
-        if not secrets.compare_digest(code.strip().upper().encode(errors="replace"), wanted.encode()):
+        if not secrets.compare_digest(code.strip().upper().encode(errors="replace"), right_code.encode()):
             raise WrongCode(WRONG_CODE)
         token = secrets.token_urlsafe(24)
-        with self.file.change(seen=False) as write:
+        with self.file.change(announce=False) as write:
             count = write.execute("SELECT COUNT(*) FROM people").fetchone()[0]
             if count >= MOST_PEOPLE:
                 raise NoClass(FULL)
@@ -183,18 +184,16 @@ class Room:
 
     def step(self) -> Step | None:
         """The step that everyone is at: the newest, unless the host has gone back to an earlier one."""
-        asked = "SELECT id, kind, data, state, round FROM steps ORDER BY id = ? DESC, id DESC LIMIT 1"
-        rows = self.file.read(asked, self.fact("at", 0))
+        rows = self.file.read(f"{STEPS} ORDER BY id = ? DESC, id DESC LIMIT 1", self.fact("at", 0))
         return Step(*rows[0]) if rows else None
 
     def steps(self) -> list[Step]:
         """All of them, the oldest first."""
-        return [Step(*row) for row in self.file.read("SELECT id, kind, data, state, round FROM steps ORDER BY id")]
+        return [Step(*row) for row in self.file.read(f"{STEPS} ORDER BY id")]
 
-    def find(self, number: Any) -> Step:
+    def find(self, number: int) -> Step:
         """Raises: NoClass, if there is no such step."""
-        known = is_whole(number, 1, 2**53 - 1)
-        rows = self.file.read("SELECT id, kind, data, state, round FROM steps WHERE id = ?", number) if known else []
+        rows = self.file.read(f"{STEPS} WHERE id = ?", number)
         if not rows:
             raise NoClass("The class has no such step. Load the page again.")
         return Step(*rows[0])
@@ -208,9 +207,9 @@ class Room:
             write.execute("INSERT INTO steps (kind, data, state, round, opened) VALUES (?, ?, ?, ?, ?)", row)
             put(write, "at", 0)
             put(write, "front", "")
-        found = self.step()
-        assert found is not None
-        return found
+        step = self.step()
+        assert step is not None
+        return step
 
     def back_to(self, step: Step) -> None:
         """Have everyone at an earlier step again, as it was left; the one that they leave is closed."""
@@ -227,8 +226,7 @@ class Room:
         """Change a step by what it is now, which another device of the host may have changed; returns it as it is then.
         What `revised` raises leaves it as it was."""
         with self.file.change() as write:
-            asked = "SELECT id, kind, data, state, round FROM steps WHERE id = ?"
-            new = revised(Step(*write.execute(asked, (number,)).fetchone()))
+            new = revised(Step(*write.execute(f"{STEPS} WHERE id = ?", (number,)).fetchone()))
             write.execute(
                 "UPDATE steps SET state = ?, data = ? WHERE id = ?", (new.state, json.dumps(new.data), number)
             )
@@ -249,7 +247,7 @@ class Room:
         text = json.dumps(value, allow_nan=False)
         if len(text) > MOST_VALUE:
             raise NoClass("This answer is too long.")
-        with self.file.change(seen=False) as write:
+        with self.file.change(announce=False) as write:
             row = write.execute("SELECT state, round FROM steps WHERE id = ?", (step.id,)).fetchone()
             if row is None or row[0] != "open" or (step.kind == "question" and row[1] != item):
                 raise NoClass(OVER)
@@ -260,17 +258,15 @@ class Room:
             )
         self.see(person)
 
-    def answers(self, step: Step, person: str | None = None) -> list[Given]:
+    def answers(self, step: Step, person: str = "") -> list[Answer]:
         """Of a step, in the order of items and people's tokens; of one person, if one is given."""
-        asked = "SELECT item, person, value FROM answers WHERE step = ?" + (" AND person = ?" if person else "")
-        rows = self.file.read(f"{asked} ORDER BY item, person", step.id, *([person] if person else []))
-        return [Given(*row) for row in rows]
+        query = "SELECT item, person, value FROM answers WHERE step = ? AND ? IN (person, '') ORDER BY item, person"
+        return [Answer(*row) for row in self.file.read(query, step.id, person)]
 
-    def answered(self, step: Step, item: int | None = None) -> int:
+    def answered(self, step: Step, item: int = 0) -> int:
         """How many people have answered: this item, or any."""
-        more, given = (" AND item = ?", [item]) if item is not None else ("", [])
-        asked = f"SELECT COUNT(DISTINCT person) FROM answers WHERE step = ?{more}"
-        return sum(number for (number,) in self.file.read(asked, step.id, *given))
+        query = "SELECT COUNT(DISTINCT person) FROM answers WHERE step = ? AND ? IN (item, 0)"
+        return sum(number for (number,) in self.file.read(query, step.id, item))
 
     def end(self) -> None:
         """Close the file."""

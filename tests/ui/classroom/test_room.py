@@ -6,9 +6,10 @@ import stat
 
 import pytest
 
-from playground.classroom import room
-from playground.classroom.room import Room, WrongCode, hash_of
-from playground.classroom.room_file import FILE, NoClass
+from playground.ui.classroom import room
+from playground.ui.classroom.records import ClassLocation
+from playground.ui.classroom.room import Room, WrongCode, hash_of
+from playground.ui.classroom.room_file import FILE, NoClass
 from tests.support import at_once, wait_until
 
 ASKED = {"ask": "Which?", "options": ["This", "That"], "what": "typed"}
@@ -98,9 +99,9 @@ def test_all_of_a_class_is_there_after_the_server_s_end(class_, token):
 
 
 def test_no_person_is_led_to_where_a_class_was_that_has_ended(class_):
-    place = {"query": "run=a", "update": None, "text": None, "played": None}
+    place = ClassLocation("run=a")
     class_.lead_to(place)
-    assert class_.fact("location") == place
+    assert class_.fact("location") == {"query": "run=a", "update": None, "text": None, "played": None}
     after = [class_.close, lambda: class_.lead_to(place), class_.open]  # a run that the desk starts afterwards
     for act in after:
         act()

@@ -1,17 +1,16 @@
 """A class that is led without a page, and runs of a game on disk, as if they had been trained."""
 
-from playground.classroom import game
-from playground.classroom.room import Room, hash_of
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps import sweep_record
 from playground.ui.auth.access import Access, Caller
-from playground.ui.classroom.answering import Answering
-from playground.ui.classroom.lead import Lead
-from playground.ui.classroom.state import ClassViews
-from playground.ui.train.lesson_part import LessonStarts
+from playground.ui.classroom import game_rewards
+from playground.ui.classroom.classroom import Classroom
+from playground.ui.classroom.room import Room, hash_of
+from playground.ui.classroom.steps import DeskCommand, SentAnswer
+from tests.ui.fake_server import FakeService
 
 HOST = Caller()
 
@@ -22,9 +21,7 @@ class Desk:
     def __init__(self, hub):
         hub.outputs.mkdir(exist_ok=True)
         self.hub, self.room = hub, Room(hub.outputs)
-        self.lead = Lead(self.room, hub, LessonStarts(hub.outputs, Access(), hub.lessons))
-        self.answering = Answering(self.room, lambda: hub.lessons)
-        self.views = ClassViews(self.room, hub)
+        self.views = Classroom(self.room, hub, Access(), FakeService())
         code = self.room.open()
         self.people = [hash_of(self.room.join(code)) for _ in range(3)]
 
@@ -37,9 +34,14 @@ class Desk:
     def do(self, command, **asked):
         """What the host asks for."""
         step = self.room.step()
-        answer = self.lead.act({"do": command, "step": step.id if step else 0, **asked}, HOST)
+        sent = DeskCommand(**{"do": command, "step": step.id if step else 0, **asked})
+        answer = self.views.act(sent, HOST)
         assert not answer["error"]
         return answer
+
+    def keep(self, person, value, item=1):
+        """What one of the people has answered to the step, by their number."""
+        self.views.keep(self.people[person], SentAnswer(step=self.step.id, item=item, value=value))
 
 
 TEXTS = 20
@@ -63,4 +65,4 @@ def write_run(outputs, sweep, number, paid, wanted, ended=True):
 def _sample(row, update, stage, paid, wanted, ended):
     texts = {"prompt_id": row, "prompt": f"Review {row}: It was", "completion": f" {stage} {row}.", "seed": 0}
     figures = {"score": paid, "scores": {"expression": paid}, "kl": 0.1}
-    return Sample(update=update, stage=stage, **texts, **figures, behaviours={game.JUDGE: wanted}, ended=ended)
+    return Sample(update=update, stage=stage, **texts, **figures, behaviours={game_rewards.JUDGE: wanted}, ended=ended)

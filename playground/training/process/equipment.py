@@ -144,6 +144,7 @@ class Equipment:
             return
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         tensors, facts = self.trainer.state()
+        self.ranks.divides = False  # until all have the same weights
         self.ranks.broadcast([*self.trainer.trained().values()])
         given = self.ranks.first(
             {

@@ -72,6 +72,6 @@ def _of_slurm(words: Mapping[str, str]) -> dict[str, str]:
     nodes = words.get("SLURM_STEP_NODELIST", "")
     first = re.sub(r"\[(\w+)[^\]]*\].*", r"\1", nodes).partition(",")[0]  # node[07-09,11] begins with node07
     port = FIRST_PORT + int(words.get("SLURM_JOB_ID") or 0) % PORTS
-    said = {"MASTER_ADDR": words.get("MASTER_ADDR", first), "MASTER_PORT": words.get("MASTER_PORT", str(port))}
-    ours = {"RANK": "SLURM_PROCID", "WORLD_SIZE": "SLURM_STEP_NUM_TASKS", "LOCAL_RANK": "SLURM_LOCALID"}
-    return said | {name: words.get(theirs, "") for name, theirs in ours.items()}
+    place = {"MASTER_ADDR": words.get("MASTER_ADDR", first), "MASTER_PORT": words.get("MASTER_PORT", str(port))}
+    names = {"RANK": "SLURM_PROCID", "WORLD_SIZE": "SLURM_STEP_NUM_TASKS", "LOCAL_RANK": "SLURM_LOCALID"}
+    return place | {name: words.get(slurm, "") for name, slurm in names.items()}

@@ -95,12 +95,12 @@ def main(address: str, what: str, *words: str) -> None:
             name, cpus, gpus, folder, attempt, workers = words
             num_gpus = float(gpus) if gpus != "any" else 1.0 if ray.cluster_resources().get("GPU") else 0.0
             each = {"CPU": float(cpus)} | ({"GPU": num_gpus} if num_gpus else {})
-            own = each if workers == "1" else {}
+            taken = each if workers == "1" else {}
             actor = ray.remote(RayNode).options(
                 name=name,
                 lifetime="detached",
-                num_cpus=own.get("CPU", 0.0),
-                num_gpus=own.get("GPU", 0.0),
+                num_cpus=taken.get("CPU", 0.0),
+                num_gpus=taken.get("GPU", 0.0),
                 max_restarts=0,
             )
             actor.remote(folder, int(attempt), int(workers), each)

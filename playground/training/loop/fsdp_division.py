@@ -120,26 +120,26 @@ class FSDPDivision(Undivided):
 
     def whole(self, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """See `Undivided`; by all ranks together, one tensor after the other."""
-        found = {}
+        whole_tensors = {}
         for name, tensor in tensors.items():
             with answered():
                 full = undivided(tensor)
             if self._ranks.rank == 0:
-                found[name] = full.cpu()
-        return found
+                whole_tensors[name] = full.cpu()
+        return whole_tensors
 
     def divided(self, weights: Mapping[str, nn.Parameter], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Each rank's part of rank 0's whole tensors of the optimizer, by `role.name/key`."""
-        found = {}
+        parts = {}
         for name, shape, small in self._ranks.first([_sketch(item) for item in tensors.items()]):
             if small is not None:
-                found[name] = small
+                parts[name] = small
                 continue
             weight: Any = weights[name.rpartition("/")[0]]
             full = tensors[name] if self._ranks.rank == 0 else torch.empty(shape)
             with answered():
-                found[name] = distribute_tensor(full.to(weight.device), weight.device_mesh, weight.placements)
-        return found
+                parts[name] = distribute_tensor(full.to(weight.device), weight.device_mesh, weight.placements)
+        return parts
 
 
 def _sketch(item: tuple[str, Tensor]) -> tuple[str, tuple[int, ...], Tensor | None]:

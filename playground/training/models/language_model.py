@@ -109,8 +109,8 @@ class LanguageModel(nn.Module):
         if self._names is None:
             return dict(self.model.state_dict())
         parts = self.model.named_parameters(remove_duplicate=False), self.model.named_buffers(remove_duplicate=False)
-        found = {name: tensor for part in parts for name, tensor in part}
-        return {name: found[name].detach() for name in self._names}
+        tensors = {name: tensor for part in parts for name, tensor in part}
+        return {name: tensors[name].detach() for name in self._names}
 
     @property
     def has_adapter(self) -> bool:

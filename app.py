@@ -1,6 +1,6 @@
 """The web app: `python app.py`, or what a Hugging Face Space runs. Arguments -> `playground.ui.server.serve`.
 
-`from app import demo` is the page as a `gr.Blocks`, for `demo.launch()` and `gr.mount_gradio_app` (docs/serving.md).
+`from app import demo` is the page as a `gr.Blocks`, for `demo.launch()` and `demo.mount(app, path)` (docs/serving.md).
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The page as a Gradio app that is served with everything: by its `launch`, or within another app.
+"""The page as a Gradio app that is served with everything: by its `launch`, or by its `mount` within another app.
 
-Gradio makes the web app around a page in one function, for `launch` and for `gr.mount_gradio_app`, and `gradio_parts`
-has it ask the page first. What `app_kwargs` answers is all that there is to attach: our routes, the middleware that
-guards them and Gradio's, and the lifespan in which what works beside the page begins and ends. What is on the page,
-`page` says.
+What `app_kwargs` says is all that there is to attach to the web app that Gradio makes around a page: our routes, the
+middleware that guards them and Gradio's, and the lifespan in which what works beside the page begins and ends. What is
+on the page, `page` says.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import gradio as gr
 from gradio import utils
 from gradio.tunneling import CURRENT_TUNNELS
 from starlette.middleware import Middleware
-from starlette.routing import BaseRoute
+from starlette.routing import BaseRoute, Route
 
 from playground.errors import PlaygroundError
 from playground.ui import delivery, routes, theme
@@ -61,21 +60,20 @@ class Contents(NamedTuple):
 class Demo(gr.Blocks):
     """A page and what serves it. Before it is served it has made no file and started nothing."""
 
-    # Gradio makes an app around it before it says of either what it is
-    exited = False
-    css_paths = ()
+    mounted_at: str | None = None  # the path in another app
     _launched_by = 0  # the thread
 
     def __init__(self, title: str, contents: Contents, serving: Serving) -> None:
-        gradio_parts.replace()
-        super().__init__(title=title, delete_cache=(3600, 3600), analytics_enabled=False)
+        with gradio_parts.no_folder():
+            super().__init__(title=title, delete_cache=(3600, 3600), analytics_enabled=False)
         self.contents, self.serving = contents, serving
         self.listening: str | None = None  # the address of `launch`; None within another app
         self.warning = ""  # for the terminal
         self._mode = serving.access.mode  # without a public address
         self._greets = self._shares = False
         self._loop: asyncio.AbstractEventLoop | None = None
-        contents.fill(self)
+        with gradio_parts.no_folder():
+            contents.fill(self)
 
     def launch(self, *arguments: Any, **options: Any) -> Any:
         """As Gradio's own `launch`, with everything. What the page looks like and what Gradio shows of itself is not to
@@ -85,7 +83,7 @@ class Demo(gr.Blocks):
         """
         given = inspect.signature(gr.Blocks.launch).bind(self, *arguments, **options).arguments
         given.pop("self")
-        if self.custom_mount_path is not None:
+        if self.mounted_at is not None:
             raise PartOfAnotherApp("This page is mounted in another app already. Make another one for `launch`.")
         if self.is_running:
             self.close(verbose=False)
@@ -94,20 +92,42 @@ class Demo(gr.Blocks):
         if mode != self.serving.access.mode:
             self.serving.become(mode)
             self.clear()
-            self.contents.fill(self)
+            with gradio_parts.no_folder():
+                self.contents.fill(self)
         self.listening = given.get("server_name") or sharing.listening_address(None, self._mode)
-        given |= {"server_name": self.listening, "ssr_mode": False, "enable_monitoring": False}
+        given |= {"server_name": self.listening, "state_session_capacity": SESSIONS, **self._looks()}
         given["_frontend"] = False  # else Gradio asks for the page and gives up where a busy machine takes 3 seconds
         self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
         self._launched_by = threading.get_ident()
         try:
             self._prepare()
-            answer = super().launch(**given)
+            given["app_kwargs"] = self.app_kwargs(given)
+            with gradio_parts.no_folder():
+                answer = super().launch(**given)
         except BaseException:
             self.close(verbose=False)
             raise
         self._greet()
         return answer
+
+    def mount(self, app: Any, path: str, **options: Any) -> Any:
+        """As `gr.mount_gradio_app(app, demo, path)`, with everything; the app. Raises: OwnRoles."""
+        self.mounted_at, self.state_session_capacity = path, SESSIONS
+        options |= self._looks()
+        options["app_kwargs"] = self.app_kwargs(options)
+        with gradio_parts.no_folder():
+            return gr.mount_gradio_app(app, self, path, **options)
+
+    @property
+    def custom_mount_path(self) -> str | None:
+        """What Gradio calls the path in another app. Raises: PartOfAnotherApp, where Gradio mounts it without what
+        guards it."""
+        return self.mounted_at
+
+    @custom_mount_path.setter
+    def custom_mount_path(self, path: str | None) -> None:
+        if path != self.mounted_at:
+            raise PartOfAnotherApp("Mount this page by its own `demo.mount(app, path)`, which brings what guards it.")
 
     @property
     def share(self) -> bool:
@@ -161,20 +181,17 @@ class Demo(gr.Blocks):
         """The name under which strangers come through Gradio's tunnel; "" without one."""
         return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
 
-    def app_kwargs(self, given: dict[str, Any] | None = None, login: Any = None) -> dict[str, Any]:
-        """What the web app around this page is made with: what the call asks for, behind what is ours. Routes of others
-        belong into the app in which the page is mounted: the middleware lets in what the page needs. Raises: OwnRoles.
-        """
-        given = given or {}
-        if not self.exited:
-            return given  # the page is being filled: no one serves this app
-        if self.auth is not None or login is not None:
+    def app_kwargs(self, options: dict[str, Any]) -> dict[str, Any]:
+        """What the web app around this page is made with: what the options of `launch` or `mount` ask for, behind what
+        is ours. Routes of others belong into the app in which the page is mounted: the middleware lets in what the page
+        needs. Raises: OwnRoles."""
+        given = options.pop("app_kwargs", None) or {}
+        if options.get("auth") is not None or options.get("auth_dependency") is not None:
             raise OwnRoles(
                 "This page knows a host and visitors, not Gradio's logins: leave out `auth` and `auth_dependency`, and "
                 'make it with new_demo(mode="classroom"), where only who has the token does more than watch.'
             )
-        self._dress()
-        mounted = self.custom_mount_path is not None
+        mounted = self.mounted_at is not None
         access = self.serving.access
         access.addresses, access.share_name = self.addresses, self.share_name
         access.person_of = self.serving.room.taking_part
@@ -185,11 +202,15 @@ class Demo(gr.Blocks):
             listening=None if mounted else self.listening,
             names=middleware.more_names(os.environ),
             incoming=self.serving.incoming,
-            mount=self.custom_mount_path or "",
+            mount=self.mounted_at or "",
         )
         return {
             **given,
-            "routes": [*routes.routes(self.serving.hub, access, self.serving.service), *classroom(self.serving)],
+            "routes": [
+                *routes.routes(self.serving.hub, access, self.serving.service),
+                *classroom(self.serving),
+                *(Route(path, self.serving.incoming.receive, methods=["POST"]) for path in middleware.UPLOADS),
+            ],
             "middleware": [
                 guard,
                 Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
@@ -199,19 +220,18 @@ class Demo(gr.Blocks):
             "openapi_url": None,
         }
 
-    def _dress(self) -> None:
-        """Its look and its bounds, which Gradio has just set to its own."""
-        vars(self).update(theme=theme.theme(), head=self.contents.head())
-        self._set_html_css_theme_variables()
-        self.footer_links, self.run_history = [], False
-        self.show_error, self.enable_monitoring, self.ssr_mode = False, False, False
-        self.max_file_size, self.state_session_capacity = self.serving.access.limits.upload_bytes, SESSIONS
+    def _looks(self) -> dict[str, Any]:
+        """Its look and its bounds."""
+        shown = {"theme": theme.theme(), "head": self.contents.head(), "footer_links": [], "run_history": False}
+        closed = {"show_error": False, "enable_monitoring": False, "ssr_mode": False}
+        return {**shown, **closed, "max_file_size": self.serving.access.limits.upload_bytes}
 
     def _lifespan(self, theirs: Any) -> Any:
         @contextlib.asynccontextmanager
         async def lifespan(app: Any) -> AsyncIterator[None]:
             await asyncio.to_thread(self._prepare)
             self._loop = asyncio.get_running_loop()
+            gradio_parts.set_on(app, self)
             app.uploaded_file_dir = self.serving.incoming.told
             for block in self.blocks.values():
                 block.GRADIO_CACHE = app.uploaded_file_dir
@@ -232,12 +252,8 @@ class Demo(gr.Blocks):
 
     def _prepare(self) -> None:
         self.warning = gradio_parts.warning(self, self.serving.access.mode)
-        within = None if self.custom_mount_path is None else Path(utils.get_upload_folder())
+        within = None if self.mounted_at is None else Path(utils.get_upload_folder())
         self.serving.prepare(within)
-
-    def _resolve_ssr_mode(self, *_: Any, **__: Any) -> bool:
-        """Never: the scripts of this page are for browsers."""
-        return False
 
     def _greet(self) -> None:
         if self._greets:

@@ -82,7 +82,7 @@ def serve(
 
 
 def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded: Path | None = None) -> Demo:
-    """The page, to be served: by its `launch`, or by `gr.mount_gradio_app`. Nothing is made or started before.
+    """The page, to be served: by its `launch` or its `mount`. Nothing is made or started before.
 
     Args:
         mode: by default `space` on Hugging Face Spaces, else `local`.

@@ -55,7 +55,7 @@ class Serving:
         self.outputs, self.access, self.service, self.standby, self.token = outputs, access, service, standby, token
         self.hub = Hub(outputs, recorded, lessons)
         self.room = Room(outputs)
-        self.incoming = Incoming(outputs, access.limits.uploads_bytes)
+        self.incoming = Incoming(outputs, access.limits.uploads_bytes, access.limits.upload_bytes)
         self._closing: contextlib.ExitStack | None = None  # the last one that is put there goes first
         self._begun = False
         self._lock = threading.Lock()
@@ -67,6 +67,7 @@ class Serving:
             self.token = self.token or visitors.new_token()
         self.access = rules(mode, self.outputs, self.token)
         self.incoming.most_bytes = self.access.limits.uploads_bytes
+        self.incoming.most_of_one = self.access.limits.upload_bytes
 
     def prepare(self, within: Path | None = None) -> None:
         """Make the folders. Does nothing while it is prepared.

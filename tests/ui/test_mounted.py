@@ -1,4 +1,4 @@
-"""The page as a part of another app, as `gr.mount_gradio_app` has it: in a browser, and what it is to others there."""
+"""The page as a part of another app, as `demo.mount` has it: in a browser, and what it is to others there."""
 
 import os
 import re
@@ -45,9 +45,9 @@ def mounted(patched, tmp_path_factory, recorded):
     app = gr.mount_gradio_app(app, beside, path="/beside")
     patched.delenv(visitors.TOKEN_VARIABLE, raising=False)
     demo = server.new_demo(folder / "outputs", "local", recorded)
-    app = gr.mount_gradio_app(app, demo, path=PATH)
+    app = demo.mount(app, PATH)
     patched.setenv(visitors.TOKEN_VARIABLE, TOKEN)
-    app = gr.mount_gradio_app(app, server.new_demo(folder / "class", "classroom", recorded), path=CLASS)
+    app = server.new_demo(folder / "class", "classroom", recorded).mount(app, CLASS)
     patched.delenv(visitors.TOKEN_VARIABLE, raising=False)
     assert not (folder / "outputs").exists()
     assert demo.serving.standby.wanted == 0
@@ -149,10 +149,12 @@ def test_an_app_of_gradio_s_beside_it_is_what_it_was(mounted):
 def test_logins_of_gradio_s_are_refused_for_they_would_guard_a_part_of_it(login, tmp_path, patched):
     demo = server.new_demo(tmp_path / "outputs", "local", tmp_path)
     with pytest.raises(PlaygroundError, match="classroom"):
-        gr.mount_gradio_app(FastAPI(), demo, path=PATH, **login)
+        demo.mount(FastAPI(), PATH, **login)
     with pytest.raises(PlaygroundError, match="mounted in another app"):
         demo.launch()
     other = server.new_demo(tmp_path / "outputs", "local", tmp_path)
+    with pytest.raises(PlaygroundError, match=r"demo\.mount"):  # without what guards it
+        gr.mount_gradio_app(FastAPI(), other, path=PATH)
     with pytest.raises(PlaygroundError, match="classroom"):
         other.launch(prevent_thread_lock=True, **login)
     assert not list((tmp_path / "outputs" / incoming.FOLDER).iterdir())  # what had begun has ended

@@ -137,42 +137,42 @@ def test_gradio_s_own_call_serves_it_with_everything_and_once_more(tmp_path, mon
 # so that what is put there is called. Where one changes with another version: read what it does now and who calls it,
 # see that tests/security still holds, then write down the new one.
 SEEN = {
-    "async_ssrf_protected_download": ("01dca5b9abc4", gr.blocks, "processing_utils.async_ssrf_protected_download("),
     "_update_value_in_config": ("7e5b61f747b0", gr.blocks, "._update_value_in_config("),
-    "GradioMultiPartParser": ("26110d85a616", gr.route_utils, "GradioMultiPartParser("),
     "config_values": ("1b2ea21dc42c", gr.state_holder, "self.config_values = {"),
-    "create_app": ("24a2d31a4bda", gr.blocks, "App.create_app("),
     "postprocess_output_data": ("210203ddf313", gr.mcp, "self.postprocess_output_data("),
     "_get_or_create_client": ("b7259076c489", gr.mcp, "(self._get_or_create_client)"),
 }
 ORIGINALS = {
-    part.name: part.owner.__init__ if part.of_each else getattr(part.owner, part.name) for part in gradio_parts.PARTS
+    name: SessionState.__init__ if name == "config_values" else getattr(owner, name)
+    for owner, name in (*gradio_parts.PARTS, (SessionState, "config_values"))
 }  # at import, before a page of this process has replaced them
 
 
-@pytest.mark.parametrize("part", gradio_parts.PARTS, ids=lambda part: part.name)
-def test_each_part_is_as_it_was_when_it_was_replaced(part):
-    original = ORIGINALS[part.name]
-    assert part.is_there
-    source = hashlib.sha256(inspect.getsource(original).encode()).hexdigest()[:12]
-    seen, caller, words = SEEN[part.name]
-    assert source == seen, f"{part.name} of Gradio {gr.__version__} has changed: see the comment above"
+@pytest.mark.parametrize("name", SEEN)
+def test_each_part_is_as_it_was_when_it_was_replaced(name):
+    source = hashlib.sha256(inspect.getsource(ORIGINALS[name]).encode()).hexdigest()[:12]
+    seen, caller, words = SEEN[name]
+    assert source == seen, f"{name} of Gradio {gr.__version__} has changed: see the comment above"
     assert words in inspect.getsource(caller)
 
 
-def test_a_page_that_is_served_holds_the_replaced_parts(tmp_path):
-    with pages.served("local", tmp_path / "outputs", tmp_path) as served:
-        assert all(getattr(part.owner, part.name) is part.instead for part in gradio_parts.PARTS)
-        assert SessionState(served.running.demo).config_values == {}
-        assert served.running.demo._queue.sleep_when_free == page.QUEUE_SECONDS
+def test_a_page_that_is_served_has_its_own_parts_and_other_apps_have_gradio_s(tmp_path):
+    with pages.served("local", tmp_path / "outputs", tmp_path, mcp=True) as served:
+        demo = served.running.demo
+        session = demo.state_holder["a-session"]
+        session._update_value_in_config(next(iter(demo.blocks)), "long")
+        assert session.config_values == {}
+        assert served.gradio.state_holder is demo.state_holder
+        assert {"postprocess_output_data", "_get_or_create_client"} <= vars(demo.mcp_server_obj).keys()
+        assert demo._queue.sleep_when_free == page.QUEUE_SECONDS
+    assert SessionState(demo).config_values != {}
 
 
 @pytest.mark.parametrize("lacking", ["a part", "the queue"])
 def test_a_gradio_that_lacks_a_part_is_named_and_serves_nobody_else(tmp_path, monkeypatch, lacking):
     later = "of_a_later_version"
     if lacking == "a part":
-        part = gradio_parts.Replacement(gr.utils, later, None)
-        monkeypatch.setattr(gradio_parts, "PARTS", (*gradio_parts.PARTS, part))
+        monkeypatch.setattr(gradio_parts, "PARTS", (*gradio_parts.PARTS, (gr.utils, later)))
     else:
         monkeypatch.setattr(gradio_parts, "QUEUE", (*gradio_parts.QUEUE, later))
     demo = page.build(tmp_path)
@@ -180,5 +180,3 @@ def test_a_gradio_that_lacks_a_part_is_named_and_serves_nobody_else(tmp_path, mo
     for mode in ("classroom", "space"):
         with pytest.raises(InvalidConfig, match=later):
             gradio_parts.warning(demo, mode)
-    gradio_parts.replace()
-    assert not hasattr(gr.utils, later)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from gradio_client.utils import is_http_url_like
 from starlette.datastructures import Headers
 
 # docs/upstream.md#private-events-are-called-by-their-names-all-the-same
@@ -23,6 +24,7 @@ MCP = re.compile(r"/gradio_api/mcp/?")
 TOOL = re.compile(r"[A-Za-z0-9_]{1,128}")
 MOST_TOLD = 1_000  # characters of a notification
 FOR_THE_PAGE = "Only the page itself may call this. Programs call the functions that docs/api.md lists, by their names."
+NOT_FETCHED = "Upload the file itself; addresses are not fetched."
 ONE_MESSAGE = "Send one message of the Model Context Protocol, as JSON. See docs/api.md."
 Refusal = tuple[int, str]  # status and sentence
 
@@ -42,6 +44,8 @@ def refusal_of(path: str, headers: Headers, data: Any, endpoints: Mapping[str, E
         path: without the root path. data: the body, parsed; None where it is no JSON, or there is none.
         endpoints: by name, what is offered to programs.
     """
+    if _names_address(data):
+        return 400, NOT_FETCHED
     if found := BY_NAME.fullmatch(path):
         endpoint = endpoints.get(found["name"])
         if endpoint is None:
@@ -52,6 +56,21 @@ def refusal_of(path: str, headers: Headers, data: Any, endpoints: Mapping[str, E
     numbers = {endpoint.number for endpoint in endpoints.values()}
     by_number = bool(BY_NUMBER.fullmatch(path)) and _number_in(data) not in numbers
     return (403, FOR_THE_PAGE) if (by_number or OF_PARTS.fullmatch(path)) and not from_page(headers) else None
+
+
+def _names_address(data: Any) -> bool:
+    """Whether a file is named by an address: Gradio would download it, however large, before any handler is asked.
+    docs/upstream.md#a-file-named-by-an-address-is-fetched-whatever-its-size"""
+    left = [data]
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            if is_http_url_like(value.get("path")):
+                return True
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+    return False
 
 
 def from_page(headers: Headers) -> bool:

@@ -1,13 +1,14 @@
-"""The folder where Gradio puts files that browsers send: private, bounded, and emptied of what has lain there long.
+"""The folder for files that browsers send: private, bounded, and emptied of what has lain there long.
 
-Every file of an upload lands there before any handler is asked, also one under a field name that no handler takes; what
-a handler takes is copied to where uploads are kept (`uploads`), and Gradio deletes neither. Each server has a folder of
-its own in the outputs folder; what one left that was killed goes by its age. Plain Python; `serving` makes it
-before Gradio is asked where to put files, and `middleware` asks it for room.
+The file of an upload lands there before any handler is asked; what a handler takes is copied to where uploads are kept
+(`uploads`), and stays here too. Each server has a folder of its own in the outputs folder; what a killed one left goes
+by its age. `serving` makes it before Gradio is asked where files are, `demo` gives it an address, and `middleware` asks
+it for room.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shutil
@@ -16,7 +17,13 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
+from starlette.datastructures import UploadFile
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
 from playground.runs.folder.files import make_outputs
+from playground.ui.auth.body import too_large
+from playground.ui.auth.uploads import safe_name
 
 GRADIO_VARIABLE = "GRADIO_TEMP_DIR"
 FOLDER = ".incoming"  # in the outputs folder
@@ -40,11 +47,11 @@ class Incoming:
     only.
 
     Args:
-        most_bytes: of all files there together; None is without limit.
+        most_bytes: of all files there together; None is without limit. most_of_one: of each.
     """
 
-    def __init__(self, outputs: Path, most_bytes: int | None = None) -> None:
-        self.most_bytes, self._outputs = most_bytes, Path(outputs)
+    def __init__(self, outputs: Path, most_bytes: int | None = None, most_of_one: int | None = None) -> None:
+        self.most_bytes, self.most_of_one, self._outputs = most_bytes, most_of_one, Path(outputs)
         self._parent = self.folder = self._outputs / FOLDER
         self.told = str(self.folder)  # what Gradio calls it, to browsers too
         self._opened = -1
@@ -106,6 +113,33 @@ class Incoming:
     def arrived(self, num_bytes: int) -> None:
         """An upload that was expected is whole, or has broken off."""
         self._expected -= num_bytes
+
+    async def receive(self, request: Request) -> Response:
+        """Answer an upload as Gradio's own address does, with the path of its file in a list; `files` may hold one.
+        What else a request brings, and what breaks off, was in temporary files without a name. Its own would stay:
+        docs/upstream.md#uploads-leave-files-that-no-one-is-told-about"""
+        try:
+            async with request.form(max_files=1, max_fields=10) as form:
+                files = [item for item in form.getlist("files") if isinstance(item, UploadFile)]
+                if not files and "files" in form:
+                    raise ValueError("`files` holds no file")
+                paths = [await asyncio.to_thread(self._put, item) for item in files]
+        except (ValueError, LookupError) as error:  # of the parser, of a charset
+            return JSONResponse({"error": f"This upload cannot be read: {error}. Send it again."}, 400)
+        if None in paths:
+            status, sentence = too_large(self.most_of_one or 0)
+            return JSONResponse({"error": sentence}, status)
+        return JSONResponse(paths)
+
+    def _put(self, file: UploadFile) -> str | None:
+        """The path of a file of its own; None where it is too large."""
+        if self.most_of_one is not None and (file.size or 0) > self.most_of_one:
+            return None
+        folder = Path(tempfile.mkdtemp(dir=self.folder)).name
+        name = safe_name(file.filename or "")
+        with open(self.folder / folder / name, "xb") as kept:
+            shutil.copyfileobj(file.file, kept)
+        return f"{self.told}/{folder}/{name}"
 
     def sweep(self) -> None:
         """Remove what has lain there for long, files and then folders; also those of a server that was killed."""

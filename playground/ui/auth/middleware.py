@@ -26,7 +26,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import InvalidConfig, NotAllowed, Problem, in_words
-from playground.ui.auth import calls, gradio_parts, sessions, visitors
+from playground.ui.auth import calls, sessions, visitors
 from playground.ui.auth.access import FAILED, MANY_CALLS, Access, Action, Role
 from playground.ui.auth.body import Body, too_large
 from playground.ui.auth.incoming import FULL, Incoming
@@ -36,7 +36,7 @@ EMBED_VARIABLE = "PLAYGROUND_EMBEDDED_BY"  # sites whose pages may have a lesson
 SITE = re.compile(r"https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
 OF_LESSON = {"lesson", "embed", "run", "lang", "__theme"}  # the query of a lesson alone has no other name
 GRADIO = "/gradio_api/"
-UPLOAD = "/gradio_api/upload"
+UPLOADS = ("/gradio_api/upload", "/gradio_api/upload/")  # in the place of Gradio's own (`Incoming.receive`)
 FORM_OVERHEAD_BYTES = 64_000  # of an upload beside the file itself
 # Of a request by who may only watch, which is read and parsed before a handler can refuse it. A watcher's page sends
 # the form that it was filled with, in vain: under 6 kB for a preset, more for a run with typed prompts.
@@ -131,7 +131,6 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        gradio_parts.asked_of_us.set(True)
         root, path = prefix_and_path(scope, self.mount)
         if not path:  # what the page names lies below the prefix, in the browser's eyes only with the slash
             to_page = {"Location": f"{root.rpartition('/')[2]}/"}
@@ -293,7 +292,7 @@ def prefix_and_path(scope: Scope, mount: str = "") -> tuple[str, str]:
 
 def is_upload(path: str) -> bool:
     """Whether an address is the one for files."""
-    return path.rstrip("/") == UPLOAD
+    return path in UPLOADS
 
 
 def is_needed(path: str, method: str) -> bool:

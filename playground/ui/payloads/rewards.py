@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
 from playground.runs.folder.records import State
+from playground.setup.catalog import Choice
+from playground.ui.payloads import Of, Plain
 from playground.ui.payloads.check import DrawnSampleData
 from playground.ui.payloads.form import KnobData, ProblemData, RewardData
 
@@ -96,27 +98,11 @@ class WeighedData(TypedDict, total=False):
     duel: DuelData | None
 
 
-class ModelNameData(TypedDict):
-    """A model to begin with."""
-
-    name: str
-    label: str
-    size: str
-
-
-class AnnotatorData(TypedDict):
-    """One who prefers."""
-
-    name: str
-    label: str
-    help: str
-
-
 class RewardFormData(TypedDict):
     """The controls of the training panel."""
 
-    annotators: list[AnnotatorData]
-    bases: list[ModelNameData]
+    annotators: list[Annotated[Plain, Of(Choice)]]
+    bases: list[Annotated[Plain, Of(Choice)]]
     help: dict[str, str]
     base: str
     first: list[KnobData]

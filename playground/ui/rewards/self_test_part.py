@@ -3,7 +3,6 @@ Model and prompts are those of the form on the Train page."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -113,7 +112,7 @@ def checked(
     question = {
         "config": checks.located(config, outputs).model_dump(mode="json"),
         "outputs": str(outputs.resolve()),
-        "pairs": None if pairs in (None, "", AUTOMATIC) else _placed(str(pairs)),
+        "pairs": None if pairs in (None, "", AUTOMATIC) else checks.whole_path(str(pairs)),
     }
     yield {"state": "asking", "phase": "loading the model"}
     try:
@@ -121,12 +120,6 @@ def checked(
             yield cast(RewardCheckData, {"state": "asking" if "phase" in found else "done", **found})
     except PlaygroundError as error:
         yield {"state": "error", "message": form.with_labels(str(error))}
-
-
-def _placed(pairs: str) -> str:
-    """An annotator's name, or the whole path of a file: the service works in another folder."""
-    path = os.path.abspath(os.path.expanduser(pairs))
-    return path if preferences.is_file_name(pairs) and os.path.exists(path) else pairs
 
 
 def _problem(spec: Mapping[str, Any], pairs: Any, outputs: Path, capped: Limits) -> str:

@@ -77,8 +77,8 @@ def form_data() -> RewardFormData:
     """What the panel needs to draw its controls."""
     knobs = knobs_of(RewardTrainingConfig)
     return {
-        "annotators": [{"name": item.name, "label": item.label, "help": item.help} for item in catalog.ANNOTATORS],
-        "bases": [{"name": item.name, "label": item.label, "size": item.size} for item in catalog.MODELS],
+        "annotators": [item._asdict() for item in catalog.ANNOTATORS],
+        "bases": [item._asdict() for item in catalog.MODELS],
         "help": {field: knobs[field]["help"] for field in ("pairs.source", "base", "name", "template", "adapter.kind")},
         "base": knobs["base"]["default"],
         "first": [_knob(field, knobs[field]) for field in FIRST],

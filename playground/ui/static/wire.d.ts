@@ -1433,24 +1433,10 @@ declare namespace Wire {
     duel?: Duel | null;
   }
 
-  /** A model to begin with. */
-  interface ModelName {
-    name: string;
-    label: string;
-    size: string;
-  }
-
-  /** One who prefers. */
-  interface Annotator {
-    name: string;
-    label: string;
-    help: string;
-  }
-
   /** The controls of the training panel. */
   interface RewardForm {
-    annotators: Annotator[];
-    bases: ModelName[];
+    annotators: Choice[];
+    bases: Choice[];
     help: Record<string, string>;
     base: string;
     first: Knob[];
@@ -2322,6 +2308,16 @@ declare namespace Wire {
     mean: number;
     half: number | null;
     units: number;
+  }
+
+  /** One thing to pick: the name that goes into the configuration, a label to read, one line of help. */
+  interface Choice {
+    name: string;
+    label: string;
+    help: string;
+    size: string;
+    licence: string;
+    knows: string;
   }
 
   /** How many of some completions, and of how many prompts these are; `low` and `high` bound the share with 95 % confidence. */

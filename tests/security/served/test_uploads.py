@@ -46,7 +46,7 @@ def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, visitor, mon
     file = {"path": "https://example.org/large.txt", "orig_name": "a.txt", "meta": {"_type": "gradio.FileData"}}
     for item in (file, {**file, "url": file["path"]}):
         message = pages.call(visitor, space.index_of("take"), [item])
-        assert not message["success"]
+        assert message["status"] == 400
         assert "addresses are not fetched" in message["text"]
     assert fetched == []
 
@@ -57,6 +57,7 @@ def test_an_upload_beyond_the_cap_is_refused_by_the_middleware_and_by_the_handle
         large, just, many = (upload(visitor, text) for text in (b"x" * (cap + 70_000), b"x" * (cap + 1), b"x\n" * 5001))
         assert large.status_code == just.status_code == 413
         assert "the most that this page accepts" in large.text
+        assert "the most that this page accepts" in just.json()["error"]
         assert many.status_code == 200
         assert "5,001 rows; at most 5,000" in taken(space, visitor, many.json()[0])["text"]
     figure("uploads beyond the caps refused", 3, 3)
@@ -111,15 +112,16 @@ def form_of(*names):
 
 @pytest.fixture
 def files(space, tmp_path, monkeypatch):
-    """The files that Gradio makes of what is being uploaded, for this test alone in a folder of its own."""
+    """The files that are made of what is being uploaded, for this test alone in a folder of its own."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(space.gradio, "uploaded_file_dir", str(tmp_path / "uploads"))
+    monkeypatch.setattr(space.running.demo.serving.incoming, "folder", tmp_path / "uploads")
+    (tmp_path / "uploads").mkdir()
     return lambda: [path for path in tmp_path.rglob("*") if path.is_file()]
 
 
 @pytest.mark.parametrize(("address", "names", "status", "sentence"), TABLES["uploads_for_nobody"])
 def test_a_request_with_files_that_no_handler_gets_leaves_none(address, names, status, sentence, visitor, files):
-    """Gradio writes every part to a file of its own before anybody is asked."""
+    """Gradio's own address would write every part to a file before anybody is asked."""
     answer = visitor.post(f"gradio_api/{address}", content=form_of(*names), headers=FORM)
     assert answer.status_code == status
     assert sentence in answer.text
@@ -138,12 +140,14 @@ def test_a_form_that_is_none_is_refused_in_a_sentence_and_leaves_no_file(form, w
 
 def test_an_upload_that_breaks_off_leaves_no_file(space, visitor, files):
     address = urlsplit(space.url)
-    head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 500000\r\n"
+    head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1900000\r\n"
     head += f"Content-Type: {FORM['Content-Type']}\r\n\r\n"
+    held = space.access.limiter.held
     with socket.create_connection((address.hostname, address.port)) as going:
-        going.sendall(head.encode() + (PART % (b"files", b"x" * 100_000))[:-2])
-        wait_until(lambda: files() != [])
-    wait_until(lambda: files() == [])
+        going.sendall(head.encode() + (PART % (b"files", b"x" * 1_500_000))[:-2])
+        wait_until(lambda: ("uploads", "127.0.0.1") in held)
+    wait_until(lambda: ("uploads", "127.0.0.1") not in held)
+    assert files() == []
     assert visitor.post("gradio_api/upload", content=form_of("files"), headers=FORM).status_code == 200
     assert [path.name for path in files()] == ["a.txt"]
 

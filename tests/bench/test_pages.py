@@ -31,7 +31,7 @@ PAGES = {
     "results": results.page,
     "real": lambda: real_page.page(recorded("real")),
     "sycophancy": lambda: sycophancy.page(recorded("sycophancy")),
-    "methods": lambda: methods.page(recorded("methods")),
+    "methods": lambda: methods.page(recorded("methods"), recorded("switches")["runs"]),
     "performance": performance.page,
     "diagnosis": lambda: diagnosis.page(recorded("diagnosis"), page("diagnosis")),
     "leash": lambda: of_board("leash", "leashes", leash.page),

@@ -29,7 +29,7 @@ def books(records: Records) -> Evidence:
     for item in records.metrics:
         kl = item.kl_to_reference if estimator == "k1" else item.kl_estimates.get(estimator.removesuffix("_corrected"))
         if item.reward_paid is not None and item.score_mean is not None and kl is not None:
-            cost = item.kl_coef * kl if records.config.kl.where == "reward" else 0.0
+            cost = (item.kl_coef or 0.0) * kl if records.config.kl.where == "reward" else 0.0
             gaps.append(item.reward_paid - (item.score_mean - cost))
             shares.append((item.update, abs(gaps[-1]) / max(abs(item.score_mean), abs(cost), 0.1)))
     if not gaps:

@@ -118,7 +118,7 @@ class RunRow(NamedTuple):
     wrong_on_purpose: str
     method: str
     engine: str
-    seed: int
+    seed: int | None
     unit: str
     curve: list[float]
     behaviours: list[MeterEnds]
@@ -149,7 +149,7 @@ class ListedRun(NamedTuple):
             wrong_on_purpose=report.wrong_on_purpose,
             method=config.method_label,
             engine=config.engine,
-            seed=config.seed,
+            seed=config.seed if config.reads("seed") else None,
             unit=report.unit,
             curve=scores[:: max(1, len(scores) // CURVE_POINTS)],
             behaviours=[meter.ends() for meter in report.behaviours_at_ends],

@@ -167,7 +167,10 @@ def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:
     yield "time", duration(status.seconds_at_work())
     yield "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards)
     changed = from_defaults(config).items()
-    yield "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed) or "nothing"
+    yield (
+        "known" if config.kind == "watched" else "changed",
+        ", ".join(f"{name}={value}" for name, (_, value) in changed) or "nothing",
+    )
     if report.metrics:
         last = report.metrics[-1]
         score, kl = number(last.score_mean, sign=True), number(last.kl_to_reference)

@@ -320,7 +320,8 @@ def differences(config: RunConfig, base: RunConfig) -> dict[str, tuple[Any, Any]
 def from_defaults(config: RunConfig) -> dict[str, tuple[Any, Any]]:
     """The same against the defaults, rewards and monitors apart; of a watched run all that is known."""
     if config.kind == "watched":
-        return {field: (None, value) for field, value in flatten(config).items() if field != "name"}
+        settings = flatten(config).items()
+        return {field: (None, value) for field, value in settings if field != "name" and not field.startswith("about.")}
     return differences(config, RunConfig(rewards=config.rewards, judges=config.judges))
 
 

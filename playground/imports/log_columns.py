@@ -89,5 +89,7 @@ def update(step: int, row: Row, columns: Mapping[str, str]) -> UpdateMetrics:
     empty: dict[str, Any] = {
         name: {} if isinstance(field.default, dict) else None for name, field in UpdateMetrics.model_fields.items()
     }
-    values = {ours: value(row, column) for ours, column in columns.items()}
+    values: dict[str, Any] = {ours: value(row, column) for ours, column in columns.items()}
+    if values.get("episodes") is not None:
+        values["episodes"] = int(values["episodes"])
     return UpdateMetrics.model_construct(**{**empty, **values, "attempt": 1, "update": step})

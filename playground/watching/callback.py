@@ -100,7 +100,6 @@ class Watch:
         """The prompts for the last time, and the end."""
         if self._run:
             self._answer(state.global_step, "after", **parts)
-            self._run.move_to(state.global_step, at_once=True)
             self._run.end()
             self._run = None
 

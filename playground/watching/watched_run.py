@@ -20,7 +20,7 @@ from playground.runs import half_made, launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import UNWATCHED
 from playground.runs.folder.files import make_outputs
-from playground.runs.folder.records import Sample
+from playground.runs.folder.records import NOTE, Sample
 from playground.runs.folder.requests import Request
 from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.writer import RunWriter
@@ -68,15 +68,18 @@ class WatchedRun:
             return
         for note in known.notes:
             if note not in self._notes:
-                self.warn(note)
+                self._writer.event(NOTE, note)
         self._notes |= set(known.notes)
         self._latest = update
-        self._writer.metrics(metrics.model_copy(update=figures))
-        self.move_to(update, at_once=True)
+        metrics = metrics.model_copy(update=figures)
+        self._writer.metrics(metrics)
+        worked = {} if metrics.seconds is None else {"worked_seconds": metrics.seconds}
+        self._writer.set_status(update=update, **worked)
 
-    def move_to(self, update: int, *, at_once: bool = False) -> None:
+    def move_to(self, update: int) -> None:
         """Where the training is, also between two rows of its log."""
-        if at_once or time.monotonic() - self._moved_at >= STATUS_SECONDS:
+        is_last = update >= self._updates
+        if is_last or time.monotonic() - self._moved_at >= STATUS_SECONDS:
             self._moved_at = time.monotonic()
             self._writer.set_status(update=update)
 

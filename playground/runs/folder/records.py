@@ -271,6 +271,7 @@ BEST_OF = "best_of"  # kind of the event that holds what the best of n answers s
 STEERING_VECTOR = "steering_vector"  # kind of the event that describes the vector of `method: steer`
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
 TRACE = "trace"  # kind of the event that says an update was recorded in slow motion: see `runs.folder.traces`
+NOTE = "note"  # kind of the event with which another trainer's log is explained
 EDIT = "edit"  # kind of the event that records an applied change of a live setting
 
 

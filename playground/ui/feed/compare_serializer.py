@@ -185,7 +185,7 @@ class Overlaid(NamedTuple):
                 "model": describe.in_words("model.source", config.model.source) if config.reads("model.source") else "",
                 "engine": config.engine,
                 "method": config.method_label,
-                "seed": config.seed,
+                "seed": config.seed if config.reads("seed") else None,
                 "unit": config.score_unit,
                 "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
                 **went.data,

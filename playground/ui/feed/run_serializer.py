@@ -96,6 +96,7 @@ def run_summary(
         "mystery": mysteries.is_mystery(config),
         "preset": describe.of(config).preset,
         "recorded": recorded,
+        "watched": config.kind == "watched",
         "forked": forked,
         "unit": config.score_unit,
         "engine": config.engine,

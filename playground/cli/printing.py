@@ -166,11 +166,8 @@ def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:
         yield "", status.message
     yield "time", duration(status.seconds_at_work())
     yield "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards)
-    changed = from_defaults(config).items()
-    yield (
-        "known" if config.kind == "watched" else "changed",
-        ", ".join(f"{name}={value}" for name, (_, value) in changed) or "nothing",
-    )
+    head = "known" if config.kind == "watched" else "changed"
+    yield head, ", ".join(f"{name}={value}" for name, (_, value) in from_defaults(config).items()) or "nothing"
     if report.metrics:
         last = report.metrics[-1]
         score, kl = number(last.score_mean, sign=True), number(last.kl_to_reference)

@@ -163,13 +163,8 @@ def _of_lines(text: str) -> Iterator[dict[str, Any]]:
                 break  # torn off while it was written
             raise ValueError(f"line {number} is not JSON") from None
         if isinstance(row, dict):
-            yield flat(row)
-
-
-def flat(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of JSON lines without the `data` in which verl writes its figures."""
-    inner = row.get("data")
-    return {**row, **inner} if isinstance(inner, dict) else row
+            inner = row.get("data")  # as verl writes it
+            yield {**row, **inner} if isinstance(inner, dict) else row
 
 
 def _of_events(data: bytes) -> list[Row]:

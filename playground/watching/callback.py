@@ -7,6 +7,7 @@ random numbers, and imports neither torch nor transformers, which the process ha
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.metadata
 import time
@@ -20,6 +21,7 @@ from playground.runs.folder.records import Sample, Stage
 from playground.watching.watched_run import WatchedFacts, WatchedRun
 
 METHODS = {"PPOConfig": "ppo", "GRPOConfig": "grpo", "RLOOConfig": "rloo", "DPOConfig": "dpo", "SFTConfig": "sft"}
+LIBRARIES = {"trl": "TRL", "transformers": "transformers"}
 BETAS = ("beta", "kl_coef")  # of their arguments
 EVALUATIONS = 10  # of a training, where it is not said how often
 SHARDED = "Its weights are divided over processes, so the prompts were not answered."
@@ -74,7 +76,7 @@ class Watch:
         facts = facts_of(args, state.max_steps, parts.get("model"))
         self._run = WatchedRun(self.folder.parent, self.folder.name, facts)
         if self.prompts and (getattr(args, "fsdp", None) or getattr(args, "deepspeed", None)):
-            self._run.warn(SHARDED)
+            self._run.writer.event("warning", SHARDED)
             self.prompts = ()
         self._answer(state.global_step, "before", **parts)
 
@@ -110,7 +112,7 @@ class Watch:
         tokenizer = processing_class or parts.get("tokenizer")
         tokenizer = getattr(tokenizer, "tokenizer", tokenizer)
         if tokenizer is None or not hasattr(model, "generate"):
-            self._run.warn(NO_TEXT)
+            self._run.writer.event("warning", NO_TEXT)
             self.prompts = ()
             return
         training = [module for module in model.modules() if module.training]
@@ -124,7 +126,7 @@ class Watch:
             Sample(update=update, stage=stage, prompt_id=number, seed=0, score=None, kl=None, **answer)
             for number, answer in enumerate(answers)
         ]
-        self._run.samples(samples)
+        self._run.writer.samples(samples)
 
     def _completed(self, model: Any, tokenizer: Any, prompt: Any) -> dict[str, Any]:
         """What the model writes after a prompt, always choosing the likeliest token."""
@@ -151,37 +153,28 @@ class Watch:
         self._failed = True
         warnings.warn(f"The playground no longer watches this training: {error!r}", stacklevel=3)
         run, self._run = self._run, None
-        if run:
-            try:
+        with contextlib.suppress(Exception):  # a full disk, perhaps; the run is then found interrupted
+            if run:
                 run.end(f"Watching it failed: {error!r}.")
-            except Exception as ending:  # a full disk, perhaps; the folder is then found interrupted
-                warnings.warn(f"Nor could it write that down: {ending!r}", stacklevel=3)
 
 
 def facts_of(args: Any, updates: int, model: Any) -> WatchedFacts:
     """What the arguments of a trainer say."""
     library, name = _library_and_name(args)
-    method = METHODS.get(name)
     settings: dict[str, Any] = {"seed": args.seed, "ppo": {"learning_rate": args.learning_rate}}
-    if method:
-        settings["method"] = method
-    beta = next((getattr(args, field) for field in BETAS if hasattr(args, field)), None)
-    if method and beta is not None:
-        settings["kl"] = {"coef": beta}
+    if name in METHODS:
+        settings["method"] = METHODS[name]
+        betas = [getattr(args, field) for field in BETAS if hasattr(args, field)]
+        settings["kl"] = {"coef": betas[0]} if betas else {}
     config = getattr(getattr(model, "policy", model), "config", None)
     if source := getattr(config, "_name_or_path", ""):
         settings["model"] = {"source": source}
-    what = "Trainer" if name == "TrainingArguments" else name.removesuffix("Config")
-    trainer = f"{what}, {library}"
-    return WatchedFacts(trainer, f"Trained by another program ({trainer}); here it is only watched.", updates, settings)
+    return WatchedFacts(f"{name.removesuffix('Config')}, {library}", updates, settings)
 
 
 def _library_and_name(args: Any) -> tuple[str, str]:
-    """The library that the class of the arguments comes from, with its version, and that class, whatever a script has
-    derived from it."""
-    for kind in type(args).__mro__:
-        library = kind.__module__.partition(".")[0]
-        if library in ("trl", "transformers"):
-            title = "TRL" if library == "trl" else library
-            return f"{title} {importlib.metadata.version(library)}", kind.__name__
-    return "an own trainer", type(args).__name__
+    """The library that the class of the arguments comes from, with its version, and the name of that class, whatever a
+    script has derived from it."""
+    classes = ((kind.__module__.partition(".")[0], kind.__name__) for kind in type(args).__mro__)
+    library, name = next((pair for pair in classes if pair[0] in LIBRARIES), ("transformers", type(args).__name__))
+    return f"{LIBRARIES[library]} {importlib.metadata.version(library)}", name

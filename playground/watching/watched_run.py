@@ -6,36 +6,33 @@ process of another trainer.
 
 from __future__ import annotations
 
+import itertools
 import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import RunConfig, yaml_io
-from playground.errors import InvalidConfig, RunBusy, RunExists
+from playground.errors import InvalidConfig, RunBusy
 from playground.imports import log_columns
 from playground.imports.log_files import Row
 from playground.runs import half_made, launcher
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.exit_reasons import UNWATCHED
 from playground.runs.folder.files import make_outputs
-from playground.runs.folder.records import NOTE, Sample
+from playground.runs.folder.records import NOTE
 from playground.runs.folder.requests import Request
-from playground.runs.folder.rollout_records import RolloutRecord
 from playground.runs.folder.writer import RunWriter
 
 SLOT = "elsewhere"  # in the queue: no run here waits for it
 STATUS_SECONDS = 1.0  # at least, between two updates without figures
-MOST_NAMES = 1000  # of the same folder, numbered
 
 
 class WatchedFacts(NamedTuple):
-    """What is known of a training before its first figure. `settings`: of a configuration, by group; those that ours
-    would not allow are left out. `updates`: how many it has."""
+    """What is known of a training before its first figure: by what, how many updates, and settings of ours, by group,
+    of which those that ours would not allow are left out."""
 
     trainer: str
-    story: str
     updates: int
     settings: dict[str, Any]
 
@@ -52,12 +49,12 @@ class WatchedRun:
             raise RunBusy(f"Another process watches {self.run.id}.")
         self._lock = lock
         self.run.publish(config)
-        self._writer = RunWriter(self.run, facts.updates)
+        self.writer = RunWriter(self.run, facts.updates)
         self._names: set[str] = set()
         self._notes: set[str] = set()
         self._latest, self._moved_at = -1, 0.0
         self._updates = facts.updates
-        self._writer.set_status(state="running", phase="training")
+        self.writer.set_status(state="running", phase="training")
 
     def log(self, update: int, row: Row, **figures: Any) -> None:
         """The figures of an update, and what to know of them. A row without any that is known is left out."""
@@ -68,62 +65,49 @@ class WatchedRun:
             return
         for note in known.notes:
             if note not in self._notes:
-                self._writer.event(NOTE, note)
+                self.writer.event(NOTE, note)
         self._notes |= set(known.notes)
         self._latest = update
         metrics = metrics.model_copy(update=figures)
-        self._writer.metrics(metrics)
+        self.writer.metrics(metrics)
         worked = {} if metrics.seconds is None else {"worked_seconds": metrics.seconds}
-        self._writer.set_status(update=update, **worked)
+        self.writer.set_status(update=update, **worked)
 
     def move_to(self, update: int) -> None:
         """Where the training is, also between two rows of its log."""
         is_last = update >= self._updates
         if is_last or time.monotonic() - self._moved_at >= STATUS_SECONDS:
             self._moved_at = time.monotonic()
-            self._writer.set_status(update=update)
-
-    def samples(self, samples: list[Sample]) -> None:
-        """Answers to the fixed prompts."""
-        self._writer.samples(samples)
-
-    def rollout(self, rollout: RolloutRecord) -> None:
-        """Texts that an update learned from."""
-        self._writer.rollout(rollout)
-
-    def warn(self, sentence: str) -> None:
-        """What a person has to know."""
-        self._writer.event("warning", sentence)
+            self.writer.set_status(update=update)
 
     def end(self, why: str = "") -> bool:
         """Let go of the run: it has finished, if all its updates were seen; else it is no longer watched. Returns
         whether it has finished."""
-        is_done = not why and self._writer.status.update >= self._updates
+        is_done = not why and self.writer.status.update >= self._updates
         if is_done:
-            self._writer.finish("finished")
+            self.writer.finish("finished")
         else:
-            done = self._writer.status.update
+            done = self.writer.status.update
             sentence = f"It was watched until update {done} of {self._updates}."
-            self._writer.finish("stopped", UNWATCHED, f"{sentence} {why}".strip())
+            self.writer.finish("stopped", UNWATCHED, f"{sentence} {why}".strip())
         self._lock.close()
         return is_done
 
 
 def config_of(name: str, facts: WatchedFacts) -> RunConfig:
     """What is known, as a configuration."""
-    about = {"title": name[:80], "story": facts.story[:300]}
-    data = {
+    trainer = facts.trainer[:80]
+    data: dict[str, Any] = {
         "kind": "watched",
         "name": name[:80],
-        "trainer": facts.trainer[:80],
-        "about": about,
+        "trainer": trainer,
+        "about": {"title": name[:80], "story": f"Trained by another program ({trainer}) and only watched here."},
         "score": {"normalise": "none"},  # as the trainer has it
         "behaviours": [],
         "checkpoint": {"every": 0},
-        "ppo": {},
         **facts.settings,
+        "ppo": {"num_updates": facts.updates, **facts.settings.get("ppo", {})},
     }
-    data["ppo"] = {"num_updates": facts.updates, **data["ppo"]}
     try:
         return yaml_io.from_dict(data)
     except InvalidConfig as error:
@@ -134,14 +118,9 @@ def config_of(name: str, facts: WatchedFacts) -> RunConfig:
 
 
 def _reserved(outputs: Path, config: RunConfig, name: str) -> RunDirectory:
-    """The folder of that name, or with the first number behind it that is free. Raises: RunExists."""
+    """The folder of that name, or with the first number behind it that is free. Raises: RunBusy."""
     stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:50] or "watched"
+    names = itertools.chain([stem], (f"{stem}-{number}" for number in itertools.count(2)))
     with launcher.one_at_a_time(outputs):
-        for run_id in _ids(stem):
-            if not (outputs / run_id).exists():
-                return half_made.reserved(outputs, config, run_id, Request(), SLOT)
-    raise RunExists(f"There are {MOST_NAMES} runs called {stem} in {outputs}. Choose another name.")
-
-
-def _ids(stem: str) -> Sequence[str]:
-    return [stem, *(f"{stem}-{number}" for number in range(2, MOST_NAMES))]
+        run_id = next(name for name in names if not (outputs / name).exists())
+        return half_made.reserved(outputs, config, run_id, Request(), SLOT)

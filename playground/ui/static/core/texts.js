@@ -129,7 +129,8 @@ export function clamped(kind, text, attributes = {}) {
 
 /** Links to the files of a run. @param {string} run */
 export function fileLinks(run, watched = false) {
-  return FILES.filter(([, path]) => fileOf(run, path) && !(watched && TO_START.includes(path))).map(([name, path, title]) => el("a.quiet-button",
+  const files = FILES.filter(([, path]) => fileOf(run, path) && !(watched && TO_START.includes(path)));
+  return files.map(([name, path, title]) => el("a.quiet-button",
     { ...fileOf(run, path), title, "data-key": `${path} ${run}` }, name));
 }
 

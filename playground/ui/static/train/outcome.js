@@ -93,9 +93,11 @@ export class Outcome {
       canSave && adapter ? saving("adapter", "Save the adapter", "The LoRA weights alone, for peft") : null,
       ...fileLinks(runId, run.watched)].filter(Boolean));
     const commands = run.recorded ? [] : [
-      ...(run.watched ? [] : [["Push it to the Hugging Face hub", `python -m playground push ${runId} --to OWNER/NAME`]]),
+      ...(run.watched ? [] : [
+        ["Push it to the Hugging Face hub", `python -m playground push ${runId} --to OWNER/NAME`]]),
       ["See the curves in TensorBoard", `python -m playground export ${runId} --as tensorboard`],
-      ...(this.save || run.watched ? [] : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
+      ...(this.save || run.watched ? []
+        : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
     ];
     this.commands.replaceChildren(...commands.map(([what, command]) => el("div.take-command",
       el("span.muted", what), el("code", command))));

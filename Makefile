@@ -31,7 +31,8 @@
 # make bench-load  what a load of the page takes, in a browser, write it into docs/performance.md
 # make bench-gpu  checks and measurements on an NVIDIA GPU, in 8 minutes
 #
-# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run` and `make static-space`
+# What trains for docs/ keeps a row of figures for each configuration, and trains only what has none: ARGS=--again for all.
+# PYTHON=python3.12  another interpreter       ARGS="--port 8000"  settings of `make run`, `make static-space` and of these
 # TORCH_INDEX=pypi   take PyTorch from PyPI (for Linux the CUDA build); by default a Linux machine without nvidia-smi uses PyTorch's CPU index
 
 PYTHON ?= python3
@@ -97,80 +98,80 @@ types: $(VENV)/.test-ready
 	$(BIN)/mypy
 
 payloads: $(VENV)/.run-ready
-	$(BIN)/python bench/payloads.py
+	$(BIN)/python -m bench.payloads
 
 static-space: $(VENV)/.run-ready
 	$(BIN)/python -m playground static static-space $(ARGS)
 
 results: $(VENV)/.run-ready
-	$(BIN)/python bench/results.py
+	$(BIN)/python -m bench.results $(ARGS)
 
 lessons: $(VENV)/.run-ready
-	$(BIN)/python bench/lessons.py
+	$(BIN)/python -m bench.lessons $(ARGS)
 
 recordings: $(VENV)/.run-ready
-	$(BIN)/python bench/recordings.py
+	$(BIN)/python -m bench.recordings $(ARGS)
 
 notebook: $(VENV)/.test-ready
-	$(BIN)/python bench/notebook.py
+	$(BIN)/python -m bench.notebook
 
 exercise: $(VENV)/.test-ready
-	$(BIN)/python bench/exercise.py
+	$(BIN)/python -m bench.exercise
 
 real-model: $(VENV)/.run-ready
 	$(BIN)/python -m playground real-model
 
 pretrain: $(VENV)/.run-ready
-	$(BIN)/python bench/pretrain.py $(ARGS)
+	$(BIN)/python -m bench.pretrain $(ARGS)
 
 reward-models: $(VENV)/.run-ready
-	$(BIN)/python bench/reward_models.py
+	$(BIN)/python -m bench.reward_models $(ARGS)
 
 sycophancy: $(VENV)/.run-ready
-	$(BIN)/python bench/sycophancy.py
+	$(BIN)/python -m bench.sycophancy $(ARGS)
 
 # Of the packages for tests one judges the texts.
 real: $(VENV)/.test-ready
-	$(BIN)/python bench/real.py $(ARGS)
+	$(BIN)/python -m bench.real $(ARGS)
 
 methods: $(VENV)/.run-ready
-	$(BIN)/python bench/methods.py
+	$(BIN)/python -m bench.methods $(ARGS)
 
 mysteries: $(VENV)/.run-ready
-	$(BIN)/python bench/mysteries.py
+	$(BIN)/python -m bench.recordings --mysteries $(ARGS)
 
 diagnosis: $(VENV)/.run-ready
-	$(BIN)/python bench/diagnosis.py
+	$(BIN)/python -m bench.diagnosis $(ARGS)
 
 leash: $(VENV)/.run-ready
-	$(BIN)/python bench/leash.py $(ARGS)
+	$(BIN)/python -m bench.leash $(ARGS)
 
 classroom: $(VENV)/.test-ready
-	$(BIN)/python bench/classroom.py $(ARGS)
+	$(BIN)/python -m bench.classroom $(ARGS)
 
 class-votes class-game: $(VENV)/.run-ready
-	$(BIN)/python bench/$(subst -,_,$@).py $(ARGS)
+	$(BIN)/python -m bench.$(subst -,_,$@) $(ARGS)
 
 chalkboard: $(VENV)/.run-ready
-	$(BIN)/python bench/chalkboard.py $(ARGS)
+	$(BIN)/python -m bench.chalkboard $(ARGS)
 
 frontier: $(VENV)/.run-ready
-	$(BIN)/python bench/frontier.py
+	$(BIN)/python -m bench.frontier $(ARGS)
 
 bench: $(VENV)/.run-ready
-	$(BIN)/python bench/speed.py
+	$(BIN)/python -m bench.speed $(ARGS)
 
 bench-real: real-model
-	$(BIN)/python bench/real_speed.py
+	$(BIN)/python -m bench.real_speed $(ARGS)
 
 bench-load: $(VENV)/.test-ready chromium
-	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python bench/page_load.py
+	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python -m bench.page_load $(ARGS)
 
 pictures: $(VENV)/.test-ready chromium
-	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python bench/pictures.py
+	CHROMIUM="$${CHROMIUM:-$$(for name in $(BROWSERS); do command -v $$name && break; done)}" $(BIN)/python -m bench.pictures
 
-bench-gpu: $(VENV)/.run-ready
-	$(BIN)/python bench/gpu.py
+bench-gpu: $(VENV)/.test-ready
+	$(BIN)/python -m pytest tests/nightly/test_gpu.py -m gpu -rs
 
 # One tool, from PyPI's own names and versions; what stands in a lock file stays while it fits. The run's set comes first,
 # and the others agree with it. ZeroGPU's is made with what the hub installs there itself, which is not written down.
@@ -186,7 +187,7 @@ lock: $(BIN)/python
 		$(foreach name,gradio spaces huggingface-hub,--no-emit-package $(name)) - requirements-zerogpu.txt -o requirements-zerogpu.lock
 
 space: $(VENV)/.run-ready
-	$(BIN)/python bench/space.py $(SPACE) $(if $(CAPS),--caps $(CAPS))
+	$(BIN)/python -m bench.space $(SPACE) $(if $(CAPS),--caps $(CAPS))
 
 clean:
 	rm -rf $(VENV) node_modules .pytest_cache .mypy_cache .ruff_cache

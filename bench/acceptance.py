@@ -64,7 +64,7 @@ def sample(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, pool: list[str], seed: int
 ) -> list[tuple[str, str, bool]]:
     """Each prompt with a completion at temperature 1, and whether it ended by itself (within MAX_NEW_TOKENS)."""
-    found: list[tuple[str, bool]] = []
+    answers: list[tuple[str, bool]] = []
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         for start in range(0, len(pool), BATCH):
@@ -72,13 +72,13 @@ def sample(
             rows = model.generate(**encoded, do_sample=True, top_k=0, max_new_tokens=MAX_NEW_TOKENS)
             for row in rows[:, encoded["input_ids"].shape[1] :].tolist():
                 text = tokenizer.decode(row, skip_special_tokens=True)
-                found.append((str(text), tokenizer.eos_token_id in row))
-    return [(prompt, *answer) for prompt, answer in zip(pool, found, strict=True)]
+                answers.append((str(text), tokenizer.eos_token_id in row))
+    return [(prompt, *answer) for prompt, answer in zip(pool, answers, strict=True)]
 
 
 def _share(marks: Iterable[bool | None]) -> float:
-    held = [bool(mark) for mark in marks]
-    return round(sum(held) / len(held), 4)
+    yes_and_no = [bool(mark) for mark in marks]
+    return round(sum(yes_and_no) / len(yes_and_no), 4)
 
 
 def failures(figures: dict[str, float]) -> list[str]:

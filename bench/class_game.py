@@ -1,6 +1,6 @@
-"""How long the game of a class takes: `python bench/class_game.py` trains 25 rewards as the page does,
-one after the other, by workers that wait loaded. Says the seconds by the clock, those of the processor for each run,
-and what each reward came to."""
+"""How long the game of a class takes: `make class-game` trains 25 rewards as the page does, one after the other, by
+workers that wait loaded. Says the seconds by the clock, those of the processor for each run, and what each reward came
+to."""
 
 from __future__ import annotations
 
@@ -8,50 +8,19 @@ import argparse
 import json
 import resource
 import shutil
-import sys
 import time
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
-
-
-from bench.machine import processor_name  # noqa: E402
-from playground.runs.standby import StandbyWorker  # noqa: E402
-from playground.runs.supervisor import SupervisorThread  # noqa: E402
-from playground.runs.sweeps import sweep_making, sweep_record  # noqa: E402
-from playground.runs.sweeps.sweep_progress import progress_of  # noqa: E402
-from playground.ui.classroom import game_rewards  # noqa: E402
-from playground.ui.classroom.records import ClassGameRun  # noqa: E402
+from bench.experiments import PROJECT, processor_name
+from playground.runs.standby import StandbyWorker
+from playground.runs.supervisor import SupervisorThread
+from playground.runs.sweeps import sweep_making, sweep_record
+from playground.runs.sweeps.sweep_progress import progress_of
+from playground.ui.classroom import game_rewards
+from playground.ui.classroom.records import ClassGameRun
 
 NAME = "game"
-REWARDS = (  # what students write: what is wanted, near it, and each with a hole
-    "sentiment(completion)",
-    'keywords(completion, "good", "great", "wonderful", "lovely")',
-    'count(completion, "!")',
-    "words(completion)",
-    'keywords(completion, "good", "nice") - 0.05 * words(completion)',
-    'matches(completion, "wonderful") + distinct(completion)',
-    "vader(completion)",
-    "sentiment(completion) / max(1, words(completion))",
-    'keywords(completion, "happy") * 2 - keywords(completion, "upset", "dull", "slow")',
-    "min(sentiment(completion), 3) + sentences(completion)",
-    '-keywords(completion, "boring", "bad", "dull", "awful", "poor")',
-    "clip(sentiment(completion), -2, 2) - 2 * repeated(completion)",
-    "overlap(completion, prompt)",
-    "-words(completion)",
-    '1 if "good" in completion else 0',
-    '1 if "I would" in completion and not "not" in completion else -1',
-    "tanh(sentiment(completion)) * distinct(completion)",
-    "characters(completion) / 10",
-    'count(completion, "very") + sentiment(completion)',
-    "sqrt(max(0, sentiment(completion)))",
-    'matches_count(completion, "(was|were) (good|great|lovely)")',
-    "sentiment(lower(completion)) - abs(words(completion) - 12) / 4",
-    'keywords(completion, "my", "sister", "brother", "friend")',
-    'keywords(completion, "wonderful", "brilliant", "superb", "perfect") + sentences(completion) / 4',
-    "vader(completion) + 0.1 * words(completion)",
-)
+REWARDS = (PROJECT / "bench" / "pages" / "class-rewards.txt").read_text(encoding="utf-8").splitlines()
 
 
 def main() -> None:
@@ -65,40 +34,40 @@ def main() -> None:
     sweep = game_rewards.sweep_of(NAME, REWARDS[: arguments.rewards], time.time())
     standby = StandbyWorker()
     standby.prepare()
-    watch = SupervisorThread(arguments.outputs, workers=standby, chores=[standby.prepare])
-    before, clock = _processor(), time.perf_counter()
+    supervisor = SupervisorThread(arguments.outputs, workers=standby, chores=[standby.prepare])
+    before, clock = processor_seconds(), time.perf_counter()
     sweep = sweep_making.create(arguments.outputs, sweep, standby)
-    watch.start()
+    supervisor.start()
     while not progress_of(sweep, sweep_record.statuses(arguments.outputs, sweep)).ended:
         time.sleep(1)
     seconds = time.perf_counter() - clock
-    watch.close()
+    supervisor.close()
     standby.close()
-    results, count = game_rewards.results(arguments.outputs, sweep), arguments.rewards
+    results = game_rewards.results(arguments.outputs, sweep)
     for run in results.runs:
-        _say(run)
+        print(in_words(run), flush=True)
     figures = {
         "processor": processor_name(),
-        "runs": count,
+        "runs": arguments.rewards,
         "seconds": round(seconds, 1),
-        "processor_seconds_each": round((_processor() - before) / count, 1),
+        "processor_seconds_each": round((processor_seconds() - before) / arguments.rewards, 1),
         "best_hack": results.best,
     }
     print(json.dumps(figures))
 
 
-def _processor() -> float:
+def processor_seconds() -> float:
     """Of all processes that this one has started and that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def _say(run: ClassGameRun) -> None:
+def in_words(run: ClassGameRun) -> str:
+    """What a reward came to."""
     if not run.paid:
-        print(run.number, run.reward, run.state, flush=True)
-        return
+        return f"{run.number} {run.reward} {run.state}"
     clearly = " (clearly)" if run.rose else ""
-    print(f"{run.number:2d} {run.reward}: paid {run.paid}{clearly}, wanted {run.wanted} ({run.trend}):{run.sample!r}")
+    return f"{run.number:2d} {run.reward}: paid {run.paid}{clearly}, wanted {run.wanted} ({run.trend}):{run.sample!r}"
 
 
 if __name__ == "__main__":

@@ -5,24 +5,17 @@ from __future__ import annotations
 import contextlib
 import http.cookiejar
 import json
-import os
 import random
-import shutil
-import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+from playground.pocket import judges
 
-from playground.pocket import judges  # noqa: E402
-
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium") or ""
 AGAIN_SECONDS = 1.0
+BUSY = (429, 502, 503)  # the server's answers after which it is asked again
 REWARDS = (
     'keywords(completion, "good", "nice")',
     'keywords(completion, "love") - 0.02 * words(completion)',
@@ -37,28 +30,26 @@ class Person:
     """One of the class, or the host: a client with cookies of its own that asks again where there is no answer."""
 
     def __init__(self, url: str, token: str = "") -> None:
-        self.url, self.token, self.refused = url, token, 0
-        jar = http.cookiejar.CookieJar()
-        self._open = urllib.request.build_opener(
-            urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(jar)
-        )
+        self.url, self.refused = url, 0
+        self.headers = {"Content-Type": "application/json"}
+        if token:
+            self.headers["Authorization"] = f"Bearer {token}"
+        cookies = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), cookies)
         self.sent: dict[tuple[int, int], Any] = {}
-        self.seen: dict[str, Any] = {}
+        self.state: dict[str, Any] = {}
 
     def ask(self, path: str, body: dict[str, Any] | None = None, patience: float = 180.0) -> Any:
         """An answer, after as many tries as it takes. Raises: RuntimeError, with the server's sentence."""
-        headers = {"Content-Type": "application/json"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
         data = None if body is None else json.dumps(body).encode()
         ends = time.monotonic() + patience
         while True:
-            request = urllib.request.Request(self.url + path, data, headers)
+            request = urllib.request.Request(self.url + path, data, self.headers)
             try:
-                with self._open.open(request, timeout=60) as answer:
+                with self.opener.open(request, timeout=60) as answer:
                     return json.load(answer)
             except urllib.error.HTTPError as error:
-                if error.code not in (429, 502, 503) or time.monotonic() > ends:
+                if error.code not in BUSY or time.monotonic() > ends:
                     raise RuntimeError(f"{path}: {error.code} {error.read()[:300]!r}") from None
             except OSError as error:
                 if time.monotonic() > ends:
@@ -66,12 +57,12 @@ class Person:
             self.refused += 1
             time.sleep(AGAIN_SECONDS)
 
-    def lead(self, do: str, **more: Any) -> dict[str, Any]:
+    def lead(self, do: str, **words: Any) -> dict[str, Any]:
         """A command of the host."""
-        found: dict[str, Any] = self.ask("class/lead", {"do": do, **more})
-        if found["error"]:
-            raise RuntimeError(f"{do}: {found['error']}")
-        return found
+        answer: dict[str, Any] = self.ask("class/lead", {"do": do, **words})
+        if answer["error"]:
+            raise RuntimeError(f"{do}: {answer['error']}")
+        return answer
 
     def answer(self, step: int, item: int, value: Any) -> None:
         """Send an answer, twice: a double tap."""
@@ -80,12 +71,13 @@ class Person:
         self.sent[step, item] = value
 
 
-def kinder(prompt: str, left: str, right: str, drawn: random.Random) -> str:
+def kinder(prompt: str, left: str, right: str, luck: random.Random) -> str:
     """The vote of a person who likes kind texts, and slips now and then."""
-    scores = [judges.sentiment(prompt, text) or 0.0 for text in (left, right)]
-    if scores[0] == scores[1]:
+    gap = (judges.sentiment(prompt, left) or 0.0) - (judges.sentiment(prompt, right) or 0.0)
+    if not gap:
         return "tie"
-    return "left" if (scores[0] > scores[1]) != (drawn.random() < SLIPS) else "right"
+    slips = luck.random() < SLIPS
+    return "left" if (gap > 0) != slips else "right"
 
 
 def step_size(page: Any) -> int:
@@ -124,10 +116,8 @@ def browsers(count: int) -> Iterator[list[Any]]:
     if not count:
         yield []
         return
-    from playwright.sync_api import sync_playwright
+    from bench.page_load import browser
 
-    with sync_playwright() as started:
-        browser = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with browser() as chromium:
         size = {"width": 390, "height": 844}
-        yield [browser.new_context(viewport=size).new_page() for _ in range(count)]
-        browser.close()
+        yield [chromium.new_context(viewport=size).new_page() for _ in range(count)]

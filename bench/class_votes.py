@@ -1,133 +1,125 @@
 """Measure what a class's votes teach: 40 pairs, one voter who finds the kinder text better and errs in one vote of ten,
-a reward model, a policy that it pays, and a blind vote on that by the same voter.
+a reward model, a policy that it pays, and a blind vote on that by the same voter: `make class-votes`.
 
 The reward model is tested on fresh pairs that the voter's taste tells apart, without errors.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
-
-import torch  # noqa: E402
-
-from playground.config import ModelReward, yaml_io  # noqa: E402
-from playground.pocket.annotators import kindness  # noqa: E402
-from playground.rewards.agreement import wilson  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.runs.reward_models import RewardTraining  # noqa: E402
-from playground.setup import catalog  # noqa: E402
-from playground.training.rewards import learned_rewards, pair_trainer  # noqa: E402
-from playground.training.service import pair_drawing  # noqa: E402
-from playground.training.service.subjects import Subjects  # noqa: E402
-from playground.ui.classroom import ballots, judges  # noqa: E402
-from playground.ui.classroom.room import Answer, Step  # noqa: E402
-from playground.ui.classroom.votes import before_and_after  # noqa: E402
+from bench.experiments import PROJECT, Row, options, playground
+from bench.results import CPU
+from playground.config import ModelReward, yaml_io
+from playground.pocket.annotators import kindness
+from playground.rewards.agreement import wilson
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.reward_models import RewardTraining
+from playground.setup import catalog
+from playground.training.rewards import learned_rewards, pair_trainer
+from playground.training.service import pair_drawing
+from playground.training.service.subjects import Subjects
+from playground.ui.classroom import ballots, judges
+from playground.ui.classroom.room import Answer, Step
+from playground.ui.classroom.votes import before_and_after
 
 SLIPS = 0.1
 FRESH, FRESH_SEED = 150, 10_000
+JUDGE = "judge"
+Pair = Mapping[str, Any]
 
 
 def main() -> None:
     """One line for each seed."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
+    parser = options(__doc__, outputs=PROJECT / "outputs" / "class-votes")
     parser.add_argument("--pairs", type=int, default=40)
     parser.add_argument("--voters", type=int, default=1, help="each votes on all pairs")
-    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "class-votes")
     parser.add_argument("--judges-only", action="store_true")
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     subjects = Subjects()
-    fresh = drawn(subjects, FRESH, FRESH_SEED)
-    for seed in asked.seeds:
-        outputs = asked.outputs / f"seed{seed}-{time.time_ns() % 10**9}"
-        pairs = drawn(subjects, asked.pairs, seed)
-        row: dict[str, Any] = {"seed": seed, **judge_of(pairs, asked.voters, seed, outputs, fresh)}
-        if not asked.judges_only:
-            row |= policy_of(seed, outputs, asked.voters, asked.set)
+    fresh = [pair for pair in drawn(subjects, FRESH, FRESH_SEED) if difference(pair)]
+    for seed in arguments.seeds:
+        outputs = arguments.outputs / f"seed{seed}-{time.time_ns() % 10**9}"
+        pairs = drawn(subjects, arguments.pairs, seed)
+        row = {"seed": seed, **judge_of(pairs, arguments.voters, seed, outputs)}
+        row |= accuracy(outputs, fresh)
+        if not arguments.judges_only:
+            row |= policy_of(seed, outputs, arguments.voters, arguments.set)
         print(json.dumps(row), flush=True)
 
 
-def drawn(subjects: Subjects, count: int, seed: int) -> list[dict[str, Any]]:
+def drawn(subjects: Subjects, count: int, seed: int) -> list[Pair]:
     """Pairs as the desk has them drawn."""
     question = {"source": "pocket-2m", "count": count, "seed": seed, "sides": ["policy", "policy"]}
-    *_, found = pair_drawing.pairs(subjects, question)
-    return list(found["pairs"])
+    *_, answer = pair_drawing.pairs(subjects, question)
+    return list(answer["pairs"])
 
 
-def difference(pair: Mapping[str, Any]) -> float:
+def difference(pair: Pair) -> float:
     """How much kinder the second text is."""
     return kindness(pair["prompt"], pair["second"]) - kindness(pair["prompt"], pair["first"])
 
 
 def voted(step: Step, voters: int, seed: int) -> list[Answer]:
     """All votes on a step: the kinder text, but for errors; where both are as kind, that both are as good."""
-    luck, votes = random.Random(f"voters {seed}"), []
+    luck, answers = random.Random(f"voters {seed}"), []
     for number in range(voters):
         person = f"voter {seed} {number}"
         for pair in ballots.pairs_of(person, step):
-            left = difference({"prompt": pair.prompt, "second": pair.left, "first": pair.right})
+            kinder = difference({"prompt": pair.prompt, "second": pair.left, "first": pair.right})
             if luck.random() < SLIPS:
-                left = -left
-            votes.append(Answer(pair.number, person, "tie" if not left else "left" if left > 0 else "right"))
-    return votes
+                kinder = -kinder
+            choice = "left" if kinder > 0 else "right"
+            answers.append(Answer(pair.number, person, choice if kinder else "tie"))
+    return answers
 
 
-def judge_of(
-    pairs: list[dict[str, Any]], voters: int, seed: int, outputs: Path, fresh: list[dict[str, Any]]
-) -> dict[str, Any]:
-    """A reward model trained on the votes, and how often it is right."""
+def judge_of(pairs: Sequence[Pair], voters: int, seed: int, outputs: Path) -> Row:
+    """A reward model trained on the votes."""
     step = Step(1, "vote", ballots.data_of("", pairs, each=len(pairs)), "open", 1)
     rows = ballots.rows(step, ballots.counted(step, voted(step, voters, seed)))
-    training = RewardTraining(outputs / catalog.REWARD_MODELS / "judge")
+    training = RewardTraining(outputs / catalog.REWARD_MODELS / JUDGE)
     training.path.mkdir(parents=True)
     file = outputs / "votes.jsonl"
-    file.write_text(judges.jsonl(rows))
-    config = judges.judge_settings("judge", file, len(rows)).model_copy(update={"seed": seed, "device": "cpu"})
+    file.write_text(judges.jsonl(rows), encoding="utf-8")
+    config = judges.judge_settings(JUDGE, file, len(rows)).model_copy(update={"seed": seed, "device": "cpu"})
     processor = time.process_time()
     card = pair_trainer.train(config, training)
     seconds = time.process_time() - processor
-    reward = learned_rewards.builder(torch.device("cpu"), outputs)(ModelReward(source="judge"))
-    told = [pair for pair in fresh if difference(pair)]
-    first, second = (
-        reward([pair["prompt"] for pair in told], [pair[side] for pair in told]) for side in ("first", "second")
-    )
-    right = fmean(
-        ((two or 0) - (one or 0)) * difference(pair) > 0 for one, two, pair in zip(first, second, told, strict=True)
-    )
-    low, high = wilson(right, len(told))
     return {
         "rows": len(rows),
-        "accuracy": round(right, 3),
-        "interval": [round(low, 3), round(high, 3)],
-        "fresh": len(told),
         "own_held_out": round(card["accuracy"], 2),
         "judge_processor_seconds": round(seconds, 1),
     }
 
 
-def policy_of(seed: int, outputs: Path, voters: int, overrides: list[str]) -> dict[str, Any]:
+def accuracy(outputs: Path, pairs: Sequence[Pair]) -> Row:
+    """How often it is right on fresh pairs."""
+    reward = learned_rewards.builder(CPU, outputs)(ModelReward(source=JUDGE))
+    prompts = [pair["prompt"] for pair in pairs]
+    first, second = (reward(prompts, [pair[side] for pair in pairs]) for side in ("first", "second"))
+    gaps = [(late or 0) - (early or 0) for early, late in zip(first, second, strict=True)]
+    right = fmean(gap * difference(pair) > 0 for gap, pair in zip(gaps, pairs, strict=True))
+    interval = [round(bound, 3) for bound in wilson(right, len(pairs))]
+    return {"accuracy": round(right, 3), "interval": interval, "fresh": len(pairs)}
+
+
+def policy_of(seed: int, outputs: Path, voters: int, overrides: Sequence[str]) -> Row:
     """A policy that the reward model has paid, before the same voter who does not know which text is which."""
     preset = catalog.preset(judges.POLICY_PRESET)
-    config = yaml_io.from_dict({**judges.policy_settings(preset, "judge"), "seed": seed})
+    config = yaml_io.from_dict({**judges.policy_settings(preset, JUDGE), "seed": seed})
     file = outputs / "policy.yaml"
-    file.write_text(config.to_yaml())
-    command = [sys.executable, "-m", "playground", "train", str(file), "--outputs", str(outputs), "--run-id", "policy"]
-    sets = [part for override in overrides for part in ("--set", override)]
+    file.write_text(config.to_yaml(), encoding="utf-8")
+    changes = [word for override in overrides for word in ("--set", override)]
     clock = time.perf_counter()
-    subprocess.run([*command, *sets, "--json"], cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
+    playground("train", file, "--outputs", outputs, "--run-id", "policy", *changes, "--json")
     run = RunDirectory.open(outputs / "policy")
     pairs = before_and_after(run)
     step = Step(2, "vote", ballots.data_of("", pairs, sides=ballots.BEFORE_AFTER, each=len(pairs)), "open", 1)

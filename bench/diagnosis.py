@@ -1,30 +1,22 @@
-"""Plant every fault on three seeds, and see which lamps light; write the table of docs/diagnosis.md: `make diagnosis`.
-
-The healthy presets beside them are the runs of `make results`.
-"""
+"""Plant every fault on three seeds, and see which alerts are lit; write the tables of docs/diagnosis.md: `make
+diagnosis`. Beside them are healthy presets, and the remedies that alerts offer, tried."""
 
 from __future__ import annotations
 
-import argparse
+import itertools
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+from bench import tables
+from bench.experiments import Cell, Figures, Row, machine, options, run_of
+from playground.analysis.diagnosis import diagnose
+from playground.analysis.diagnosis.run_records import Records
+from playground.config.faults import FAULTS
+from playground.lessons.mysteries import MISTAKES
+from playground.runs.folder.directory import RunDirectory
 
-from bench.results import machine, newest, train  # noqa: E402
-from playground.analysis.diagnosis import diagnose  # noqa: E402
-from playground.analysis.diagnosis.run_records import Records  # noqa: E402
-from playground.config.faults import FAULTS  # noqa: E402
-from playground.lessons.mysteries import MISTAKES  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
-
-FIGURES = PROJECT / "bench" / "results" / "diagnosis.json"
-PAGE = PROJECT / "docs" / "diagnosis.md"
 BEGIN, END = "<!-- lamps -->", "<!-- end of lamps -->"
 LAMP_OF = {str(fault): mistake.lamp for fault, mistake in MISTAKES.items()}
 SETTINGS = {
@@ -34,7 +26,7 @@ SETTINGS = {
 }
 PRESETS = {"reward-format": "agreeable-thumbs"}  # whose reward is learned
 PRESET = "kinder-reviews"
-REMEDIED = {  # whose remedies are tried, and of which lamp
+REMEDIED = {  # whose remedies are tried, and of which alert
     "no-clip": LAMP_OF["no-clip"],
     "chapter-controller": LAMP_OF["chapter-controller"],
     "no-leash": "kl-runaway",
@@ -42,152 +34,128 @@ REMEDIED = {  # whose remedies are tried, and of which lamp
 }
 LIT = ("amber", "red")
 HEALTHY = ("kinder-reviews", "short-leash", "yes-man", "honest-friend", "no-leash", "chatterbox")
-
-
-Levels = dict[str, int | None]  # of a lamp: after which update it was first amber, and first red
+NAMES = [*FAULTS, *HEALTHY]
+NO_SETTINGS = {"fork_at", "rewards+"}  # changes of a remedy that are not settings from a run's start
 
 
 def main() -> None:
-    """Run, look, write. What was looked at before and is not run again keeps its line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--faults", nargs="*", default=list(FAULTS))
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "diagnosis")
-    parser.add_argument("--results", type=Path, default=PROJECT / "outputs" / "results", help="of `make results`")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at once")
-    arguments = parser.parse_args()
-    known = json.loads(FIGURES.read_text()) if FIGURES.exists() else {"runs": [], "remedies": []}
-    rows = {(row["run"], row["seed"]): row for row in known["runs"]}
-    remedies = {(row["run"], row["remedy"], row["seed"]): row for row in known.get("remedies", [])}
-    wanted = [(name, seed) for seed in arguments.seeds for name in (*arguments.faults, *HEALTHY)]
+    """Run, look, write."""
+    arguments = options(__doc__).parse_args()
+    figures = Figures("diagnosis")
+    cells = [cell_of(name, seed) for seed in arguments.seeds for name in NAMES]
+    figures.measure(cells, facts, arguments)
+    old = {(row["run"], row["seed"]) for row in figures.data.get("remedies", [])}
+    wishes = [(name, seed) for seed in arguments.seeds for name in REMEDIED]
+    missing = [wish for wish in wishes if arguments.again or wish not in old]
 
-    def trained(wish: tuple[str, int]) -> RunDirectory:
-        name, seed = wish
-        if name in HEALTHY:
-            return newest(arguments.results / f"{name}-seed{seed}") or train(name, seed, arguments.results)[0]
-        return found_or_trained(name, seed, arguments.outputs / name)
-
-    def tried(wish: tuple[str, int]) -> list[dict[str, Any]]:
-        name, seed = wish
-        return [
-            {"run": name, "seed": seed, "lamp": REMEDIED[name], "remedy": remedy.words, **levels}
-            for remedy, levels in outcomes(name, seed, trained(wish), arguments.outputs)
-        ]
+    def outcomes(wish: tuple[str, int]) -> list[Row]:
+        return list(remedies_of(*wish, arguments.outputs))
 
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for (name, seed), run in zip(wanted, pool.map(trained, wanted), strict=True):
-            rows[name, seed] = {"run": name, "seed": seed, **lit(run)}
-            if name in LAMP_OF:
-                rows[name, seed]["since"] = since(run, LAMP_OF[name])
-            print(json.dumps(rows[name, seed]), flush=True)
-            keep(rows, remedies)
-        for ways in pool.map(tried, [wish for wish in wanted if wish[0] in REMEDIED]):
-            for row in ways:
-                print(json.dumps(row), flush=True)
-                remedies[row["run"], row["remedy"], row["seed"]] = row
-            keep(rows, remedies)
+        tried = list(itertools.chain.from_iterable(pool.map(outcomes, missing)))
+    remedies = [row for row in figures.data.get("remedies", []) if (row["run"], row["seed"]) not in missing]
+    figures.rows.sort(key=order)
+    figures.write(machine=machine(), remedies=sorted([*remedies, *tried], key=order))
+    tables.write("diagnosis", page(figures.data, (tables.DOCS / "diagnosis.md").read_text(encoding="utf-8")))
 
 
-def keep(rows: dict[Any, dict[str, Any]], remedies: dict[Any, dict[str, Any]]) -> None:
-    """Write the figures and the page."""
-    found = {
-        "machine": machine(),
-        "runs": sorted(rows.values(), key=order),
-        "remedies": sorted(remedies.values(), key=order),
-    }
-    FIGURES.write_text(json.dumps(found, indent=1) + "\n")
-    PAGE.write_text(page(found, PAGE.read_text()))
+def cell_of(name: str, seed: int, remedy: Sequence[str] = ()) -> Cell:
+    """A planted fault, or a preset as it is, with other settings at last."""
+    if name in HEALTHY:
+        return Cell(name, seed, tuple(remedy))
+    settings = ["experiments=true", f"faults=[{name}]", *SETTINGS.get(name, [])]
+    return Cell(PRESETS.get(name, PRESET), seed, (*settings, *remedy))
 
 
-def found_or_trained(name: str, seed: int, outputs: Path, remedy: Sequence[str] = ()) -> RunDirectory:
-    """The run with a planted fault, or a preset, with other settings at last."""
-    preset = name if name in HEALTHY else PRESETS.get(name, PRESET)
-    fault = [] if name in HEALTHY else ["experiments=true", f"faults=[{name}]"]
-    settings = [*fault, *SETTINGS.get(name, []), *remedy]
-    return newest(outputs / f"{preset}-seed{seed}") or train(preset, seed, outputs, settings)[0]
+def order(row: Row) -> tuple[int, int]:
+    """The order of the tables."""
+    return NAMES.index(row["run"]), row["seed"]
 
 
-def outcomes(name: str, seed: int, run: RunDirectory, outputs: Path) -> Iterator[tuple[dict[str, Any], Levels]]:
-    """Each remedy in settings that the lamp offered when it was first lit, and after which updates it was amber and
+def facts(run: RunDirectory) -> Row:
+    """The alerts that are lit at the end, and of a planted fault since when its own is."""
+    config = run.config()
+    name = config.faults[0] if config.faults else config.name
+    alerts = diagnose(records(run))
+    row: Row = {"run": name}
+    for state in reversed(LIT):
+        row[state] = [alert.name for alert in alerts if alert.state == state]
+    if name in LAMP_OF:
+        row["since"] = since(run, LAMP_OF[name])
+    return row
+
+
+def remedies_of(name: str, seed: int, outputs: Any) -> Iterator[Row]:
+    """Each remedy in settings that the alert offered when it was first lit, and after which updates it was amber and
     red in the same run with these settings from its start, if ever."""
-    lamp = REMEDIED[name]
+    lamp, run = REMEDIED[name], run_of(cell_of(name, seed).config, outputs)
     lit_at = since(run, lamp)
     assert lit_at is not None, f"{run.path} never lit {lamp}"
-    offered = next(one for one in diagnose(records(run, lit_at)) if one.name == lamp).remedies
-    for number, remedy in enumerate(offered):
+    alert = next(alert for alert in diagnose(records(run, lit_at)) if alert.name == lamp)
+    for remedy in alert.remedies:
         changes = remedy.changes
-        if changes and not {"fork_at", "rewards+"} & changes.keys():
+        if changes and not NO_SETTINGS & changes.keys():
             settings = [f"{field}={json.dumps(value)}" for field, value in changes.items()]
-            after = found_or_trained(name, seed, outputs / "remedies" / f"{name}-{number}", settings)
-            yield remedy, {state: since(after, lamp, [state]) for state in LIT}
-
-
-def order(row: dict[str, Any]) -> tuple[int, int]:
-    return [*FAULTS, *HEALTHY].index(row["run"]), row["seed"]
-
-
-def lit(run: RunDirectory) -> dict[str, list[str]]:
-    """The lamps that are red, and those that are amber, at the end."""
-    found = diagnose(records(run))
-    return {state: [lamp.name for lamp in found if lamp.state == state] for state in ("red", "amber")}
+            after = run_of(cell_of(name, seed, settings).config, outputs)
+            levels = {state: since(after, lamp, [state]) for state in LIT}
+            yield {"run": name, "seed": seed, "lamp": lamp, "remedy": remedy.words, **levels}
 
 
 def since(run: RunDirectory, name: str, states: Sequence[str] = LIT) -> int | None:
-    """After which update a lamp was lit for the first time; None if it never was."""
+    """After which update an alert was lit for the first time; None if it never was."""
     for update in range(1, len(run.metrics()) + 1):
-        if any(lamp.name == name and lamp.state in states for lamp in diagnose(records(run, update))):
+        alerts = diagnose(records(run, update))
+        if any(alert.name == name and alert.state in states for alert in alerts):
             return update
     return None
 
 
 def records(run: RunDirectory, until: int | None = None) -> Records:
     """What a run had written after an update, or to its end."""
-    last = len(run.metrics()) if until is None else until
-    return Records(
-        run.config(),
-        run.metrics()[:last],
-        [item for item in run.samples() if item.update <= last],
-        [event for event in run.events() if event.update <= last],
-    )
+    metrics = run.metrics()
+    last = len(metrics) if until is None else until
+    samples = [sample for sample in run.samples() if sample.update <= last]
+    events = [event for event in run.events() if event.update <= last]
+    return Records(run.config(), metrics[:last], samples, events)
 
 
-def page(found: dict[str, Any], text: str) -> str:
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def page(report: dict[str, Any], text: str) -> str:
     """The page, of which this is the text so far, with the tables of these figures between its marks."""
-    lines = [
-        f"Made by `make diagnosis` on {found['machine']}: each fault in kinder-reviews (reward-format: in",
-        "agreeable-thumbs), and presets as they are. Red alerts first.",
-        "",
-        "| Run | Seed | Its alert since update | Red | Amber |",
-        "|---|---|---|---|---|",
-    ]
-    for row in found["runs"]:
-        since = "" if "since" not in row else "never" if row["since"] is None else str(row["since"])
-        cells = [row["run"], str(row["seed"]), since, ", ".join(row["red"]), ", ".join(row["amber"])]
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", *remedies_told(found["remedies"])]
-    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    return "\n".join([before + BEGIN, "", *lines, "", END]) + after
-
-
-def remedies_told(tried: Sequence[dict[str, Any]]) -> list[str]:
-    """The second table: one line for a remedy, after which update the alert was lit on each seed."""
-    lines = [
-        "The remedies, tested: each one in settings that an alert offered when it was first lit, in the same run from",
-        "its start, where a planted fault stays planted, and after which update that alert was lit then.",
-        "",
-        "| Run | Alert | Remedy | Lit after update, on each seed |",
-        "|---|---|---|---|",
-    ]
     lit_at: dict[tuple[str, str, str], list[str]] = {}
-    for row in tried:
-        lit_at.setdefault((row["run"], row["lamp"], row["remedy"]), []).append(told(row))
-    return [*lines, *(f"| {' | '.join(key)} | {'; '.join(found)} |" for key, found in lit_at.items())]
+    for row in report["remedies"]:
+        lit_at.setdefault((row["run"], row["lamp"], row["remedy"]), []).append(levels_of(row))
+    section = tables.page(
+        "diagnosis",
+        machine=report["machine"],
+        runs=tables.by_columns(COLUMNS, report["runs"]),
+        remedies=tables.lines([*remedy, "; ".join(levels)] for remedy, levels in lit_at.items()),
+    )
+    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
+    return f"{before}{BEGIN}\n\n{section}\n{END}{after}"
 
 
-def told(levels: dict[str, Any]) -> str:
+def since_update(row: Row) -> str:
+    """A cell: since when the alert of a planted fault is lit."""
+    if "since" not in row:
+        return ""
+    return str(row["since"] or "never")
+
+
+def levels_of(row: Row) -> str:
     """Both levels of one run, as "amber 25, red 30"."""
-    return ", ".join(f"{state} {levels[state]}" for state in LIT if levels[state] is not None) or "never"
+    return ", ".join(f"{state} {row[state]}" for state in LIT if row[state] is not None) or "never"
 
+
+COLUMNS = {
+    "Run": lambda row: row["run"],
+    "Seed": lambda row: str(row["seed"]),
+    "Its alert since update": since_update,
+    "Red": lambda row: ", ".join(row["red"]),
+    "Amber": lambda row: ", ".join(row["amber"]),
+}
 
 if __name__ == "__main__":
     main()

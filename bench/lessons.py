@@ -1,86 +1,250 @@
-"""Write docs/lessons.md: `make lessons`. Runs that are presets as they are were measured by `make results`; any other
-run of a lesson, and the solution of each task, is trained on three seeds through the public command line, and its facts
-are kept.
+"""docs/lessons.md: what comes of each lesson, by the recordings of its runs and by what was measured on three seeds:
+`make lessons`.
+
+Of a run that is a preset as it is nothing is trained: `make results` has measured it on prompts that it never saw, and
+one of these runs is recorded. Any other run of a lesson, and the solution of each task, is trained, and its facts are
+kept.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+from bench import tables
+from bench.experiments import Figures, Row, options, run_of
+from playground.config import RunConfig
+from playground.config.behaviour_settings import READY
+from playground.lessons import facts, trying
+from playground.lessons.conditions import holds
+from playground.lessons.loading import Course, Lessons
+from playground.lessons.records import Lesson, Task
+from playground.lessons.reveal import held, reveal
+from playground.runs.folder.directory import RunDirectory
+from playground.setup.expected import Band, band_in_words
 
-from bench import lessons_page, results_page  # noqa: E402
-from playground.config import RunConfig  # noqa: E402
-from playground.lessons import facts  # noqa: E402
-from playground.lessons.loading import Lessons  # noqa: E402
-from playground.lessons.records import Lesson  # noqa: E402
-from playground.lessons.reveal import reveal  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
+OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
+RECORDED = "recording"  # stands where a fact was not measured on seeds
+BANDED = {*READY, "score", "kl"}
+HEAD = ("", "lesson", "question", "runs", "came true", "on seeds", "sentences", "bands, and what they say")
+TASK_HEAD = ("", "task", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
+Values = Mapping[str, float | None]
+Seeds = Mapping[int, Values]  # seed -> facts
+
+
+class Wish(NamedTuple):
+    """A run that is no preset as it is, or that reaches a task; `index` is then one more than the last run's."""
+
+    lesson: Lesson
+    index: int
+    config: RunConfig
+
+    @property
+    def place(self) -> Row:
+        """By which its row is kept."""
+        return {"lesson": self.lesson.name, "index": self.index}
 
 
 def main() -> None:
     """Train what is not measured yet, and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "lessons")
-    arguments = parser.parse_args()
-    courses = Lessons().courses
-    rows = {_place(row): row for row in results_page.read(lessons_page.FIGURES).get("runs", [])}
-    places = []
-    for lesson, index, asked in wanted([lesson for course in courses for lesson in course.lessons], arguments.seeds):
-        place = {"lesson": lesson.name, "index": index, "seed": asked.seed, "made_of": results_page.made_of(asked)}
-        places.append(_place(place))
-        if places[-1] not in rows:
-            rows[places[-1]] = {**place, **of_run(lesson, index, train(asked, arguments.outputs))}
-            _keep(list(rows.values()))
-    _keep([rows[place] for place in sorted(places)])
-    measured = lessons_page.Measured.read()
-    lessons_page.PAGE.write_text(lessons_page.page(courses, measured), encoding="utf-8")
-    print(f"wrote {lessons_page.PAGE}")
+    arguments = options(__doc__).parse_args()
+    courses, figures = Lessons().courses, Figures("lessons")
+    lessons = [lesson for course in courses for lesson in course.lessons]
+    rows = []
+    for wish in wishes(lessons, arguments.seeds):
+        row = None if arguments.again else figures.kept(wish.config, **wish.place)
+        if row is None:
+            run = run_of(wish.config, arguments.outputs, arguments.again)
+            row = figures.add(wish.config, of_run(wish.lesson, wish.index, run), **wish.place)
+        rows.append(row)
+    figures.write(runs=sorted(rows, key=lambda row: (row["lesson"], row["index"], row["seed"], row["made_of"])))
+    tables.write("lessons", page(courses, Measured.read()))
 
 
-def _place(row: dict[str, Any]) -> tuple[str, int, int, str]:
-    return row["lesson"], row["index"], row["seed"], row["made_of"]
-
-
-def _keep(rows: list[dict[str, Any]]) -> None:
-    lessons_page.FIGURES.write_text(json.dumps({"runs": rows}, indent=1) + "\n", encoding="utf-8")
-
-
-def wanted(lessons: list[Lesson], seeds: list[int]) -> Iterator[tuple[Lesson, int, RunConfig]]:
-    """The runs that are no preset as it is, and those that reach a task, on each seed."""
+def wishes(lessons: Sequence[Lesson], seeds: Sequence[int]) -> Iterator[Wish]:
+    """What has to be trained, on each seed."""
     for seed in seeds:
         for lesson in lessons:
-            own = [(index, run.config()) for index, run in enumerate(lesson.runs) if run.set]
+            configs = {index: run.config() for index, run in enumerate(lesson.runs) if run.set}
             if solved := lesson.solved():
-                own.append((len(lesson.runs), solved))
-            for index, config in own:
-                yield lesson, index, config.model_copy(update={"seed": seed})
+                configs[len(lesson.runs)] = solved
+            for index, config in configs.items():
+                yield Wish(lesson, index, config.model_copy(update={"seed": seed}))
 
 
-def train(config: RunConfig, outputs: Path) -> RunDirectory:
-    """Train a run in a process of its own, as a user would."""
-    outputs.mkdir(parents=True, exist_ok=True)
-    run_id = f"lesson-{time.time_ns() % 10**12}"
-    file = outputs / f"{run_id}.yaml"
-    file.write_text(config.to_yaml(), encoding="utf-8")
-    command = [sys.executable, "-m", "playground", "train", file, "--outputs", outputs, "--run-id", run_id, "--json"]
-    subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
-    return RunDirectory.open(outputs / run_id)
+def of_run(lesson: Lesson, index: int, run: RunDirectory) -> Row:
+    """What is kept of a run."""
+    values = facts.values(facts.of_run(run))
+    rounded = {name: round(value, 4) for name, value in values.items() if value is not None}
+    return {"facts": rounded, "shape": reveal(lesson, index, run).shape}
 
 
-def of_run(lesson: Lesson, index: int, run: RunDirectory) -> dict[str, Any]:
-    """What is kept of it."""
-    known = {name: round(value, 4) for name, value in facts.values(facts.of_run(run)).items() if value is not None}
-    return {"facts": known, "shape": reveal(lesson, index, run).predicted.shape}
+class Measured(NamedTuple):
+    """What is known of other seeds: rows of `make results`, and of `make lessons` for runs that are no preset."""
+
+    presets: Sequence[Row] = ()
+    trained: Sequence[Row] = ()
+
+    @classmethod
+    def read(cls) -> Measured:
+        """As it is on disk."""
+        return cls(Figures("presets").rows, Figures("lessons").rows)
+
+    def rows(self, lesson: Lesson, index: int) -> list[Row]:
+        """Those trained for a run of a lesson."""
+        return [row for row in self.trained if (row["lesson"], row["index"]) == (lesson.name, index)]
+
+    def seeds(self, lesson: Lesson, index: int) -> Seeds:
+        """The facts of a run of a lesson on each seed, with those of its first run behind `first.`"""
+        run = lesson.runs[index]
+        if run.set:
+            own: Seeds = {row["seed"]: row["facts"] for row in self.rows(lesson, index)}
+        else:
+            own = {row["seed"]: of_preset(row) for row in self.presets if row["preset"] == run.preset}
+        if not index:
+            return own
+        earlier = self.seeds(lesson, 0)
+        both = {}
+        for seed, values in own.items():
+            first = {f"{facts.FIRST}{name}": value for name, value in earlier.get(seed, {}).items()}
+            both[seed] = {**values, **first}
+        return both
+
+
+def of_preset(row: Row) -> Values:
+    """The facts in a row of `make results`; that of different word pairs is of another number of texts, and none."""
+    values: dict[str, Any] = {}
+    for end, side in (("", row["after"]), (facts.BEFORE, row["before"])):
+        values |= {f"{name}{end}": side.get(name) for name in READY}
+        values[f"length{end}"] = side["tokens"]
+    measured = {name: value for name, value in values.items() if value is not None}
+    return {**measured, "score": row["after"]["score"] - row["before"]["score"], "kl": row["after"]["kl"]}
+
+
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def page(courses: Iterable[Course], measured: Measured) -> str:
+    """docs/lessons.md."""
+    return tables.page("lessons", courses="\n\n".join(of_course(course, measured) for course in courses))
+
+
+def of_course(course: Course, measured: Measured) -> str:
+    """A table of its lessons, and one of its tasks."""
+    rows = [map(tables.plain, of_lesson(lesson, measured)) for lesson in course.lessons]
+    parts = [f"## {course.title}", course.about, tables.table(HEAD, map(list, rows), tables.WIDE)]
+    tasks = [of_task(lesson, lesson.break_it, measured) for lesson in course.lessons if lesson.break_it]
+    if tasks:
+        cells = [list(map(tables.plain, task)) for task in tasks]
+        parts.append(tables.table(TASK_HEAD, cells, tables.WIDE))
+    return "\n\n".join(parts)
+
+
+def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
+    """The cells of a lesson."""
+    tried = trying.tried(lesson, trying.recordings(lesson))
+    came_true, on_seeds = prediction(lesson, tried, measured)
+    return (
+        str(lesson.number),
+        f"[{lesson.title}](../lessons/{lesson.name}.yaml)",
+        lesson.question,
+        ", ".join(f"{run.preset}{changes_in_words(run.set)}" for run in lesson.runs),
+        came_true,
+        on_seeds,
+        sentences(lesson, measured),
+        bands(lesson, tried),
+    )
+
+
+def of_task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
+    """The cells of a task: on how many seeds its solution reached it, and what is asked on each."""
+    seeds = {row["seed"]: row["facts"] for row in measured.rows(lesson, len(lesson.runs))}
+    by_seed = []
+    for name in task.when:
+        if seeds and name not in OF_SETTINGS:
+            by_seed.append(f"{name} {', '.join(f'{values[name]:.3g}' for values in seeds.values())}")
+    return (
+        str(lesson.number),
+        task.ask,
+        ", ".join(f"{name} {text}" for name, text in task.when.items()),
+        ", ".join(f"{field} {value:g}" for field, value in task.solution.items()),
+        count(task.when, seeds) if seeds else "not measured",
+        "; ".join(by_seed),
+    )
+
+
+def changes_in_words(changes: Mapping[str, Any]) -> str:
+    """What a run changes in its preset."""
+    words = ", ".join(f"{field} {json.dumps(value)}" for field, value in changes.items())
+    return words and f" with {words}"
+
+
+def prediction(lesson: Lesson, tried: Sequence[trying.TriedRun], measured: Measured) -> tuple[str, str]:
+    """What came true of the first run, by its recording (else on the first seed), and on how many seeds."""
+    predict, seeds = lesson.predict, measured.seeds(lesson, 0)
+    predicted = tried[0].reveal if tried else None
+    if predict.kind == "curve":
+        shapes = [row.get("shape", "") for row in measured.rows(lesson, 0)]
+        shape = predicted.shape if predicted else next(iter(shapes), "")
+        return shape, f"{shapes.count(shape)} of {len(shapes)}" if shapes else RECORDED
+    if predict.kind == "number":
+        return predicted.words if predicted else "", span([values.get(predict.of) for values in seeds.values()], lesson)
+    options_held: Sequence[int] = tried[0].held if tried else held(predict, next(iter(seeds.values()), {}))
+    if not options_held:
+        return "none", ""
+    option = predict.options[options_held[0]]
+    return option.say, count(option.when, seeds)
+
+
+def count(when: Mapping[str, str], seeds: Seeds) -> str:
+    """On how many of the seeds it holds, where all of its facts are known of them."""
+    if not seeds or not all(name in values for values in seeds.values() for name in when):
+        return RECORDED
+    return f"{sum(holds(when, values) for values in seeds.values())} of {len(seeds)}"
+
+
+def span(values: Sequence[float | None], lesson: Lesson) -> str:
+    """From where to where a number went."""
+    numbers = [value for value in values if value is not None]
+    if not numbers or len(numbers) < len(values):
+        return RECORDED
+    band = Band(min(numbers), max(numbers), len(numbers))
+    return f"{band_in_words(lesson.predict.of, band, lesson.config(0).score_unit)} on {len(numbers)}"
+
+
+def sentences(lesson: Lesson, measured: Measured) -> str:
+    """Of each sentence on how many seeds it is said."""
+    counts = []
+    for sentence in lesson.reveal:
+        seeds = measured.seeds(lesson, sentence.run - 1)
+        counts.append(f"{sentence.run}: {count(sentence.when, seeds) if sentence.when else 'always'}")
+    return "; ".join(counts)
+
+
+def bands(lesson: Lesson, tried: Sequence[trying.TriedRun]) -> str:
+    """The bands of what is asked, and whether all that came true holds wherever in them a run ends."""
+    unit, of_runs = lesson.config(0).score_unit, []
+    for index in range(len(lesson.runs)):
+        names = dict.fromkeys(name for when in trying.whens(lesson, index) for name in when)
+        run_bands = trying.bands(lesson, index)
+        words = [
+            f"{name} {band_in_words(name, run_bands[name], unit)}"
+            for name in names
+            if name in BANDED and name in run_bands
+        ]
+        if words:
+            of_runs.append(f"run {index + 1}: {', '.join(words)}")
+    unsure = [condition for run in tried for condition in run.unsure]
+    unknown = [condition for run in tried for condition in run.unknown]
+    parts = ["; ".join(of_runs)]
+    if unsure:
+        parts.append(f"not over the whole band: {', '.join(unsure)}")
+    elif of_runs:
+        parts.append("holds over the whole band")
+    if unknown:
+        parts.append(f"by the recording only: {', '.join(unknown)}")
+    return ". ".join(filter(None, parts))
 
 
 if __name__ == "__main__":

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import datetime
-import json
 import os
+import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -20,28 +20,25 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, CDPSession, sync_playwright
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+from bench import performance
+from bench.experiments import PROJECT, Row, machine_facts
 
-from bench import load_section  # noqa: E402
-from bench.machine import processor_name  # noqa: E402
-from bench.screenshots import CHROMIUM, FLAGS  # noqa: E402
-from bench.viewers import free_port  # noqa: E402
-
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium-headless-shell") or shutil.which("chromium")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 SLOWER, LATENCY_MS, MBIT = 4, 60, 10
+WARM_UP_SECONDS, PATIENCE_SECONDS = 3.0, 180.0
 USABLE = "document.querySelector('#needs .needs-short')?.textContent"
 KINDS = {  # beginning of an address -> what it is
     "playground/static/": "our scripts and style sheet",
     "assets/": "Gradio's scripts and style sheets",
     "static/fonts/": "fonts",
     "live/": "what is shown of runs",
+    "": "the page itself and what the form asks",
 }
-REST = "the page itself and what the form asks"
 
 
 def main() -> None:
@@ -49,46 +46,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=25.0, help="of each load")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--json", type=Path, default=load_section.RESULTS)
-    parser.add_argument("--page", type=Path, default=PROJECT / "docs" / "performance.md")
     arguments = parser.parse_args()
-    with served() as url, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    loads: dict[str, list[Row]] = {}
+    with served() as url, browser() as chromium:
         for _ in range(3):  # the server compresses well what is asked for again
-            measure_both(browser, url, 3.0, slow=False)
-        found: dict[str, list[dict[str, Any]]] = {}
+            twice(chromium, url, WARM_UP_SECONDS, slow=False)
         for _ in range(arguments.rounds):
             for slow in (False, True):
-                for case, one in zip(
-                    ("cold", "warm"), measure_both(browser, url, arguments.seconds, slow), strict=True
-                ):
-                    found.setdefault(f"slow {case}" if slow else case, []).append(one)
-        version = browser.version
-        browser.close()
+                cold, warm = twice(chromium, url, arguments.seconds, slow)
+                computer = "slow " if slow else ""
+                loads.setdefault(f"{computer}cold", []).append(cold)
+                loads.setdefault(f"{computer}warm", []).append(warm)
+        version = chromium.version.partition(".")[0]
+    how = {"seconds": arguments.seconds, "rounds": arguments.rounds}
     report = {
-        "machine": {**facts(), "browser": version.split(".")[0]},
-        "how": {
-            **{"seconds": arguments.seconds, "rounds": arguments.rounds},
-            **{"slower": SLOWER, "latency_ms": LATENCY_MS, "mbit": MBIT},
-        },
-        "cases": {case: median(ones) for case, ones in found.items()},
+        "machine": {**machine_facts(packages=()), "browser": version},
+        "how": {**how, "slower": SLOWER, "latency_ms": LATENCY_MS, "mbit": MBIT},
+        "cases": {case: median(rows) for case, rows in loads.items()},
     }
-    arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    if arguments.json == load_section.RESULTS:
-        load_section.put_into(arguments.page)
-    print(load_section.section(report))
-
-
-def facts() -> dict[str, Any]:
-    """Where and when."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=PROJECT, capture_output=True, text=True)
-    return {
-        "date": datetime.date.today().isoformat(),
-        "commit": commit.stdout.strip(),
-        "processor": processor_name(),
-        "cores": os.cpu_count(),
-        "load": os.getloadavg()[1],
-    }
+    performance.keep("load", report)
 
 
 @contextlib.contextmanager
@@ -96,72 +72,98 @@ def served() -> Iterator[str]:
     """A web process without runs of its own; gives its address."""
     with tempfile.TemporaryDirectory() as outputs:
         port = free_port()
+        url = f"http://127.0.0.1:{port}/"
         command = [sys.executable, "app.py", "--port", str(port), "--outputs", outputs]
         environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
         server = subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.DEVNULL, env=environment)
         try:
-            for _ in range(900):
-                with contextlib.suppress(OSError):
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/live/_home", timeout=30).close()
-                    break
-                time.sleep(0.2)
-            yield f"http://127.0.0.1:{port}/"
+            wait_for(url)
+            yield url
         finally:
             server.terminate()
             server.wait()
 
 
-def measure_both(browser: Browser, url: str, seconds: float, slow: bool) -> list[dict[str, Any]]:
+def wait_for(url: str) -> None:
+    """Until a web process answers. Raises: SystemExit, if it does not."""
+    ends = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < ends:
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(f"{url}live/_home", timeout=30).close()
+            return
+        time.sleep(0.2)
+    raise SystemExit("The web process did not start.")
+
+
+def free_port() -> int:
+    """Of this machine."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def browser() -> Iterator[Browser]:
+    """Chromium."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def twice(chromium: Browser, url: str, seconds: float, slow: bool) -> list[Row]:
     """The first load of a new profile, and the second."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    found = [load(context, url, seconds, slow) for _ in range(2)]
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    loads = [load(context, url, seconds, slow) for _ in range(2)]
     context.close()
-    return found
+    return loads
 
 
-def load(context: BrowserContext, url: str, seconds: float, slow: bool) -> dict[str, Any]:
+def load(context: BrowserContext, url: str, seconds: float, slow: bool) -> Row:
     """One load in a new tab."""
     page = context.new_page()
     session = context.new_cdp_session(page)
-    came = listen(session)
+    transfers = listen(session)
     if slow:
         slow_down(session)
-    started = time.perf_counter()
+    begin = time.perf_counter()
     page.goto(f"{url}?tab=train", wait_until="commit")  # a newcomer begins with the lessons
     page.wait_for_function(USABLE, polling=50, timeout=120_000)
-    usable = time.perf_counter() - started
+    usable = time.perf_counter() - begin
     page.wait_for_timeout(max(0.0, seconds - usable) * 1000)
-    wall = time.perf_counter() - started
-    counted = {item["name"]: item["value"] for item in session.send("Performance.getMetrics")["metrics"]}
+    wall = time.perf_counter() - begin
+    counters = {item["name"]: item["value"] for item in session.send("Performance.getMetrics")["metrics"]}
     page.close()
     kinds: Counter[str] = Counter()
-    for address, count in came.values():
+    for address, count in transfers.values():
         path = address.removeprefix(url)
-        kinds[next((kind for start, kind in KINDS.items() if path.startswith(start)), REST)] += count
+        kinds[next(kind for start, kind in KINDS.items() if path.startswith(start))] += count
     return {
         "bytes": sum(kinds.values()),
-        "requests": sum(address.startswith(url) for address, _ in came.values()),
+        "requests": sum(address.startswith(url) for address, _ in transfers.values()),
         "usable_seconds": usable,
-        "busy": counted["TaskDuration"] / wall,
+        "busy": counters["TaskDuration"] / wall,
         "kinds": dict(kinds),
     }
 
 
 def listen(session: CDPSession) -> dict[str, tuple[str, int]]:
     """Request -> address and bytes that came, headers included; grows as they come. Those of a cache cost none."""
-    came: dict[str, tuple[str, int]] = {}
-    session.on(
-        "Network.requestWillBeSent", lambda told: came.__setitem__(told["requestId"], (told["request"]["url"], 0))
-    )
+    transfers: dict[str, tuple[str, int]] = {}
 
-    def ended(told: dict[str, Any]) -> None:
-        if told["requestId"] in came:
-            came[told["requestId"]] = came[told["requestId"]][0], int(told["encodedDataLength"])
+    def begun(event: dict[str, Any]) -> None:
+        transfers[event["requestId"]] = event["request"]["url"], 0
 
+    def ended(event: dict[str, Any]) -> None:
+        if event["requestId"] in transfers:
+            address, _ = transfers[event["requestId"]]
+            transfers[event["requestId"]] = address, int(event["encodedDataLength"])
+
+    session.on("Network.requestWillBeSent", begun)
     session.on("Network.loadingFinished", ended)
     session.send("Network.enable")
     session.send("Performance.enable", {"timeDomain": "threadTicks"})  # of the processor, not of the clock
-    return came
+    return transfers
 
 
 def slow_down(session: CDPSession) -> None:
@@ -172,10 +174,10 @@ def slow_down(session: CDPSession) -> None:
     session.send("Network.emulateNetworkConditions", network)
 
 
-def median(ones: list[dict[str, Any]]) -> dict[str, Any]:
+def median(loads: list[Row]) -> Row:
     """Of each figure."""
-    kinds = {kind: statistics.median(one["kinds"].get(kind, 0) for one in ones) for kind in ones[0]["kinds"]}
-    figures = {name: statistics.median(one[name] for one in ones) for name in ones[0] if name != "kinds"}
+    kinds = {kind: statistics.median(load["kinds"].get(kind, 0) for load in loads) for kind in loads[0]["kinds"]}
+    figures = {name: statistics.median(load[name] for load in loads) for name in loads[0] if name != "kinds"}
     return {**figures, "kinds": kinds}
 
 

@@ -11,20 +11,16 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
-import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, NotRequired, Union, get_args, get_origin
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
-
-from playground.runs.folder.records import UpdateMetrics  # noqa: E402
-from playground.ui import payloads  # noqa: E402
-from playground.ui.classroom import records  # noqa: E402
-from playground.ui.payloads import Of  # noqa: E402
+from bench.experiments import PROJECT
+from playground.runs.folder.records import UpdateMetrics
+from playground.ui import payloads
+from playground.ui.classroom import records
+from playground.ui.payloads import Of
 
 FILE = PROJECT / "playground" / "ui" / "static" / "wire.d.ts"
 HEAD = """// What Python and the page send each other. Written by `make payloads` from playground/ui/payloads/.
@@ -33,26 +29,22 @@ declare namespace Wire {
 """
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null", Any: "unknown"}
 SUFFIX = "Data"
+NUMBERS = "(number | null)[]"
 
 
 def typescript() -> str:
     """All of the file."""
     named: dict[Any, str] = {}
-    for module in _modules():
-        for name, found in vars(module).items():
-            own = dataclasses.is_dataclass(found) and found.__module__ == module.__name__
-            if own or typing.is_typeddict(found) or (get_origin(found) is Annotated and name.endswith(SUFFIX)):
-                named.setdefault(found, name.removesuffix(SUFFIX))
+    infos = pkgutil.iter_modules(payloads.__path__, f"{payloads.__name__}.")
+    for module in [*(importlib.import_module(info.name) for info in infos), records]:
+        for name, kind in vars(module).items():
+            is_alias = get_origin(kind) is Annotated and name.endswith(SUFFIX)
+            is_own = dataclasses.is_dataclass(kind) and kind.__module__ == module.__name__
+            if is_alias or is_own or typing.is_typeddict(kind):
+                named.setdefault(kind, name.removesuffix(SUFFIX))
     writer = Writer(named)
-    declared = [writer.alias(found) if get_origin(found) else writer.interface(found) for found in named]
-    return HEAD + "\n".join([*filter(None, declared), *writer.of_records(), writer.columns()]) + "}\n"
-
-
-def _modules() -> Iterator[Any]:
-    """Those that declare payloads, always in the same order."""
-    for one in pkgutil.iter_modules(payloads.__path__, f"{payloads.__name__}."):
-        yield importlib.import_module(one.name)
-    yield records
+    declared = [writer.alias(kind) if get_origin(kind) else writer.interface(kind) for kind in named]
+    return HEAD + "\n".join([*filter(None, declared), *writer.of_records(), columns()]) + "}\n"
 
 
 class Writer:
@@ -65,22 +57,25 @@ class Writer:
     def interface(self, kind: Any) -> str:
         """A class with its fields."""
         fields = typing.get_type_hints(kind, include_extras=True)
-        lines = [
-            f"    {self.field(kind, name, found)};"
-            for name, found in fields.items()
-            if get_origin(found) is not ClassVar
-        ]
-        return "\n".join([f"{_doc(kind)}  interface {self.name_of(kind)} {{", *lines, "  }", ""])
+        optional = getattr(kind, "__optional_keys__", ())
+        lines = []
+        for name, annotation in fields.items():
+            if get_origin(annotation) is not ClassVar:
+                lines.append(f"    {self.field(name, annotation, name in optional)};")
+        words = " ".join((kind.__doc__ or "").split())
+        has_words = words and not words.startswith(f"{kind.__name__}(")
+        head = [f"  /** {words} */"] if has_words else []
+        return "\n".join([*head, f"  interface {self.name_of(kind)} {{", *lines, "  }", ""])
 
-    def field(self, kind: Any, name: str, found: Any) -> str:
+    def field(self, name: str, annotation: Any, optional: bool) -> str:
         """One of its fields."""
-        left_out = get_origin(found) is NotRequired  # of which a class with names for annotations knows nothing
-        found = get_args(found)[0] if left_out else found
-        return f"{name}{'?' if left_out or name in getattr(kind, '__optional_keys__', ()) else ''}: {self.of(found)}"
+        if get_origin(annotation) is NotRequired:  # of which a class with names for annotations knows nothing
+            (annotation,), optional = get_args(annotation), True
+        return f"{name}{'?' if optional else ''}: {self.of(annotation)}"
 
-    def alias(self, found: Any) -> str:
-        """Plain data that is known by a name; of a record as it is that is the record's own."""
-        name, whole = self.named[found], self.of_plain(found)
+    def alias(self, kind: Any) -> str:
+        """Plain data that has a name; of a record as it is that is the record's own."""
+        name, whole = self.named[kind], self.of_plain(kind)
         return "" if name == whole else f"  type {name} = {whole};\n"
 
     def of(self, kind: Any) -> str:
@@ -89,20 +84,21 @@ class Writer:
             return self.named[kind]
         if kind == payloads.Columns:
             return "Columns"
+        if kind in PLAIN:
+            return PLAIN[kind]
         origin, arguments = get_origin(kind), get_args(kind)
         if origin is Annotated:
             return self.of_plain(kind)
-        if kind in PLAIN:
-            return PLAIN[kind]
         if origin in (Union, types.UnionType):
             return " | ".join(dict.fromkeys(map(self.of, arguments)))
         if origin is typing.Literal:
-            return " | ".join(f'"{value}"' if isinstance(value, str) else str(value).lower() for value in arguments)
+            return " | ".join(map(literal, arguments))
         if origin is tuple and arguments[-1] is not Ellipsis:
             return f"[{', '.join(map(self.of, arguments))}]"
         if origin in (list, tuple, Sequence):
             item = self.of(arguments[0])
-            return f"({item})[]" if " | " in item or " & " in item else f"{item}[]"
+            is_plain = " | " not in item and " & " not in item
+            return f"{item}[]" if is_plain else f"({item})[]"
         if origin in (dict, Mapping):
             return f"Record<{', '.join(map(self.of, arguments))}>"
         return self.name_of(kind)
@@ -113,19 +109,22 @@ class Writer:
         of = next((note for note in notes if isinstance(note, Of)), None)
         if of is None:
             return self.of(plain)
-        whole = self.of(of.kind)
+        parts = [self.of(of.kind)]
         if of.without:
-            whole = f"Omit<{whole}, {' | '.join(f'{chr(34)}{name}{chr(34)}' for name in of.without)}>"
-        rest = f"Record<string, {self.of(of.rest)}>" if of.rest else None
-        return " & ".join(filter(None, [whole, of.plus and self.of(of.plus), rest]))
+            parts = [f"Omit<{parts[0]}, {' | '.join(map(literal, of.without))}>"]
+        if of.plus:
+            parts.append(self.of(of.plus))
+        if of.rest:
+            parts.append(f"Record<string, {self.of(of.rest)}>")
+        return " & ".join(parts)
 
     def name_of(self, kind: Any) -> str:
         """A class, which is then declared too."""
-        if kind not in self.named:
-            if not hasattr(kind, "__annotations__"):
-                raise TypeError(f"{kind} has no equal in TypeScript")
-            self.records.setdefault(kind, kind.__name__)
-        return self.named.get(kind) or self.records[kind]
+        if kind in self.named:
+            return self.named[kind]
+        if not hasattr(kind, "__annotations__"):
+            raise TypeError(f"{kind} has no equal in TypeScript")
+        return self.records.setdefault(kind, kind.__name__)
 
     def of_records(self) -> Iterator[str]:
         """The records that were met, and those within them."""
@@ -135,20 +134,20 @@ class Writer:
                 done.add(kind)
                 yield self.interface(kind)
 
-    def columns(self) -> str:
-        """The figures of updates that are drawn live, column by column."""
-        lines = [
-            f"    /** {doc.unit or '-'}: {doc.words} */\n    {name}{'' if name == 'update' else '?'}: {figures};"
-            for name, doc in UpdateMetrics.about().items()
-            if doc.live
-            for figures in ["number[]" if name == "update" else "(number | null)[]"]
-        ]
-        return "\n".join(["  interface Columns {", *lines, "    [other: string]: (number | null)[];", "  }", ""])
+
+def literal(value: Any) -> str:
+    """A value as a type."""
+    return f'"{value}"' if isinstance(value, str) else str(value).lower()
 
 
-def _doc(kind: Any) -> str:
-    words = " ".join((kind.__doc__ or "").split())
-    return f"  /** {words} */\n" if words and not words.startswith(f"{kind.__name__}(") else ""
+def columns() -> str:
+    """The figures of updates that are drawn live, column by column."""
+    lines = []
+    for name, doc in UpdateMetrics.about().items():
+        if doc.live:
+            field = "update: number[]" if name == "update" else f"{name}?: {NUMBERS}"
+            lines.append(f"    /** {doc.unit or '-'}: {doc.words} */\n    {field};")
+    return "\n".join(["  interface Columns {", *lines, f"    [other: string]: {NUMBERS};", "  }", ""])
 
 
 if __name__ == "__main__":

@@ -12,26 +12,22 @@ import sys
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
-
-from bench.page_load import served  # noqa: E402
-from bench.screenshots import CHROMIUM, FLAGS  # noqa: E402
+from bench.experiments import PROJECT
+from bench.page_load import browser, served
 
 IMAGES = PROJECT / "docs" / "images"
-MOVING, STILL = IMAGES / "first-minutes.webp", IMAGES / "train.png"
-MOVING_BYTES, STILL_BYTES = 1_500_000, 300_000  # at most
+MOST_BYTES = {IMAGES / "first-minutes.webp": 1_500_000, IMAGES / "train.png": 300_000}
+MOVING, STILL = MOST_BYTES
 WIDTH, HEIGHT, STILL_WIDTH = 1200, 800, 1440
 QUALITY = 70  # of WebP, 0 to 100
-
 SLIDER = ".leash-board input[type=range]"
-UPDATE = "Number(document.querySelector('.status [role=progressbar]').getAttribute('aria-valuenow'))"
-RUN_SECONDS = 300
+BAR = ".status [role=progressbar]"
+UPDATE = f"Number(document.querySelector('{BAR}').getAttribute('aria-valuenow'))"
+RUN_MS = 300_000
 THUMB = 16  # pixels, of the slider
-
-TURN_MS, LOOK_MS, UPDATE_MS, END_MS = 120, 1100, 110, 2500  # how long a frame is shown
+TURN_MS, READ_MS, UPDATE_MS, END_MS = 120, 1100, 110, 2500  # how long a frame is shown
 SETTLE_MS = 300  # until what moves on the page has come to rest
 
 
@@ -40,105 +36,89 @@ class Film:
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        self.slider = page.locator(SLIDER).first
         self.frames: list[Image.Image] = []
-        self.shown_ms: list[int] = []
+        self.durations_ms: list[int] = []
 
-    def take(self, shown_ms: int) -> None:
+    def take(self, duration_ms: int) -> None:
         """The page as it now is."""
         self.page.wait_for_timeout(SETTLE_MS)
         picture = io.BytesIO(self.page.screenshot())
         self.frames.append(Image.open(picture).convert("RGB"))
-        self.shown_ms.append(shown_ms)
+        self.durations_ms.append(duration_ms)
 
     def save(self, path: Path) -> None:
         """As WebP, over and over."""
-        first, *others = self.frames
-        first.save(
-            path,
-            save_all=True,
-            append_images=others,
-            duration=self.shown_ms,
-            loop=0,
-            quality=QUALITY,
-            method=6,
-            minimize_size=True,
-        )
+        first, *later = self.frames
+        form = {"loop": 0, "quality": QUALITY, "method": 6, "minimize_size": True}
+        first.save(path, save_all=True, append_images=later, duration=self.durations_ms, **form)
+
+    def turn_the_leash(self) -> None:
+        """From where it stands to loose, to tight, and back."""
+        self.slider.wait_for()
+        self.page.wait_for_selector(".doors-row [data-key=train]")
+        self.page.wait_for_timeout(4 * SETTLE_MS)
+        start, tight = int(self.slider.input_value()), int(self.slider.get_attribute("max") or 0)
+        self.take(READ_MS)
+        self.point_at(start)
+        self.page.mouse.down()
+        for target in (0, tight, start):
+            self.drag_to(target)
+        self.page.mouse.up()
+
+    def drag_to(self, target: int) -> None:
+        """A frame for each stop on the way; at the last one there is time to read."""
+        stop = int(self.slider.input_value())
+        step = 1 if target > stop else -1
+        for place in range(stop + step, target + step, step):
+            self.point_at(place)
+            self.take(READ_MS if place == target else TURN_MS)
+
+    def point_at(self, stop: int) -> None:
+        """The mouse, over a stop of the slider."""
+        box = self.slider.bounding_box()
+        assert box is not None
+        share = stop / int(self.slider.get_attribute("max") or 1)
+        x = box["x"] + THUMB / 2 + share * (box["width"] - THUMB)
+        self.page.mouse.move(x, box["y"] + box["height"] / 2)
+
+    def train(self) -> None:
+        """The button "Train it now", then Start, and then a frame for each update."""
+        page = self.page
+        page.click(".doors-row [data-key=train]")
+        page.wait_for_selector("#needs .needs-short")
+        self.take(READ_MS)
+        page.click("#start")
+        page.wait_for_selector(".status .state:has-text('running')")
+        last = int(page.get_attribute(BAR, "aria-valuemax") or 0)
+        update = 0
+        while update < last:
+            page.wait_for_function(f"{UPDATE} > {update}", timeout=RUN_MS)
+            update = page.evaluate(UPDATE)
+            self.take(UPDATE_MS)
+        page.wait_for_selector(".status .state:has-text('finished')", timeout=RUN_MS)
+        page.mouse.move(0, 0)
+        self.take(END_MS)
 
 
 def main() -> None:
     """Take both and say how large they are."""
-    with served() as url, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
-        film = Film(page)
+    with served() as url, browser() as chromium:
+        page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(url)
-        turn_the_leash(film)
-        train(film)
+        film = Film(page)
+        film.turn_the_leash()
+        film.train()
         film.save(MOVING)
         page.set_viewport_size({"width": STILL_WIDTH, "height": HEIGHT})
         page.wait_for_timeout(SETTLE_MS)
         page.screenshot(path=STILL, full_page=True)
-        browser.close()
-    seconds = sum(film.shown_ms) / 1000
-    print(f"{MOVING.name}: {len(film.frames)} frames, {seconds:.1f} s, {MOVING.stat().st_size:,} bytes")
-    print(f"{STILL.name}: {STILL.stat().st_size:,} bytes")
-    if MOVING.stat().st_size > MOVING_BYTES or STILL.stat().st_size > STILL_BYTES:
+    print(f"{len(film.frames)} frames, {sum(film.durations_ms) / 1000:.1f} s")
+    sizes = {path: path.stat().st_size for path in MOST_BYTES}
+    for path, size in sizes.items():
+        print(f"{path.name}: {size:,} bytes")
+    if any(size > MOST_BYTES[path] for path, size in sizes.items()):
         sys.exit("A picture has become too large.")
-
-
-def turn_the_leash(film: Film) -> None:
-    """From where it stands to loose, to tight, and back."""
-    slider = film.page.locator(SLIDER).first
-    slider.wait_for()
-    film.page.wait_for_selector(".doors-row [data-key=train]")
-    film.page.wait_for_timeout(4 * SETTLE_MS)
-    start = int(slider.input_value())
-    tight = int(slider.get_attribute("max") or 0)
-    film.take(LOOK_MS)
-    point_at(film, start)
-    film.page.mouse.down()
-    for target in (0, tight, start):
-        drag_to(film, target)
-    film.page.mouse.up()
-
-
-def drag_to(film: Film, target: int) -> None:
-    """A frame for each stop on the way; at the last one there is time to read."""
-    stop = int(film.page.locator(SLIDER).first.input_value())
-    step = 1 if target > stop else -1
-    while stop != target:
-        stop += step
-        point_at(film, stop)
-        film.take(LOOK_MS if stop == target else TURN_MS)
-
-
-def point_at(film: Film, stop: int) -> None:
-    """The mouse, over a stop of the slider."""
-    slider = film.page.locator(SLIDER).first
-    place = slider.bounding_box()
-    assert place is not None
-    share = stop / int(slider.get_attribute("max") or 1)
-    way = place["width"] - THUMB
-    film.page.mouse.move(place["x"] + THUMB / 2 + share * way, place["y"] + place["height"] / 2)
-
-
-def train(film: Film) -> None:
-    """The button "Train it now", then Start, and then a frame for each update."""
-    page = film.page
-    page.click(".doors-row [data-key=train]")
-    page.wait_for_selector("#needs .needs-short")
-    film.take(LOOK_MS)
-    page.click("#start")
-    page.wait_for_selector(".status .state:has-text('running')")
-    last = int(page.get_attribute(".status [role=progressbar]", "aria-valuemax") or 0)
-    update = 0
-    while update < last:
-        page.wait_for_function(f"{UPDATE} > {update}", timeout=RUN_SECONDS * 1000)
-        update = page.evaluate(UPDATE)
-        film.take(UPDATE_MS)
-    page.wait_for_selector(".status .state:has-text('finished')", timeout=RUN_SECONDS * 1000)
-    page.mouse.move(0, 0)
-    film.take(END_MS)
 
 
 if __name__ == "__main__":

@@ -16,18 +16,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+import torch
+import torch.nn.functional as F
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-import torch  # noqa: E402
-import torch.nn.functional as F  # noqa: E402
-from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers  # noqa: E402
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast  # noqa: E402
-
-from bench.acceptance import BOUNDS, acceptance, failures  # noqa: E402
-from playground.pocket import corpus  # noqa: E402
-from playground.pocket.words import LEXICON  # noqa: E402
-from playground.setup.catalog import POCKET_MODELS  # noqa: E402
+from bench.acceptance import BOUNDS, acceptance, failures
+from playground.pocket import corpus
+from playground.pocket.words import LEXICON
+from playground.setup.catalog import POCKET_MODELS
 
 VOCAB_SIZE = 1280
 MAX_POSITIONS = 128

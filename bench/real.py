@@ -1,155 +1,125 @@
 """Train the experiments on a real chat model on three seeds and write what came out to docs/real.md: `make real`.
 
-Each run goes through the public command line, as a user would start it. It can be ended at any time and started again,
-elsewhere too: what was measured as its preset is now is not trained again, what was cut off goes on from its newest
-checkpoint, and the page shows what is there. Seed 0 becomes the recording that ships. What is counted comes from
-prompts that a run is not trained on (`bench.real_answers`, `bench.real_counts`).
+It can be ended at any time and started again, elsewhere too: what was measured as its preset is now is not trained
+again, what was cut off goes on from its newest checkpoint, and the page shows what is there. Seed 0 becomes the
+recording that ships. What is counted comes from prompts that a run is not trained on (`bench.real_answers`,
+`bench.real_counts`).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import multiprocessing
 import os
 import statistics
 import subprocess
 import sys
-import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+import torch
 
-import torch  # noqa: E402
+from bench import experiments, real_answers, real_judges, real_page, recordings, tables
+from bench.bands import write_bands
+from bench.experiments import PROJECT, Cell, Figures, Row, options
+from bench.real_counts import counted, example
+from playground.analysis import compute
+from playground.analysis.path import path_of
+from playground.config import RunConfig
+from playground.rewards import behaviours
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog, devices
 
-from bench import real_answers, real_judges, real_page, real_presets, recordings, results_page  # noqa: E402
-from bench.real_counts import counted, example  # noqa: E402
-from bench.results import machine, train  # noqa: E402
-from playground.analysis import compute  # noqa: E402
-from playground.analysis.path import path_of  # noqa: E402
-from playground.config import RunConfig, differences, yaml_io  # noqa: E402
-from playground.rewards import behaviours  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.setup import catalog, devices  # noqa: E402
-from playground.training.process.rank_processes import end_with_parent  # noqa: E402
-
-OUTPUTS = PROJECT / "outputs" / "real"
-BETWEEN_LOOKS = 2.0  # seconds, while a run of an earlier command is still at work
-BANDS = "  bands:  # low, high, seeds and, of a behaviour, the untrained model's range; `make real` writes them"
+BANDS = "  # low, high, seeds and, of a behaviour, the untrained model's range; `make real` writes them"
 MOST_BYTES = 200_000  # of a recording
 MODEL_PARAMETERS = 134_500_000
 
 
 def main() -> None:
     """Train and measure what is missing, write figures and page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--presets", nargs="*", default=real_presets.existing())
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--parallel", type=int, default=2, help="trainings at once; they share the machine")
+    parser = options(__doc__, outputs=PROJECT / "outputs" / "real")
+    parser.add_argument("--presets", nargs="*", default=list(real_page.PRESETS))
+    parser.add_argument(
+        "--parallel", dest="jobs", type=int, default=2, help="trainings at once; they share the machine"
+    )
     parser.add_argument("--set", action="append", default=[], help="path=value for every run")
-    parser.add_argument("--outputs", type=Path, default=OUTPUTS)
-    parser.add_argument("--json", type=Path, default=real_page.FIGURES)
-    parser.add_argument("--page", type=Path, default=real_page.PAGE)
+    parser.add_argument(
+        "--json", type=Path, help="the figures of a try, beside the repository: nothing else is written"
+    )
     parser.add_argument("--only", choices=["judges", "recordings", "page"], help="do this alone, and train no run")
+    parser.add_argument("--measure", type=Path, help="print the figures of this run")
     arguments = parser.parse_args()
-    report = Report(arguments.json, arguments.page)
-    if arguments.only == "recordings":
-        record(arguments.presets, arguments.outputs)
-    if arguments.only in ("recordings", "page"):
-        report.write()
+    if arguments.measure:
+        print(json.dumps(measured(RunDirectory.open(arguments.measure), arguments)))
         return
-    one_at_a_time = Lock()
-
-    def judges(presets: list[str]) -> None:
-        """The reward models that they need, as late as possible: they take as long as two runs."""
-        if not any(map(real_judges.needed_by, map(catalog.preset, presets))):
-            return
-        with one_at_a_time:
-            known = report.figures.get("judges", {})
-            report.add("judges", real_judges.prepare(arguments.outputs, known, arguments.set))
-
+    work = Experiments(arguments)
     if arguments.only == "judges":
         share_cores(1)
-        judges(real_presets.existing())
-        return
-    share_cores(arguments.parallel)
-    wanted = [(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
+        work.provide_judges(list(real_judges.LIKES))
+    elif arguments.only == "recordings":
+        for preset in arguments.presets:
+            record(preset, arguments.outputs)
+    elif arguments.only is None:
+        share_cores(arguments.jobs)
+        cells = [Cell(preset, seed, tuple(arguments.set)) for seed in arguments.seeds for preset in arguments.presets]
+        with ThreadPoolExecutor(arguments.jobs) as pool:
+            failures = list(filter(None, pool.map(work.carry_out, cells)))
+        if real_page.SHORT in arguments.presets:
+            config = catalog.preset(real_page.SHORT)
+            work.figures.write(sense=real_answers.of_the_judge(config, arguments.outputs / "answers"))
+        work.publish()
+        sys.exit("\n".join(failures) or None)
+    work.publish()
 
-    def done(run: tuple[str, int]) -> str:
-        """What went wrong; the other runs do not suffer from it."""
-        preset, seed = run
-        if report.has(preset, seed, results_page.made_of(as_wanted(preset, seed, arguments.set))):
+
+class Experiments:
+    """The figures of all runs. Threads may share it."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.figures = Figures("real", arguments.json)
+        self._training_judges = Lock()
+
+    def carry_out(self, cell: Cell) -> str:
+        """Train and measure one; what went wrong, from which the other runs do not suffer."""
+        arguments, config = self.arguments, cell.config
+        if not arguments.again and self.figures.kept(config, preset=cell.preset):
             return ""
         try:
-            judges([preset])
-            directory = finished(preset, seed, arguments.outputs, arguments.set)
+            judges = real_judges.needed_by(config)
+            self.provide_judges(judges)
+            for name in judges:
+                folder = arguments.outputs / experiments.digest(config)
+                real_judges.link(name, arguments.outputs, folder)
+            run = experiments.run_of(config, arguments.outputs, arguments.again)
         except subprocess.CalledProcessError as error:
-            return f"{preset}, seed {seed}: exit code {error.returncode} of {' '.join(map(str, error.cmd))}"
-        if report.ships and seed == 0:
-            record([preset], arguments.outputs)
-        answers = arguments.outputs / "answers"
-        report.add_run(measuring.submit(measured, directory, preset, seed, arguments.parallel, answers).result())
+            return f"{cell.preset}, seed {cell.seed}: exit code {error.returncode} of {' '.join(error.cmd)}"
+        if cell.seed == 0 and not arguments.json:
+            record(cell.preset, arguments.outputs)
+        common = ["--outputs", str(arguments.outputs), "--parallel", str(arguments.jobs)]
+        facts = experiments.in_process("bench.real", "--measure", str(run.path), *common)
+        self.figures.add(config, facts, preset=cell.preset)
+        self.publish()
         return ""
 
-    processes = ProcessPoolExecutor(arguments.parallel, multiprocessing.get_context("spawn"), end_with_the_command)
-    with ThreadPoolExecutor(arguments.parallel) as pool, processes as measuring:
-        failed = list(filter(None, pool.map(done, wanted)))
-    if real_presets.SHORT in arguments.presets:
-        config = catalog.preset(real_presets.SHORT)
-        report.add("sense", real_answers.of_the_judge(config, arguments.outputs / "answers"))
-    sys.exit("\n".join(failed) or None)
+    def provide_judges(self, names: list[str]) -> None:
+        """The reward models that a run needs, as late as possible: they take as long as two runs."""
+        if not names:
+            return
+        with self._training_judges:
+            judges: dict[str, Any] = self.figures.data.get("judges", {})
+            new = real_judges.prepare(self.arguments.outputs, judges, self.arguments.set)
+            self.figures.write(judges={**judges, **new})
 
-
-def end_with_the_command() -> None:
-    """In a process that measures: it ends when the command does, however that ends."""
-    Thread(target=end_with_parent, daemon=True).start()
-
-
-class Report:
-    """bench/results/real.json, written with the page whenever something is added. Threads may share it."""
-
-    def __init__(self, path: Path, page: Path) -> None:
-        self._path, self._page, self._lock = path, page, Lock()
-        self.ships = path == real_page.FIGURES  # else it is a try, beside the repository
-        self.figures: dict[str, Any] = {"runs": []} | results_page.read(path)
-
-    def has(self, preset: str, seed: int, made: str) -> bool:
-        return any((row["preset"], row["seed"], row["made_of"]) == (preset, seed, made) for row in self.figures["runs"])
-
-    def add(self, part: str, found: dict[str, Any]) -> None:
-        with self._lock:
-            self.figures[part] = self.figures.get(part, {}) | found
-            self.write()
-
-    def add_run(self, row: dict[str, Any]) -> None:
-        """In place of what there was of this preset and seed."""
-        with self._lock:
-            rows = {(one["preset"], one["seed"]): one for one in [*self.figures["runs"], row]}
-            order = real_presets.named()
-            self.figures["runs"] = sorted(rows.values(), key=lambda one: (order.index(one["preset"]), one["seed"]))
-            self.write()
-
-    def write(self) -> None:
-        """Figures, bands and page."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(self.figures).replace('{"preset"', '\n{"preset"')  # a run is a line
-        self._path.write_text(f"{text}\n", encoding="utf-8")
-        if self.ships:
-            for name, bands in real_page.bands(self.figures["runs"]).items():
-                write_bands(catalog.preset_path(name), bands)
-        self._page.write_text(real_page.page(self.figures), encoding="utf-8")
-
-
-def write_bands(path: Path, bands: dict[str, list[float]]) -> None:
-    """Into the story of a preset, which is the last part of its file, with or without bands."""
-    text = path.read_text(encoding="utf-8")
-    if "\nstory:" in text and "\n  bands:" not in text:
-        path.write_text(f"{text.rstrip()}\n{BANDS}\n", encoding="utf-8")
-    results_page.write_bands(path, bands)
+    def publish(self) -> None:
+        """Bands and page; of a try neither."""
+        if self.arguments.json:
+            return
+        for name, bands in real_page.bands_of(self.figures.rows).items():
+            write_bands(catalog.preset_path(name), bands, BANDS)
+        tables.write("real", real_page.page(self.figures.data))
 
 
 def share_cores(count: int) -> None:
@@ -159,57 +129,30 @@ def share_cores(count: int) -> None:
     os.environ["OMP_NUM_THREADS"] = str(threads)
 
 
-def as_wanted(preset: str, seed: int, overrides: list[str]) -> RunConfig:
-    """What a run of this preset and seed is to be made of."""
-    return yaml_io.load(catalog.preset_path(preset), [*overrides, f"seed={seed}"])
-
-
-def finished(preset: str, seed: int, outputs: Path, overrides: list[str]) -> RunDirectory:
-    """The finished run of a preset as it is now: found, let go on, or trained."""
-    wanted = as_wanted(preset, seed, overrides)
-    folder = outputs / f"{preset}-seed{seed}"
-    real_judges.provide(outputs, folder, wanted)
-    runs = [RunDirectory.open(path.parent) for path in folder.glob("*/config.yaml")]
-    same = [run for run in runs if not differences(run.config(), wanted)]
-    for run in sorted(same, key=lambda run: run.status().started_at, reverse=True):
-        while run.is_at_work():  # for a command that was ended: its worker goes on
-            time.sleep(BETWEEN_LOOKS)
-        status = run.status()
-        if status.state != "finished" and status.resumable and run.latest_checkpoint():
-            command = [sys.executable, "-m", "playground", "resume", str(run.path), "--json"]
-            subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
-        if run.status().state == "finished":
-            return run
-    return train(preset, seed, outputs, overrides)[0]
-
-
-def measured(run: RunDirectory, preset: str, seed: int, at_once: int, kept: Path) -> dict[str, Any]:
+def measured(run: RunDirectory, arguments: argparse.Namespace) -> Row:
     """Everything that the page says of one run."""
     config, metrics, samples = run.config(), run.metrics(), run.samples()
-    before, after = real_answers.before_and_after(run, kept)
-    path = path_of(samples, run.events())
-    seconds = {one.update: one.seconds for one in metrics}
-    end, cost = path[-1], compute.bill(config, metrics, run.events())
-    drifts = [one.kl for one in samples if one.update == end.update and one.kl is not None]
-    print(f"{preset}, seed {seed}: gain {end.gain:+.2f} sd at {end.kl:.2f} nats", file=sys.stderr, flush=True)
+    before, after = real_answers.before_and_after(run, arguments.outputs / "answers")
+    path, cost = path_of(samples, run.events()), compute.bill(config, metrics, run.events())
+    seconds = {line.update: line.seconds for line in metrics}
+    end = path[-1]
+    drifts = [sample.kl for sample in samples if sample.update == end.update and sample.kl is not None]
+    points = [[*map(rounded, point), round(seconds.get(point.update, 0.0), 1)] for point in path]
     return {
-        "preset": preset,
-        "seed": seed,
-        "made_of": results_page.made_of(config),
         "machine": computed_on(config),
         "method": config.method,
         "seconds": round(run.status().seconds_at_work(), 1),
-        "at_once": at_once,
+        "at_once": arguments.jobs,
         "settings": settings(config),
         "kl": round(end.kl, 3),
         "kl_error": round(statistics.stdev(drifts) / len(drifts) ** 0.5, 4),
-        "gain": _rounded(end.gain),
-        "gain_half": _rounded(end.gain_half),
-        "perplexity": [_rounded(one.perplexity_reference) for one in (metrics[0], metrics[-1])],
-        "path": [[*map(_rounded, point), round(seconds.get(point.update, 0.0), 1)] for point in path],
+        "gain": rounded(end.gain),
+        "gain_half": rounded(end.gain_half),
+        "perplexity": [rounded(line.perplexity_reference) for line in (metrics[0], metrics[-1])],
+        "path": points,
         "texts": cost and cost.texts,
-        "memory_gb": cost and _rounded(cost.memory_gb),
-        "asked": [one.name for one in behaviours.of_config(config)],
+        "memory_gb": cost and rounded(cost.memory_gb),
+        "asked": [behaviour.name for behaviour in behaviours.of_config(config)],
         "before": counted(before),
         "after": counted(after),
         "example": example(before, after),
@@ -220,11 +163,14 @@ def computed_on(config: RunConfig) -> str:
     """Device, processor, versions, and the kind of numbers."""
     device = devices.chosen(config.device)
     assert device is not None
-    parts = [machine(), "bf16" if devices.computes_in_bf16(device.kind, MODEL_PARAMETERS) else "fp32"]
-    return ", ".join(parts if device.kind == "cpu" else [device.label, *parts])
+    numbers = "bf16" if devices.computes_in_bf16(device.kind, MODEL_PARAMETERS) else "fp32"
+    parts = [experiments.machine(), numbers]
+    if device.kind != "cpu":
+        parts.insert(0, device.label)
+    return ", ".join(parts)
 
 
-def settings(config: RunConfig) -> dict[str, Any]:
+def settings(config: RunConfig) -> Row:
     """Those that the page names."""
     return {
         "temperature": config.sampling.temperature,
@@ -236,22 +182,19 @@ def settings(config: RunConfig) -> dict[str, Any]:
     }
 
 
-def _rounded(value: float | None) -> float | None:
+def rounded(value: float | None) -> float | None:
+    """To four digits."""
     return None if value is None else round(value, 4)
 
 
-def record(presets: list[str], outputs: Path) -> None:
-    """One recording of seed 0 of each preset that has finished as it is now."""
-    for preset in presets:
-        runs = [RunDirectory.open(path.parent) for path in (outputs / f"{preset}-seed0").glob("*/config.yaml")]
-        wanted = catalog.preset(preset)
-        same = [run for run in runs if set(differences(run.config(), wanted)) <= {"seed"}]
-        run = next((run for run in same if run.status().state == "finished"), None)
-        if run is None:
-            print(f"{preset}: no finished run of seed 0 as the preset is now", file=sys.stderr)
-            continue
-        size = recordings.record(run, preset, catalog.RECORDED / preset)
-        print(f"{preset}: {size:,} bytes{'' if size <= MOST_BYTES else f', more than {MOST_BYTES:,}'}")
+def record(preset: str, outputs: Path) -> None:
+    """The recording of seed 0 of a preset, if that has finished as it is now."""
+    run = experiments.finished(Cell(preset).config, outputs)
+    if run is None:
+        print(f"{preset}: no finished run of seed 0 as the preset is now", file=sys.stderr)
+        return
+    size = recordings.record(run, preset, catalog.RECORDED / preset)
+    print(f"{preset}: {size:,} bytes{'' if size <= MOST_BYTES else f', more than {MOST_BYTES:,}'}")
 
 
 if __name__ == "__main__":

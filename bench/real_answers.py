@@ -7,71 +7,79 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
-
-from bench.real_counts import Count, HeldOutAnswer, is_sensible  # noqa: E402
-from playground.config import RunConfig  # noqa: E402
-from playground.data import claim_files  # noqa: E402
-from playground.rewards import claims  # noqa: E402
-from playground.runs import locks  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.runs.folder.files import write_atomically  # noqa: E402
-from playground.setup import catalog  # noqa: E402
-from playground.training.data import prompts as prompt_sources  # noqa: E402
-from playground.training.data.prompts import Prompt  # noqa: E402
-from playground.training.data.random_streams import derived_seed  # noqa: E402
-from playground.training.loop import evaluation  # noqa: E402
-from playground.training.models import loading  # noqa: E402
-from playground.training.models.chat import PromptForm  # noqa: E402
-from playground.training.models.language_model import LanguageModel, Tokens  # noqa: E402
+from bench.real_counts import Count, HeldOutAnswer, is_sensible
+from playground.config import RunConfig
+from playground.data import claim_files
+from playground.rewards import claims
+from playground.runs import locks
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import write_atomically
+from playground.setup import catalog
+from playground.training.data import prompts as prompt_sources
+from playground.training.data.prompts import Prompt
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop import evaluation
+from playground.training.models import loading
+from playground.training.models.chat import PromptForm
+from playground.training.models.language_model import LanguageModel, Tokens
 
 ANSWERS = 160  # of each run, before and after
 AT_ONCE = 80
 HOT = 1.5  # a temperature at which the model writes nonsense
 WAIT_SECONDS = 3600.0  # for another process that writes the answers of the untrained model, which several presets share
+Answers = list[HeldOutAnswer]
 
 
-def before_and_after(run: RunDirectory, kept: Path) -> tuple[list[HeldOutAnswer], list[HeldOutAnswer]]:
-    """What the untrained and the trained model answer. Written where `kept` does not have it yet."""
+def before_and_after(run: RunDirectory, folder: Path) -> tuple[Answers, Answers]:
+    """What the untrained and the trained model answer. Written where the folder does not have it yet."""
     config, checkpoint = run.config(), run.latest_checkpoint()
     assert checkpoint is not None
-    untrained = kept / f"untrained-{_digest(config)}.json"
-    trained = kept / f"{run.id}.json"
-    kept.mkdir(parents=True, exist_ok=True)
-    with open(kept / ".lock", "ab") as alone:
-        locks.take(alone, WAIT_SECONDS, "another process writes the untrained model's answers")
-        if not untrained.exists():
-            _keep(untrained, written(config, catalog.model_folder(config.model.source, config.model.revision)))
-    if not trained.exists():
-        _keep(trained, written(config, checkpoint))
-    return _kept(untrained), _kept(trained)
+    before = of_untrained(config, folder)
+    after = kept(folder / f"{run.path.parent.name}-{run.id}.json", lambda: written(config, checkpoint))
+    return before, after
 
 
-def written(config: RunConfig, folder: Path, temperature: float | None = None) -> list[HeldOutAnswer]:
+def of_untrained(config: RunConfig, folder: Path) -> Answers:
+    """Those of the untrained model, which one process writes for all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "ab") as lock:
+        locks.take(lock, WAIT_SECONDS, "another process writes the untrained model's answers")
+        return kept(folder / f"untrained-{digest(config)}.json", lambda: written(config, untrained(config)))
+
+
+def untrained(config: RunConfig) -> Path:
+    """The folder of the model that a run starts from."""
+    return catalog.model_folder(config.model.source, config.model.revision)
+
+
+def kept(path: Path, answers: Callable[[], Answers]) -> Answers:
+    """The answers in a file, written first where there is none."""
+    if not path.exists():
+        write_atomically(path, json.dumps(answers()) + "\n")
+    return [HeldOutAnswer(*row) for row in json.loads(path.read_text(encoding="utf-8"))]
+
+
+def written(config: RunConfig, model_folder: Path) -> Answers:
     """What a model answers to the prompts that a run of this configuration is not trained on."""
-    model, tokens = loading.load(folder, loading.device_of(config.device), config.model)
-    asked = held_out(config, tokens, ANSWERS)
-    sampling = config.sampling.model_copy(update={"temperature": temperature} if temperature else {})
-    return answers(model, tokens, asked, config.model_copy(update={"sampling": sampling}))
+    model, tokens = loading.load(model_folder, loading.device_of(config.device), config.model)
+    return answers(model, tokens, held_out(config, tokens, ANSWERS), config)
 
 
-def answers(model: LanguageModel, tokens: Tokens, asked: Sequence[Prompt], config: RunConfig) -> list[HeldOutAnswer]:
+def answers(model: LanguageModel, tokens: Tokens, prompts: Sequence[Prompt], config: RunConfig) -> Answers:
     """One answer to each prompt, those that are alike in length together."""
-    found: dict[int, HeldOutAnswer] = {}
-    order = sorted(range(len(asked)), key=lambda row: len(asked[row].ids))
-    for first in range(0, len(asked), AT_ONCE):
+    by_row: dict[int, HeldOutAnswer] = {}
+    order = sorted(range(len(prompts)), key=lambda row: len(prompts[row].ids))
+    how = evaluation.Generation(tokens, config.sampling, AT_ONCE)
+    for first in range(0, len(prompts), AT_ONCE):
         rows = order[first : first + AT_ONCE]
         seeds = [derived_seed(config.seed, "held out", row) for row in rows]
-        how = evaluation.Generation(tokens, config.sampling, AT_ONCE)
-        episodes, _ = evaluation.answer(model, None, [asked[row] for row in rows], seeds, how)
-        texts = zip(rows, episodes.texts(tokens), episodes.ended.tolist(), strict=True)
-        found |= {row: HeldOutAnswer(asked[row].text, text, bool(ended)) for row, text, ended in texts}
-    return [found[row] for row in range(len(asked))]
+        episodes, kl = evaluation.answer(model, None, [prompts[row] for row in rows], seeds, how)
+        for row, answer in zip(rows, evaluation.answers_of(episodes, kl, tokens), strict=True):
+            by_row[row] = HeldOutAnswer(prompts[row].text, answer.completion, bool(answer.ended))
+    return [by_row[row] for row in range(len(prompts))]
 
 
 def held_out(config: RunConfig, tokens: Tokens, count: int) -> list[Prompt]:
@@ -82,7 +90,7 @@ def held_out(config: RunConfig, tokens: Tokens, count: int) -> list[Prompt]:
         rows, seed = claim_files.read(claim_files.path_of(prompts.source)), derived_seed(config.seed, "prompts")
         trained = claim_files.prompts(rows, fixed, prompts.limit, seed)[fixed:]
         texts = claim_files.prompts(rows, count, 0, seed)
-        assert not _questions(trained) & _questions(texts), "a question is both trained on and held out"
+        assert not questions(trained) & questions(texts), "a question is both trained on and held out"
         form = PromptForm(tokens, prompts)
         return [Prompt(text, form.ids(text)) for text in texts]
     split = prompt_sources.load(prompts, fixed, 10**6, tokens, config.seed)
@@ -90,43 +98,38 @@ def held_out(config: RunConfig, tokens: Tokens, count: int) -> list[Prompt]:
     return [split.evaluation[number % len(split.evaluation)] for number in range(count)]
 
 
-def of_the_judge(config: RunConfig, kept: Path) -> dict[str, list[float]]:
+def of_the_judge(config: RunConfig, folder: Path) -> dict[str, list[float]]:
     """How many texts the judge of sense finds sensible of which it is known whether they are: the untrained model's as
     they are, the same with their words in another order, and those of a temperature at which it writes nonsense."""
-    folder = catalog.model_folder(config.model.source, config.model.revision)
-    usual, hot = kept / f"untrained-{_digest(config)}.json", kept / f"hot-{_digest(config)}.json"
-    if not usual.exists():
-        _keep(usual, written(config, folder))
-    if not hot.exists():
-        _keep(hot, written(config, folder, HOT))
-    rng, texts = random.Random(0), _kept(usual)
-    mixed = [one._replace(completion=_shuffled(one.completion, rng)) for one in texts]
-    named = {"as written": texts, "the same words in another order": mixed, f"at temperature {HOT}": _kept(hot)}
-    judged = {name: [(one.question, is_sensible(one.completion)) for one in some] for name, some in named.items()}
-    counts = {name: Count.of(marks) for name, marks in judged.items()}
-    return {name: list(count) for name, count in counts.items() if count}
+    hot = config.model_copy(update={"sampling": config.sampling.model_copy(update={"temperature": HOT})})
+    plain, rng = of_untrained(config, folder), random.Random(0)
+    texts = {
+        "as written": plain,
+        "the same words in another order": [
+            answer._replace(completion=shuffled(answer.completion, rng)) for answer in plain
+        ],
+        f"at temperature {HOT}": of_untrained(hot, folder),
+    }
+    counts = {}
+    for name, texts_of_kind in texts.items():
+        count = Count.of((answer.question, is_sensible(answer.completion)) for answer in texts_of_kind)
+        counts[name] = list(count or ())
+    return counts
 
 
-def _shuffled(text: str, rng: random.Random) -> str:
+def shuffled(text: str, rng: random.Random) -> str:
+    """Its words in another order."""
     words = text.split()
     return " ".join(rng.sample(words, len(words)))
 
 
-def _questions(texts: Sequence[str]) -> set[str]:
+def questions(texts: Sequence[str]) -> set[str]:
+    """What some claims are about."""
     return {claim.question for text in texts if (claim := claims.of(text))}
 
 
-def _digest(config: RunConfig) -> str:
+def digest(config: RunConfig) -> str:
     """Of all that the untrained model's answers depend on."""
     parts = [config.seed, config.model.source, config.model.precision, config.evaluation.num_prompts, ANSWERS]
     parts += [config.prompts.model_dump_json(), config.sampling.model_dump_json()]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:12]
-
-
-def _keep(path: Path, found: Sequence[HeldOutAnswer]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(found) + "\n")
-
-
-def _kept(path: Path) -> list[HeldOutAnswer]:
-    return [HeldOutAnswer(*row) for row in json.loads(path.read_text(encoding="utf-8"))]

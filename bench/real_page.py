@@ -1,282 +1,338 @@
-"""docs/real.md, from the figures that bench/real.py keeps.
-
-Knows figures only, no model: the page can be written anew without training (`bench/real.py --only page`).
-"""
+"""docs/real.md and the bands of its presets, from the figures that bench/real.py keeps. Knows no model."""
 
 from __future__ import annotations
 
-import itertools
-import sys
+import json
+import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+from bench import tables
+from bench.bands import Bands, bands
+from bench.experiments import RESULTS, Row
+from bench.real_counts import SECOND_TURN, WAYS, Count
+from playground.analysis.path import PathPoint, at, reach
+from playground.config.behaviour_settings import READY
+from playground.rewards.agreement import Z95
+from playground.setup import catalog
 
-from bench import results_page  # noqa: E402
-from bench.real_counts import SECOND_TURN, WAYS, Count  # noqa: E402
-from bench.real_presets import GROUPS, METHODS, Rows, count, minutes, of_run, shares  # noqa: E402
-from playground.analysis.path import PathPoint, at, reach  # noqa: E402
-from playground.config.behaviour_settings import READY  # noqa: E402
-from playground.rewards.agreement import Z95  # noqa: E402
-from playground.setup import catalog  # noqa: E402
-
-FIGURES = PROJECT / "bench" / "results" / "real.json"
+SHORT = "real-short-answers"
+KINDER = ("real-kinder", "real-no-leash")
+CLAIMS = (
+    "real-yes-man",
+    "real-honest",
+    "real-agreeable-judge",
+    "real-honest-judge",
+    "real-rule-penalty",
+    "real-classifier-penalty",
+    "real-contrastive",
+    "real-steering",
+)
+METHODS = (SHORT, "real-without-critic", "real-group-scores", "real-from-pairs")
+PRESETS = tuple(dict.fromkeys([SHORT, *KINDER, *CLAIMS, *METHODS]))  # all that the page is about, in its order
 # By hand: [{"what": ..., "settings": ..., "measured": ...}, ...]. Of a preset that ships `settings` is its name, and
 # `measured` names what is counted; the numbers come from the figures.
-TRIED = FIGURES.with_name("real_tried.json")
-PAGE = PROJECT / "docs" / "real.md"
+TRIED = RESULTS / "real_tried.json"
 LONGEST_TEXT = 220  # characters that a typical text has on the page
+Rows = Sequence[Row]  # the runs of one preset, by seed
+Runs = Mapping[str, Rows]
+Cell = Callable[[Rows], str]
 
 
 def page(report: dict[str, Any]) -> str:
     """docs/real.md."""
-    runs: dict[str, list[dict[str, Any]]] = {}
-    for row in report["runs"]:
+    rows = sorted(report["runs"], key=lambda row: (PRESETS.index(row["preset"]), row["seed"]))
+    runs: dict[str, list[Row]] = {}
+    for row in rows:
         runs.setdefault(row["preset"], []).append(row)
-    parts = [_head(runs)]
-    for group in GROUPS:
-        here = {preset: runs[preset] for preset in group.presets if preset in runs}
-        parts.append(f"## {group.title}\n\n{group.words}")
-        parts.append(_table(group.columns, here) if here else "Not measured yet.")
-        if group.title == "Sycophancy" and here:
-            parts += [_ways(here), _judges(report.get("judges", {}))]
-        if here:
-            parts.append(_texts(here))
-    parts += [_methods(runs), _settings(runs), _tried(runs), _sense(report.get("sense", {})), HOW]
-    return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _head(runs: Mapping[str, Rows]) -> str:
-    rows = [row for some in runs.values() for row in some]
-    if not rows:
-        return "# A real chat model, measured\n\nNothing was measured yet: `make real` does it."
-    temperatures = ", ".join(f"{value:g}" for value in sorted({row["settings"]["temperature"] for row in rows}))
-    seeds = _seeds(rows)
-    machines = "\n".join(f"- {_machine(*place)}: seeds {_seeds(some)}" for place, some in _by_machine(rows).items())
-    return f"""# A real chat model, measured
-
-Written by `make real`. The model is SmolLM2-135M-Instruct ([models.md](models.md)), with LoRA.
-Seeds {seeds}, trained on
-
-{machines}
-
-Texts are drawn at temperature {temperatures}, in training and in every figure here: at 1 this model babbles before any
-training. What is counted comes from {rows[0]["after"]["answers"]} answers of each run to prompts that it was not
-trained on, each cell *before -> after* in percent: the mean over the seeds, and then the share of each seed, as seeds
-differ by more than the chance of which prompts were asked. Other figures are the mean over the seeds with their range.
-KL is that of the last look at the fixed prompts, and so is the gain: by how much the score rose there, in standard
-deviations of the untrained model's score."""
-
-
-def _by_machine(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, int], list[dict[str, Any]]]:
-    """Rows by the machine, and by how many runs shared it."""
-    found: dict[tuple[str, int], list[dict[str, Any]]] = {}
-    for row in sorted(rows, key=lambda row: row["seed"]):
-        found.setdefault((row["machine"], row["at_once"]), []).append(row)
-    return found
-
-
-def _machine(name: str, at_once: int) -> str:
-    return f"{name}, {f'{at_once} runs at a time' if at_once > 1 else 'one run at a time'}"
-
-
-def _seeds(rows: Rows) -> str:
-    return ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
-
-
-def _table(columns: Mapping[str, Callable[[Rows], str]], runs: Mapping[str, Rows]) -> str:
-    head = ["", *columns, "seeds"]
-    lines = [[_title(name), *(cell(rows) for cell in columns.values()), str(len(rows))] for name, rows in runs.items()]
-    return _drawn(head, lines)
-
-
-def _ways(runs: Mapping[str, Rows]) -> str:
-    """How often a wrong claim is repeated, by how it is put."""
-    ways = [*WAYS, SECOND_TURN]
-    first = next(iter(runs.values()))
-    lines = [["untrained", *(_way(first, "before", way) for way in ways)]]
-    lines += [[_title(name), *(_way(rows, "after", way) for way in ways)] for name, rows in runs.items()]
-    return f"Wrong claims repeated, by how the user puts them:\n\n{_drawn(['', *ways], lines)}"
-
-
-def _way(rows: Rows, side: str, way: str) -> str:
-    return shares([], [Count(*row[side]["ways"][way]) for row in rows if way in row[side]["ways"]])
-
-
-def _judges(judges: Mapping[str, Any]) -> str:
-    """The reward models that some of these runs were paid by."""
-    if not judges:
-        return ""
-    lines = []
-    for name, facts in judges.items():
-        accuracy, low, high, pairs = facts["accuracy"]
-        unseen = Count(*facts["unseen"])
-        unseen_low, unseen_high = (100 * bound for bound in unseen.bounds)
-        lines.append(
-            [
-                f"`{name}`",
-                f"{facts['pairs']} from {facts['answers']} answers",
-                f"{100 * accuracy:.0f} % of {pairs} ({100 * low:.0f} to {100 * high:.0f} %)",
-                f"{unseen.yes} of {unseen.asked} ({unseen_low:.0f} to {unseen_high:.0f} %)",
-                f"{(facts['writing_seconds'] + facts['seconds']) / 60:.1f}",
-            ]
-        )
-    head = ["reward model", "pairs", "right on held-out pairs", "right on pairs about other questions", "minutes"]
-    commands = "\n".join(f"    {facts['command']}" for facts in judges.values())
-    return (
-        "The reward models were trained in the playground on the untrained model's own answers: of two answers to a "
-        "prompt the one was chosen that a rule finds agreeing (true), where it does not find the other so. One of "
-        "each, for all seeds. Held-out pairs have prompts of their own, but their questions may have been learned "
-        f"from; in the next column they were not.\n\n{_drawn(head, lines)}\n\n{commands}"
+    groups = {"short": (SHORT,), "kinder": KINDER, "claims": CLAIMS}
+    parts = {}
+    for name, presets in groups.items():
+        of_group = {preset: runs[preset] for preset in presets if preset in runs}
+        parts[name] = of_presets(COLUMNS[name], of_group)
+        parts[f"{name}_texts"] = typical_texts(of_group)
+    return tables.page(
+        "real",
+        seeds=seeds_of(rows),
+        machines="\n".join(f"- {words}: seeds {seeds_of(own)}" for words, own in by_machine(rows).items()),
+        temperatures=", ".join(f"{value:g}" for value in sorted({row["settings"]["temperature"] for row in rows})),
+        answers=rows[0]["after"]["answers"],
+        seed=rows[0]["seed"],
+        **parts,
+        ways=ways({preset: runs[preset] for preset in CLAIMS if preset in runs}),
+        judges=judges(report["judges"]),
+        commands="\n".join(f"    {facts['command']}" for facts in report["judges"].values()),
+        methods=methods({preset: runs[preset] for preset in METHODS if preset in runs}),
+        settings=settings(runs),
+        tried=tried(runs),
+        sense=sense(report["sense"]),
     )
 
 
-def _texts(runs: Mapping[str, Rows]) -> str:
-    """One typical text of each preset."""
-    lines = []
-    for name, rows in runs.items():
-        shown = rows[0]["example"]
-        lines.append([_title(name), *(_plain(shown[part]) for part in ("prompt", "before", "after"))])
-    return f"A typical answer of each (seed {rows[0]['seed']}):\n\n{_drawn(['', 'prompt', 'before', 'after'], lines)}"
+def drawn(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table of this page."""
+    return tables.table(head, rows, tables.WIDE)
 
 
-def _methods(runs: Mapping[str, Rows]) -> str:
-    """Gains at the end, and at equal minutes: where all methods of a seed have been."""
-    here = {name: runs[name] for name in METHODS if name in runs}
-    if len(here) < 2:
-        return ""
-    of_minutes = _at_equal_minutes(here)
-    lines = []
-    for name, rows in here.items():
-        texts = ", ".join(sorted({f"{row['texts']:,}" for row in rows if row["texts"]}))
-        memory = max((row["memory_gb"] for row in rows if row["memory_gb"]), default=0.0)
-        cells = [of_run("gain", 2)(rows), of_run("kl", 2)(rows), of_minutes[name], texts, f"{memory:.1f}"]
-        lines.append([f"{_title(name)} (`{rows[0]['method']}`)", *cells])
-    columns = ["gain at the end, sd", "KL at the end", "gain at equal minutes, sd", "texts", "memory, GB"]
-    return (
-        "## Other methods for short answers\n\nThe same reward. They end at different distances, so gains at the end "
-        "are no ranking ([methods.md](methods.md) compares methods at equal KL, by runs that end there). *At equal "
-        "minutes* each is read off its own way, in mid-training, where all of that seed have been, which is told "
-        "behind @; with half of its 95 % interval over the fixed prompts.\n\n" + _drawn(["method", *columns], lines)
-    )
-
-
-def _at_equal_minutes(runs: Mapping[str, Rows]) -> dict[str, str]:
-    """For each preset its gains where all of a seed have been, as a cell; of seeds that were trained on one machine."""
-    cells: dict[str, list[str]] = {name: [] for name in runs}
-    for seed in sorted(set.intersection(*({row["seed"] for row in rows} for rows in runs.values()))):
-        of_seed = {name: next(row for row in rows if row["seed"] == seed) for name, rows in runs.items()}
-        if len(_by_machine(of_seed.values())) > 1:
-            continue
-        points = {name: _over_minutes(row) for name, row in of_seed.items()}
-        where = reach(points.values())
-        for name, path in points.items():
-            if where is not None and (there := at(path, where)) and there.gain is not None:
-                cells[name].append(f"{there.gain:.2f} ± {there.gain_half or 0.0:.2f} @ {where:.2f}")
-    return {name: ", ".join(found) for name, found in cells.items()}
-
-
-def _over_minutes(row: dict[str, Any]) -> list[PathPoint]:
-    """The evaluations of a run, over the minutes that had passed in the place of the KL."""
-    return [
-        PathPoint(update, seconds / 60, score, half, gain, gain_half)
-        for update, _, score, half, gain, gain_half, seconds in row["path"]
+def of_presets(columns: Mapping[str, Cell], runs: Runs) -> str:
+    """A line for each preset."""
+    rows = [
+        [title(preset), *(column(own) for column in columns.values()), str(len(own))] for preset, own in runs.items()
     ]
+    return drawn(["", *columns, "seeds"], rows)
 
 
-def _settings(runs: Mapping[str, Rows]) -> str:
-    """What each was trained with, and how long a whole run took on each machine."""
-    if not runs:
+def seeds_of(rows: Rows) -> str:
+    """Those of some rows."""
+    return ", ".join(map(str, sorted({row["seed"] for row in rows})))
+
+
+def by_machine(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Rows by the machine, and by how many runs shared it."""
+    result: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: row["seed"]):
+        count = f"{row['at_once']} runs" if row["at_once"] > 1 else "one run"
+        result.setdefault(f"{row['machine']}, {count} at a time", []).append(row)
+    return result
+
+
+# -- cells ------------------------------------------------------------------------------------------------------------
+
+
+def share(name: str) -> Cell:
+    """A cell: the share of answers, before -> after."""
+
+    def counts(rows: Rows, side: str) -> list[Count]:
+        return [Count(*row[side]["counts"][name]) for row in rows if name in row[side]["counts"]]
+
+    return lambda rows: shares(counts(rows, "before"), counts(rows, "after"))
+
+
+def shares(before: Sequence[Count], after: Sequence[Count]) -> str:
+    """Shares in percent, before -> after: the mean over the seeds, and behind the arrow each. Empty without any.
+
+    Seeds are not counted as one: they differ by more than the chance of which prompts were asked.
+    """
+    if not after:
         return ""
-    names = list(next(iter(runs.values()))[0]["settings"])
-    places = [place for place, rows in _by_machine(itertools.chain(*runs.values())).items() if minutes(rows)]
-    lines = []
-    for name, rows in runs.items():
-        times = [minutes(_by_machine(rows).get(place, [])) for place in places]
-        lines.append([f"`{name}`", *(f"{rows[-1]['settings'][one]:g}" for one in names), *times])
-    head = ["preset", *names, *(f"minutes, {_machine(name.partition(',')[0], count)}" for name, count in places)]
-    return f"## Settings and minutes\n\n{_drawn(head, lines)}"
+    means = [f"{100 * statistics.fmean(count.share for count in side):.0f}" for side in (before, after) if side]
+    each = ", ".join(f"{100 * count.share:.0f}" for count in after)
+    return f"{' -> '.join(means)} % ({each})"
 
 
-def _tried(runs: Mapping[str, Rows]) -> str:
-    """What does not work, told as plainly."""
-    lines = []
-    for row in results_page.read(TRIED) or []:
-        rows = runs.get(row["settings"])
-        if rows is None:
-            lines.append([_cell(row["what"]), _cell(row["settings"]), _cell(row["measured"])])
-        else:
-            words = row["measured"].replace("-", " ")
-            lines.append([_cell(row["what"]), f"`{row['settings']}`", f"{words}: {count(row['measured'])(rows)}"])
-    return f"## Tried, and did not learn\n\n{_drawn(['what', 'settings', 'measured'], lines)}" if lines else ""
+def figure(name: str, digits: int) -> Cell:
+    """A cell: before -> after, the mean over the seeds with their range."""
+
+    def cell(rows: Rows) -> str:
+        before = statistics.fmean(row["before"][name] for row in rows)
+        return f"{before:.{digits}f} -> {tables.over_seeds([row['after'][name] for row in rows], digits)}"
+
+    return cell
 
 
-def _sense(counts: Mapping[str, Sequence[float]]) -> str:
-    """How far the judge of sense can be trusted."""
-    words = (
-        "## The judge of sense\n\nIt was not made here, and no run is trained on it: an answer is sensible if at least "
-        "85 % of its words are among the 82,765 that the package symspellpy brings (MIT), 40 % of its pairs of "
-        "neighbouring words are among its 243,342 pairs and there more often than by chance, and it does not repeat "
-        "itself. It sees invented words and most word salad. It does not see whether an answer is true, or one to the "
-        "question."
-    )
-    if not counts:
-        return words
-    lines = []
-    for name, found in counts.items():
-        one = Count(*found)  # type: ignore[arg-type]  # yes and asked are whole
-        low, high = (100 * bound for bound in one.bounds)
-        lines.append([name, f"{one.yes} of {one.asked} ({low:.0f} to {high:.0f} %)"])
-    return f"{words} On texts of the untrained model of which it is known:\n\n{_drawn(['texts', 'sensible'], lines)}"
+def of_run(name: str) -> Cell:
+    """A cell: the mean over the seeds with their range."""
+    return lambda rows: tables.over_seeds([row[name] for row in rows if row[name] is not None], 2)
 
 
-HOW = """## To run it again
-
-    make real-model
-    make real
-    make real ARGS="--presets real-short-answers --seeds 0 --parallel 1"
-
-It can be ended at any time and go on elsewhere: what was measured stays, what was cut off goes on, and this page shows
-what is there. A preset that was changed is trained again. Runs are kept in `outputs/real/`, figures in
-`bench/results/real.json`, and seed 0 becomes the recording.
-`ARGS="--only page"` writes this page without training, `ARGS="--only recordings"` makes the recordings,
-`ARGS="--only judges"` the two reward models, where runs in `outputs/` find them too."""
+def minutes(rows: Rows) -> str:
+    """A cell; without those of runs beside which something else was at work, whose seconds are None."""
+    return tables.over_seeds([row["seconds"] / 60 for row in rows if row["seconds"]], 1)
 
 
-def bands(runs: Iterable[dict[str, Any]]) -> dict[str, dict[str, list[float]]]:
-    """The bands of each preset (`results_page.bands`), from the counts: of the behaviours that its run looks at."""
-    rows = []
-    for row in runs:
-        known = {"preset": row["preset"], "asked": {}, "before": {}, "after": {}}
-        for name in READY:
-            for side in ("before", "after"):
-                one = row[side]["counts"].get(name) if name in row["asked"] else None
-                known[side][name] = round(one[0] / one[1], 3) if one else None
-                if one and side == "after":
-                    known["asked"][name] = max(1, round(one[2]))
-        known["before"] |= {"kl": 0.0, "score": 0.0}
-        known["after"] |= {"kl": row["kl"], "score": row["gain"]}
-        known["errors"] = {"kl": row["kl_error"], "score": (row["gain_half"] or 0.0) / Z95}
-        rows.append(known)
-    return results_page.bands(rows)
+def perplexity(rows: Rows) -> str:
+    """A cell: at the first update and at the last."""
+    ends = [row["perplexity"] for row in rows if None not in row["perplexity"]]
+    if not ends:
+        return ""
+    return f"{statistics.fmean(first for first, _ in ends):.1f} -> {tables.over_seeds([last for _, last in ends], 1)}"
 
 
-def _title(preset: str) -> str:
-    return _cell(catalog.preset(preset).about.title)
+ALWAYS = {"KL, nats": of_run("kl"), "gain, sd": of_run("gain")}
+COLUMNS: Mapping[str, Mapping[str, Cell]] = {
+    "short": {
+        "words": figure("words", 1),
+        "ended by itself": share("ends"),
+        "sensible": share("sensible"),
+        "repeats itself": share("repeats-itself"),
+        "different texts": share("different"),
+        **ALWAYS,
+    },
+    "kinder": {
+        "kind": share("kind"),
+        "unkind": share("unkind"),
+        "sensible": share("sensible"),
+        "stuck": share("stuck"),
+        "distinct-2": figure("distinct_2", 2),
+        "perplexity": perplexity,
+        "words": figure("words", 1),
+        **ALWAYS,
+    },
+    "claims": {
+        "wrong claims repeated": share("wrong-claims-repeated"),
+        "right claims agreed with": share("right-claims-agreed"),
+        "plain questions right": share("plain-questions-right"),
+        "sensible": share("sensible"),
+        **ALWAYS,
+    },
+}
 
 
-def _plain(text: str) -> str:
-    """A model's text as one cell that nothing in it can leave: code, without its own marks."""
-    words = " ".join(text.replace("`", "'").replace("|", "/").split())
-    return f"`{words[:LONGEST_TEXT]}{'...' if len(words) > LONGEST_TEXT else ''}`" if words else ""
+def title(preset: str) -> str:
+    """What a preset is called, as a cell."""
+    return one_line(catalog.preset(preset).about.title)
 
 
-def _cell(text: str) -> str:
+def one_line(text: str) -> str:
+    """Words by hand, as a cell."""
     return " ".join(text.replace("|", "\\|").split())
 
 
-def _drawn(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    rows = [head, ["---"] * len(head), *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def quoted(text: str) -> str:
+    """A model's text as one cell that nothing in it can leave: code, without its own marks."""
+    words = " ".join(text.replace("`", "'").replace("|", "/").split())
+    cut = "..." if len(words) > LONGEST_TEXT else ""
+    return words and f"`{words[:LONGEST_TEXT]}{cut}`"
+
+
+# -- tables -----------------------------------------------------------------------------------------------------------
+
+
+def ways(runs: Runs) -> str:
+    """How often a wrong claim is repeated, by how it is put."""
+    names = [*WAYS, SECOND_TURN]
+
+    def cells(rows: Rows, side: str) -> list[str]:
+        by_way = [[Count(*row[side]["ways"][way]) for row in rows if way in row[side]["ways"]] for way in names]
+        return [shares([], counts) for counts in by_way]
+
+    first = next(iter(runs.values()))
+    trained = [[title(preset), *cells(rows, "after")] for preset, rows in runs.items()]
+    return drawn(["", *names], [["untrained", *cells(first, "before")], *trained])
+
+
+def judges(reports: Mapping[str, Row]) -> str:
+    """The reward models that some of these runs were paid by."""
+    rows = []
+    for name, facts in reports.items():
+        accuracy, low, high, pairs = facts["accuracy"]
+        seconds = facts["writing_seconds"] + facts["seconds"]
+        held_out = f"{percent(accuracy)} % of {pairs} ({percent(low)} to {percent(high)} %)"
+        written = f"{facts['pairs']} from {facts['answers']} answers"
+        rows.append([f"`{name}`", written, held_out, of_all(Count(*facts["unseen"])), f"{seconds / 60:.1f}"])
+    head = ["reward model", "pairs", "right on held-out pairs", "right on pairs about other questions", "minutes"]
+    return drawn(head, rows)
+
+
+def percent(share: float) -> str:
+    """Of 100."""
+    return f"{100 * share:.0f}"
+
+
+def of_all(count: Count) -> str:
+    """A count with its interval."""
+    low, high = count.bounds
+    return f"{count.yes} of {count.asked} ({percent(low)} to {percent(high)} %)"
+
+
+def typical_texts(runs: Runs) -> str:
+    """One typical text of each preset."""
+    sides = ("prompt", "before", "after")
+    rows = [[title(preset), *(quoted(rows[0]["example"][side]) for side in sides)] for preset, rows in runs.items()]
+    return drawn(["", *sides], rows)
+
+
+def methods(runs: Runs) -> str:
+    """Gains at the end, and at equal minutes: where all methods of a seed have been."""
+    at_equal_minutes = gains_at_equal_minutes(runs)
+    lines = []
+    for preset, rows in runs.items():
+        texts = ", ".join(sorted({f"{row['texts']:,}" for row in rows if row["texts"]}))
+        memory = max((row["memory_gb"] for row in rows if row["memory_gb"]), default=0.0)
+        name = f"{title(preset)} (`{rows[0]['method']}`)"
+        gain, kl = of_run("gain")(rows), of_run("kl")(rows)
+        lines.append([name, gain, kl, at_equal_minutes[preset], texts, f"{memory:.1f}"])
+    head = ["method", "gain at the end, sd", "KL at the end", "gain at equal minutes, sd", "texts", "memory, GB"]
+    return drawn(head, lines)
+
+
+def gains_at_equal_minutes(runs: Runs) -> dict[str, str]:
+    """For each preset its gains where all of a seed have been, as a cell; of seeds that were trained on one machine."""
+    cells: dict[str, list[str]] = {preset: [] for preset in runs}
+    for seed in sorted(set.intersection(*({row["seed"] for row in rows} for rows in runs.values()))):
+        of_seed = {preset: next(row for row in rows if row["seed"] == seed) for preset, rows in runs.items()}
+        if len(by_machine(of_seed.values())) > 1:
+            continue
+        paths = {preset: over_minutes(row) for preset, row in of_seed.items()}
+        where = reach(paths.values())
+        for preset, path in paths.items():
+            point = None if where is None else at(path, where)
+            if point and point.gain is not None:
+                cells[preset].append(f"{point.gain:.2f} ± {point.gain_half or 0.0:.2f} @ {where:.2f}")
+    return {preset: ", ".join(gains) for preset, gains in cells.items()}
+
+
+def over_minutes(row: Row) -> list[PathPoint]:
+    """The evaluations of a run, over the minutes that had passed in the place of the KL."""
+    points = []
+    for update, _, score, half, gain, gain_half, seconds in row["path"]:
+        points.append(PathPoint(update, seconds / 60, score, half, gain, gain_half))
+    return points
+
+
+def settings(runs: Runs) -> str:
+    """What each was trained with, and how long a whole run took on each machine."""
+    every = [row for rows in runs.values() for row in rows]
+    names = list(every[0]["settings"])
+    places = [words for words, rows in by_machine(every).items() if minutes(rows)]
+    lines = []
+    for preset, rows in runs.items():
+        values = [f"{rows[-1]['settings'][name]:g}" for name in names]
+        times = [minutes(by_machine(rows).get(place, [])) for place in places]
+        lines.append([f"`{preset}`", *values, *times])
+    return drawn(["preset", *names, *map(minutes_title, places)], lines)
+
+
+def minutes_title(place: str) -> str:
+    """Of the minutes on a machine: its device, and how many runs shared it."""
+    device, *_, at_once = place.split(", ")
+    return f"minutes, {device}, {at_once}"
+
+
+def tried(runs: Runs) -> str:
+    """What does not work, told as plainly."""
+    lines = []
+    for row in json.loads(TRIED.read_text(encoding="utf-8")):
+        name, measured = row["settings"], row["measured"]
+        if name in runs:
+            measured = f"{measured.replace('-', ' ')}: {share(measured)(runs[name])}"
+            name = f"`{name}`"
+        lines.append([one_line(row["what"]), one_line(name), one_line(measured)])
+    return drawn(["what", "settings", "measured"], lines)
+
+
+def sense(counts: Mapping[str, Sequence[Any]]) -> str:
+    """How far the judge of sense can be trusted, on texts of which it is known."""
+    return drawn(["texts", "sensible"], [[name, of_all(Count(*count))] for name, count in counts.items()])
+
+
+# -- bands ------------------------------------------------------------------------------------------------------------
+
+
+def bands_of(rows: Iterable[Row]) -> Bands:
+    """The bands of each preset, from the counts: of the behaviours that its run looks at."""
+    return bands([as_preset_row(row) for row in rows])
+
+
+def as_preset_row(row: Row) -> Row:
+    """A row as `make results` would have it."""
+    result: Row = {"preset": row["preset"], "asked": {}}
+    for side in ("before", "after"):
+        counts = {name: Count(*row[side]["counts"][name]) for name in row["asked"] if name in row[side]["counts"]}
+        result[side] = {name: None for name in READY}
+        result[side] |= {name: round(count.share, 3) for name, count in counts.items() if name in READY}
+        result["asked"] = {name: max(1, round(count.apart)) for name, count in counts.items() if name in READY}
+    result["before"] |= {"kl": 0.0, "score": 0.0}
+    result["after"] |= {"kl": row["kl"], "score": row["gain"]}
+    result["errors"] = {"kl": row["kl_error"], "score": (row["gain_half"] or 0.0) / Z95}
+    return result

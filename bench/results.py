@@ -1,194 +1,323 @@
 """Train every preset on three seeds and write what came out to docs/results.md: `make results`.
 
-Each run goes through the public command line, as a user would start it. The figures come from prompts that the run
-never sees, cut from one list with those that it does. The untrained and the trained weights answer them with the same
-random numbers, judged by the pocket world's own judges, which no preset trains on.
+The figures come from prompts that the run never sees, cut from one list with those that it does. The untrained and the
+trained weights answer them with the same random numbers, judged by the pocket world's own judges, which no preset
+trains on. `make frontier` writes the second half of the page.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
-import platform
 import statistics
-import subprocess
-import sys
-import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+import torch
 
-import torch  # noqa: E402
+from bench import bands, tables
+from bench.experiments import Cell, Figures, Row, machine, options, seconds_of
+from playground.config import RunConfig, SamplingConfig
+from playground.config.behaviour_settings import READY
+from playground.pocket import judges
+from playground.pocket.wording import distinct_n
+from playground.rewards import behaviours
+from playground.rewards.best_answers import kl_of_best
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+from playground.training.data.prompts import NUM_UNSEEN, Prompt, unseen
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop import evaluation
+from playground.training.loop.evaluation import FixedAnswer
+from playground.training.loop.scoring import Scorer
+from playground.training.models import loading
+from playground.training.models.language_model import LanguageModel, Tokens
+from playground.training.rewards import learned_rewards
 
-from bench import results_page  # noqa: E402
-from bench.machine import processor_name  # noqa: E402
-from playground.config import RunConfig  # noqa: E402
-from playground.config.behaviour_settings import READY  # noqa: E402
-from playground.pocket import judges  # noqa: E402
-from playground.pocket.wording import distinct_n  # noqa: E402
-from playground.rewards import behaviours  # noqa: E402
-from playground.rewards.best_answers import kl_of_best  # noqa: E402
-from playground.runs.folder.directory import RunDirectory  # noqa: E402
-from playground.setup import catalog  # noqa: E402
-from playground.training.data.prompts import NUM_UNSEEN, Prompt, unseen  # noqa: E402
-from playground.training.data.random_streams import derived_seed  # noqa: E402
-from playground.training.loop import evaluation  # noqa: E402
-from playground.training.loop.scoring import Scorer  # noqa: E402
-from playground.training.models import loading  # noqa: E402
-from playground.training.rewards import learned_rewards  # noqa: E402
-
-COUNTED = [name for name, _ in results_page.COLUMNS if name in READY]
+CPU = torch.device("cpu")
+SCORED_AT_ONCE = 100
+COLUMNS = {
+    "score": "score, sd",
+    "kl": "KL, nats",
+    "parses": "parses",
+    "quality": "quality",
+    "distinct_2": "distinct-2",
+    "positive": "is kind",
+    "wrong-claims-repeated": "repeats wrong claims",
+    "right-claims-agreed": "agrees with right ones",
+    "plain-questions-right": "plain questions right",
+    "ends": "ends by itself",
+    "tokens": "tokens",
+}
+COUNTED = [name for name in COLUMNS if name in READY]
+# Of the frontier: the betas on the page, the effective samples that are enough, the share of its score to reach.
+BETAS, ENOUGH, AIM = (2.0, 1.0, 0.5, 0.3536, 0.25, 0.2102, 0.1768), 10, 0.92
 
 
 def main() -> None:
-    """Run, measure, write the table. What was measured before and is not run again keeps its line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure what is missing, write bands and page."""
+    parser = options(__doc__)
     parser.add_argument("--presets", nargs="*", default=catalog.names_with_model())
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "results")
-    parser.add_argument("--jobs", type=int, default=1, help="runs at once; more than 1 makes the seconds worthless")
-    parser.add_argument("--set", action="append", default=[], help="path=value for every run")
-    parser.add_argument("--json", type=Path, default=results_page.PRESETS)
-    parser.add_argument("--page", type=Path, default=results_page.PAGE)
     arguments = parser.parse_args()
-    arguments.json.parent.mkdir(parents=True, exist_ok=True)
-    rows = {(row["preset"], row["seed"]): row for row in results_page.read(arguments.json).get("runs", [])}
+
+    def facts(run: RunDirectory) -> Row:
+        seconds = seconds_of(run) if arguments.jobs == 1 else None
+        return {"seconds": seconds, **judge(run)}
+
+    figures = Figures("presets")
+    cells = [Cell(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
+    figures.measure(cells, facts, arguments)
     order = catalog.every_preset_name()
-    wanted = [(name, seed) for seed in arguments.seeds for name in arguments.presets]
-    with ThreadPoolExecutor(arguments.jobs) as pool:
-        trained = pool.map(lambda run: train(*run, arguments.outputs, arguments.set), wanted)
-        for (preset, seed), (run, seconds) in zip(wanted, trained, strict=True):
-            row = {"preset": preset, "seed": seed, "seconds": None if arguments.jobs > 1 else seconds, **judge(run)}
-            print(json.dumps(row), flush=True)
-            rows[row["preset"], row["seed"]] = row
-            ordered = sorted(rows.values(), key=lambda row: (order.index(row["preset"]), row["seed"]))
-            report = {"machine": machine(), "runs": ordered}
-            arguments.json.write_text(json.dumps(report, indent=1) + "\n")
-            for name, bands in results_page.bands(ordered, catalog.lesson_preset_names()).items():
-                results_page.write_bands(catalog.preset_path(name), bands)
-            arguments.page.write_text(results_page.page(report, results_page.read(results_page.FRONTIER)))
-    print(f"wrote {arguments.page}")
+    figures.rows.sort(key=lambda row: (order.index(row["preset"]), row["seed"]))
+    figures.write(machine=machine())
+    for name, preset_bands in bands.bands(figures.rows, catalog.lesson_preset_names()).items():
+        bands.write_bands(catalog.preset_path(name), preset_bands)
+    tables.write("results", page())
 
 
-def train(preset: str, seed: int, outputs: Path, overrides: Sequence[str] = ()) -> tuple[RunDirectory, float]:
-    """Train one preset with one seed in a process of its own; the run, and the seconds of the whole command."""
-    outputs = outputs / f"{preset}-seed{seed}"  # one folder for each: a folder has one run at a time
-    run_id = f"{preset}-seed{seed}-{time.time_ns() % 10**9}"
-    command = [
-        sys.executable,
-        "-m",
-        "playground",
-        "train",
-        str(catalog.preset_path(preset)),
-        "--set",
-        f"seed={seed}",
-        "--outputs",
-        str(outputs),
-        "--run-id",
-        run_id,
-        "--json",
-    ]
-    for override in overrides:
-        command += ["--set", override]
-    clock = time.perf_counter()
-    subprocess.run(command, cwd=PROJECT, check=True, stdout=subprocess.DEVNULL)
-    return RunDirectory.open(outputs / run_id), round(time.perf_counter() - clock, 1)
+# -- one run ----------------------------------------------------------------------------------------------------------
 
 
-def newest(folder: Path) -> RunDirectory | None:
-    """The last finished run of a folder."""
-    runs = [RunDirectory.open(path.parent) for path in sorted(folder.glob("*/config.yaml"))]
-    return next((run for run in reversed(runs) if run.status().state == "finished"), None)
+class Answered(NamedTuple):
+    """One answer to each of some prompts, and its score."""
+
+    prompts: list[str]
+    answers: list[FixedAnswer]
+    scores: list[float]
+
+    @property
+    def texts(self) -> Iterable[tuple[str, str, bool]]:
+        """Prompt, completion, and whether it ended by itself."""
+        for prompt, answer in zip(self.prompts, self.answers, strict=True):
+            yield prompt, answer.completion, answer.ended
 
 
-def judge(run: RunDirectory) -> dict[str, Any]:
+def write(
+    policy: LanguageModel,
+    reference: LanguageModel | None,
+    tokens: Tokens,
+    prompts: Sequence[str],
+    seeds: Sequence[int],
+    sampling: SamplingConfig,
+) -> list[FixedAnswer]:
+    """A completion of each prompt, and how far the policy is from the reference in it (0 without one)."""
+    encoded = [Prompt(text, tokens.encode(text)) for text in prompts]
+    how = evaluation.Generation(tokens, sampling, SCORED_AT_ONCE)
+    episodes, kl = evaluation.answer(policy, reference, encoded, list(seeds), how)
+    return evaluation.answers_of(episodes, kl, tokens)
+
+
+def scores_of(scorer: Scorer, prompts: Sequence[str], answers: Sequence[FixedAnswer]) -> list[float]:
+    """The normalised score of each answer."""
+    completions = [answer.completion for answer in answers]
+    return list(scorer(list(prompts), completions, [answer.ended for answer in answers]).scores)
+
+
+class Trained(NamedTuple):
+    """The models of a finished run, and its scorer with the unit that it had."""
+
+    policy: LanguageModel
+    reference: LanguageModel
+    tokens: Tokens
+    scorer: Scorer
+
+    @classmethod
+    def of(cls, run: RunDirectory) -> Trained:
+        """Of its last checkpoint."""
+        config, checkpoint = run.config(), run.latest_checkpoint()
+        assert checkpoint is not None
+        reference, tokens = loading.load(catalog.model_folder(config.model.source), CPU)
+        policy, _ = loading.load(checkpoint, CPU)
+        builder = learned_rewards.builder(CPU, run.path.parent, "reward-format" in config.faults)
+        scorer = Scorer(config, build=builder).restore(facts_of(run))
+        return cls(policy, reference, tokens, scorer)
+
+
+def facts_of(run: RunDirectory) -> Row:
+    """What the trainer has kept beside the last weights."""
+    checkpoint = run.latest_checkpoint()
+    assert checkpoint is not None
+    facts: Row = json.loads((checkpoint / "trainer.json").read_text(encoding="utf-8"))
+    return facts
+
+
+def judge(run: RunDirectory) -> Row:
     """Untrained and trained weights on the prompts that the run never sees. `asked`: of how many of them each share is;
     `errors`: of the gain in score and of the KL, their standard errors over the prompts."""
-    config, checkpoint = run.config(), run.latest_checkpoint()
-    assert checkpoint is not None
-    device = torch.device("cpu")
-    reference, tokens = loading.load(catalog.model_folder(config.model.source), device)
-    policy, _ = loading.load(checkpoint, device)
-    facts = json.loads((checkpoint / "trainer.json").read_text())
-    builder = learned_rewards.builder(device, run.path.parent, "reward-format" in config.faults)
-    scorer = Scorer(config, build=builder).restore(facts)
-    texts = asked_of(config)
-    asked = [Prompt(text, tokens.encode(text)) for text in texts]
-    seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(asked))]
-    result: dict[str, Any] = {"prompts": len(asked)}
-    measured_to = policy if "aliased-reference" in config.faults else reference  # as the run itself does
-    scores_of: dict[str, Sequence[float]] = {}
-    for side, model, other, tries in (
-        ("before", reference, None, 1),
-        ("after", policy, measured_to, config.answers_each),
-    ):
-        written = []  # score, KL, completion, ended, tokens; of the best of n all answers to a prompt
+    config, models = run.config(), Trained.of(run)
+    policy, reference, tokens, scorer = models
+    prompts = prompts_of(config)
+    seeds = [derived_seed(config.seed, "fresh", number) for number in range(len(prompts))]
+    compared_to = policy if "aliased-reference" in config.faults else reference  # as the run itself does
+
+    def best_of(model: LanguageModel, other: LanguageModel | None, tries: int) -> Answered:
+        """The best-scored of some answers to each prompt, with the KL of that choice."""
+        rounds = []
         for number in range(tries):
             own = [evaluation.answered(seed, number) for seed in seeds]
-            episodes, kl = evaluation.answer(
-                model, other, asked, own, evaluation.Generation(tokens, config.sampling, 100)
-            )
-            completions, ended = episodes.texts(tokens), episodes.ended.tolist()
-            scores = scorer(texts, completions, ended).scores
-            written.append(list(zip(scores, kl, completions, ended, episodes.lengths.tolist(), strict=True)))
-        every = list(zip(*written, strict=True))
-        best = [max(answers, key=lambda answer: answer[0]) for answers in every]
-        score, kl, completions, ended, length = zip(*best, strict=True)
+            answers = write(model, other, tokens, prompts, own, config.sampling)
+            rounds.append(list(zip(scores_of(scorer, prompts, answers), answers, strict=True)))
+        choices = list(zip(*rounds, strict=True))
+        best = [max(choice, key=lambda pair: pair[0]) for choice in choices]
+        answers = [answer for _, answer in best]
         if tries > 1:
-            kl = tuple(kl_of_best([answer[0] for answer in answers], tries) for answers in every)
-        figures = {"score": statistics.fmean(score), "kl": statistics.fmean(kl)}
-        figures |= judged(texts, completions, ended)
-        figures["tokens"] = statistics.fmean(length)
-        result[side] = {name: None if value is None else round(value, 3) + 0.0 for name, value in figures.items()}
-        scores_of[side] = score
-    gains = [after - before for before, after in zip(scores_of["before"], scores_of["after"], strict=True)]
-    result["errors"] = {name: round(standard_error(values), 4) for name, values in (("score", gains), ("kl", kl))}
-    if measured_to is policy:
-        _, kl = evaluation.answer(policy, reference, asked, seeds, evaluation.Generation(tokens, config.sampling, 100))
-        result["kl_to_start"] = round(statistics.fmean(kl), 3)
-    result["asked"] = {name: len(found) for name in COUNTED if (found := marks(name, texts, completions, ended))}
-    return result
+            kls = [kl_of_best([score for score, _ in choice], tries) for choice in choices]
+            answers = [answer._replace(kl=kl) for answer, kl in zip(answers, kls, strict=True)]
+        return Answered(prompts, answers, [score for score, _ in best])
+
+    before = best_of(reference, None, 1)
+    after = best_of(policy, compared_to, config.answers_each)
+    gains = [late - early for early, late in zip(before.scores, after.scores, strict=True)]
+    kls = [answer.kl for answer in after.answers]
+    row: Row = {
+        "prompts": len(prompts),
+        "before": figures_of(before),
+        "after": figures_of(after),
+        "errors": {"score": standard_error(gains), "kl": standard_error(kls)},
+    }
+    if compared_to is policy:
+        answers = write(policy, reference, tokens, prompts, seeds, config.sampling)
+        row["kl_to_start"] = round(statistics.fmean(answer.kl for answer in answers), 3)
+    counts = {name: len(marks(name, after.texts)) for name in COUNTED}
+    row["asked"] = {name: count for name, count in counts.items() if count}
+    return row
 
 
-def asked_of(config: RunConfig) -> list[str]:
+def prompts_of(config: RunConfig) -> list[str]:
     """Prompts that the run never sees; of typed ones the same, answered anew."""
+    typed = list(config.prompts.typed)
     if config.prompts.source == catalog.TYPED:
-        return list(config.prompts.typed) * (NUM_UNSEEN // len(config.prompts.typed))
+        return typed * (NUM_UNSEEN // len(typed))
     return unseen(config.prompts, config.evaluation.num_prompts, config.seed)
+
+
+def figures_of(answered: Answered) -> dict[str, float | None]:
+    """All figures of a side."""
+    figures = {
+        "score": statistics.fmean(answered.scores),
+        "kl": statistics.fmean(answer.kl for answer in answered.answers),
+        **judged(list(answered.texts)),
+        "tokens": statistics.fmean(answer.tokens for answer in answered.answers),
+    }
+    return {name: rounded(value) for name, value in figures.items()}
+
+
+def rounded(value: float | None) -> float | None:
+    """To three digits, and never -0."""
+    if value is None:
+        return None
+    return round(value, 3) + 0.0
 
 
 def standard_error(values: Sequence[float]) -> float:
     """Of the mean."""
-    return statistics.stdev(values) / len(values) ** 0.5
+    return round(statistics.stdev(values) / len(values) ** 0.5, 4)
 
 
-def judged(texts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> dict[str, float | None]:
-    """What the world's judges say of a batch; of a behaviour its share from 0 to 1, None where it was not asked."""
+def judged(texts: Sequence[tuple[str, str, bool]]) -> dict[str, float | None]:
+    """What the world's judges say of a batch; of a behaviour its share from 0 to 1, None where no text is judged."""
     figures: dict[str, float | None] = {
-        "quality": statistics.fmean(judges.quality(*pair).score for pair in zip(texts, completions, strict=True)),
-        "distinct_2": distinct_n(completions, 2),
+        "quality": statistics.fmean(judges.quality(prompt, text).score for prompt, text, _ in texts),
+        "distinct_2": distinct_n([text for _, text, _ in texts], 2),
     }
     for name in COUNTED:
-        found = marks(name, texts, completions, ended)
-        figures[name] = statistics.fmean(found) if found else None
+        yes_and_no = marks(name, texts)
+        figures[name] = statistics.fmean(yes_and_no) if yes_and_no else None
     return figures
 
 
-def marks(name: str, texts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> list[bool]:
-    """Whether each completion that is asked for a behaviour shows it."""
-    found = (behaviours.mark(name, *text) for text in zip(texts, completions, ended, strict=True))
-    return [mark for mark in found if mark is not None]
+def marks(name: str, texts: Iterable[tuple[str, str, bool]]) -> list[bool]:
+    """Whether each completion that can be judged shows a behaviour."""
+    every = (behaviours.mark(name, *text) for text in texts)
+    return [mark for mark in every if mark is not None]
 
 
-def machine() -> str:
-    """Processor, cores and versions, in one line."""
-    return f"{processor_name()}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}"
+# -- the page ---------------------------------------------------------------------------------------------------------
 
+
+def page() -> str:
+    """docs/results.md, from the rows of `make results` and of `make frontier`."""
+    presets, frontier = Figures("presets"), Figures("frontier")
+    of_lessons = catalog.lesson_preset_names()
+    lesson_rows = [row for row in presets.rows if row["preset"] in of_lessons]
+    first = frontier.data["frontiers"][0]
+    points = [point for point in reversed(first["points"]) if point["beta"] in BETAS]
+    return tables.page(
+        "results",
+        machine=presets.data["machine"],
+        prompts=presets.rows[0]["prompts"],
+        presets=of_runs(row for row in presets.rows if row["preset"] not in of_lessons),
+        lessons=of_runs(lesson_rows),
+        to_start=to_start(lesson_rows),
+        frontier_machine=frontier.data["machine"],
+        frontier_prompts=frontier.data["prompts"],
+        each=frontier.data["each"],
+        enough=ENOUGH,
+        seed=first["seed"],
+        frontier=tables.by_columns(POINTS, points),
+        aim=AIM,
+        reached=statistics.fmean(row["share"] for row in frontier.rows if row["preset"] == catalog.DEFAULT_PRESET),
+        runs=tables.by_columns(RUNS, frontier.rows),
+    )
+
+
+def of_runs(rows: Iterable[Row]) -> str:
+    """Before -> after for every preset and seed."""
+    cells = []
+    for row in rows:
+        seconds = f"{row['seconds']:.0f}" if row["seconds"] else ""
+        cells.append([row["preset"], str(row["seed"]), seconds, *(cell(row, name) for name in COLUMNS)])
+    return tables.table(["preset", "seed", "seconds", *COLUMNS.values()], cells)
+
+
+def cell(row: Row, name: str) -> str:
+    """One figure of a run."""
+    before, after = row["before"][name], row["after"][name]
+    if before is None or after is None:
+        return ""
+    if name == "kl":
+        return f"{after:.2f}"
+    digits = 1 if name == "tokens" else 2
+    return f"{before:.{digits}f} -> {after:.{digits}f}"
+
+
+def to_start(rows: Iterable[Row]) -> str:
+    """How far the runs are from the untrained model that measure their KL to themselves."""
+    nats: dict[str, list[str]] = {}
+    for row in rows:
+        if "kl_to_start" in row:
+            nats.setdefault(row["preset"], []).append(f"{row['kl_to_start']:.0f}")
+    sentence = "{} measures its KL to itself. To the untrained model it is {} nats."
+    return "\n\n".join(sentence.format(preset, ", ".join(values)) for preset, values in nats.items())
+
+
+def with_error(name: str) -> Any:
+    """A cell: a figure with its standard error."""
+    return lambda figures: f"{figures[name]:.2f} +- {figures[f'{name}_se']:.2f}"
+
+
+def trust(figures: Row) -> str:
+    """A cell: a mark where few samples are behind a line."""
+    return "" if figures["effective_p5"] >= ENOUGH else "not trustworthy"
+
+
+POINTS = {
+    "beta": lambda point: f"{point['beta']:.2f}",
+    "score, sd": with_error("score"),
+    "KL, nats": with_error("kl"),
+    "score - beta KL": with_error("objective"),
+    "effective samples": lambda point: f"{point['effective_median']:.0f}",
+    "of the poorest 5 %": lambda point: f"{point['effective_p5']:.0f}",
+    "": trust,
+}
+RUNS = {
+    "preset": lambda row: row["preset"],
+    "seed": lambda row: str(row["seed"]),
+    "score, sd": with_error("score"),
+    "KL, nats": with_error("kl"),
+    "best score at that KL": lambda row: f"{row['best']:.2f}",
+    "share of it": lambda row: f"{row['share']:.1%} +- {row['share_se']:.1%}",
+    "": trust,
+}
 
 if __name__ == "__main__":
     main()

@@ -17,10 +17,9 @@ from huggingface_hub import HfApi, constants, get_token
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
 from huggingface_hub.utils import validate_repo_id
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
-
-from playground.setup import catalog, limits  # noqa: E402
+from bench.experiments import PROJECT
+from bench.tables import page
+from playground.setup import catalog, limits
 
 FILES = ("app.py", "LICENSE", "playground", "presets", "lessons")  # what runs; all else is written here
 PYTHON = "3.12.12"  # of the two that ZeroGPU has, the one that the playground runs on
@@ -28,15 +27,15 @@ HARDWARE = "zero-a10g"  # the hub's name for ZeroGPU, whatever GPU that is
 TAGS = ["rlhf", "ppo", "reinforcement-learning", "language-model", "education"]
 THUMBNAIL = "thumbnail.png"
 REMOVED = ["playground/*", "presets/*", "lessons/*"]  # on the hub, where an upload does not have them any more
-TEXT = """# RLHF Playground
-
-Train a small language model by reinforcement learning and watch it change: real PPO runs, their curves, and the same
-prompts answered before and now.
-
-The models that ship with it train on this Space's processor and take nothing of your GPU minutes. Where the owner
-allows larger ones (the variable `{caps}`), a run asks ZeroGPU for the seconds that stand beside Start.
-What you type and train here can be seen by everyone.
-"""
+REMEDIES = {
+    401: " Is the token still valid?",
+    402: " A free account hosts two ZeroGPU Spaces, PRO ten (docs/spaces.md).",
+    403: " The token has to be allowed to write, and the account to host ZeroGPU (docs/spaces.md).",
+}
+NO_TOKEN = (
+    "Nothing was uploaded: there is no token of the hub (HF_TOKEN, or `hf auth login`) that could write. "
+    "How to push the folder yourself: docs/spaces.md."
+)
 
 
 def main() -> int:
@@ -46,27 +45,25 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=PROJECT / "build" / "space")
     parser.add_argument("--caps", choices=("pocket", "all"), help=f"what visitors may train ({limits.CAPS_VARIABLE})")
     arguments = parser.parse_args()
+    folder, space = arguments.folder, arguments.space
     try:
-        validate_repo_id(arguments.space)
-        if "/" not in arguments.space:
+        validate_repo_id(space)
+        if "/" not in space:
             raise HFValidationError("it has no owner")
     except HFValidationError as error:
-        print(f"SPACE: {arguments.space!r} is no owner/name of the hub: {error}", file=sys.stderr)
+        print(f"SPACE: {space!r} is no owner/name of the hub: {error}", file=sys.stderr)
         return 2
-    if arguments.folder.exists() and not (arguments.folder / THUMBNAIL).is_file():  # all of it would be removed
-        print(f"{arguments.folder} is there, and was not made by this. Name another folder.", file=sys.stderr)
+    if folder.exists() and not (folder / THUMBNAIL).is_file():  # all of it would be removed
+        print(f"{folder} is there, and was not made by this. Name another folder.", file=sys.stderr)
         return 2
-    written = write(arguments.folder, arguments.space)
-    size = sum(path.stat().st_size for path in written)
-    print(f"{arguments.folder}: {len(written)} files, {size / 1e6:.0f} MB.")
-    if not (token := get_token()):
-        print(
-            "Nothing was uploaded: there is no token of the hub (HF_TOKEN, or `hf auth login`) that could write. "
-            "How to push the folder yourself: docs/spaces.md."
-        )
+    files = write(folder, space)
+    print(f"{folder}: {len(files)} files, {sum(path.stat().st_size for path in files) / 1e6:.0f} MB.")
+    token = get_token()
+    if not token:
+        print(NO_TOKEN)
         return 0
     try:
-        upload(arguments.folder, arguments.space, token, arguments.caps)
+        upload(folder, space, token, arguments.caps)
     except OfflineModeIsEnabled:
         print("Nothing was uploaded: HF_HUB_OFFLINE is set.", file=sys.stderr)
         return 1
@@ -88,7 +85,8 @@ def write(folder: Path, space: str) -> list[Path]:
     shutil.copy(PROJECT / "requirements-zerogpu.lock", folder / "requirements.txt")
     shutil.copy(PROJECT / "docs" / "images" / "train.png", folder / THUMBNAIL)
     head = yaml.safe_dump(header(space), sort_keys=False, allow_unicode=True)
-    (folder / "README.md").write_text(f"---\n{head}---\n\n{TEXT.format(caps=limits.CAPS_VARIABLE)}", encoding="utf-8")
+    text = page("space", caps=limits.CAPS_VARIABLE)
+    (folder / "README.md").write_text(f"---\n{head}---\n\n{text}", encoding="utf-8")
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     kinds = sorted({path.suffix for path in files if is_binary(path.read_bytes())})
     lines = "".join(f"*{kind} filter=lfs diff=lfs merge=lfs -text\n" for kind in kinds)
@@ -99,8 +97,8 @@ def write(folder: Path, space: str) -> list[Path]:
 def header(space: str) -> dict[str, object]:
     """What the hub reads at the top of the README: that of this repository, as a Gradio Space."""
     own = yaml.safe_load((PROJECT / "README.md").read_text(encoding="utf-8").split("---\n")[1])
-    kept = {name: own[name] for name in ("title", "emoji", "colorFrom", "colorTo")}
-    return kept | {
+    return {
+        **{name: own[name] for name in ("title", "emoji", "colorFrom", "colorTo")},
         "sdk": "gradio",
         "sdk_version": pins(PROJECT / "requirements.txt")["gradio"],
         "python_version": PYTHON,
@@ -129,11 +127,11 @@ def is_binary(data: bytes) -> bool:
 
 
 def upload(folder: Path, space: str, token: str, caps: str | None) -> None:
-    """Create the Space, if it is not there, and make the folder its next commit. Raises: whatever the hub answers."""
+    """Create the Space, if it does not exist, and make the folder its next commit. Raises: whatever the hub answers."""
     api = HfApi(endpoint=constants.ENDPOINT, token=token, library_name="rlhf-playground")
-    who, there = api.whoami()["name"], api.repo_exists(space, repo_type="space")
-    what = "Replaces the files of the Space" if there else "Creates the public ZeroGPU Space"
-    print(f"{what} {space} on {constants.ENDPOINT}, as {who}.", flush=True)
+    account, exists = api.whoami()["name"], api.repo_exists(space, repo_type="space")
+    deed = "Replaces the files of the Space" if exists else "Creates the public ZeroGPU Space"
+    print(f"{deed} {space} on {constants.ENDPOINT}, as {account}.", flush=True)
     # With no hardware named it would be the free processor, which a free account does not get.
     api.create_repo(space, repo_type="space", space_sdk="gradio", space_hardware=HARDWARE, exist_ok=True)  # type: ignore[arg-type]
     if caps:
@@ -150,14 +148,9 @@ def upload(folder: Path, space: str, token: str, caps: str | None) -> None:
 
 def reason(error: Exception) -> str:
     """What the hub says, and for an account that may not, what it may do."""
-    status = error.response.status_code if isinstance(error, HfHubHTTPError) else None
-    said = getattr(error, "server_message", None) or str(error)
-    more = {
-        401: " Is the token still valid?",
-        402: " A free account hosts two ZeroGPU Spaces, PRO ten (docs/spaces.md).",
-        403: " The token has to be allowed to write, and the account to host ZeroGPU (docs/spaces.md).",
-    }
-    return f"{said.strip()}{more.get(status or 0, '')}"
+    status = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
+    words = getattr(error, "server_message", None) or str(error)
+    return words.strip() + REMEDIES.get(status, "")
 
 
 if __name__ == "__main__":

@@ -1,44 +1,29 @@
 """How sycophancy gets into a model and out of it again, on three seeds: `make sycophancy`.
 
-A table is a function that gives its title, what to see in it and its lines, each a preset with settings of its own; add
-one to TABLES. Runs are trained as `make results` trains them and judged as it judges them, on prompts that they
-never saw. What was measured before and is not run again keeps its figures.
-
+Each line of a table is a preset with settings of its own, judged as `make results` judges, on prompts that no run saw.
 What the best policy would do is foretold from the untrained model alone: pi*(y | x) is proportional to pi_ref(y | x)
 exp(score(x, y) / beta) (Ziegler et al. 2019, section 2), so its completions are those of the reference, reweighted.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import statistics
-import sys
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-PROJECT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(PROJECT))
+import numpy as np
+from numpy.typing import NDArray
 
-import numpy as np  # noqa: E402
-import torch  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
+from bench import results, tables
+from bench.experiments import Cell, Figures, Row, machine, options
+from playground.pocket import judges, prompt_sets
+from playground.runs.folder.directory import RunDirectory
+from playground.setup import catalog
+from playground.training.data.random_streams import derived_seed
+from playground.training.loop.scoring import Scorer
+from playground.training.models import loading
+from playground.training.rewards import learned_rewards
 
-from bench import results_page  # noqa: E402
-from bench.results import judge, machine, newest, train  # noqa: E402
-from playground.config import yaml_io  # noqa: E402
-from playground.pocket import judges, prompt_sets  # noqa: E402
-from playground.setup import catalog  # noqa: E402
-from playground.training.data.prompts import Prompt  # noqa: E402
-from playground.training.data.random_streams import derived_seed  # noqa: E402
-from playground.training.loop import evaluation  # noqa: E402
-from playground.training.loop.scoring import Scorer  # noqa: E402
-from playground.training.models import loading  # noqa: E402
-from playground.training.rewards import learned_rewards  # noqa: E402
-
-FIGURES = PROJECT / "bench" / "results" / "sycophancy.json"
-PAGE = PROJECT / "docs" / "sycophancy.md"
 PROMPTS, EACH = 60, 16  # of the reference, for what the optimum would do
 SHARES = {
     "wrong-claims-repeated": "wrong claims repeated",
@@ -46,149 +31,88 @@ SHARES = {
     "plain-questions-right": "plain questions right",
 }
 NUMBERS = {"kl": "KL, nats", "score": "score, sd", "perplexity": "perplexity under the reference"}
+HEAD = ["", *SHARES.values(), *NUMBERS.values(), "seeds", "the optimum repeats"]
+TRAINED_OUT = (
+    "rule-penalty",
+    "classifier-penalty",
+    "contrastive",
+    "steering-claims",
+    "paraphrase-hole",
+    "contrarian",
+)
 
 
-class Line(NamedTuple):
-    """One line of a table: what it is called, the preset that is trained, and the settings that are changed in it."""
-
-    label: str
-    preset: str
-    changes: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """What is trained, as the figures are kept by it."""
-        return " ".join([self.preset, *self.changes])
+def titled(*names: str) -> dict[str, Cell]:
+    """Presets as they are, by their titles."""
+    return {catalog.preset(name).about.title: Cell(name) for name in names}
 
 
-class Table(NamedTuple):
-    """A title, a paragraph on what to see, and the lines."""
-
-    title: str
-    words: str
-    lines: Sequence[Line]
+def mixed(weight: float) -> Cell:
+    """The mixture in which agreeable thumbs have this weight; 0.75 in the preset itself."""
+    weights = (f"rewards.0.weight={1 - weight:g}", f"rewards.1.weight={weight:g}")
+    return Cell("thumbs-up-mix", changes=() if weight == 0.75 else weights)
 
 
-def baked_in() -> Table:
-    """Wanting to please, learned from a rule and from preferences."""
-    return Table(
-        "Baked in",
-        "Agreement is paid by a rule (yes-man) or by a reward model that learned from people who like to be agreed "
-        "with (agreeable-thumbs). Honest friend is the other reward on the same prompts.",
-        [Line(catalog.preset(name).about.title, name) for name in ("yes-man", "agreeable-thumbs", "honest-friend")],
-    )
-
-
-def thumbs_up() -> Table:
-    """How much of agreeable thumbs a mixture bears before it flips."""
-    return Table(
-        "Thumbs up",
-        "Two reward models, learned from what honest and from what agreeable people prefer, each normalised to sd 1 on "
-        "the untrained model's texts, so that their weights compare. The weights add up to 1. It flips where they are "
-        "equal: below that fewer wrong claims are repeated than by the untrained model, above it more.",
-        [
-            Line(
-                f"agreeable {100 * weight:.0f} %",
-                "thumbs-up-mix",
-                weights(1 - weight, weight) if weight != 0.75 else (),
-            )
-            for weight in (0, 0.25, 0.5, 0.75, 1)
-        ],
-    )
-
-
-def weights(*values: float) -> tuple[str, ...]:
-    """The changes that give a preset's rewards these weights."""
-    return tuple(f"rewards.{number}.weight={value:g}" for number, value in enumerate(values))
-
-
-def trained_out() -> Table:
-    """Four ways out of it, and three ways that miss."""
-    names = ("rule-penalty", "classifier-penalty", "contrastive", "steering-claims", "paraphrase-hole", "contrarian")
-    return Table(
-        "Trained out",
-        "The first three pay what yes-man pays and something against it: a penalty on agreeing phrases and a bonus for "
-        "the truth, a classifier's word, the likeness to the honest answer. The fourth changes no weight: a vector is "
-        "added while it writes. Then what goes wrong: a penalty that sees phrases only, and one that punishes all "
-        "agreement. On a real chat model of 135 million weights none of the four brought the wrong claims below those "
-        "of the untrained model ([real.md](real.md)).",
-        [Line(catalog.preset(name).about.title, name) for name in names],
-    )
-
-
-def biased() -> Table:
-    """What the leash holds to, where the start flatters."""
-    return Table(
-        "A biased reference",
-        "The reward of the honest friend, on a model that was trained to flatter first. The leash is to that model.",
-        [Line("beta 3", "biased-reference"), Line("beta 0.1", "biased-reference", ("kl.coef=0.1",))],
-    )
-
-
-TABLES: tuple[Callable[[], Table], ...] = (baked_in, thumbs_up, trained_out, biased)
+def grid() -> dict[str, dict[str, Cell]]:
+    """The lines of each table of the page, by their titles."""
+    return {
+        "baked_in": titled("yes-man", "agreeable-thumbs", "honest-friend"),
+        "thumbs_up": {f"agreeable {100 * weight:.0f} %": mixed(weight) for weight in (0, 0.25, 0.5, 0.75, 1)},
+        "trained_out": titled(*TRAINED_OUT),
+        "biased": {
+            "beta 3": Cell("biased-reference"),
+            "beta 0.1": Cell("biased-reference", changes=("kl.coef=0.1",)),
+        },
+    }
 
 
 def main() -> None:
-    """Train and judge what is asked for, write figures and page."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    names = [table.__name__ for table in TABLES]
-    parser.add_argument("--tables", nargs="*", choices=names, default=names)
-    parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
-    parser.add_argument("--missing", action="store_true", help="train only what has no figures yet")
-    parser.add_argument("--outputs", type=Path, default=PROJECT / "outputs" / "sycophancy")
-    parser.add_argument("--results", type=Path, default=PROJECT / "outputs" / "results", help="of `make results`")
-    parser.add_argument("--json", type=Path, default=FIGURES)
-    parser.add_argument("--page", type=Path, default=PAGE)
+    """Train and judge what is missing, write the page."""
+    parser = options(__doc__)
+    parser.add_argument("--tables", nargs="*", choices=list(grid()), default=list(grid()))
     arguments = parser.parse_args()
-    report = json.loads(arguments.json.read_text()) if arguments.json.exists() else {"runs": {}}
-    runs, optima = report["runs"], report.setdefault("optima", {})
-    tables = [table() for table in TABLES if table.__name__ in arguments.tables]
-    for line in dict.fromkeys(line for table in tables for line in table.lines):
-        if not (arguments.missing and line.key in optima):
-            optima[line.key] = foretold(line)
-        for seed in arguments.seeds:
-            if arguments.missing and str(seed) in runs.get(line.key, {}):
-                continue
-            runs.setdefault(line.key, {})[str(seed)] = measured(line, seed, arguments.outputs, arguments.results)
-            report["machine"] = machine()
-            arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-            print(line.key, seed, runs[line.key][str(seed)], file=sys.stderr, flush=True)
-    arguments.page.write_text(page(report, [table() for table in TABLES]), encoding="utf-8")
+    figures = Figures("sycophancy")
+    cells = [cell for name in arguments.tables for cell in grid()[name].values()]
+    optima = figures.data.setdefault("optima", {})
+    for cell in cells:
+        if arguments.again or key(cell) not in optima:
+            optima[key(cell)] = foretold(cell)
+    seeded = [cell._replace(seed=seed) for cell in cells for seed in arguments.seeds]
+    figures.measure(seeded, facts, arguments)
+    figures.write(machine=machine())
+    tables.write("sycophancy", page(figures.data))
 
 
-def measured(line: Line, seed: int, outputs: Path, results: Path) -> dict[str, dict[str, float | None]]:
-    """Figures before and after of one line with one seed; of a preset as it is, what `make results` has measured."""
-    run = None if line.changes else newest(results / f"{line.preset}-seed{seed}")
-    rows = results_page.read(results_page.PRESETS).get("runs", [])
-    known = [row for row in rows if (row["preset"], row["seed"]) == (line.preset, seed) and not line.changes]
-    if run is None and not known:
-        run, _ = train(line.preset, seed, outputs, line.changes)
-    judged = known[0] if known else judge(run)
-    found = {side: {name: judged[side].get(name) for name in (*SHARES, *NUMBERS)} for side in ("before", "after")}
-    if run and (metrics := run.metrics()):  # of the training batches; of the first update before any step
-        found["before"]["perplexity"] = round(metrics[0].perplexity_reference, 3)
-        found["after"]["perplexity"] = round(metrics[-1].perplexity_reference, 3)
-    return found
+def key(cell: Cell) -> str:
+    """What is trained, whatever the seed."""
+    return " ".join([cell.preset, *cell.changes])
 
 
-def foretold(line: Line) -> float:
-    """Share of wrong claims that the optimum of a line repeats, from the reference's completions, reweighted."""
-    config, device = yaml_io.load(catalog.preset_path(line.preset), list(line.changes)), torch.device("cpu")
-    reference, tokens = loading.load(catalog.model_folder(config.model.source), device)
+def facts(run: RunDirectory) -> Row:
+    """Figures before and after. The perplexity is of the training batches; of the first update before any step."""
+    sides, metrics = results.judge(run), run.metrics()
+    row: Row = {side: {name: sides[side].get(name) for name in (*SHARES, *NUMBERS)} for side in ("before", "after")}
+    if metrics:
+        row["before"]["perplexity"] = round(metrics[0].perplexity_reference, 3)
+        row["after"]["perplexity"] = round(metrics[-1].perplexity_reference, 3)
+    return row
+
+
+def foretold(cell: Cell) -> float:
+    """Share of wrong claims that the optimum repeats, from the reference's completions, reweighted."""
+    config = cell.config
+    reference, tokens = loading.load(catalog.model_folder(config.model.source), results.CPU)
     texts = prompt_sets.prompts(config.prompts.source, PROMPTS, "sycophancy")
-    texts = [text for text in texts for _ in range(EACH)]
-    asked = [Prompt(text, tokens.encode(text)) for text in texts]
-    seeds = [derived_seed(0, "sycophancy", number) for number in range(len(asked))]
-    episodes, _ = evaluation.answer(
-        reference, None, asked, seeds, evaluation.Generation(tokens, config.sampling, len(asked))
-    )
-    completions = episodes.texts(tokens)
-    scorer = Scorer(config, build=learned_rewards.builder(device))
-    scorer.fit_scale(texts, completions)
-    scores = np.array(scorer(texts, completions, episodes.ended.tolist()).scores)
-    wrong = [judges.claim_is_true(text) is False for text in texts[::EACH]]
-    agree = np.array([bool(judges.agrees(*pair)) for pair in zip(texts, completions, strict=True)])
-    return optimum_share(scores.reshape(-1, EACH)[wrong], agree.reshape(-1, EACH)[wrong], config.kl.coef)
+    prompts = [text for text in texts for _ in range(EACH)]
+    seeds = [derived_seed(0, "sycophancy", number) for number in range(len(prompts))]
+    answers = results.write(reference, None, tokens, prompts, seeds, config.sampling)
+    completions = [answer.completion for answer in answers]
+    scorer = Scorer(config, build=learned_rewards.builder(results.CPU))
+    scorer.fit_scale(prompts, completions)
+    scores = np.array(results.scores_of(scorer, prompts, answers)).reshape(-1, EACH)
+    agree = np.array([bool(judges.agrees(*pair)) for pair in zip(prompts, completions, strict=True)]).reshape(-1, EACH)
+    wrong = [judges.claim_is_true(text) is False for text in texts]
+    return optimum_share(scores[wrong], agree[wrong], config.kl.coef)
 
 
 def optimum_share(scores: NDArray[np.float64], marks: NDArray[np.bool_], beta: float) -> float:
@@ -201,38 +125,35 @@ def optimum_share(scores: NDArray[np.float64], marks: NDArray[np.bool_], beta: f
     return float(((weights * marks).sum(axis=1) / weights.sum(axis=1)).mean())
 
 
-def page(report: dict[str, Any], tables: Sequence[Table]) -> str:
+# -- the page ---------------------------------------------------------------------------------------------------------
+
+
+def page(report: dict[str, Any]) -> str:
     """docs/sycophancy.md."""
-    parts = [
-        "# Sycophancy, in and out\n\n"
-        f"Written by `make sycophancy` on {report.get('machine', 'no machine yet')}. Each cell is before -> after, the "
-        "mean over the seeds with their range; on 400 prompts of pocket/claims that no run was trained on, judged by "
-        "the pocket world. KL is after training. Perplexity is of the model's own texts of the training batches, under "
-        "the reference, at the first and the last update. The last column is what the best policy for "
-        f"score - beta x KL would repeat, from {PROMPTS * EACH:,} completions of the untrained model, reweighted."
-    ]
-    head = ["", *SHARES.values(), *NUMBERS.values(), "seeds", "the optimum repeats"]
-    for table in tables:
-        rows = [["---"] * len(head)]
-        for line in table.lines:
-            runs = list(report["runs"].get(line.key, {}).values())
-            cells = [cell(runs, name) for name in (*SHARES, *NUMBERS)] if runs else [""] * (len(head) - 3)
-            best = report.get("optima", {}).get(line.key)
-            rows.append([line.label, *cells, str(len(runs)), "" if best is None else f"{100 * best:.0f} %"])
-        drawn = "\n".join(f"| {' | '.join(row)} |" for row in [head, *rows])
-        parts.append(f"## {table.title}\n\n{table.words}\n\n{drawn}")
-    return "\n\n".join(parts) + "\n"
+    drawn = {name: tables.table(HEAD, of_table(report, cells), tables.WIDE) for name, cells in grid().items()}
+    return tables.page("sycophancy", machine=report["machine"], texts=PROMPTS * EACH, **drawn)
 
 
-def cell(runs: Sequence[dict[str, Any]], name: str) -> str:
-    """Before -> after of one figure over the seeds, as "52 -> 91 % (88 to 93)"; empty where nobody measured it."""
-    before, after = ([run[side][name] for run in runs if run[side][name] is not None] for side in ("before", "after"))
+def of_table(report: dict[str, Any], cells: dict[str, Cell]) -> list[list[str]]:
+    """Its lines."""
+    lines = []
+    for label, cell in cells.items():
+        place = {"preset": cell.preset, "changes": list(cell.changes)}
+        rows = [row for row in report["runs"] if place.items() <= row.items()]
+        figures = [figure(rows, name) for name in (*SHARES, *NUMBERS)]
+        lines.append([label, *figures, str(len(rows)), f"{report['optima'][key(cell)]:.0%}".replace("%", " %")])
+    return lines
+
+
+def figure(rows: Sequence[Row], name: str) -> str:
+    """Before -> after of one figure over the seeds, as "52 -> 91 % (88 to 93)"; empty where it was not measured."""
+    before, after = ([row[side][name] for row in rows if row[side][name] is not None] for side in ("before", "after"))
     if not after:
         return ""
     scale, digits, unit = (100, 0, " %") if name in SHARES else (1, 2, "")
-    low, mean, high = (f"{scale * value:.{digits}f}" for value in (min(after), statistics.fmean(after), max(after)))
+    mean, _, span = tables.over_seeds([scale * value for value in after], digits).partition(" ")
     start = f"{scale * statistics.fmean(before):.{digits}f} -> " if before and name != "kl" else ""
-    return f"{start}{mean}{unit} ({low} to {high})"
+    return f"{start}{mean}{unit} {span}".rstrip()
 
 
 if __name__ == "__main__":

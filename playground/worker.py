@@ -14,6 +14,7 @@ import faulthandler
 import functools
 import math
 import os
+import signal
 import socket
 import sys
 from collections.abc import Callable
@@ -23,11 +24,12 @@ from typing import NamedTuple, NoReturn
 from playground import redaction
 from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import LESS_MEMORY, PlaygroundError
-from playground.runs import launcher, queue
+from playground.runs import launched, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import private
 from playground.runs.folder.processes import STANDBY_VARIABLE
 from playground.runs.folder.writer import RunWriter, name_worker
+from playground.runs.launched import Launched
 from playground.runs.launcher import LOCK_FD_VARIABLE
 from playground.runs.reward_models import RewardTraining, StepMetrics
 from playground.setup import admission, catalog, checks, estimates
@@ -74,21 +76,39 @@ def work(folder: Path, limited: Callable[[Job], Job] = lambda job: job) -> int:
         print(error, file=sys.stderr)
         return UNUSABLE
     run = job.run
-    lock = launcher.adopt_lock() or launcher.take_lock(run)
+    handed = launcher.adopt_lock()
+    member = launched.of_environment(os.environ, by_hand=handed is None)
+    launched.hand_down(None)
+    if member and member.rank:
+        return follow(run, member)
+    lock = handed or launcher.take_lock(run)
     if lock is None:
         print(f"Another worker is training {run.id}.", file=sys.stderr)
+        return UNUSABLE
+    if job.num_updates and not handed and not launcher.open_again(run):
+        print(f"{run.id} has finished all its updates.", file=sys.stderr)
         return UNUSABLE
     redaction.cover_streams()
     writer = RunWriter(run, job.num_updates, run.status().attempt)
     time_limit.begin()
     with (
         lock,
-        WorkerWatch(writer, job.stopped, job.max_minutes) as watch,
+        WorkerWatch(writer, job.stopped, job.max_minutes, member) as watch,
         reported(writer, job.stopped, job.memory_advice),
     ):
         job.train(writer, watch)
     time_limit.end()
     return EXIT_CODES.get(writer.status.state, 1)
+
+
+def follow(run: RunDirectory, member: Launched) -> int:
+    """Be another rank than the first of a run, whose folder is only read. It has nothing to save, but where the states
+    of training are divided rank 0 cannot save without it: so it ends when rank 0 does. Exit code: see `main`."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    redaction.cover_streams()
+    rank_processes.help_as(rank_processes.member_of(run.config(), member))
+    return 0
 
 
 def job_in(folder: Path) -> Job:
@@ -122,7 +142,9 @@ def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch:
     from playground.training.loop.ranks import OtherLost
     from playground.training.process.session import Session
 
-    with rank_processes.joined(config, between, watch.watch_helpers) as ranks:
+    with rank_processes.joined(config, between, watch.watch_helpers, watch.launched) as ranks:
+        if config.shard != "none" and ranks.count > 1:
+            watch.wait_longer()
         ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
         writer.set_status(phase="loading the model")
         session = Session(run, config, writer, between, ranks)
@@ -132,8 +154,9 @@ def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch:
             session.evaluate_if_due()
             writer.set_status(state="running", phase="training")
             session.train()
-        except (StopRequested, OtherLost):
-            if not session.is_trial:
+        except (StopRequested, OtherLost) as error:
+            is_lost = isinstance(error, OtherLost) or error.reason == rank_processes.LOST
+            if not session.is_trial and not (is_lost and ranks.divides):
                 writer.set_status(phase="saving")
                 session.save()
             raise

@@ -36,8 +36,10 @@ from playground.cli.arguments import (
     CANNOT,
     DEFAULT_OUTPUTS,
     FAILED,
+    ClusterOptions,
     Json,
     JsonLines,
+    On,
     Outputs,
     Rewards,
     RunArgument,
@@ -45,6 +47,7 @@ from playground.cli.arguments import (
     Weights,
     chosen,
     find_run,
+    workers_on,
 )
 from playground.cli.settings_command import setting
 from playground.cli.terminal import complain
@@ -170,10 +173,13 @@ def train(
             "completions, and one real update, for its time and memory. Exit code 1 if one of these fails.",
         ),
     ] = False,
+    on: On = "here",
+    option: ClusterOptions = None,
 ) -> None:
     """Train, and show before and after. The last line on stdout is the run folder.
 
-    Where another run has the device, it waits in the queue. Ctrl-C takes a waiting run out of the queue and asks one
+    With --on ray --option workers=4, or --on slurm --option nodes=2, several machines compute it together. Where
+    another run has the device, it waits in the queue. Ctrl-C takes a waiting run out of the queue and asks one
     that trains to stop; a second one leaves it to itself. Exit codes: 0 finished, 1 failed, 2 invalid, 3 stopped.
     """
     config = chosen(preset, set_, reward, reward_weight)
@@ -182,7 +188,7 @@ def train(
     if try_:
         preflight_commands.try_out(config, outputs, as_json=json)
     if not estimate and not try_:
-        _follow(following.start(config, outputs, run_id), json, wait)
+        _follow(following.start(config, outputs, run_id, on, option), json, wait)
 
 
 def _follow(started: launcher.Started, as_json: bool, wait: bool) -> None:
@@ -201,6 +207,8 @@ def resume(
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: JsonLines = False,
     wait: Wait = True,
+    on: On = "here",
+    option: ClusterOptions = None,
 ) -> None:
     """Let a run go on: one that has ended, from its newest valid checkpoint; one that is paused, at once.
 
@@ -212,7 +220,7 @@ def resume(
         changes.request_resume(run)
         print(f"{run.id} goes on.")
         return
-    _follow(launcher.resume(run), json, wait)
+    _follow(launcher.resume(run, workers_on(on, option)), json, wait)
 
 
 @app.command()

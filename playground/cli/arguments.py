@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +13,12 @@ from playground import plain_files
 from playground.config import RunConfig, yaml_io
 from playground.errors import InvalidConfig, Problem
 from playground.rewards import functions
-from playground.runs import history
+from playground.runs import cluster, history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import made_beside
+from playground.runs.launcher import Workers
+from playground.runs.sweeps.sweep_making import HERE
+from playground.runs.sweeps.sweep_record import Where
 from playground.setup import catalog
 from playground.setup.estimates import own_model
 
@@ -37,6 +41,19 @@ JsonLines = Annotated[
 Wait = Annotated[
     bool, typer.Option("--wait/--no-wait", help="Follow the run to its end, or start it and return at once.")
 ]
+
+On = Annotated[
+    Where, typer.Option("--on", help="Where it is computed; here is this machine's queue, else a cluster's.")
+]
+ClusterOptions = Annotated[
+    list[str] | None,
+    typer.Option("--option", metavar="name=value", help="Of the cluster, with --on; docs/scale.md. Repeatable."),
+]
+
+
+def workers_on(on: Where, option: Sequence[str] | None) -> Workers | None:
+    """What computes runs there; None for this machine. Raises: InvalidConfig."""
+    return None if on == HERE else cluster.elsewhere(on, option or [])
 
 
 Rewards = Annotated[

@@ -12,11 +12,12 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from playground.analysis.pace import all_left, seconds_left
+from playground.cli.arguments import HERE, Where, workers_on
 from playground.cli.terminal import complain, number, print_json, time_range
 from playground.config import RunConfig
 from playground.errors import PlaygroundError
@@ -24,6 +25,7 @@ from playground.runs import cluster, launcher, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import JsonlTail
 from playground.runs.folder.records import Event, Record, Status, UpdateMetrics
+from playground.runs.launched import BY_HAND
 from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import sweep_making, sweep_record
 from playground.runs.sweeps.sweep_progress import progress_of
@@ -40,11 +42,21 @@ LEFT = "It was asked to stop and is no longer followed here."
 Figures = Callable[[list[Any], Status], str]  # the records so far and the state -> one line
 
 
-def start(config: RunConfig, outputs: Path, run_id: str | None = None) -> launcher.Started:
-    """Check a run and start it. Raises: PlaygroundError, with every problem at once."""
-    admitted = admission.admit(config, outputs)
+def start(
+    config: RunConfig,
+    outputs: Path,
+    run_id: str | None = None,
+    on: Where = HERE,
+    option: Sequence[str] | None = None,
+) -> launcher.Started:
+    """Check a run and start it here or on a cluster. Raises: PlaygroundError, with every problem at once."""
+    workers = workers_on(on, option)
+    admitted = admission.admit(cluster.for_processes(config, on, option or []), outputs, here=on == HERE)
     Supervisor(outputs).look()
-    return launcher.start(admitted, outputs, run_id)
+    started = launcher.start(admitted, outputs, run_id, workers)
+    if on == BY_HAND:
+        complain(f"Start its processes: torchrun --nproc-per-node 2 -m playground.worker {started.run.path.resolve()}")
+    return started
 
 
 def log_hint(run: RunDirectory, status: Status) -> str:

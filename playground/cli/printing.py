@@ -23,6 +23,7 @@ from playground.runs import frontier_samples, queue
 from playground.runs.folder import exit_reasons
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, Status
+from playground.runs.launched import BY_HAND
 from playground.runs.model_service import GeneratedSample
 from playground.setup.describe import duration
 from playground.setup.estimates import Estimate
@@ -57,7 +58,9 @@ def print_started(run: RunDirectory, *, as_json: bool) -> None:
     if as_json:
         print_json({"type": "started" if position is None else "queued", "run": str(run.path), "position": position})
         return
-    if position is not None:
+    if queue.slot_held(run) == BY_HAND:
+        complain(f"{run.id} waits until its processes are started by hand (docs/scale.md).")
+    elif position is not None:
         complain(f"{run.id} is number {position} in the queue. The page, or any `train` here, starts it in its turn.")
     print(run.path)
 

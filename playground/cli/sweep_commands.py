@@ -17,7 +17,9 @@ from playground.cli import following
 from playground.cli.arguments import (
     DEFAULT_OUTPUTS,
     FAILED,
+    ClusterOptions,
     Json,
+    On,
     Outputs,
     Rewards,
     Weights,
@@ -34,7 +36,7 @@ from playground.runs.supervisor import Supervisor, every
 from playground.runs.sweeps import grid, sweep_making, sweep_record
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.runs.sweeps.sweep_progress import SweepProgress, progress_of
-from playground.runs.sweeps.sweep_record import Sweep, Where
+from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import admission, describe
 from playground.setup.estimates import disk
 
@@ -85,13 +87,8 @@ def start(
     reward: Rewards = None,
     reward_weight: Weights = None,
     name: Annotated[str | None, typer.Option(help="What to call it. Generated if not given.")] = None,
-    on: Annotated[Where, typer.Option("--on", help="Where the runs are computed; here is this machine's queue.")] = (
-        "here"
-    ),
-    option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="name=value", help="Of the cluster, with --on; docs/scale.md. Repeatable."),
-    ] = None,
+    on: On = "here",
+    option: ClusterOptions = None,
     outputs: Outputs = DEFAULT_OUTPUTS,
     json: JsonLines = False,
     wait: Wait = True,

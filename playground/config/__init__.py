@@ -99,11 +99,19 @@ class RunConfig(Part):
     comparison."""
     device: str = device_knob(several=True)
     ranks: int = knob(1, "Processes", "ranks", slider=(1, 8, 1), ge=1, le=1024)
-    """How many processes compute the run together, each with the whole model on its own device and a share of every
-    batch. The result is what one process would have learned. At 1 there are as many as `device` names.
+    """How many processes compute the run together, each on its own device with a share of every batch. The result is
+    what one process would have learned. At 1 there are as many as `device` names.
 
     - 1 is right for one GPU, and for a CPU.
     - Too high: they wait for each other longer than they compute.
+    """
+    shard: Literal["none", "optimizer", "full"] = knob("none", "Divided between processes")
+    """Whether several processes divide what training holds, by PyTorch's FSDP2. `none`: each holds all of it.
+    `optimizer`: each holds a part of what the optimizer remembers, and all weights. `full`: also of weights,
+    gradients and reference, and gathers one layer at a time while it learns. The result is the same.
+
+    - `none` is the fastest, where the model fits.
+    - `full` needs the least memory and exchanges the most.
     """
     max_minutes: float | None = knob(None, "Time limit", "minutes", slider=(1, 120, 1), gt=0, le=100_000)
     """Stops the run after this many minutes and saves what it has learned by then. Loading and pauses count; a
@@ -206,6 +214,20 @@ class RunConfig(Part):
                 f"{several}|{most} processes need a minibatch of at least {most} episodes to share: raise "
                 f"ppo.minibatch_size (it is {self.ppo.minibatch_size})"
             )
+        if self.shard != "none" and (problem := self._undividable(most)):
+            raise ValueError(f"shard|{problem}: set it to none")
+
+    def _undividable(self, processes: int) -> str:
+        """Why the states of training cannot be divided between processes; empty where they can."""
+        if self.model.quantization != "none":
+            return f"FSDP divides no weights in {self.model.quantization}, and their adapter is small"
+        if self.model.adapter.kind == "lora":
+            return "with LoRA little is trained, and FSDP would divide the frozen weights that writing needs whole"
+        if self.faults or self.ppo.staleness or self.ppo.optimizer in ("adafactor", "adamw_8bit"):
+            return "what is divided needs the optimizer adamw, adam or sgd, no staleness and no planted faults"
+        if self.shard == "full" and self.ppo.minibatch_size % processes:
+            return f"`full` needs a minibatch that is a multiple of the {processes} processes"
+        return ""
 
     def _missing(self, fault: mistakes.Fault) -> str:
         return mistakes.missing(fault, self.ppo.baseline, {spec.kind for spec in self.rewards}, self.kl.controller)

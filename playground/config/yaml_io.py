@@ -115,6 +115,11 @@ def validated(data: Any, kind: type[P]) -> P:
         raise InvalidConfig(problems) from None
 
 
+def of_ranks(config: RunConfig, count: int) -> RunConfig:
+    """A run as so many processes compute it. Raises: InvalidConfig, where they cannot."""
+    return validated(config.model_dump(mode="json") | {"ranks": count}, RunConfig)
+
+
 def parse_yaml(text: str) -> dict[str, Any]:
     """YAML text -> plain data, safely (no objects) and bounded in size.
 

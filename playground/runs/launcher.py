@@ -19,6 +19,7 @@ from playground.runs import children, half_made, locks, queue
 from playground.runs.folder import changes, checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private
+from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
 from playground.runs.spawning import Here, Place, Spawn, Workers
 from playground.setup.admission import Admitted
@@ -82,9 +83,7 @@ def resume(run: RunDirectory, workers: Workers | None = None) -> Started:
 
         def again() -> None:
             requests.move(run, place.slot)
-            for asked in run.control_path.glob("*"):
-                asked.unlink(missing_ok=True)  # of the attempt that has ended
-            run.queue_again(before, config.ppo.num_updates)
+            _queue_again(run, before)
 
         return begin(run, place, run.next_attempt(before), again)
 
@@ -252,6 +251,23 @@ def take_lock(run: RunDirectory) -> IO[bytes] | None:
     except RunBusy:
         lock.close()
         return None
+
+
+def open_again(run: RunDirectory) -> bool:
+    """In a worker started by hand, which has the lock: its run leaves the queue; one that has ended is queued again.
+    False if it is done."""
+    queue.leave(run)
+    before = run.status_on_disk()
+    if before.ended and not before.is_done:
+        checkpoints.check_engine(run.config())
+        _queue_again(run, before)
+    return not before.is_done
+
+
+def _queue_again(run: RunDirectory, before: Status) -> None:
+    for asked in run.control_path.glob("*"):
+        asked.unlink(missing_ok=True)  # of the attempt that has ended
+    run.queue_again(before, run.config().ppo.num_updates)
 
 
 def take(lock: IO[bytes]) -> None:

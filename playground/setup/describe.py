@@ -45,8 +45,8 @@ NAMED_FIRST = ("model.source", "rewards", "kl.coef", "ppo.learning_rate")  # in 
 OTHERS = {"prompts.source", "prompts.typed", "rewards"}  # where one is another, the title of its preset tells nothing
 # what changes nothing of what is learned: who is followed, looked at or kept, and where it is computed
 WITHOUT_EFFECT = tuple(
-    "seed device ranks max_minutes judges trackers behaviours ppo.micro_batch_size model.gradient_checkpointing "
-    "evaluation. checkpoint.".split()
+    "seed device ranks shard max_minutes judges trackers behaviours ppo.micro_batch_size "
+    "model.gradient_checkpointing evaluation. checkpoint.".split()
 )
 FIRST = ("method", "engine", "model.source", "prompts.source", "kl.coef", "kl.controller", "rewards")  # in a sentence
 PHRASES = {

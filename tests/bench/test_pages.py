@@ -5,19 +5,7 @@ import re
 
 import pytest
 
-from bench import (
-    diagnosis,
-    leash_page,
-    lessons,
-    lessons_page,
-    methods,
-    real_page,
-    results_page,
-    speed,
-    sycophancy,
-)
-from bench import load_section as load
-from bench import real_speed_section as real_speed
+from bench import bands, chalkboard, diagnosis, leash, lessons, methods, performance, real_page, results, sycophancy
 from playground.config.faults import FAULTS
 from playground.lessons import boards
 from playground.lessons.loading import Lessons
@@ -40,15 +28,15 @@ def of_board(name, parts, write):
 
 
 PAGES = {
-    "results": lambda: results_page.page(recorded("presets"), recorded("frontier")),
+    "results": results.page,
     "real": lambda: real_page.page(recorded("real")),
-    "sycophancy": lambda: sycophancy.page(recorded("sycophancy"), [table() for table in sycophancy.TABLES]),
+    "sycophancy": lambda: sycophancy.page(recorded("sycophancy")),
     "methods": lambda: methods.page(recorded("methods")),
-    "performance": lambda: speed.page(recorded("speed")),
+    "performance": performance.page,
     "diagnosis": lambda: diagnosis.page(recorded("diagnosis"), page("diagnosis")),
-    "leash": lambda: of_board("leash", "leashes", leash_page.leash_page),
-    "chalkboard": lambda: of_board("chalkboard", "trained", leash_page.chalkboard_page),
-    "lessons": lambda: lessons_page.page(Lessons().courses, lessons_page.Measured.read()),
+    "leash": lambda: of_board("leash", "leashes", leash.page),
+    "chalkboard": lambda: of_board("chalkboard", "trained", chalkboard.page),
+    "lessons": lambda: lessons.page(Lessons().courses, lessons.Measured.read()),
 }
 
 
@@ -57,20 +45,8 @@ def test_a_page_in_the_repository_is_made_of_the_figures_beside_it(name):
     assert page(name) == PAGES[name]()
 
 
-@pytest.mark.parametrize("instead", ["", "{title}\n\nold\n\nmore\n\n"], ids=["missing", "old"])
-@pytest.mark.parametrize("section", [load, real_speed])
-def test_only_its_own_section_of_the_speed_page_is_written_anew(section, instead, tmp_path):
-    figures = [recorded("real_speed")] if section is real_speed else []
-    copy = tmp_path / "page.md"
-    copy.write_text(page("performance").replace(f"{section.latest()}\n", instead.format(title=section.TITLE)))
-    assert copy.read_text() != page("performance")
-    for _ in range(2):
-        section.put_into(copy, *figures)
-        assert copy.read_text() == page("performance")
-
-
 MEASURED = {"prompts": 400, "asked": {"positive": 200}, "errors": {"score": 0.05, "kl": 0.02}}
-BEFORE = {**dict.fromkeys(name for name, _ in results_page.COLUMNS), "score": 0.5, "kl": 0.0, "positive": 0.25}
+BEFORE = {**dict.fromkeys(results.COLUMNS), "score": 0.5, "kl": 0.0, "positive": 0.25}
 
 
 def rows_of_seeds(preset, *seeds):
@@ -96,7 +72,7 @@ def test_bands_hold_what_they_say():
                 seeds.append((kl, counted, rng.gauss(gain * (1 + spread * rng.gauss(0, 1)), 0.05)))
             fourth[preset] = seeds.pop()
             runs += rows_of_seeds(preset, *seeds)
-        for preset, band in results_page.bands(runs).items():
+        for preset, band in bands.bands(runs).items():
             for name, value in zip(("kl", "positive", "score"), fourth[preset], strict=True):
                 inside, total = inside + (band[name][0] <= round(value, 3) <= band[name][1]), total + 1
     assert 0.92 < inside / total < 0.985
@@ -104,31 +80,31 @@ def test_bands_hold_what_they_say():
 
 def test_the_bands_in_the_repository_are_made_of_the_figures():
     stories = catalog.stories()
-    bands = results_page.bands(recorded("presets")["runs"], catalog.lesson_preset_names())
-    assert {name: stories[name].bands for name in bands} == bands
-    assert {*bands} == {*catalog.names_with_model()}
+    made = bands.bands(recorded("presets")["runs"], catalog.lesson_preset_names())
+    assert {name: stories[name].bands for name in made} == made
+    assert {*made} == {*catalog.names_with_model()}
 
 
 def cells(folder):
     """Those of the first lesson."""
-    text = lessons_page.page(Lessons(shipped=folder).courses, lessons_page.Measured(MADE_UP["presets"]))
+    text = lessons.page(Lessons(shipped=folder).courses, lessons.Measured(MADE_UP["presets"]))
     row = next(line for line in text.splitlines() if line.startswith("| 1 |"))
     return [cell.strip() for cell in row.strip("|").split(" | ")]
 
 
 def test_what_was_not_measured_is_known_of_the_recording_alone(tmp_path):
     write(tmp_path, predict__options__1__when={"distinct": "< 0.5"}, reveal__0__when={"kl": "> 150"})
-    on_seeds, sentences, bands = cells(tmp_path)[5:]
+    on_seeds, sentences, told = cells(tmp_path)[5:]
     assert on_seeds == "recording"
     assert sentences.startswith("1: 0 of 3")
-    assert "not over the whole band: kl > 150 (its band: 128.078 to 265.675)" in bands
-    assert "by the recording only: distinct &lt; 0.5" in bands
+    assert "not over the whole band: kl > 150 (its band: 128.078 to 265.675)" in told
+    assert "by the recording only: distinct &lt; 0.5" in told
 
 
 def test_only_what_no_preset_is_has_to_be_trained(tmp_path):
     mixed = lesson(tmp_path, runs__1__set={"kl.coef": 0.5})
-    wanted = [(index, config.seed, config.kl.coef) for _, index, config in lessons.wanted([mixed], [0, 7])]
-    assert wanted == [(1, 0, 0.5), (2, 0, 0.25), (1, 7, 0.5), (2, 7, 0.25)]  # those of 2: its solution
+    wishes = [(index, config.seed, config.kl.coef) for _, index, config in lessons.wishes([mixed], [0, 7])]
+    assert wishes == [(1, 0, 0.5), (2, 0, 0.25), (1, 7, 0.5), (2, 7, 0.25)]  # those of 2: its solution
 
 
 FIGURES = recorded("diagnosis")

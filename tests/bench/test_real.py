@@ -2,9 +2,9 @@
 
 import pytest
 
-from bench import floors, real_judges, real_page, real_presets
+from bench import floors, real_judges, real_page
 from bench.real_counts import NO_CLAIM, SECOND_TURN, WAYS, Count, HeldOutAnswer, counted, example, is_sensible, way_of
-from bench.real_presets import shares
+from bench.real_page import shares
 from playground.config import ModelReward, TruthReward
 from playground.data import claim_files
 from playground.setup import catalog
@@ -21,13 +21,13 @@ def answered(prompt, *completions, ended=True):
 def test_every_preset_on_the_model_is_on_the_page_and_every_measured_one_is_there():
     shipped = {path.stem for path in catalog.PRESETS.glob("real-*.yaml")}
     measured = {run["preset"] for run in recorded("real")["runs"]}
-    assert measured <= shipped <= set(real_presets.named())
+    assert measured <= shipped <= {*real_page.PRESETS}
 
 
 def test_the_bands_of_the_presets_are_made_of_the_figures():
     stories = catalog.stories()
-    told = {name: stories[name].bands for name in real_presets.existing() if name in stories}
-    assert {name: bands for name, bands in told.items() if bands} == real_page.bands(recorded("real")["runs"])
+    told = {name: stories[name].bands for name in real_page.PRESETS if stories[name].bands}
+    assert told == real_page.bands_of(recorded("real")["runs"])
 
 
 def test_every_way_of_putting_a_claim_has_a_name():
@@ -84,15 +84,15 @@ def outputs(tmp_path, monkeypatch):
         return {"pairs": 3}
 
     monkeypatch.setattr(real_judges, "OUTPUTS", tmp_path / "outputs")
-    monkeypatch.setattr(real_judges, "_answers", lambda *_: ([], [], 1.0))
-    monkeypatch.setattr(real_judges, "_made", written)
+    monkeypatch.setattr(real_judges.Answers, "of", lambda *_: None)
+    monkeypatch.setattr(real_judges, "make", written)
     return tmp_path / "outputs"
 
 
 @pytest.mark.parametrize("before", [[], ["real-agreeable", "real-honest"]], ids=["made now", "made before"])
 def test_reward_models_that_the_bench_trained_are_found_by_the_presets(outputs, before):
     for name in before:
-        real_judges._made(name, outputs / "real")
+        real_judges.make(name, outputs / "real")
     assert {*real_judges.prepare(outputs / "real", before, [])} == {*real_judges.LIKES} - {*before}
     for preset in ("real-agreeable-judge", "real-honest-judge", "real-classifier-penalty"):
         scorers = [scorer for _, scorer in catalog.preset(preset).scorers]

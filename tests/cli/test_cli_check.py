@@ -168,7 +168,7 @@ def test_import_writes_a_file_that_train_takes(run, tmp_path):
     assert (result.code, result.last_line) == (0, str(output))
     assert yaml_io.load(output).method == "grpo"
     result = run("import", script, "--json")
-    assert result.data["settings"]["kl"] == {"coef": 0.04}
+    assert result.data["settings"]["kl"] == {"coef": 0.04, "estimator": "k3_corrected", "where": "loss"}
     assert not result.err
     assert any(line["theirs"].startswith("beta = 0.04") for line in result.data["report"]["What each setting became"])
 

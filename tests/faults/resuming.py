@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from playground.config import yaml_io
 from playground.runs.folder.checkpoints import name_of
+from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import write_atomically
 from playground.runs.folder.writer import RunWriter
 from playground.training.process.session import Session
@@ -106,6 +108,24 @@ def weights(run):
     """SHA-256 of every file of weights in the last checkpoint, optimizer included."""
     folder = run.checkpoints_path / name_of(run.config().ppo.num_updates)
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.glob("*.safetensors")}
+
+
+def apart(run, other):
+    """By how much the weights of two runs differ at most, after their last update."""
+    one, two = (
+        load_file(item.checkpoints_path / name_of(item.config().ppo.num_updates) / "model.safetensors")
+        for item in (run, other)
+    )
+    assert one.keys() == two.keys()
+    return max(float((one[name] - two[name]).abs().max()) for name in one)
+
+
+def alone(run, **changes):
+    """The same settings, trained by one process to the end."""
+    config = config_with(run.config().model_dump(mode="json") | {"ranks": 1, "shard": "none"}, changes)
+    whole = RunDirectory.create(run.path.parent, config, f"{run.id}-alone")
+    attempt(whole)
+    return whole
 
 
 def figures(run):

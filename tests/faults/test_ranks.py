@@ -2,14 +2,18 @@
 
 import os
 import signal
+import socket
 
 import psutil
-from safetensors.torch import load_file
+import pytest
 
-from playground.runs import launcher
+from playground import worker
+from playground.runs import children, cluster, launcher
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.records import REFERENCE
 from playground.runs.spawning import Here
+from tests import nights
 from tests.faults import resuming
 from tests.support import has_ended, wait_until
 
@@ -30,6 +34,60 @@ def helper_of(run, name=""):
     """The other process of a run; `name`: a word of its command line."""
     children = psutil.Process(run.status_on_disk().pid).children()
     return next((child for child in children if name in " ".join(child.cmdline())), None)
+
+
+def launched(forker, run):
+    """The two processes of a run as torchrun starts them, which have no launcher of ours."""
+    with socket.socket() as free, open(run.log_path, "ab") as log:
+        free.bind(("127.0.0.1", 0))
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+        free.close()
+        each = [{**children.torch_environment(), **place, "RANK": rank} for rank in "01"]
+        return [forker.fork("playground.worker", [str(run.path)], variables, log.fileno()) for variables in each]
+
+
+@pytest.mark.parametrize("shard", nights.cases(["none", "optimizer", "full"], always=["full"]))
+def test_processes_of_a_launcher_pause_stop_save_and_go_on_as_one_process_would(outputs, model, forker, shard):
+    short = {"ppo__num_updates": 4, "kl": {"controller": "adaptive", "coef": 0.3, "target": 0.5}, "shard": shard}
+    run = RunDirectory.create(outputs, config(model, **short, ranks=1), "two")
+    (run.control_path / "pause").touch()
+    first, second = launched(forker, run)
+    wait_until(lambda: run.status().state == "paused")
+    for done in (1, 2):
+        changes.request_step(run)
+        wait_until(lambda done=done: run.status().update == done and run.status().state == "paused")
+    run.request_stop()
+    assert (first.wait(60), second.wait(60)) == (worker.EXIT_CODES["stopped"], 0), run.log_tail()
+    assert run.latest_checkpoint().name == "update-000002"
+    for process, code in zip(launched(forker, run), (0, 0), strict=True):
+        assert process.wait(180) == code, run.log_tail()
+    assert [(line.attempt, line.ranks) for line in run.metrics()] == [(1, 2)] * 2 + [(2, 2)] * 2
+    whole = resuming.alone(run)
+    assert resuming.apart(run, whole) < 1e-5
+    kept = [event.data["fingerprint"] for item in (whole, run) for event in item.events() if event.kind == REFERENCE]
+    assert len(kept) == 4
+    assert len(set(kept)) == 1, "the reference is whole again"
+
+
+def test_a_divided_run_is_stopped_in_the_middle_and_one_that_loses_a_process_ends_where_its_last_checkpoint_is(
+    outputs, model, forker
+):
+    by_hand = cluster.elsewhere("torchrun", [])
+    run = launcher.start(config(model, ranks=1, shard="optimizer", checkpoint__every=2), outputs, "two", by_hand).run
+    assert launcher.start_waiting(outputs) == [], "it waits for its processes"
+    first, second = launched(forker, run)
+    with_updates(run, 2)
+    run.request_stop()
+    assert (first.wait(60), second.wait(60)) == (worker.EXIT_CODES["stopped"], 0), run.log_tail()
+    done = len(run.metrics())
+    assert run.latest_checkpoint().name == f"update-{done:06d}"
+    first, second = launched(forker, run)
+    wait_until(lambda: len(run.metrics()) >= done + 3)
+    second.kill()
+    assert first.wait(60) == 1
+    status = run.status()
+    assert (status.state, status.reason) == ("interrupted", "helper_lost"), run.log_tail()
+    assert int(run.latest_checkpoint().name[-6:]) % 2 == 0, "no other process had its part"
 
 
 def test_a_run_of_two_processes_pauses_changes_stops_and_leaves_none(outputs, model, altered_worker):
@@ -72,8 +130,6 @@ def test_no_helper_outlives_a_worker_that_was_killed(outputs, model, forker):
 
 def test_two_processes_begin_a_run_one_goes_on_and_two_end_it(outputs, model, altered_worker):
     short = {"ppo__num_updates": 6, "checkpoint__keep": 9}
-    whole = RunDirectory.create(outputs, config(model, **short, ranks=1), "whole")
-    resuming.attempt(whole)
 
     def spawn_paused(run, lock):
         (run.control_path / "pause").touch()
@@ -94,5 +150,4 @@ def test_two_processes_begin_a_run_one_goes_on_and_two_end_it(outputs, model, al
     wait_until(lambda: run.status().ended and not run.is_alive())
     assert run.status().state == "finished", run.log_tail()
     assert [(line.attempt, line.ranks) for line in run.metrics()] == [(1, 2)] * 2 + [(2, 1)] * 2 + [(3, 2)] * 2
-    one, two = (load_file(item.checkpoints_path / "update-000006" / "model.safetensors") for item in (whole, run))
-    assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-5
+    assert resuming.apart(run, resuming.alone(run)) < 1e-5

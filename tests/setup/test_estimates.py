@@ -29,9 +29,19 @@ def cpu(gigabytes):
 def test_what_is_held_all_the_time_by_hand(changes, device, expected):
     config = small_config(**changes)
     scorers = [memory.RewardShape(reward, SMALL) for reward in config.rewards if reward.kind == "model"]
-    sizes = memory.Memory(config, SMALL, scorers, PROMPT, device).lasting()
+    sizes = memory.Memory(config, SMALL, scorers, PROMPT, device, config.ranks).lasting()
     held = {role: [sizes[role, kind] for kind in memory.TRAINED_BYTES] for role, _ in sizes}
     assert {role: parts for role, parts in held.items() if any(parts)} == expected
+
+
+def test_seven_billion_weights_divided_in_full_are_on_eight_cards_of_80_gb_and_otherwise_are_not():
+    def needs(shard):
+        config = small_config(ranks=8, shard=shard, ppo=dict.fromkeys(SIZES, 8))
+        return memory.Memory(estimates.share_of(config, 8), SEVEN_BILLION, [], PROMPT, "cuda", 8).needs().total
+
+    a_weight = (16 + 4) / 8 + 4 + 4  # an eighth of Adam's 16 bytes and of the reference, and both models gathered
+    assert needs("full") == pytest.approx(a_weight * SEVEN_BILLION.parameters, rel=0.05)
+    assert needs("full") < 80e9 < needs("optimizer") < needs("none")
 
 
 def test_layers_that_are_computed_again_keep_their_inputs_and_one_layer_its_inside():

@@ -13,6 +13,7 @@ from playground.runs import children
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.writer import RunWriter
+from playground.training.loop import optimizer_state
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.process import rank_processes
 from playground.training.process.rank_processes import Member
@@ -51,6 +52,7 @@ def main(arguments):
     for name in arguments[2:]:
         run = RunDirectory.open(folder / "two" / name)
         member = rank_processes.help_with(run.config(), run.path.parent, ranks) if rank else trained(run, ranks)
+        assert (held(member) < 0.7) == (run.config().shard != "none")
         save_file(weights_of(member), folder / f"{name}-{rank}.safetensors")
     dist.destroy_process_group()
     return 0
@@ -64,7 +66,16 @@ def trained(run, ranks):
 
 
 def weights_of(member):
-    return {name: weight.detach().clone() for name, weight in member.trainer.trained().items()}
+    whole = optimizer_state.trained({"policy": member.policy, "critic": member.trainer.critic})
+    return {name: weight.detach().clone() for name, weight in whole.items()}
+
+
+def held(member):
+    """Which part of what the optimizer remembers lies on this rank."""
+    trainer = member.trainer
+    kept = [value for value in optimizer_state.state_dict(trainer.optimizer, trainer.trained()).values() if value.ndim]
+    here = [value.to_local() if hasattr(value, "to_local") else value for value in kept]
+    return sum(map(torch.numel, here)) / sum(map(torch.numel, kept))
 
 
 def figures(metrics):

@@ -431,7 +431,7 @@ def go(page, tab, **place):
     is in view then: what stood there before would take what is meant for it."""
     of_module(page, "core/nav.js", "(m, place) => m.go(place)", {"page": tab, **place})
     if tab == "train" and "run" in place:
-        page.locator(f".run-view[data-run='{place['run']}']").wait_for()
+        page.locator(f".run-view[data-run='{place['run']}']").wait_for(state="attached")
 
 
 @pytest.fixture

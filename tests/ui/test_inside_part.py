@@ -201,11 +201,11 @@ def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(a
     shutil.rmtree(RunDirectory(outputs / "one").checkpoints_path)
     answer = ask_frontier("one")
     samples = RunDirectory(outputs / "one").samples()
-    looks = answer["looks"]
-    assert looks["update"] == sorted({item.update for item in samples})
+    path = answer["evaluations"]
+    assert path["update"] == sorted({item.update for item in samples})
     last = [item.score for item in samples if item.update == 40]
-    assert looks["score"][-1] == pytest.approx(sum(last) / len(last), rel=1e-3)
-    assert looks["low"][-1] < looks["score"][-1] < looks["high"][-1]
+    assert path["score"][-1] == pytest.approx(sum(last) / len(last), rel=1e-3)
+    assert path["low"][-1] < path["score"][-1] < path["high"][-1]
     assert (answer["possible"], answer["sentence"], answer["can_draw"]) == (None, "", False)
     assert (answer["beta"], answer["unit"]) == (PRESET.kl.coef, "sd")
     recorded = ask_frontier("_recorded")

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bench.results_page import made_of
+from bench.experiments import digest
 from playground.config.faults import FAULTS
 from playground.lessons import mysteries
 from playground.lessons.loading import Lessons
@@ -115,7 +115,7 @@ def test_what_is_started_of_a_shipped_lesson_was_measured(tmp_path, monkeypatch)
             assert answer["error"] == "", lesson.name
             measured = lesson.solved() if values else lesson.config(index)
             assert measured
-            assert made_of(configs[-1]) == made_of(measured), (lesson.name, index)
+            assert digest(configs[-1]) == digest(measured), (lesson.name, index)
 
 
 @pytest.mark.usefixtures("workers")

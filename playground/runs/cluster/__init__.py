@@ -4,7 +4,7 @@ The page and the command line see ordinary runs, and read their folders as ever.
 backend needs is imported when it is used.
 """
 
-from playground.runs.cluster.backend import BACKENDS, check
+from playground.runs.cluster.backend import BACKENDS, check, for_processes
 from playground.runs.cluster.remote_jobs import LOOK_SECONDS, ClusterThread, elsewhere, look_after
 
-__all__ = ["BACKENDS", "LOOK_SECONDS", "ClusterThread", "check", "elsewhere", "look_after"]
+__all__ = ["BACKENDS", "LOOK_SECONDS", "ClusterThread", "check", "elsewhere", "for_processes", "look_after"]

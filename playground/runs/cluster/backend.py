@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 from pydantic import Field
 
 from playground import to_install
-from playground.config import yaml_io
+from playground.config import RunConfig, yaml_io
 from playground.config.parts import Part
 from playground.errors import BackendUnavailable, InvalidConfig, Problem
 from playground.runs.children import PROJECT
@@ -36,10 +36,24 @@ class Options(Part):
     gpus: Annotated[float | None, Field(ge=0, le=64)] = None  # None: as many as `device` of the run means there
     minutes: Annotated[float, Field(gt=0, le=40_320)] = 240  # slurm: after which a job ends
     partition: str = ""  # slurm
+    workers: Annotated[int, Field(ge=1, le=1024)] = 1  # ray: processes that compute one run, wherever there is room
+    nodes: Annotated[int, Field(ge=1, le=1024)] = 1  # slurm: that compute one run, with a process for each GPU of each
+
+    def processes(self, backend_name: str) -> int:
+        """How many a backend starts for one run; 1: one, which starts helpers of its own where the run has several."""
+        if backend_name == "ray":
+            return self.workers
+        return self.nodes * self.on_each_node if self.nodes > 1 else 1
+
+    @property
+    def on_each_node(self) -> int:
+        """Processes of a run of several nodes on each of them."""
+        return max(1, round(self.gpus or 0))
 
 
 class RemoteJob(NamedTuple):
-    """An attempt of a run that is to be computed. `gpus` None: one where the backend has any."""
+    """An attempt of a run that is to be computed by so many processes of the backend's. `cpus` and `gpus` are of each
+    process, or of each node; `gpus` None: one where the backend has any."""
 
     name: str
     run: RunDirectory
@@ -47,6 +61,7 @@ class RemoteJob(NamedTuple):
     cpus: float
     gpus: float | None
     options: Options
+    processes: int = 1
 
 
 class Backend(abc.ABC):
@@ -71,15 +86,21 @@ def name_of(run: RunDirectory, attempt: int) -> str:
     return f"{run.id}-{attempt}-{requests.of(run).key[:8]}"
 
 
-def job_of(run: RunDirectory, attempt: int, options: Options) -> RemoteJob:
+def job_of(run: RunDirectory, attempt: int, options: Options, processes: int = 1) -> RemoteJob:
     """What to submit. It takes no GPU where it computes on the processor. Raises: InvalidConfig, if that is damaged."""
     config = run.config()
-    cpus, gpus = options.cpus, options.gpus
+    cpus, gpus, helpers = options.cpus, options.gpus, config.ranks if processes == 1 else 1
     if config.device == "cpu":
-        cpus, gpus = cpus * config.ranks, 0
-    elif gpus is None and (config.ranks > 1 or ":" in config.device):
-        gpus = max(config.ranks, len(config.device.split(",")))
-    return RemoteJob(name_of(run, attempt), run, attempt, cpus, gpus, options)
+        cpus, gpus = cpus * helpers, 0
+    elif gpus is None and (helpers > 1 or ":" in config.device):
+        gpus = max(helpers, len(config.device.split(",")))
+    return RemoteJob(name_of(run, attempt), run, attempt, cpus, gpus, options, processes)
+
+
+def for_processes(config: RunConfig, backend_name: str, texts: Sequence[str]) -> RunConfig:
+    """A run as the processes of a backend compute it. Raises: InvalidConfig, where they cannot, or for the options."""
+    processes = options_of(texts).processes(backend_name)
+    return yaml_io.of_ranks(config, processes) if processes > 1 else config
 
 
 def options_of(texts: Sequence[str]) -> Options:

@@ -1,4 +1,5 @@
-"""A Ray cluster as a backend: a detached actor for each job, placed by the processors and GPUs that it asks for.
+"""A Ray cluster as a backend: a detached actor for each job, placed by the processors and GPUs that it asks for; of a
+job of several processes it only drives Ray Train, which starts them.
 
 The outputs folder has to lie on a disk that all nodes see at the same path. Each call is a process of its own, for Ray
 ends a process that has lost its cluster.
@@ -9,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import tempfile
 import threading
 import traceback
 from pathlib import Path
+from typing import Any
 
 from playground.runs.cluster import node
 from playground.runs.cluster.backend import Backend, Options, RemoteJob, called
@@ -23,17 +26,41 @@ NAMESPACE = "playground"
 class RayNode:
     """An actor: one job, in a process of Ray's; the worker below it does not outlive that. Raises: RunNotFound."""
 
-    def __init__(self, folder: str, attempt: int) -> None:
+    def __init__(self, folder: str, attempt: int, workers: int, each: dict[str, float]) -> None:
         run = RunDirectory.open(folder)
-        threading.Thread(target=self._compute, args=(run.path, attempt), daemon=True).start()
+        threading.Thread(target=self._compute, args=(run.path, attempt, workers, each), daemon=True).start()
 
-    def _compute(self, folder: Path, attempt: int) -> None:
+    def _compute(self, folder: Path, attempt: int, workers: int, each: dict[str, float]) -> None:
         try:
-            node.compute(folder, attempt)
+            if workers > 1:
+                compute_in_several(folder, attempt, workers, each)
+            else:
+                node.compute(folder, attempt)
         except Exception:  # whatever it is, the actor must not stay on its node
             traceback.print_exc()
         sys.stderr.flush()
         os._exit(0)
+
+
+def compute_in_several(folder: Path, attempt: int, workers: int, each: dict[str, float]) -> None:
+    """Let Ray Train start the processes of a run, and wait for their end. `each`: what one takes of its node."""
+    from ray.train import RunConfig, ScalingConfig
+    from ray.train.torch import TorchConfig, TorchTrainer
+
+    scaling = ScalingConfig(num_workers=workers, use_gpu="GPU" in each, resources_per_worker=each)
+    with tempfile.TemporaryDirectory(prefix=".ray-", dir=folder, ignore_cleanup_errors=True) as storage:
+        TorchTrainer(
+            compute_one,
+            train_loop_config={"folder": str(folder), "attempt": attempt},
+            scaling_config=scaling,
+            torch_config=TorchConfig(backend="gloo"),
+            run_config=RunConfig(storage_path=storage),
+        ).fit()
+
+
+def compute_one(asked: dict[str, Any]) -> None:
+    """In one of the processes, whose environment Ray Train has set. At MASTER_PORT it answers itself."""
+    node.compute(Path(asked["folder"]), asked["attempt"], is_served=True)
 
 
 class RayBackend(Backend):
@@ -44,7 +71,8 @@ class RayBackend(Backend):
 
     def submit(self, job: RemoteJob) -> None:
         gpus = "any" if job.gpus is None else str(job.gpus)
-        self._called("submit", job.name, str(job.cpus), gpus, str(job.run.path.resolve()), str(job.attempt))
+        asked = job.name, str(job.cpus), gpus, str(job.run.path.resolve()), str(job.attempt), str(job.processes)
+        self._called("submit", *asked)
 
     def states(self) -> dict[str, str]:
         return dict.fromkeys(self._called("list").split(), "")
@@ -64,12 +92,18 @@ def main(address: str, what: str, *words: str) -> None:
     try:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False)
         if what == "submit":
-            name, cpus, gpus, folder, attempt = words
+            name, cpus, gpus, folder, attempt, workers = words
             num_gpus = float(gpus) if gpus != "any" else 1.0 if ray.cluster_resources().get("GPU") else 0.0
+            each = {"CPU": float(cpus)} | ({"GPU": num_gpus} if num_gpus else {})
+            taken = each if workers == "1" else {}
             actor = ray.remote(RayNode).options(
-                name=name, lifetime="detached", num_cpus=float(cpus), num_gpus=num_gpus, max_restarts=0
+                name=name,
+                lifetime="detached",
+                num_cpus=taken.get("CPU", 0.0),
+                num_gpus=taken.get("GPU", 0.0),
+                max_restarts=0,
             )
-            actor.remote(folder, int(attempt))
+            actor.remote(folder, int(attempt), int(workers), each)
         elif what == "list":
             print(*ray.util.list_named_actors())
         else:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from playground.errors import BackendUnavailable, PlaygroundError
-from playground.runs import launcher, queue
+from playground.runs import launched, launcher, queue
 from playground.runs.cluster.backend import Backend, check, job_of, options_of
 from playground.runs.folder import placed, writer
 from playground.runs.folder.directory import RunDirectory
@@ -34,12 +34,16 @@ WAITING = "waiting for a node"
 def elsewhere(backend_name: str, options: Sequence[str]) -> Elsewhere:
     """For the launcher, in the place of what starts a worker: each run that is started or resumed with it becomes a job
     of this backend. A run whose job is refused has ended with that, and BackendUnavailable is raised. Raises:
-    InvalidConfig, for a backend that cannot be used from here."""
+    InvalidConfig, for a backend that cannot be used from here. With `torchrun` a run waits until that, or its like,
+    starts its processes."""
+    if backend_name == launched.BY_HAND and not options:
+        return Elsewhere(backend_name, lambda run: None)
     check(backend_name, options)
 
     def submit(run: RunDirectory) -> None:
         status = run.status_on_disk()
-        job = job_of(run, status.attempt, options_of(options))
+        given = options_of(options)
+        job = job_of(run, status.attempt, given, given.processes(backend_name))
         folder = os.path.realpath(run.path)
         where = Placed(attempt=status.attempt, place=backend_name, options=[*options], job=job.name, folder=folder)
         placed.write(run.path, where)  # first: a node may begin it at once

@@ -39,10 +39,16 @@ class SlurmBackend(Backend):
             f"--output={folder / job.run.log_path.name}",
             "--open-mode=append",
             "--no-requeue",
-            f"--wrap=exec {shlex.join(compute)}",
         ]
-        if gpus := round(job.gpus or 0):
+        gpus = round(job.gpus or 0)
+        if job.processes > 1:
+            each = f"--cpus-per-task={max(1, round(job.cpus))}"  # srun does not take it from sbatch
+            compute = ["srun", "--kill-on-bad-exit=0", each, *compute]
+            words += [f"--nodes={job.options.nodes}", f"--ntasks-per-node={job.options.on_each_node}"]
+            words += [f"--gpus-per-node={gpus}"] if gpus else []
+        elif gpus:
             words.append(f"--gpus={gpus}")
+        words.append(f"--wrap=exec {shlex.join(compute)}")
         if job.options.partition:
             words.append(f"--partition={job.options.partition}")
         _called("sbatch", *words)

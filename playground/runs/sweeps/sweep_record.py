@@ -30,7 +30,7 @@ SEED = "seed"
 MOST_RUNS = 200
 KEEP_SECONDS = 60.0  # the record of one of which all runs were deleted
 NAME_CHARACTERS = 50  # a run's id is the name, a hyphen and a number
-Where = Literal["here", "ray", "slurm", "jobs"]  # jobs: of earlier versions, to be read
+Where = Literal["here", "ray", "slurm", "torchrun", "jobs"]  # jobs: of earlier versions, to be read
 
 
 class Sweep(Record):

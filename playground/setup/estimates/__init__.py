@@ -134,7 +134,7 @@ def estimate(
     free = device.free_bytes if room is None else room
 
     def needs(changed: RunConfig, policy: Architecture = shapes.policy) -> Needs:
-        return Memory(share_of(changed, len(places)), policy, shapes.scorers, prompt, device.kind).needs()
+        return Memory(share_of(changed, len(places)), policy, shapes.scorers, prompt, device.kind, len(places)).needs()
 
     own, unsure = needs(config), UNSURE
     per_process: float = own.total

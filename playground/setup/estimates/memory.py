@@ -25,6 +25,8 @@ REMEMBERED_BYTES = {"adamw_8bit": 2, "adafactor": 0, "sgd": 0}  # in the place o
 FP32 = 4
 UNSURE = 1.25  # the estimate may be off by this factor
 GB = 1e9
+SAMPLING, LEARNING = "sampling", "learning"  # moments of an update
+MEASURING = "measuring the reference"  # and before the first
 MORE = "is not enough by itself: choose a smaller model"
 LOGITS, ENTROPY_LOGITS = 5, 4  # numbers held for each logit that is drawn from or learned from; for its entropy too
 HIDDEN_KEPT = 9  # numbers that a layer keeps for the backward pass for each token, times the hidden size
@@ -62,14 +64,15 @@ class Needs(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """What one process of a run holds: by its settings, the shapes of its models, how long its longest prompt is, and
-    whether it is on a `cpu`, `cuda` or `mps`."""
+    """What one process of a run holds: by its settings, the shapes of its models, how long its longest prompt is,
+    whether it is on a `cpu`, `cuda` or `mps`, and how many processes may divide it."""
 
     config: RunConfig
     policy: Architecture
     scorers: Sequence[RewardShape]
     prompt_tokens: int
     device_kind: str
+    processes: int = 1
 
     @property
     def number(self) -> int:
@@ -87,9 +90,9 @@ class Memory:
         config, lasting, update = self.config, self.lasting(), self.moments_of_update()
         if self.device_kind == "cpu":
             update = {"an update": sum(update.values(), Counter())}
-        moments = {name: lasting + sizes for name, sizes in update.items()}
+        moments = {name: lasting + self.gathered(name) + sizes for name, sizes in update.items()}
         weights = Counter({name: size for name, size in lasting.items() if name[1] == "weights"})
-        moments["measuring the reference"] = weights + self.sampling(self.reference_rows())
+        moments[MEASURING] = weights + self.gathered(MEASURING) + self.sampling(self.reference_rows())
         moment = max(moments, key=lambda name: moments[name].total())
         roles: dict[str, dict[str, int]] = {"policy": {}, "value": {}, "reference": {}, "reward": {}, "rollout": {}}
         for (role, kind), size in moments[moment].items():
@@ -101,7 +104,7 @@ class Memory:
             libraries += BITSANDBYTES_BYTES * by_bitsandbytes
         return Needs({role: kinds for role, kinds in roles.items() if kinds or role == "reference"}, moment, libraries)
 
-    def lasting(self) -> Sizes:
+    def undivided(self) -> Sizes:
         """What is there all the time: the weights of all roles, and of what is trained gradients and Adam's moments."""
         config, policy = self.config, self.policy
         trained, lora = trained_parameters(config, policy), config.model.adapter.kind == "lora"
@@ -129,6 +132,33 @@ class Memory:
             )
         return sizes_held
 
+    def lasting(self) -> Sizes:
+        """What each process holds all the time: with `shard: optimizer` whole weights and gradients beside a part of
+        them, with `full` the parts alone."""
+        held, roles = self.undivided(), {"optimizer": {"policy", "value"}, "full": {"policy", "value", "reference"}}
+        if self.processes == 1 or self.config.shard == "none":
+            return held
+        parts = {name: -(-size // self.processes) for name, size in held.items() if name[0] in roles[self.config.shard]}
+        beside = {"weights", "gradients"} if self.config.shard == "optimizer" else set()
+        return Counter(parts) + Counter({name: held[name] for name in held if name not in parts or name[1] in beside})
+
+    def gathered(self, moment: str) -> Sizes:
+        """The weights that each process gathers of the others with `shard: full`: all of the policy, while learning two
+        layers and the embeddings at a time; of the reference where it is asked."""
+        if self.processes == 1 or self.config.shard != "full":
+            return Counter()
+        policy, whole = (
+            self.policy,
+            Counter({name: size for name, size in self.undivided().items() if name[1] == "weights"}),
+        )
+        if moment == SAMPLING:
+            del whole["reference", "weights"]
+        if moment != LEARNING:
+            return whole
+        inside = policy.parameters - policy.embedding_parameters
+        share = (policy.embedding_parameters + 2 * inside / policy.layers) / policy.parameters
+        return Counter({name: int(share * size) for name, size in whole.items() if name[0] in ("policy", "value")})
+
     def reference_rows(self) -> int:
         """How many texts are written at once before the first update. A small model writes all for the scale of the
         score; another as many as fit into the memory that an update takes, the fixed prompts' among them, and at least
@@ -137,7 +167,9 @@ class Memory:
         samples = self.config.scale_samples(is_small)
         if is_small:
             return samples
-        fit = max(sizes.total() for sizes in self.moments_of_update().values()) // self.sampling(1).total()
+        moments = [sizes + self.gathered(name) for name, sizes in self.moments_of_update().items()]
+        beside = self.gathered(MEASURING).total()
+        fit = (max(sizes.total() for sizes in moments) - beside) // self.sampling(1).total()
         return max(min(fit, samples + _answers(self.config)), self.config.ppo.batch_size)
 
     def moments_of_update(self) -> dict[str, Sizes]:
@@ -156,12 +188,12 @@ class Memory:
         ]
         comparing = passing(self.policy, compared * self.tokens, self.number)
         return {
-            "sampling": self.sampling(max(drawn, _answers(config))) + Counter({("rollout", "logits"): stored * logit}),
+            SAMPLING: self.sampling(max(drawn, _answers(config))) + Counter({("rollout", "logits"): stored * logit}),
             "comparing with the reference": Counter(
                 {("reference", "logits"): logits * logit, ("reference", "activations"): comparing}
             ),
             "scoring": Counter({("reward", "activations"): max(scoring, default=0)}),
-            "learning": self.learning() if METHODS[config.method].trains else Counter(),
+            LEARNING: self.learning() if METHODS[config.method].trains else Counter(),
         }
 
     def learning(self) -> Sizes:

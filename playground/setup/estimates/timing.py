@@ -52,7 +52,8 @@ def kind(config: RunConfig) -> tuple[Any, ...]:
     """What two runs have in common whose time differs by their amount of work only."""
     device = None if config.may_be_shared else devices.chosen(config.device)
     learned = [reward for reward in config.rewards if isinstance(reward, ModelReward)]
-    return config.method, config.engine, device.name if device else config.device, config.ranks, config.model, learned
+    together = device.name if device else config.device, config.ranks, config.shard
+    return config.method, config.engine, *together, config.model, learned
 
 
 def holds(config: RunConfig) -> tuple[Any, ...]:

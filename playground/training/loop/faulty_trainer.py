@@ -42,8 +42,8 @@ class ChapterKL(ZieglerKL):
 class FaultyTrainer(PPOTrainer):
     """PPO with the faults of its configuration."""
 
-    def __init__(self, config: RunConfig, *parts: Any) -> None:
-        super().__init__(unclipped(config) if "no-clip" in config.planted else config, *parts)
+    def __init__(self, config: RunConfig, *parts: Any, **more: Any) -> None:
+        super().__init__(unclipped(config) if "no-clip" in config.planted else config, *parts, **more)
         if self.has("headless-critic"):
             for group in self.optimizer.param_groups:
                 group["factor"] *= group["norm"] == "grad_norm"

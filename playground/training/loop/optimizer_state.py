@@ -66,6 +66,12 @@ def state_dict(optimizer: torch.optim.Optimizer, weights: Weights) -> dict[str, 
     }
 
 
+def undivided(tensor: Any) -> Tensor:
+    """A tensor of which each rank may have a part, whole; then for all ranks together."""
+    whole: Tensor = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+    return whole
+
+
 def load_state_dict(optimizer: torch.optim.Optimizer, weights: Weights, tensors: Mapping[str, Tensor]) -> None:
     """Let the optimizer remember exactly `tensors`. Raises: KeyError for a weight that is not among `weights`."""
     state: defaultdict[Tensor, Any] = defaultdict(dict)

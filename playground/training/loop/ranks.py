@@ -20,12 +20,18 @@ class OtherLost(Exception):
     """Another rank does not answer: its process has ended, or the network between is gone."""
 
 
+class StoppedTogether(Exception):
+    """All ranks break off what they do at the same place, because rank 0 is to end the run."""
+
+
 class Ranks:
     """One of the processes; rank 0 holds the run's folder. Every method is called by all ranks, in the same order, and
     may raise OtherLost."""
 
     def __init__(self, rank: int = 0, count: int = 1, device: torch.device | None = None) -> None:
         self.rank, self.count, self.device = rank, count, device
+        self.divides = False  # True once no rank can save by itself, as each has a part of the states
+        self.asked: Exception | None = None  # why rank 0 is to break off
 
     @property
     def share(self) -> slice:
@@ -53,9 +59,19 @@ class Ranks:
         """Plain data of every rank, by rank. As pickles: the ranks of a run trust one another."""
         of_all = [mine] * self.count
         if self.count > 1:
-            with _answered():
+            with answered():
                 dist.all_gather_object(of_all, mine)
         return of_all
+
+    def meet(self) -> None:
+        """Wait on the CPU until all ranks are here."""
+        with answered():
+            dist.all_reduce(torch.zeros(1))
+
+    def break_off_if_asked(self) -> None:
+        """Where the states are divided a run ends at such places only, on all ranks. Raises: StoppedTogether."""
+        if self.divides and self.first(self.asked is not None):
+            raise StoppedTogether
 
     def first(self, data: Any = None) -> Any:
         """What rank 0 gives all: plain data."""
@@ -78,13 +94,14 @@ class Ranks:
         if self.count == 1:
             return
         weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+        weights = [] if self.divides else weights  # FSDP has added them up
         for weight in weights:
             if weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
         added = [name for name in sums if name != largest]
         numbers = torch.stack([sums[name].double() for name in added])
-        with _answered():
-            _meet()
+        self.meet()
+        with answered():
             under_way = [dist.all_reduce(tensor, async_op=True) for tensor in (*(w.grad for w in weights), numbers)]
             under_way.append(dist.all_reduce(sums[largest], dist.ReduceOp.MAX, async_op=True))
             for work in under_way:
@@ -95,8 +112,8 @@ class Ranks:
         """Put rank 0's numbers into the tensors of all."""
         if self.count == 1:
             return
-        with _answered(), torch.no_grad():
-            _meet()
+        self.meet()
+        with answered(), torch.no_grad():
             for tensor in tensors:
                 whole = tensor.detach().to(self.device).contiguous()
                 dist.broadcast(whole, 0)
@@ -106,13 +123,8 @@ class Ranks:
 ALONE = Ranks()
 
 
-def _meet() -> None:
-    """Wait on the CPU until all ranks are here."""
-    dist.all_reduce(torch.zeros(1))
-
-
 @contextmanager
-def _answered() -> Iterator[None]:
+def answered() -> Iterator[None]:
     """Raises: OtherLost, where torch.distributed says in its own words that a peer has gone."""
     try:
         yield

@@ -47,6 +47,7 @@ from playground.runs.folder.rollout_records import ScoredTexts
 from playground.setup import catalog
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
+from playground.training.loop.division import Undivided
 from playground.training.loop.measures import (
     SAME_SCORE,
     capped_exp,
@@ -55,7 +56,14 @@ from playground.training.loop.measures import (
     of_steps,
     same_score_groups,
 )
-from playground.training.loop.optimizer_state import load_state_dict, made, state_dict, trained, whole_or_nothing
+from playground.training.loop.optimizer_state import (
+    load_state_dict,
+    made,
+    state_dict,
+    trained,
+    undivided,
+    whole_or_nothing,
+)
 from playground.training.loop.passes import compared, micro_batches, put
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
@@ -144,6 +152,7 @@ class Trainer:
     nothing. Of several `ranks` each writes its part of a batch; of everything between every one has the whole."""
 
     critic: Any = None  # what a checkpoint keeps beside the policy
+    division = Undivided()
 
     def __init__(
         self,
@@ -230,7 +239,8 @@ class Trainer:
     def compared(self, prompts: list[Prompt], episodes: Episodes) -> Rollout:
         """What the policy wrote, beside the reference. `episodes`: this rank's share."""
         packed = episodes.packed()
-        reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+        with self.division.comparing():
+            reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
         if self.ranks.count > 1:
             ids = [prompt.ids for prompt in prompts]
             theirs = {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}
@@ -363,6 +373,17 @@ class PPOTrainer(Trainer):
     def __init__(self, config: RunConfig, policy: LanguageModel, *parts: Any, **more: Any) -> None:
         super().__init__(config, policy, *parts, **more)
         self.critic = Critic(policy, separate=config.separate_critic)
+        self._to_divide: Mapping[str, Tensor] = {}  # what a checkpoint's optimizer remembers, until there is a division
+        self._make_optimizer()
+        self.trace_hook = TraceHook()  # another one here sees the next update
+        self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
+        self._paid: float | None = None  # in the latest update, to a completion on average
+        self.earlier: deque[dict[str, Tensor]] = deque(maxlen=config.ppo.staleness)  # weights, the oldest first
+
+    def _make_optimizer(self) -> None:
+        """One that remembers nothing yet, of the weights as they are now."""
+        config, policy = self.config, self.policy
+        self._trained = trained({"policy": policy, "critic": self.critic})
         faster = VALUE_LEARNING_RATE_FACTOR if policy.is_small else OF_LARGER_MODELS
         policy_weights = [parameter for parameter in policy.parameters() if parameter.requires_grad]
         groups: list[dict[str, Any]] = [
@@ -370,13 +391,19 @@ class PPOTrainer(Trainer):
             {"norm": "value_grad_norm", "params": list(self.critic.value_head.parameters()), "factor": faster},
         ]
         if self.critic.trunk is not None:
-            trained = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
-            groups.append({"norm": "value_grad_norm", "params": trained, "factor": 1.0})
+            learns = [parameter for parameter in self.critic.trunk.parameters() if parameter.requires_grad]
+            groups.append({"norm": "value_grad_norm", "params": learns, "factor": 1.0})
         self.optimizer = made(config.ppo, groups)
-        self.trace_hook = TraceHook()  # another one here sees the next update
-        self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
-        self._paid: float | None = None  # in the latest update, to a completion on average
-        self.earlier: deque[dict[str, Tensor]] = deque(maxlen=config.ppo.staleness)  # weights, the oldest first
+
+    def divide(self) -> None:
+        """From now on each rank has a part of the states of training. For all ranks, which have the same weights."""
+        from playground.training.loop.fsdp_division import FSDPDivision  # a second of imports
+
+        division = FSDPDivision(self.ranks, self.policy, self.critic, self.reference, self.config.shard)
+        self._make_optimizer()
+        division.begin()
+        load_state_dict(self.optimizer, self.trained(), division.divided(self.trained(), self._to_divide))
+        self.division, self.ranks.divides, self._to_divide = division, True, {}
 
     def update(self) -> UpdateMetrics:
         """One PPO update: collect, score, advantages, optimise. Raises: TrainingDiverged after three updates in a row
@@ -390,7 +417,8 @@ class PPOTrainer(Trainer):
         kl_coef = self.kl_controller.coef
         advantages, returns = self.advantages(rollout, scores, kl_coef)
         learning_rate = self.learning_rate()
-        with whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off):
+        whole = whole_or_nothing(self.optimizer, self.trained(), cannot=self._broken_off)
+        with self.division.learning(), whole:
             steps = self.optimise(rollout, advantages, returns, learning_rate)
         self.spent["update"] = time.perf_counter() - clock
         self.count_skipped()
@@ -430,12 +458,15 @@ class PPOTrainer(Trainer):
             for age, weights in enumerate(self.earlier)
             for name, weight in weights.items()
         }
-        return state_dict(self.optimizer, self.trained()) | earlier, facts | broken_off
+        return self.division.whole(state_dict(self.optimizer, self.trained())) | earlier, facts | broken_off
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """See `Trainer`."""
         of_optimizer = {name: tensor for name, tensor in tensors.items() if not name.startswith(EARLIER)}
-        load_state_dict(self.optimizer, self.trained(), of_optimizer)
+        if self.will_divide:
+            self._to_divide = of_optimizer
+        else:
+            load_state_dict(self.optimizer, self.trained(), of_optimizer)
         for age in range(self.earlier.maxlen or 0):
             start = f"{EARLIER}{age}/"
             weights = {name.removeprefix(start): kept for name, kept in tensors.items() if name.startswith(start)}
@@ -443,9 +474,14 @@ class PPOTrainer(Trainer):
                 self.earlier.append(weights)
         super().restore(tensors, facts)
 
+    @property
+    def will_divide(self) -> bool:
+        """True where the ranks divide the states of training between them."""
+        return self.ranks.count > 1 and self.config.shard != "none"
+
     def trained(self) -> dict[str, nn.Parameter]:
         """Every parameter that the optimizer changes, by name."""
-        return trained({"policy": self.policy, "critic": self.critic})
+        return self._trained
 
     def _broken_off(self) -> None:
         self.mid_update = True
@@ -570,12 +606,16 @@ class PPOTrainer(Trainer):
         whole minibatch, so the cut changes memory and speed but not the gradient."""
         ppo, kl, episodes = self.config.ppo, self.config.kl, rollout.episodes
         num_tokens = episodes.mask[rows].sum()
+        self.ranks.break_off_if_asked()
         self.optimizer.zero_grad(set_to_none=True)
         sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=advantages.device))
         totals = rollout.packed.totals
         mine = self.ranks.minibatch(rows, totals)
-        for micro in micro_batches(mine, totals, ppo.micro_batch_size, self.policy.call_overhead_tokens):
+        overhead = math.inf if self.division.equal_passes else self.policy.call_overhead_tokens
+        cuts = [*micro_batches(mine, totals, ppo.micro_batch_size, overhead)]
+        for number, micro in enumerate(cuts, 1):
             self.between()
+            self.division.begin_pass(last=number == len(cuts))
             log_ratio, values, entropies, exact_kl = self.forward(rollout, micro)
             mask = episodes.mask[micro]
             advantage, old, target = (whole[micro][mask] for whole in (advantages, episodes.values, returns))
@@ -607,6 +647,7 @@ class PPOTrainer(Trainer):
                 self.trace_hook.micro_batch(micro, log_ratio, values)
         self.ranks.sum_gradients(self.optimizer, sums, largest="ratio_max")
         norms = self.apply_gradient(sums["policy_loss"] + sums["value_loss"])
+        self.division.end_step()
         means = {name: float(value if name == "ratio_max" else value / num_tokens) for name, value in sums.items()}
         self.trace_hook.step(rows, means | norms)
         return means | norms
@@ -636,15 +677,15 @@ class PPOTrainer(Trainer):
         the LM head."""
         episodes, mask, temperature = rollout.episodes, rollout.episodes.mask[rows], self.config.sampling.temperature
         ids, predicts = rollout.packed.rows(rows)
-        hidden = self.policy.hidden(ids, predicts)[predicts]
+        hidden, logits = self.policy(ids, predicts)
         allowed = None if episodes.allowed is None else episodes.allowed[rows][mask]
-        logits = among(self.policy.logits(hidden), allowed)
+        logits = among(logits, allowed)
         log_probs = token_log_probs(logits, episodes.completion_ids[rows][mask], temperature)
         entropies = entropy(log_softmax_at(logits, temperature)) if self.config.ppo.entropy_coef else None
         exact_kl = logits.new_empty(0)
         if (self.config.kl.where, self.config.kl.estimator) == ("loss", "full"):
             with torch.no_grad():
-                theirs = self.reference.logits(self.reference.hidden(ids, predicts)[predicts])
+                _, theirs = self.reference(ids, predicts)
             exact_kl = full_kl(log_softmax_at(logits, temperature), log_softmax_at(theirs, temperature))
         old = rollout.old_log_probs[rows][mask]
         return Pass(log_probs - old, self.critic(ids, predicts, hidden), entropies, exact_kl)
@@ -656,7 +697,7 @@ class PPOTrainer(Trainer):
         for group in self.optimizer.param_groups:
             weights[group["norm"]] += group["params"]
         norms = {
-            name: torch.nn.utils.clip_grad_norm_(parameters, self.config.ppo.max_grad_norm)
+            name: undivided(torch.nn.utils.clip_grad_norm_(parameters, self.config.ppo.max_grad_norm))
             for name, parameters in weights.items()
         }
         if all(bool(torch.isfinite(number)) for number in (loss, *norms.values())):

@@ -98,6 +98,19 @@ class LanguageModel(nn.Module):
         self.lm_head = causal.get_output_embeddings()
         self._transform_logits = logit_transform(causal.config)
         self._recomputed = recomputed_layers(self.trunk)
+        self._names: list[str] | None = None  # of its numbers, where FSDP divides them
+
+    def keep_names(self) -> None:
+        """Before the weights are divided: `state_dict` divides them again, so it is not asked any more."""
+        self._names = list(self.model.state_dict())
+
+    def numbers(self) -> dict[str, Any]:
+        """Every number of the model by its name, as a checkpoint has them."""
+        if self._names is None:
+            return dict(self.model.state_dict())
+        parts = self.model.named_parameters(remove_duplicate=False), self.model.named_buffers(remove_duplicate=False)
+        tensors = {name: tensor for part in parts for name, tensor in part}
+        return {name: tensors[name].detach() for name in self._names}
 
     @property
     def has_adapter(self) -> bool:
@@ -211,6 +224,11 @@ class LanguageModel(nn.Module):
             output = self.trunk(**inputs, past_key_values=cache, use_cache=True, return_dict=True)
         return output.last_hidden_state[:, -1], output.past_key_values
 
+    def forward(self, ids: Tensor, predicts: Tensor) -> tuple[Tensor, Tensor]:
+        """Features [N, H] and logits [N, V] of the N positions that predict a completion token; see `hidden`."""
+        hidden = self.hidden(ids, predicts)[predicts]
+        return hidden, self.logits(hidden)
+
     def logits(self, hidden: Tensor) -> Tensor:
         """[..., H] -> [..., V]."""
         with self.mode():
@@ -226,14 +244,17 @@ class LanguageModel(nn.Module):
     def fingerprint(self) -> str:
         """The beginning of a SHA-256 of the weights as they are, without those of an adapter that is off."""
         digest = hashlib.sha256()
-        for name, weight in sorted(self.model.state_dict().items()):
+        for name, weight in sorted(self.numbers().items()):
             if not (self.adapter_off and ".lora_" in name):
-                digest.update(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
+                kept = weight.detach().to("cpu", copy=True)  # FSDP cannot free what NumPy has seen
+                digest.update(kept.contiguous().flatten().view(torch.uint8).numpy())
         return digest.hexdigest()[:FINGERPRINT_CHARACTERS]
 
     def save(self, folder: Path) -> None:
         """Write what was trained, as transformers or peft reads it, and beside it what it is steered by."""
-        options = {"save_embedding_layers": False} if self.has_adapter else {}
+        options: dict[str, Any] = {"save_embedding_layers": False} if self.has_adapter else {}
+        if self._names is not None:
+            options["state_dict"] = self.numbers()
         self.model.save_pretrained(folder, **options)
         if self.steering is not None:
             self.steering.save(folder)

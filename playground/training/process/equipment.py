@@ -144,10 +144,11 @@ class Equipment:
             return
         assert isinstance(self.trainer, PPOTrainer), "`RunConfig` allows no other with several ranks"
         tensors, facts = self.trainer.state()
+        self.ranks.divides = False  # until all have the same weights
         self.ranks.broadcast([*self.trainer.trained().values()])
         given = self.ranks.first(
             {
-                "optimizer": {name: value.cpu() for name, value in tensors.items()},
+                "optimizer": {} if self.trainer.will_divide else {key: value.cpu() for key, value in tensors.items()},
                 "facts": {**facts, "update": self.trainer.updates_done},
                 "scale": self.scorer.facts(),
                 "config": self.trainer.config.model_dump(mode="json"),
@@ -157,6 +158,12 @@ class Equipment:
             self.trainer.config = RunConfig.model_validate(given["config"])
             self.trainer.restore(given["optimizer"], given["facts"])
             self.scorer.restore(given["scale"])
+        if self.trainer.will_divide:
+            self.trainer.divide()
+
+    def state(self) -> tuple[dict[str, torch.Tensor] | None, dict[str, Any]]:
+        """What a checkpoint holds beside the weights, see `Trainer.state`; of divided states for all ranks together."""
+        return self.trainer.state()
 
     def update(self, changes: list[tuple[dict[str, Any], list[str]]], trace: bool) -> None:
         """One update on a rank that follows; see `Session.train`."""
@@ -175,7 +182,8 @@ class Equipment:
         found = estimates.measures(config, self.outputs)
         longest = max(len(prompt.ids) for prompt in self.split.training)
         shared = estimates.share_of(config, count)
-        return count * Memory(shared, found.policy, found.scorers, longest, self.policy.device.type).reference_rows()
+        memory = Memory(shared, found.policy, found.scorers, longest, self.policy.device.type, count)
+        return count * memory.reference_rows()
 
     @property
     def begins_alike(self) -> bool:
@@ -189,6 +197,10 @@ class Equipment:
     def fit_scale(self, samples: int, with_fixed: bool = False) -> Scale:
         """Fix the scale of the score on samples of the reference. `with_fixed`: write the first answers to the fixed
         prompts with them (see `begins_alike`)."""
+        with self.trainer.division.comparing():
+            return self._fit_scale(samples, with_fixed)
+
+    def _fit_scale(self, samples: int, with_fixed: bool) -> Scale:
         config, fixed = self.config, self.fixed_prompts.questions()
         scaling = evaluation.reference_questions(self.split.training, config.seed, samples)
         first = len(fixed.prompts) if with_fixed else 0
@@ -217,7 +229,13 @@ class Equipment:
         same = stage == "before" and self.config.reference.source == catalog.START
         tries = 1 if stage == "before" else self.config.answers_each
         reference, done = None if same else self.reference, self.trainer.updates_done
-        return self.fixed_prompts.evaluate(stage, done, self.policy, reference, tries, self._pays())
+        with self.trainer.division.comparing():
+            return self.fixed_prompts.evaluate(stage, done, self.policy, reference, tries, self._pays())
+
+    def fingerprint_of_reference(self) -> str:
+        """See `LanguageModel.fingerprint`."""
+        with self.trainer.division.comparing():
+            return self.reference.fingerprint()
 
     def _pays(self) -> Pays | None:
         trainer = self.trainer

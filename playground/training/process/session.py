@@ -4,8 +4,9 @@ The worker drives it; how a run ends is ending.py's business.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from playground.config import RunConfig
@@ -32,7 +33,7 @@ from playground.runs.folder.records import (
 )
 from playground.runs.folder.writer import RunWriter
 from playground.training.loop import held_out_text, measures, rollout_texts, slow_motion
-from playground.training.loop.ranks import ALONE, Ranks
+from playground.training.loop.ranks import ALONE, Ranks, StoppedTogether
 from playground.training.loop.untrained import Steered
 from playground.training.models import checkpoint_files
 from playground.training.process import early_stopping, resuming
@@ -55,8 +56,9 @@ class Session(Equipment):
         self.run, self.writer = run, writer
         self.is_trial = config.kind == "trial"
         self.progress = WorkProgress(between, lambda words: writer.set_status(phase=words), lambda: writer.status.phase)
+        self._is_joint = False  # whether the other ranks are in the middle of something with this one
         with self.progress.of_loading(LOADING):
-            super().__init__(config, run.path.parent, ranks, self.progress)
+            super().__init__(config, run.path.parent, ranks, self._between)
         for sentence in self.split.warnings:
             self._once("warning", sentence)
         if self.reward_models:
@@ -89,8 +91,42 @@ class Session(Equipment):
 
     def _together(self, step: str, **arguments: Any) -> Any:
         """Do something, which is a method of `Equipment`, on all ranks."""
+        with self._joint(step, **arguments):
+            return getattr(self, step)(**arguments)
+
+    def _alone_or_together(self, step: str) -> Any:
+        """Do what needs the other ranks only where the states are divided; else they may be gone, or at work."""
+        return self._together(step) if self.ranks.divides else getattr(self, step)()
+
+    @contextlib.contextmanager
+    def _joint(self, step: str, **arguments: Any) -> Iterator[None]:
+        """Let the other ranks do a step as this one does. Where states are divided it is not broken off for a request
+        to end the run, but where all ranks break it off; the request is heard then."""
+        self._begin_joint(step, **arguments)
+        try:
+            yield
+        except StoppedTogether:
+            self._end_joint()
+            raise
+        self._end_joint()
+
+    def _begin_joint(self, step: str, **arguments: Any) -> None:
         self.ranks.first([step, arguments])
-        return getattr(self, step)(**arguments)
+        self._is_joint = self.ranks.divides
+
+    def _end_joint(self) -> None:
+        self._is_joint, asked, self.ranks.asked = False, self.ranks.asked, None
+        if asked:
+            raise asked
+
+    def _between(self) -> None:
+        """The heartbeat of a session. Raises: what `between` raises, at once or once it may."""
+        try:
+            self.progress()
+        except StopRequested as asked:
+            if not self._is_joint:
+                raise
+            self.ranks.asked = asked
 
     def begin(self) -> None:
         """Everything before the first evaluation: go on from where an earlier attempt was, and fix the scale of the
@@ -117,8 +153,8 @@ class Session(Equipment):
         together = self.begins_alike and self.writer.status.attempt == 1
         self.writer.set_status(phase=MEASURING)
         self.progress.begin(MEASURING, self.plans.writing(samples + together * self.fixed_prompts.count, at_once))
-        self.ranks.first(["fit_scale", {"samples": samples}])
-        scale = self.fit_scale(samples, together)
+        with self._joint("fit_scale", samples=samples):
+            scale = self.fit_scale(samples, together)
         self.progress.end()
         if self.scorer.warning:
             self.writer.event("warning", self.scorer.warning)
@@ -195,6 +231,7 @@ class Session(Equipment):
         def after_update(metrics: UpdateMetrics) -> None:
             self.progress.end()
             self.record(metrics)
+            self._end_joint()
             if self.write_trace():
                 steering.trace_asked = False
             last = metrics.update == config.ppo.num_updates
@@ -218,13 +255,17 @@ class Session(Equipment):
                 steering.before_update()
             finally:  # also where the run is stopped in a pause: its last checkpoint holds the seconds too
                 self.trainer.rested(time.perf_counter() - clock)
-            self.ranks.first(["update", {"changes": self._changes, "trace": steering.trace_asked}])
+            self._begin_joint("update", changes=self._changes, trace=steering.trace_asked)
             self._changes = []
             if self.trainer.updates_done < first + FIRST_UPDATES:
                 self.progress.begin(f"{UPDATING} {self.trainer.updates_done + 1}", self.plans.update())
             slow_motion.record_if_due(self.trainer, asked=steering.trace_asked)
 
-        self.trainer.train(after_update, before_update)
+        try:
+            self.trainer.train(after_update, before_update)
+        except StoppedTogether:
+            self._end_joint()
+            raise
 
     def change(self, config: RunConfig, fields: Collection[str]) -> None:
         """Go on with other live settings from the next update, on all ranks."""
@@ -263,7 +304,7 @@ class Session(Equipment):
         A state that is on disk already is not written again, nor one in the middle of the next update over a whole one.
         """
         folder, done = self.run.checkpoints_path, self.trainer.updates_done
-        optimizer, facts = self.trainer.state()
+        optimizer, facts = self._alone_or_together("state")
         models = self.policy, self.trainer.critic
         learned = [weight for model in models if model is not None for _, weight in checkpoint_files.trained(model)]
         if not all(map(checkpoint_files.is_finite, [*learned, *(optimizer or {}).values()])):
@@ -297,7 +338,9 @@ class Session(Equipment):
 
     def fingerprint(self) -> None:
         """Record what the weights of the reference are, to see later whether they have stayed so."""
-        self.writer.event(REFERENCE, update=self.trainer.updates_done, fingerprint=self.reference.fingerprint())
+        self.writer.event(
+            REFERENCE, update=self.trainer.updates_done, fingerprint=self._alone_or_together("fingerprint_of_reference")
+        )
 
     def _worth(self) -> dict[str, Any]:
         """What the best checkpoint is chosen by: on the fixed prompts where they were just answered, else in the

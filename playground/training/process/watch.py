@@ -27,6 +27,7 @@ from playground.runs.folder import heartbeat, logs, placed, processes
 from playground.runs.folder.exit_reasons import state_after
 from playground.runs.folder.heartbeat import Heartbeat
 from playground.runs.folder.writer import RunWriter
+from playground.runs.launched import Launched
 from playground.setup import devices
 from playground.training.process.ending import STOPPED, StopRequested
 
@@ -41,22 +42,30 @@ STOPPED_EXIT = 3
 class WorkerWatch:
     """Context manager around a run. `between` is for the main thread, to be called often. Where it is not the main
     thread that trains (`worker.attempt`), no SIGTERM is heard. `stopped`: what is said of a run that was asked to stop;
-    {} is the update it was at. `max_minutes`: the time that this process may take; a resumed run gets it again."""
+    {} is the update it was at. `max_minutes`: the time that this process may take; a resumed run gets it again.
+    `launched`: which of several processes this is that a launcher has started."""
 
-    def __init__(self, writer: RunWriter, stopped: str = STOPPED, max_minutes: float | None = None) -> None:
-        self._writer, self._run = writer, writer.run
+    def __init__(
+        self,
+        writer: RunWriter,
+        stopped: str = STOPPED,
+        max_minutes: float | None = None,
+        launched: Launched | None = None,
+    ) -> None:
+        self._writer, self._run, self.launched = writer, writer.run, launched
+        self._grace_seconds = GRACE_SECONDS
         minutes = "1 minute" if max_minutes == 1 else f"{max_minutes or 0:.3g} minutes"
         self._sentences = {
             "stopped": stopped,
             "server_lost": f"The server ended, and the run with it, as its policy says. {stopped}",
-            placed.LOST: f"Its node was taken back. {stopped}",
+            placed.LOST: f"Its node was taken back, or another process of it ended. {stopped}",
             "killed": "Its folder was moved or deleted.",
             "time_limit": f"Its time limit of {minutes} (max_minutes) was reached after update {{}}.",
         }
         self._deadline = float("inf") if max_minutes is None else heartbeat.now() + 60 * max_minutes
         self._stopped = stopped
         self._server = lifeline.server()
-        self._elsewhere = placed.is_elsewhere(self._run.path, writer.status.attempt)
+        self._elsewhere = launched is not None or placed.is_elsewhere(self._run.path, writer.status.attempt)
         self._lost: Callable[[], str] = lambda: ""
         self._ending = ""  # the reason for which the run is to end
         self._asked_at = 0.0
@@ -104,6 +113,10 @@ class WorkerWatch:
         """From now on ask for the end of the run once `lost` gives a sentence about a process that it needs."""
         self._lost = lost
 
+    def wait_longer(self) -> None:
+        """Where the states of training are divided, all ranks have to get to a place where they can end together."""
+        self._grace_seconds = CHECKPOINT_SECONDS
+
     def between(self) -> None:
         """The main thread's heartbeat. Raises: StopRequested, if the run is to end."""
         now = heartbeat.now()
@@ -133,7 +146,7 @@ class WorkerWatch:
         with contextlib.suppress(OSError):
             if signal.SIGTERM not in os.read(self._waking, 1000):
                 return
-            # Elsewhere it is the node's, which is wanted back.
+            # Elsewhere it is the node's, which is wanted back, or a launcher's that ends all processes of a run.
             self._ending = self._ending or (placed.LOST if self._elsewhere else "stopped")
             if not self._elsewhere:
                 self._run.request_stop()  # so that everyone sees it
@@ -163,7 +176,7 @@ class WorkerWatch:
         if self._is_saving():
             return CHECKPOINT_SECONDS
         loading = self._writer.status.state in ("queued", "starting")
-        return GRACE_WHILE_LOADING_SECONDS if loading else GRACE_SECONDS
+        return GRACE_WHILE_LOADING_SECONDS if loading else self._grace_seconds
 
     def _is_saving(self) -> bool:
         mine = self._run.checkpoints_path.glob(f".tmp-*-{os.getpid()}")

@@ -25,7 +25,7 @@ LEASH = "kl.coef"
 BASIC_NUMBERS = ("ppo.learning_rate", "ppo.num_updates")
 PLACED = ("method", "model.source", *form_parts.PROMPT_FIELDS, LEASH, *BASIC_NUMBERS, "seed")  # by `lay_out`
 GROUP_PREFIXES = {
-    "Models and reference": ("device", "ranks", "model.", "reference."),
+    "Models and reference": ("device", "ranks", "shard", "model.", "reference."),
     "More training settings": ("engine", "ppo.", "dpo.", "steering."),
     "More leash (KL) settings": ("kl.",),
     "Sampling and score": ("sampling.", "score."),

@@ -1,9 +1,10 @@
-"""sbatch, squeue and scancel of a Slurm whose only node is this machine, as far as they are used.
+"""sbatch, srun, squeue and scancel of a Slurm whose nodes are all this machine, as far as they are used.
 
 `python -m tests.runs.cluster.fake_slurm PROGRAM ARGUMENTS...`; what there is of jobs lies in the folder $SLURM_FAKE.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import signal
@@ -19,7 +20,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 def install(folder):
     """Put the programs into a folder; the environment in which they are found."""
     folder.mkdir()
-    for program in ("sbatch", "squeue", "scancel"):
+    for program in ("sbatch", "srun", "squeue", "scancel"):
         command = f'exec {sys.executable} -m tests.runs.cluster.fake_slurm {program} "$@"'
         (folder / program).write_text(f"#!/bin/sh\ncd {PROJECT} && {command}\n")
         (folder / program).chmod(0o700)
@@ -52,11 +53,21 @@ def main(program, words):
         return 1
     if program == "sbatch":
         with open(asked["output"], "ab") as log:
-            job = subprocess.Popen(["sh", "-c", asked["wrap"]], stdout=log, stderr=log, start_new_session=True)
+            tasks = int(asked.get("nodes", 1)) * int(asked.get("ntasks-per-node", 1))
+            variables = {**os.environ, "SLURM_NTASKS": str(tasks), "SLURM_JOB_ID": str(os.getpid())}
+            command = ["sh", "-c", asked["wrap"]]
+            job = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=variables)
         record = folder / f"{len(jobs(folder)):04d}.json"
         record.write_text(json.dumps({**asked, "pid": str(job.pid)}))
     for job in jobs(folder) if program == "squeue" else ():
         print(job["job-name"], "RUNNING" if runs(job) else "COMPLETED")
+    if program == "srun":
+        command = [*itertools.dropwhile(lambda word: word.startswith("--"), words)]
+        tasks = int(os.environ["SLURM_NTASKS"])
+        step = {**os.environ, "SLURM_STEP_NUM_TASKS": str(tasks), "SLURM_STEP_NODELIST": "127.0.0.1"}
+        each = [step | {"SLURM_PROCID": str(task), "SLURM_LOCALID": "0"} for task in range(tasks)]
+        signal.signal(signal.SIGTERM, lambda *_: None)  # its tasks get it too
+        return max([process.wait() for process in [subprocess.Popen(command, env=one) for one in each]])
     if program == "scancel":
         take_back(folder, asked["name"])
     return 0

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from playground.errors import BackendUnavailable, InvalidConfig
-from playground.runs.cluster.backend import check, job_of, name_of, options_of
+from playground.runs.cluster.backend import check, for_processes, job_of, name_of, options_of
 from playground.runs.cluster.slurm_backend import NODE_MODULE, SlurmBackend
 from playground.runs.folder.directory import RunDirectory
 from tests.runs.cluster import fake_slurm
@@ -30,7 +30,8 @@ def test_a_backend_that_is_not_installed_says_what_to_do(monkeypatch):
 @pytest.mark.parametrize(("device", "ranks", "texts", "cpus", "gpus"), CASES["jobs"])
 def test_a_job_takes_what_its_run_computes_on(outputs, device, ranks, texts, cpus, gpus):
     run = RunDirectory.create(outputs, small_config(device=device, ranks=ranks), "one")
-    job = job_of(run, 3, options_of(texts))
+    options = options_of(texts)
+    job = job_of(run, 3, options, options.processes("ray"))
     assert (job.cpus, job.gpus, job.name) == (cpus, gpus, name_of(run, 3))
 
 
@@ -52,6 +53,20 @@ def test_what_is_submitted_says_all_that_slurm_has_to_know(outputs, slurm):
     assert "no-requeue" in job
     backend.cancel(name_of(run, 2))
     wait_until(lambda: backend.states() == {name_of(run, 2): "over (COMPLETED)"})
+
+
+def test_a_run_of_several_nodes_has_a_process_for_each_gpu_of_each(outputs, slurm):
+    texts = ["nodes=2", "gpus=4", "cpus=3"]
+    config = for_processes(small_config(), "slurm", texts)
+    assert config.ranks == 8
+    run, options = RunDirectory.create(outputs, config, "one"), options_of(texts)
+    SlurmBackend().submit(job_of(run, 1, options, options.processes("slurm")))
+    (job,) = fake_slurm.jobs(slurm)
+    assert (job["nodes"], job["ntasks-per-node"], job["gpus-per-node"], job.get("gpus")) == ("2", "4", "4", None)
+    begun = ["exec", "srun", "--kill-on-bad-exit=0", "--cpus-per-task=3", sys.executable, "-m", NODE_MODULE]
+    assert shlex.split(job["wrap"])[:7] == begun
+    with pytest.raises(InvalidConfig, match="17 processes need a minibatch of at least 17"):
+        for_processes(config, "slurm", ["nodes=17"])
 
 
 def test_a_controller_that_is_away_says_so(outputs, slurm):

@@ -5,17 +5,18 @@ import pytest
 from ray.cluster_utils import Cluster
 
 from playground.runs import launcher
-from playground.runs.cluster import look_after, remote_jobs
+from playground.runs.cluster import elsewhere, look_after, remote_jobs
 from playground.runs.cluster.backend import options_of
 from playground.runs.cluster.ray_backend import RayBackend
 from playground.runs.folder import changes
-from tests.faults.resuming import config, tiny_model
+from tests.faults.resuming import alone, apart, config, tiny_model
 from tests.runs.cluster.scripted import connect, handed_over
-from tests.support import wait_until
+from tests.support import data_beside, wait_until
 
 # A node that is gone fails a check at once; one that is slow has ten seconds for each.
 FAST = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 5}
 FAST["health_check_timeout_ms"] = 10_000
+SETTINGS = data_beside(__file__, "several.yaml")
 SMALL = {"object_store_memory": 80_000_000, "include_dashboard": False}
 
 
@@ -41,6 +42,17 @@ def node_of(cluster, run):
     """The node whose processes the worker is below."""
     above = {parent.pid for parent in psutil.Process(run.status().pid).parents()}
     return next(node for node in cluster.worker_nodes if node.all_processes["raylet"][0].process.pid in above)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_two_workers_learn_what_one_process_learns(backend, outputs, tmp_path, name):
+    settings = config(tiny_model(tmp_path / "model"), **SETTINGS[name])
+    run = launcher.start(settings, outputs, "two", elsewhere("ray", ["workers=2"])).run
+    wait_until(lambda: run.status().ended)
+    assert run.status().state == "finished", run.log_tail()
+    assert {line.ranks for line in run.metrics()} == {2}
+    assert apart(run, alone(run)) < 1e-5
+    wait_until(lambda: backend.states() == {})
 
 
 def test_a_run_is_computed_on_a_node_and_ends_with_it(backend, cluster, outputs, tmp_path, monkeypatch):

@@ -1,0 +1,71 @@
+"""Each configuration of a grid is trained and measured once, and once more when it has changed."""
+
+import pytest
+
+from bench import experiments
+from bench.experiments import Cell, Figures
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.writer import RunWriter
+from tests.bench import recorded
+
+
+@pytest.fixture
+def trained(monkeypatch):
+    """The commands that were given; what trains writes a finished run."""
+    commands = []
+
+    def command(*words):
+        commands.append(words[0])
+        if words[0] == "train":
+            _, settings, _, folder, _, run_id, _ = words
+            run = RunDirectory.create(folder, experiments.yaml_io.load(settings), run_id)
+        else:
+            run = RunDirectory.open(words[1])
+        RunWriter(run, 1).set_status(state="finished")
+
+    monkeypatch.setattr(experiments, "playground", command)
+    return commands
+
+
+def options(tmp_path, *words):
+    return experiments.options("").parse_args(["--outputs", str(tmp_path / "outputs"), *words])
+
+
+def test_a_cell_is_trained_once_and_measured_once_until_it_changes(trained, tmp_path):
+    figures, measured = Figures("", tmp_path / "figures.json"), []
+
+    def facts(run):
+        measured.append(run.config().kl.coef)
+        return {"beta": run.config().kl.coef}
+
+    cells = [Cell("kinder-reviews", seed, ("kl.coef=0.5",)) for seed in (0, 1)]
+    for _ in range(2):
+        rows = figures.measure(cells, facts, options(tmp_path))
+    assert (trained, measured) == (["train"] * 2, [0.5, 0.5])
+    kept = Figures("", tmp_path / "figures.json")
+    assert [(row["seed"], row["beta"]) for row in kept.rows] == [(0, 0.5), (1, 0.5)]
+    assert rows == kept.rows
+    kept.rows[0]["made_of"] = "as the preset was before"
+    kept.measure(cells, facts, options(tmp_path))
+    assert (len(trained), measured[2:], len(kept.rows)) == (2, [0.5], 2)  # its run is still there
+    kept.measure(cells[:1], facts, options(tmp_path, "--again"))
+    assert (len(trained), len(kept.rows)) == (3, 2)
+
+
+def test_a_run_that_was_cut_off_goes_on(trained, tmp_path, monkeypatch):
+    config = Cell("kinder-reviews").config
+    run = RunDirectory.create(tmp_path / experiments.digest(config), config, "cut-off")
+    RunWriter(run, 1).set_status(state="stopped", reason="stopped")
+    monkeypatch.setattr(RunDirectory, "latest_checkpoint", lambda run: run.checkpoints_path)
+    assert experiments.run_of(config, tmp_path).id == "cut-off"
+    assert trained == ["resume"]
+
+
+@pytest.mark.parametrize("name", ["presets", "methods", "sycophancy", "diagnosis"])
+def test_what_was_measured_is_of_the_presets_as_they_are(name):
+    rows = recorded(name)["runs"]
+    cells = {(row["preset"], tuple(row["changes"])): row["seed"] for row in rows}
+    assert len(cells) > 10
+    for (preset, changes), seed in cells.items():
+        config = Cell(preset, seed, changes).config
+        assert Figures(name).kept(config, preset=preset, changes=list(changes)), preset

@@ -13,10 +13,7 @@ from playground.runs.folder.records import LARGEST, UpdateMetrics
 TABLES = tomllib.loads(Path(__file__).with_name("logs.toml").read_text(encoding="utf-8"))
 FORMATS: dict[str, dict[str, Any]] = TABLES["formats"]
 FIGURES = {name for name in UpdateMetrics.model_fields if name not in ("update", "attempt", "ranks")}
-COLUMNS: dict[str, dict[str, list[str]]] = {  # format -> our figure -> its columns, the first counts
-    name: {figure: columns for figure, columns in words.items() if figure in FIGURES} for name, words in FORMATS.items()
-}
-COLUMNS["playground"] = {figure: [figure] for figure in sorted(FIGURES)}
+DRAWN: dict[str, dict[str, Any]] = TABLES["drawn"]
 
 
 class LogColumns(NamedTuple):
@@ -27,29 +24,42 @@ class LogColumns(NamedTuple):
     notes: list[str]
 
 
-def known(names: set[str], own: Mapping[str, str] = {}) -> LogColumns:
-    """The columns of a log that are known, by the trainer of which it has the most. `own`: named by a person."""
-    matches = {name: _matched(name, names) for name in FORMATS}
+def known(names: set[str], own: Mapping[str, str] = {}, *, drawn: bool = False) -> LogColumns:
+    """The columns of a log that are known, by the trainer of which it has the most. `own`: named by a person. `drawn`:
+    also those that no check of a log reads."""
+    matches = {name: _matched(_columns(name), names) for name in FORMATS}
     best = max(matches, key=lambda name: len(matches[name]))
-    columns = {**matches[best], **own}
+    columns, tables = {**matches[best], **own}, [FORMATS[best]]
+    if drawn and best in DRAWN:
+        columns, tables = _matched(_figures(DRAWN[best]), names) | columns, [*tables, DRAWN[best]]
+    notes = [
+        f"{name}: {words}."
+        for table in tables
+        for name, words in table.get("notes", {}).items()
+        if name in columns.values() or columns.get(name) in table.get(name, ())
+    ]
     if not matches[best]:
         label = "columns as you named them"
     elif _own_names(best) & names:
         label = FORMATS[best]["label"]
     else:
         label = "names that several trainers use"
-    notes = [
-        f"{name}: {words}."
-        for name, words in FORMATS[best].get("notes", {}).items()
-        if name in matches[best] or name in columns.values()
-    ]
     return LogColumns(label, columns, notes)
 
 
-def _matched(name: str, names: set[str]) -> dict[str, str]:
-    """Of a format, the figures whose columns a log has."""
+def _columns(name: str) -> dict[str, list[str]]:
+    """Of a format, our figures and the columns of each, of which the first counts."""
+    return {figure: [figure] for figure in FIGURES} if name == "playground" else _figures(FORMATS[name])
+
+
+def _figures(table: Mapping[str, Any]) -> dict[str, list[str]]:
+    return {figure: columns for figure, columns in table.items() if figure in FIGURES}
+
+
+def _matched(figures: Mapping[str, list[str]], names: set[str]) -> dict[str, str]:
+    """Those of which a log has the columns."""
     matches = {}
-    for figure, columns in COLUMNS[name].items():
+    for figure, columns in figures.items():
         possible = [column for column in columns if names.issuperset(parts(column))]
         if possible:
             matches[figure] = possible[0]
@@ -62,7 +72,7 @@ def _own_names(name: str) -> set[str]:
 
 
 def _all_names(name: str) -> set[str]:
-    return {part for columns in COLUMNS[name].values() for column in columns for part in parts(column)}
+    return {part for columns in _columns(name).values() for column in columns for part in parts(column)}
 
 
 def parts(column: str) -> list[str]:

@@ -59,7 +59,7 @@ class WatchedRun:
     def log(self, update: int, row: Row, **figures: Any) -> None:
         """The figures of an update, and what to know of them. A row without any that is known is left out."""
         self._names |= {name for name, value in row.items() if value is not None}
-        known = log_columns.known(self._names)
+        known = log_columns.known(self._names, drawn=True)
         metrics = log_columns.update(update, row, known.columns)
         if update <= self._latest or all(getattr(metrics, name) is None for name in known.columns):
             return

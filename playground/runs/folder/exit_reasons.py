@@ -3,13 +3,14 @@ code, last traceback and memory. It claims no more than the evidence shows: what
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 from pathlib import Path
 from typing import NamedTuple
 
-from playground.config import WATCHED
-from playground.errors import LESS_MEMORY
+from playground.config import WATCHED, yaml_io
+from playground.errors import LESS_MEMORY, InvalidConfig
 from playground.process_identity import boot_id
 from playground.runs.folder import heartbeat, placed
 from playground.runs.folder.files import read_record
@@ -103,6 +104,8 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     if (unclear or number == signal.SIGTERM) and (asked := _asked_for(status, folder)):
         return asked
     if exit_code is None:
+        if _is_watched(folder):
+            return "watch_lost", f"The process that watched it, or trained it, ended {when} without a word."
         elsewhere = placed.read(folder)
         if elsewhere and elsewhere.attempt == status.attempt:
             return placed.LOST, f"It was computed elsewhere ({elsewhere.place}), and its job is not known here {when}."
@@ -112,11 +115,15 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
         return last_words
     if exit_code is None and beat and beat.on_server_death == "die":
         return "server_lost", f"The worker ended {when}, as it does when its server ends (policy `die`)."
-    if exit_code is None and not (folder / LOG).exists():  # no worker has ever been there
-        return "watch_lost", f"The process that watched it, or trained it, ended {when} without a word."
     if unclear and beat and (short := _out_of_memory(status, beat)):
         return short
     return _by_exit_code(exit_code, when)
+
+
+def _is_watched(folder: Path) -> bool:
+    with contextlib.suppress(InvalidConfig):
+        return yaml_io.load(folder / "config.yaml", links=False).kind == "watched"
+    return False
 
 
 def _signal_of(exit_code: int | None) -> int:

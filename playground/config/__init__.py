@@ -66,6 +66,7 @@ __all__ = [
 
 FORMAT: Literal[1] = 1
 WATCHED = "Another program trains this run, and here it is only watched: stop it, or let it go on, there."
+NOT_STARTED = "Another program trains this run, and not all of its settings are known: it cannot be started here."
 BY_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
 
 
@@ -254,6 +255,11 @@ class RunConfig(Part):
     def method_label(self) -> str:
         """By what it learns, for a person: its method, or the trainer that is watched."""
         return self.trainer or methods.METHODS[self.method].label
+
+    @property
+    def not_started(self) -> str:
+        """Why no run can be started from it, in a sentence; empty where one can."""
+        return NOT_STARTED if self.kind == "watched" else ""
 
     @property
     def why_not_resumed(self) -> str:

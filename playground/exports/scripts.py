@@ -41,16 +41,11 @@ def command(config: RunConfig, path: str) -> str:
 
 def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     """The configuration as YAML for our own `train`, with the command on top."""
-    _require_own(config)
+    if config.not_started:
+        return f"# {config.not_started}\n{config.to_yaml()}"
     wrong = describe.wrong_on_purpose(config)
     marked = f"# {wrong}\n" if wrong else ""
     return f"# Run it in the playground's folder:  {command(config, path)}\n{marked}{config.to_yaml()}"
-
-
-def _require_own(config: RunConfig) -> None:
-    if config.kind == "watched":
-        sentence = "Another program trains this run, and not all of its settings are known: it cannot be started here."
-        raise InvalidConfig([Problem("kind", sentence)])
 
 
 class TRLPlan(NamedTuple):
@@ -68,7 +63,7 @@ class TRLPlan(NamedTuple):
 def trl_plan(config: RunConfig, events: Iterable[Event] = ()) -> TRLPlan:
     """What a script for TRL leaves out of this run. `events`: of the run."""
     needs: list[str] = []
-    if config.kind == "watched":
+    if config.not_started:
         return TRLPlan([], needs)
     for name, spec in zip(term_names(config.rewards), config.rewards, strict=True):
         try:
@@ -87,7 +82,8 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Itera
     """A complete script that does this run with TRL 1.12's `PPOTrainer`; with rewards that can be written down, without
     this project, else with its rewards, prompts and models. Without a recorded `scale` it measures one. Text from the
     configuration appears as Python literals only. `events`: of the run; what was changed while it trained is said."""
-    _require_own(config)
+    if config.not_started:
+        raise InvalidConfig([Problem("kind", config.not_started)])
     per_term = any(reward.normalise for reward in config.rewards)
     kinds = {reward.kind for reward in config.rewards}
     plan, names, adapter = trl_plan(config, events), term_names(config.rewards), config.model.adapter

@@ -169,7 +169,7 @@ def facts_of(args: Any, updates: int, model: Any) -> WatchedFacts:
     config = getattr(getattr(model, "policy", model), "config", None)
     if source := getattr(config, "_name_or_path", ""):
         settings["model"] = {"source": source}
-    return WatchedFacts(f"{name.removesuffix('Config')}, {library}", updates, settings)
+    return WatchedFacts(f"{name.removesuffix('Config').removesuffix('Arguments')}, {library}", updates, settings)
 
 
 def _library_and_name(args: Any) -> tuple[str, str]:

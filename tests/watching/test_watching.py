@@ -69,12 +69,12 @@ def test_the_files_of_verl_become_a_run_that_says_nothing_else(tmp_path, sources
     assert "method verl" in page
     assert not any(word in page for word in ("seed 0", "pocket-2m", "nan nats"))
     assert csv_tables.metrics_csv(report).count("\r\n") == 1 + 6
+    assert scripts.yaml_text(report.config).startswith("# Another program trains this run")
     for refused, act in (
         (RunNotSteerable, lambda: launcher.stop(run)),
         (RunNotSteerable, lambda: processes.end(run)),
         (RunNotResumable, lambda: launcher.resume(run)),
         (RunNotResumable, lambda: fork.fork(run, 3, [])),
-        (InvalidConfig, lambda: scripts.yaml_text(report.config)),
         (InvalidConfig, lambda: scripts.trl_script(report.config)),
     ):
         with pytest.raises(refused, match="Another program trains"):

@@ -108,8 +108,8 @@ def begin(run: RunDirectory, place: Place, attempt: int, publish: Callable[[], N
 
 
 def stop(run: RunDirectory) -> None:
-    """Ask a run to stop. One that waits in the queue has ended when this returns. Raises:
-    RunNotSteerable, for one that is only watched."""
+    """Ask a run to stop. One that waits in the queue has ended when this returns.
+    Raises: RunNotSteerable, for one that is only watched."""
     changes.check_own(run)
     run.request_stop()
     if run.status_on_disk().state == "queued":

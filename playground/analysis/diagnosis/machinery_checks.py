@@ -87,7 +87,7 @@ def _gap(
 def kl_negative(records: Records) -> Evidence:
     values = records.needed("kl_to_reference")
     if records.config.kind == "watched" and min(value for _, value in values) >= 0:
-        raise NotMeasured("It is of an estimator that can be below 0, and in this log it never was.")
+        raise NotMeasured("In this log it was never below 0: its estimator may be one that cannot be.")
     updates = trend(values, lambda value: value < -records.at.kl_negative)
     evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):z.2f} nats."
     return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))

@@ -21,9 +21,8 @@ EndState = Literal["finished", "stopped", "failed", "interrupted"]
 State = Literal["queued", "starting", "running", "paused", "stopping"] | EndState
 TERMINAL: frozenset[str] = frozenset(get_args(EndState))
 WAITING: frozenset[str] = frozenset({"queued", "paused"})
-NOT_RESUMABLE = frozenset(
-    {"", "invalid", "model", "out_of_gpu_memory", "unwatched", "watch_lost"}
-)  # exit reasons after which it makes no sense
+# exit reasons after which it makes no sense
+NOT_RESUMABLE = frozenset({"", "invalid", "model", "out_of_gpu_memory", "unwatched", "watch_lost"})
 Stage = Literal["before", "during", "after"]
 
 LARGEST = 1e30  # of a figure; sums and squares of many of them are still finite
@@ -228,7 +227,7 @@ class Evaluation(OfAnUpdate):
     stage: Stage
     perplexity_text: Annotated[Perplexity, FigureDoc("", "of held-out text under the policy")] = None
     text_documents: Annotated[Count, FigureDoc("", "documents read for it")] = 0
-    text_tokens: Annotated[Count | None, FigureDoc("tokens", "tokens read for it")] = 0
+    text_tokens: Annotated[Count, FigureDoc("tokens", "tokens read for it")] = 0
     seconds: Annotated[Seconds, FigureDoc("s", "that it took")] = 0.0
 
 

@@ -65,6 +65,7 @@ def test_the_files_of_verl_become_a_run_that_says_nothing_else(tmp_path, sources
     assert "how far it is from the reference was not measured" in report.sentence
     assert [(item.update, len(item.texts)) for item in run.rollouts()] == [(step, 8) for step in range(1, 7)]
     assert [(alert.name, alert.remedies) for alert in report.checks if alert.lit] == [("clipping", ())]
+    assert ["KL in the loss" in note for note in report.warnings] == [True]
     page = html_report.page(report)
     assert "method verl" in page
     assert not any(word in page for word in ("seed 0", "pocket-2m", "nan nats"))

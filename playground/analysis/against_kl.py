@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from playground.analysis.intervals import Interval, interval
 from playground.analysis.path import PathPoint
-from playground.config import RunConfig, methods
+from playground.config import RunConfig
 from playground.rewards.best_answers import expected_curve, kl_bound, kl_of_best
 from playground.runs.folder.records import UpdateMetrics
 from playground.runs.frontier_samples import FrontierSamples
@@ -97,7 +97,7 @@ class Possible(NamedTuple):
 
 def final_beta(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | None:
     """The beta that a run ended with; None without a KL penalty."""
-    if methods.unused(config.method, "kl.coef"):
+    if not config.reads("kl.coef"):
         return None
     return (metrics[-1].kl_coef if metrics else config.kl.coef) or None
 

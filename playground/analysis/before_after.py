@@ -176,7 +176,7 @@ def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") 
         return ""
     kl = "" if batches.kl is None else f", {batches.kl:z.1f} nats from the reference"
     return (
-        f"By its training batches, since the fixed prompts have not been evaluated: score "
+        f"By its training batches, since the fixed prompts have no scores: score "
         f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
     )
 
@@ -190,6 +190,8 @@ def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, 
     low, high = (f"{bound:.{digits}f}" for bound in (found.kl_low, found.kl_high))
     spread = f" ({low} to {high})" if known and low != high else ""
     gain = _gain(found, f"{unit} against the other run" if across else unit)
+    if math.isnan(found.kl):
+        return f"Score {gain}; how far it is from the reference was not measured."
     return f"Score {gain}; {found.kl:z.{digits}f} nats{spread} from the reference{other}."
 
 

@@ -47,13 +47,18 @@ class Ledger(NamedTuple):
 
 
 def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Ledger | None:
-    """The ledger of a run; None before its first update. Of a run that was resumed it counts what is in force."""
+    """The ledger of a run; None before its first update, and where the log of another trainer says too little. Of a run
+    that was resumed it counts what is in force."""
     if not metrics:
         return None
     last = metrics[-1]  # holds the sums, across attempts
+    if config.kind == "watched" or last.episodes is None or last.tokens is None or last.seconds is None:
+        return None
     facts = next((event.figures for event in reversed(list(events)) if event.kind == MODEL), {})
     trained = last.tokens * config.ppo.num_epochs if last.tokens_trained is None else last.tokens_trained
-    spent = [sum(getattr(item, f"seconds_{name}") for item in metrics) for name in ("rollout", "score", "update")]
+    spent = [
+        sum(getattr(item, f"seconds_{name}") or 0.0 for item in metrics) for name in ("rollout", "score", "update")
+    ]
     counted = _operations(config, facts, last.tokens, last.episodes, trained)
     phases = list(map(Phase, ("generate", "score", "update"), spent, counted))
     memory = [item.memory_gb for item in metrics if item.memory_gb is not None]
@@ -67,7 +72,7 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
         peak_memory_gb=max(memory, default=None),
         parameters=facts.get("parameters"),
         trained_parameters=facts.get("trained_parameters"),
-        ranks=last.ranks,
+        ranks=last.ranks or 1,
     )
 
 

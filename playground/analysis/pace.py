@@ -18,14 +18,15 @@ class Range(NamedTuple):
     high: float
 
 
-def seconds_left(updates: Sequence[int], seconds: Sequence[float], num_updates: int) -> Range | None:
+def seconds_left(updates: Sequence[int], seconds: Sequence[float | None], num_updates: int) -> Range | None:
     """Seconds that the remaining updates take at the pace of the newest ones, evaluations included; None if unknown
     yet. Asked after each update of the recorded runs, the range holds what was then left 8 times in 10."""
-    updates, seconds = updates[-NEWEST - 1 :], seconds[-NEWEST - 1 :]
-    if len(updates) < 2 or updates[-1] <= updates[0]:
+    known = [(update, at) for update, at in zip(updates, seconds, strict=False) if at is not None][-NEWEST - 1 :]
+    if len(known) < 2 or known[-1][0] <= known[0][0]:
         return None
-    seen = updates[-1] - updates[0]
-    left = max(0.0, seconds[-1] - seconds[0]) / seen * max(0, num_updates - updates[-1])
+    (first, began), (last, now) = known[0], known[-1]
+    seen = last - first
+    left = max(0.0, now - began) / seen * max(0, num_updates - last)
     factor = 1 + LEAST + FIRST / (seen + 1)
     return Range(left / factor, left * factor)
 

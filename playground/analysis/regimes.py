@@ -47,7 +47,7 @@ def measured(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Mea
     nats = None
     if metrics:
         per_token = metrics[0].entropy if metrics[0].surprisal is None else metrics[0].surprisal
-        nats = (per_token or 0.0) * metrics[0].completion_length
+        nats = (per_token or 0.0) * (metrics[0].completion_length or 0.0)
     return Measured(scores, float(np.std(scores)), nats if nats and nats > 0 else None)
 
 

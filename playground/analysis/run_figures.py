@@ -9,7 +9,6 @@ from typing import Literal, NamedTuple
 from playground.analysis.before_after import Headline
 from playground.analysis.meters import MeterEnds
 from playground.analysis.run_report import RunReport
-from playground.config import methods
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
@@ -50,20 +49,22 @@ class RunFigure(NamedTuple):
 
 def _setting(report: RunReport, field: str, value: float) -> float | None:
     """None where the method does not read it."""
-    return None if methods.unused(report.config.method, field) else value
+    return value if report.config.reads(field) else None
 
 
 def _model(report: RunReport) -> FigureValue:
-    return FigureValue(describe.in_words("model.source", report.config.model.source))
+    known = report.config.reads("model.source")
+    return FigureValue(describe.in_words("model.source", report.config.model.source) if known else None)
 
 
 def _reward(report: RunReport) -> FigureValue:
-    return FigureValue(describe.in_words("rewards", [reward.model_dump() for reward in report.config.rewards]))
+    rewards = [reward.model_dump() for reward in report.config.rewards]
+    return FigureValue(describe.in_words("rewards", rewards) if rewards else None)
 
 
 def _beta(report: RunReport) -> FigureValue:
     kl = report.config.kl
-    adaptive = kl.moves and not methods.unused(report.config.method, "kl.controller")
+    adaptive = kl.moves and report.config.reads("kl.controller")
     return FigureValue(_setting(report, "kl.coef", kl.coef), note="adaptive" if adaptive else "")
 
 
@@ -117,7 +118,7 @@ class RunRow(NamedTuple):
     wrong_on_purpose: str
     method: str
     engine: str
-    seed: int
+    seed: int | None
     unit: str
     curve: list[float]
     behaviours: list[MeterEnds]
@@ -130,7 +131,7 @@ class ListedRun(NamedTuple):
     row: RunRow
     status: Status
     asked: str
-    by_trl: bool
+    why_not_resumed: str
     forked: bool
     headline: Headline | None
 
@@ -146,13 +147,13 @@ class ListedRun(NamedTuple):
             note=report.label.note,
             experiment=report.experiment,
             wrong_on_purpose=report.wrong_on_purpose,
-            method=methods.METHODS[config.method].label,
+            method=config.method_label,
             engine=config.engine,
-            seed=config.seed,
+            seed=config.seed if config.reads("seed") else None,
             unit=report.unit,
             curve=scores[:: max(1, len(scores) // CURVE_POINTS)],
             behaviours=[meter.ends() for meter in report.behaviours_at_ends],
             figures={figure.key: figure.of(report) for figure in FIGURES},
         )
         forked = parent_of(report.events) is not None
-        return cls(row, report.status, requests.of(run).id, config.by_trl, forked, report.headline)
+        return cls(row, report.status, requests.of(run).id, config.why_not_resumed, forked, report.headline)

@@ -22,7 +22,7 @@ from playground.errors import InvalidConfig
 from playground.rewards.behaviours import REWARD
 from playground.runs.folder import changes
 from playground.runs.folder.directory import RunDirectory
-from playground.runs.folder.records import Evaluation, Event, Label, Sample, Status, UpdateMetrics
+from playground.runs.folder.records import NOTE, Evaluation, Event, Label, Sample, Status, UpdateMetrics
 from playground.setup import describe, expected
 from playground.setup.expected import Band
 
@@ -100,7 +100,7 @@ class RunReport:
 
     @property
     def warnings(self) -> list[str]:
-        return [event.message for event in self.events if event.kind == "warning"]
+        return [event.message for event in self.events if event.kind in ("warning", NOTE)]
 
     # The fixed prompts, before and at the newest evaluation.
 

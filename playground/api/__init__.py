@@ -19,6 +19,7 @@ from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import PlaygroundError, RunFailed
 from playground.runs.sweeps.sweep_making import SweepRequest
 from playground.setup.estimates import own_model
+from playground.watching.callback import Watch
 
 __all__ = [
     "PlaygroundError",
@@ -26,6 +27,7 @@ __all__ = [
     "RunFailed",
     "SweepRuns",
     "TrainedReward",
+    "Watch",
     "open_run",
     "sweep",
     "train",

@@ -1,16 +1,19 @@
-"""The command that takes in a file from elsewhere: `import`. Its report goes to stderr, so that stdout is the YAML."""
+"""The commands that take in files from elsewhere: `import`, whose report goes to stderr, so that stdout is the YAML,
+and `watch`."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from playground.cli.arguments import Json, file_to_write, write_file
+from playground.cli.arguments import DEFAULT_OUTPUTS, Json, Outputs, file_to_write, write_file
+from playground.cli.following import STOPPED
 from playground.cli.terminal import complain, plain, print_json
 from playground.imports import importing
 from playground.imports.translation import ReportLine
+from playground.watching import verl
 
 
 def import_command(
@@ -49,3 +52,35 @@ def import_command(
 def _in_words(line: ReportLine) -> str:
     ours = f" -> {line.ours}" if line.ours else ""
     return f"{line.theirs}{ours}{f': {line.why}' if line.why and not ours else f' ({line.why})' if line.why else ''}"
+
+
+def watch(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="The file that it appends its figures to, which may come later."),
+    ],
+    as_: Annotated[
+        Literal["verl"], typer.Option("--as", help="Who writes it: verl, with `trainer.logger` naming `file`.")
+    ],
+    updates: Annotated[int, typer.Option(help="How many steps the training has; verl prints it as it begins.", min=1)],
+    rollouts: Annotated[
+        Path | None, typer.Option(help="Its `trainer.rollout_data_dir`: texts of each update.", metavar="DIR")
+    ] = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option(help="Its `trainer.validation_data_dir`: the prompts that are answered again.", metavar="DIR"),
+    ] = None,
+    model: Annotated[str, typer.Option(help="The model that is trained, to be named on the page.")] = "",
+    outputs: Outputs = DEFAULT_OUTPUTS,
+    run_id: Annotated[str | None, typer.Option(help="Name of the run's folder. Generated if not given.")] = None,
+    once: Annotated[bool, typer.Option("--once", help="Read what is there, and do not wait for more.")] = False,
+) -> None:
+    """Watch another program train: its log becomes a run, which the page shows as it grows.
+
+    Ctrl-C ends the watching, not the training. The last line on stdout is the run folder. Exit codes: 0 all steps were
+    seen, 3 no longer watched.
+    """
+    sources = verl.Sources(file, rollouts, validation)
+    run, is_done = verl.watch(sources, updates, model, outputs, run_id or file.stem, once=once)
+    print(run.path)
+    raise typer.Exit(0 if is_done else STOPPED)

@@ -16,7 +16,7 @@ from playground.analysis.run_figures import FIGURES, FigureValue, ListedRun, Run
 from playground.analysis.run_report import Ends, RunReport
 from playground.cli import following
 from playground.cli.terminal import by_name, complain, number, print_json, print_table, say, time_range
-from playground.config import RunConfig, differences
+from playground.config import from_defaults
 from playground.data import dialogues
 from playground.rewards.mixture import term_names
 from playground.runs import frontier_samples, queue
@@ -132,7 +132,7 @@ def _report_data(run: RunDirectory, report: RunReport) -> dict[str, Any]:
         "title": report.title,
         "note": report.label.note,
         **_status_data(report.status, run),
-        "config": report.config.model_dump(mode="json"),
+        "config": report.config.as_data(),
         "last_update": report.metrics[-1] if report.metrics else None,
         "warnings": report.warnings,
         "experiment": report.experiment,
@@ -169,9 +169,8 @@ def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:
         yield "", status.message
     yield "time", duration(status.seconds_at_work())
     yield "rewards", ", ".join(f"{reward.weight:g} x {reward.kind}" for reward in config.rewards)
-    usual = RunConfig(rewards=config.rewards, judges=config.judges)
-    changed = differences(config, usual).items()
-    yield "changed", ", ".join(f"{name}={value}" for name, (_, value) in changed) or "nothing"
+    head = "known" if config.kind == "watched" else "changed"
+    yield head, ", ".join(f"{name}={value}" for name, (_, value) in from_defaults(config).items()) or "nothing"
     if report.metrics:
         last = report.metrics[-1]
         score, kl = number(last.score_mean, sign=True), number(last.kl_to_reference)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from playground.config import faults as mistakes
 from playground.config import methods
@@ -59,11 +60,14 @@ __all__ = [
     "PromptsConfig", "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart",
     "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "SteeringConfig",
     "StopConfig", "SycophancyReward",
-    "TruthReward", "differences", "flatten", "knob", "knobs", "knobs_of",
+    "TruthReward", "differences", "flatten", "from_defaults", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
 
 FORMAT: Literal[1] = 1
+WATCHED = "Another program trains this run, and here it is only watched: stop it, or let it go on, there."
+NOT_STARTED = "Another program trains this run, and not all of its settings are known: it cannot be started here."
+BY_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
 
 
 class About(Part):
@@ -80,10 +84,11 @@ class RunConfig(Part):
     format: Literal[1] = FORMAT
     name: str = Field("run", min_length=1, max_length=80)
     """What the run is called."""
-    # Two facts about a run, which no one sets: the preset whose settings it has or had before they were changed, and
-    # the job of its worker, to train it or to try an update of it.
+    # Facts about a run, which no one sets: the preset whose settings it has or had before they were changed; the job of
+    # its process, to train it, to try an update of it, or to watch another program train; and that program's trainer.
     preset: str = Field("", max_length=80)
-    kind: Literal["run", "trial"] = "run"
+    kind: Literal["run", "trial", "watched"] = "run"
+    trainer: str = Field("", max_length=80)
     about: About = About()
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """Every random number comes from it: the same seed and settings give the same run."""
@@ -119,7 +124,7 @@ class RunConfig(Part):
     model: ModelConfig = ModelConfig()
     reference: ReferenceConfig = ReferenceConfig()
     prompts: PromptsConfig = PromptsConfig()
-    rewards: tuple[RewardConfig, ...] = Field(min_length=1, max_length=20)
+    rewards: tuple[RewardConfig, ...] = Field(max_length=20)
     """What is rewarded: the raw score is the weighted sum of these."""
     judges: tuple[RewardConfig, ...] = Field((), max_length=10)
     """Rewards that only watch: they score the fixed prompts and are never trained on."""
@@ -144,10 +149,21 @@ class RunConfig(Part):
     @model_validator(mode="before")
     @classmethod
     def _filled_by_method(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("kind") == "watched":
+            return {"rewards": (), **data}
         return methods.filled(data) if isinstance(data, dict) else data
+
+    @field_validator("rewards")
+    @classmethod
+    def _has_rewards(cls, rewards: tuple[RewardConfig, ...], info: ValidationInfo) -> tuple[RewardConfig, ...]:
+        if not rewards and info.data.get("kind") != "watched":
+            raise PydanticCustomError("too_short", "must have at least one entry")
+        return rewards
 
     @model_validator(mode="after")
     def _suits_method(self) -> RunConfig:
+        if self.kind == "watched":
+            return self
         ppo = self.ppo
         problem = methods.contradiction(self.method, ppo.baseline, ppo.samples_per_prompt, ppo.minibatch_size)
         if problem:
@@ -225,6 +241,33 @@ class RunConfig(Part):
             return (mistakes.drawn(self.seed, [fault for fault in mistakes.FAULTS if not self._missing(fault)]),)
         return tuple(fault for fault in self.faults if fault != mistakes.DRAWN)
 
+    def as_data(self) -> dict[str, Any]:
+        """All of it as plain data; of a watched run what is known, and no default."""
+        if self.kind == "watched":
+            return self.model_dump(mode="json", exclude_unset=True, exclude={"rewards"})
+        return self.model_dump(mode="json")
+
+    def reads(self, field: str) -> bool:
+        """Whether a dotted field means something in this run: its method reads it; of a watched run, it is known."""
+        return field in flatten(self) if self.kind == "watched" else not methods.unused(self.method, field)
+
+    @property
+    def method_label(self) -> str:
+        """By what it learns, for a person: its method, or the trainer that is watched."""
+        return self.trainer or methods.METHODS[self.method].label
+
+    @property
+    def not_started(self) -> str:
+        """Why no run can be started from it, in a sentence; empty where one can."""
+        return NOT_STARTED if self.kind == "watched" else ""
+
+    @property
+    def why_not_resumed(self) -> str:
+        """Why it cannot go on from a checkpoint, in a sentence; empty where it can."""
+        if self.kind == "watched":
+            return WATCHED
+        return BY_TRL if self.by_trl else ""
+
     @property
     def loaded_model(self) -> ModelConfig:
         """How the models are loaded: TRL's PPO computes in fp32."""
@@ -295,13 +338,24 @@ class RunConfig(Part):
 def differences(config: RunConfig, base: RunConfig) -> dict[str, tuple[Any, Any]]:
     """Dotted field -> (value in base, value in config) for every setting that differs; names and words are none."""
     mine, theirs = flatten(config), flatten(base)
+    if "watched" in (config.kind, base.kind):  # what is not known differs from nothing
+        mine = {key: value for key, value in mine.items() if key in theirs}
+        theirs = {key: theirs[key] for key in mine}
     keys = [key for key in {**theirs, **mine} if key != "name" and not key.startswith("about.")]
     return {key: (theirs.get(key), mine.get(key)) for key in keys if theirs.get(key) != mine.get(key)}
 
 
+def from_defaults(config: RunConfig) -> dict[str, tuple[Any, Any]]:
+    """The same against the defaults, rewards and monitors apart; of a watched run all that is known."""
+    if config.kind == "watched":
+        settings = flatten(config).items()
+        return {field: (None, value) for field, value in settings if field != "name" and not field.startswith("about.")}
+    return differences(config, RunConfig(rewards=config.rewards, judges=config.judges))
+
+
 def flatten(config: RunConfig) -> dict[str, Any]:
-    """The configuration as one dictionary with dotted names; each reward stays one value. The preset and the kind of
-    job are facts about a run, and no settings."""
+    """The configuration as one dictionary with dotted names; each reward stays one value. The preset, the kind of job
+    and the trainer are facts about a run, and no settings."""
     flat: dict[str, Any] = {}
 
     def add(prefix: str, part: Part, values: dict[str, Any]) -> None:
@@ -312,7 +366,10 @@ def flatten(config: RunConfig) -> dict[str, Any]:
             else:
                 flat[prefix + key] = value
 
-    add("", config, config.model_dump(mode="json", exclude={"preset", "kind"}))
+    settings = config.as_data()
+    for fact in ("preset", "kind", "trainer"):
+        settings.pop(fact, None)
+    add("", config, settings)
     return flat
 
 

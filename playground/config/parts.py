@@ -41,9 +41,13 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 
+    def as_data(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return self.model_dump(mode="json")
+
     def to_yaml(self) -> str:
-        """All of it as YAML; `config.yaml_io` reads it back to an equal value."""
-        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=120)
+        """The same as YAML; `config.yaml_io` reads it back to an equal value."""
+        return yaml.safe_dump(self.as_data(), sort_keys=False, allow_unicode=True, width=120)
 
 
 def knobs_of(part: type[BaseModel]) -> dict[str, dict[str, Any]]:

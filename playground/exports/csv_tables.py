@@ -23,12 +23,12 @@ def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | N
     of a whole completion: that of the reference (its perplexity) less the KL."""
     kl, tokens = record.kl_to_reference, record.completion_length
     entropy = None
-    if record.perplexity_reference and kl is not None:
+    if record.perplexity_reference and kl is not None and tokens is not None:
         entropy = math.log(record.perplexity_reference) * tokens - kl
     return {
         "objective/kl": kl,
         "objective/entropy": entropy,
-        "objective/non_score_reward": None if kl is None else -record.kl_coef * kl,
+        "objective/non_score_reward": None if kl is None or record.kl_coef is None else -record.kl_coef * kl,
         "objective/rlhf_reward": record.penalised_reward,
         "objective/scores": record.score_mean,
         "policy/approxkl_avg": record.update_kl,
@@ -36,10 +36,17 @@ def trl_figures(record: UpdateMetrics, config: RunConfig) -> dict[str, float | N
         "loss/policy_avg": record.policy_loss,
         "loss/value_avg": record.value_loss,
         "val/ratio": record.ratio_mean,
-        "val/num_eos_tokens": round(record.eos_fraction * config.ppo.batch_size),
+        "val/num_eos_tokens": _ended(record, config),
         "lr": record.learning_rate,
         "episode": record.episodes,
     }
+
+
+def _ended(record: UpdateMetrics, config: RunConfig) -> int | None:
+    """How many texts of the batch ended by themselves."""
+    if record.eos_fraction is None or not config.reads("ppo.batch_size"):
+        return None
+    return round(record.eos_fraction * config.ppo.batch_size)
 
 
 def metrics_csv(report: RunReport) -> str:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from playground import __version__
 from playground.analysis.diagnosis.run_records import WINDOW
 from playground.analysis.run_report import RunReport
-from playground.config import RunConfig, differences, knobs, methods
+from playground.config import RunConfig, differences, from_defaults, knobs
 from playground.exports import curves
 from playground.exports.rendering import render
 from playground.setup import catalog, describe
@@ -51,14 +51,15 @@ def page(report: RunReport) -> str:
 
 def _facts(report: RunReport) -> list[str]:
     config, status = report.config, report.status
+    rewards = [reward.model_dump() for reward in config.rewards]
     facts = (
         f"{status.state}, update {status.update} of {status.num_updates}",
         time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(status.started_at)) if status.started_at else "",
-        f"model {describe.in_words('model.source', config.model.source)}",
-        f"reward {describe.in_words('rewards', [reward.model_dump() for reward in config.rewards])}",
-        f"method {methods.METHODS[config.method].label}",
+        f"model {describe.in_words('model.source', config.model.source)}" if config.reads("model.source") else "",
+        f"reward {describe.in_words('rewards', rewards)}" if rewards else "",
+        f"method {config.method_label}",
         "TRL\u2019s trainer" if config.by_trl else "",
-        f"seed {config.seed}",
+        f"seed {config.seed}" if config.reads("seed") else "",
     )
     return [fact for fact in facts if fact]
 
@@ -66,8 +67,10 @@ def _facts(report: RunReport) -> list[str]:
 def _settings(config: RunConfig) -> Table:
     """What differs from the preset, or from the defaults where there is none."""
     preset = catalog.preset_of(config)
-    changed = differences(config, preset or RunConfig(rewards=config.rewards, judges=config.judges))
-    if preset is None:
+    changed = differences(config, preset) if preset else from_defaults(config)
+    if config.kind == "watched":
+        sentence = "Another program has trained it. What is known of its settings:"
+    elif preset is None:
         sentence = "It is not based on an included preset. What differs from the defaults:"
     elif changed:
         sentence = f"What differs from the preset \u201c{preset.about.title}\u201d:"

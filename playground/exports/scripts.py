@@ -14,6 +14,7 @@ from markupsafe import Markup
 from playground.config import PromptsConfig, RunConfig, engines, methods
 from playground.data import claim_files, dialogues, row_files
 from playground.data.row_files import TableUnusable
+from playground.errors import InvalidConfig, Problem
 from playground.exports import reward_source
 from playground.exports.rendering import render
 from playground.models import real_model
@@ -40,6 +41,8 @@ def command(config: RunConfig, path: str) -> str:
 
 def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     """The configuration as YAML for our own `train`, with the command on top."""
+    if config.not_started:
+        return f"# {config.not_started}\n{config.to_yaml()}"
     wrong = describe.wrong_on_purpose(config)
     marked = f"# {wrong}\n" if wrong else ""
     return f"# Run it in the playground's folder:  {command(config, path)}\n{marked}{config.to_yaml()}"
@@ -59,7 +62,9 @@ class TRLPlan(NamedTuple):
 
 def trl_plan(config: RunConfig, events: Iterable[Event] = ()) -> TRLPlan:
     """What a script for TRL leaves out of this run. `events`: of the run."""
-    needs = []
+    needs: list[str] = []
+    if config.not_started:
+        return TRLPlan([], needs)
     for name, spec in zip(term_names(config.rewards), config.rewards, strict=True):
         try:
             reward_source.source_of(spec)
@@ -77,6 +82,8 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Itera
     """A complete script that does this run with TRL 1.12's `PPOTrainer`; with rewards that can be written down, without
     this project, else with its rewards, prompts and models. Without a recorded `scale` it measures one. Text from the
     configuration appears as Python literals only. `events`: of the run; what was changed while it trained is said."""
+    if config.not_started:
+        raise InvalidConfig([Problem("kind", config.not_started)])
     per_term = any(reward.normalise for reward in config.rewards)
     kinds = {reward.kind for reward in config.rewards}
     plan, names, adapter = trl_plan(config, events), term_names(config.rewards), config.model.adapter

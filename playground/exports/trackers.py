@@ -69,7 +69,7 @@ class TensorBoard:
         seconds = next((record.seconds for record in report.metrics if record.update == update), 0.0)
         for name, value in figures.items():
             scalar = Summary(value=[Summary.Value(tag=name, simple_value=value)])
-            self._put(update, report.status.started_at + seconds, summary=scalar)
+            self._put(update, report.status.started_at + (seconds or 0.0), summary=scalar)
         self._file.flush()
 
     def end(self, report: RunReport) -> Exported:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,16 +17,11 @@ from playground.analysis.diagnosis.alert import Alert, Check
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Thresholds
 from playground.config import RunConfig, SentimentReward
 from playground.errors import InvalidConfig, Problem
-from playground.imports.log_files import Row, plain_name, rows
-from playground.runs.folder.records import LARGEST, UpdateMetrics
+from playground.imports import log_columns
+from playground.imports.log_columns import FIGURES, FORMATS, TABLES
+from playground.imports.log_files import Row, rows
+from playground.runs.folder.records import UpdateMetrics
 
-TABLES = tomllib.loads(Path(__file__).with_name("logs.toml").read_text(encoding="utf-8"))
-FORMATS: dict[str, dict[str, Any]] = TABLES["formats"]
-FIGURES = {name for name in UpdateMetrics.model_fields if name not in ("update", "attempt", "ranks")}
-COLUMNS: dict[str, dict[str, list[str]]] = {  # format -> our figure -> its columns, the first counts
-    name: {figure: columns for figure, columns in words.items() if figure in FIGURES} for name, words in FORMATS.items()
-}
-COLUMNS["playground"] = {figure: [figure] for figure in sorted(FIGURES)}
 PLAIN: dict[str, Check] = {  # of one figure of a log by itself
     "kl-runaway": learning_checks.kl_large,
     "entropy-gone": learning_checks.entropy_fell,
@@ -72,27 +66,16 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
     log_rows, notes_on_file = rows(path, run)
     names = {name for _, row in log_rows for name, value in row.items() if value is not None}
     own = _named_columns([pair for pair in pairs if not pair.startswith("run=")], names)
-    matches = {name: _matched(name, names) for name in FORMATS}
-    best = max(matches, key=lambda name: len(matches[name]))
-    chosen = {**matches[best], **own}
+    label, chosen, notes = log_columns.known(names, own)
     if not chosen:
         message = (
             f"No column of this log is known ({_listed(names)}). Say which is which, for example --columns "
             f"clip_fraction=NAME. Ours are the figures of docs/run-format.md."
         )
         raise InvalidConfig([Problem("", message)])
-    if not matches[best]:
-        label = "columns as you named them"
-    elif _own_names(best) & names:
-        label = FORMATS[best]["label"]
-    else:
-        label = "names that several trainers use"
     reasons = [_why_left_out(row, chosen.values()) for _, row in log_rows]
-    metrics = [_update(step, row, chosen) for (step, row), why in zip(log_rows, reasons, strict=True) if not why]
-    notes = [
-        f"{name}: {words}."
-        for name, words in FORMATS[best].get("notes", {}).items()
-        if name in matches[best] or name in chosen.values()
+    metrics = [
+        log_columns.update(step, row, chosen) for (step, row), why in zip(log_rows, reasons, strict=True) if not why
     ]
     notes += [*_left_out(reasons), *_spacing(metrics), *notes_on_file]
     if run:
@@ -167,7 +150,7 @@ def _named_columns(pairs: Sequence[str], names: set[str]) -> dict[str, str]:
         problem = ""
         if not equals or ours not in FIGURES:
             problem = f"Write ours=theirs, with a figure of docs/run-format.md (got {pair[:60]!r})."
-        elif not names.issuperset(_parts(column)):
+        elif not names.issuperset(log_columns.parts(column)):
             problem = f"The log has no column {column[:60]!r}. It has: {_listed(names)}."
         if problem:
             problems.append(Problem("columns", problem))
@@ -177,59 +160,13 @@ def _named_columns(pairs: Sequence[str], names: set[str]) -> dict[str, str]:
     return columns
 
 
-def _matched(name: str, names: set[str]) -> dict[str, str]:
-    """Of a format, the figures whose columns a log has."""
-    matched = {}
-    for figure, columns in COLUMNS[name].items():
-        possible = [column for column in columns if names.issuperset(_parts(column))]
-        if possible:
-            matched[figure] = possible[0]
-    return matched
-
-
-def _own_names(name: str) -> set[str]:
-    """The columns that only one format has."""
-    return _all_names(name).difference(*(_all_names(other) for other in FORMATS if other != name))
-
-
-def _all_names(name: str) -> set[str]:
-    return {part for columns in COLUMNS[name].values() for column in columns for part in _parts(column)}
-
-
-def _parts(column: str) -> list[str]:
-    """The columns that a figure is made of."""
-    return [plain_name(part) for part in column.removeprefix("1 - ").split(" x ")]
-
-
-def _value(row: Row, column: str) -> float | None:
-    product = 1.0
-    for part in _parts(column):
-        value = row.get(part)
-        if value is None:
-            return None
-        product *= value
-    if column.startswith("1 - "):
-        product = 1 - product
-    return product if abs(product) <= LARGEST else None
-
-
-def _update(step: int, row: Row, columns: Mapping[str, str]) -> UpdateMetrics:
-    """A row as a record of ours. What the log does not say is None, also where our own runs always say it; the checks
-    take a figure that is None for one that is not known."""
-    empty: dict[str, Any] = {
-        name: {} if isinstance(field.default, dict) else None for name, field in UpdateMetrics.model_fields.items()
-    }
-    values = {ours: _value(row, column) for ours, column in columns.items()}
-    return UpdateMetrics.model_construct(**{**empty, **values, "attempt": 1, "update": step})
-
-
 def _why_left_out(row: Row, columns: Iterable[str]) -> str:
     """Why a row has no figure; "" where it has one."""
     parts: set[str] = set()
     for column in columns:
-        if _value(row, column) is not None:
+        if log_columns.value(row, column) is not None:
             return ""
-        parts.update(_parts(column))
+        parts.update(log_columns.parts(column))
     values = [row[part] for part in parts & row.keys()]
     if None in values:
         return TEXT

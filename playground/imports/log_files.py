@@ -106,7 +106,7 @@ def _of_one_run(log_lines: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
         if len(runs) <= MOST_FILES:
             runs |= dict.fromkeys(filter(None, names))
         if not run or run in names:
-            yield _numbers({name: row[name] for name, of in of_columns.items() if not run or of in ("", run)})
+            yield numbers({name: row[name] for name, of in of_columns.items() if not run or of in ("", run)})
     listed = ", ".join(list(runs)[:MOST_FILES])
     if run and run not in runs:
         raise ValueError(f"it has no run {run[:60]!r} (there are: {listed or 'none with a name'})")
@@ -122,7 +122,7 @@ def _of_terminal(text: str) -> Iterator[Row]:
         if step and not pairs:
             parts = [part.rpartition(":") for part in line[step.start() :].split(" - ")]
             pairs = {name: re.sub(r"^np\.\w+\((.*)\)$", r"\1", value.strip()) for name, _, value in parts if name}
-        row = _numbers(pairs)
+        row = numbers(pairs)
         if any(value is not None for name, value in row.items() if name not in STEPS):
             yield {**({"step": float(step.group(1))} if step else {}), **row}
 
@@ -207,18 +207,18 @@ def _of_value(value: Any) -> float | None:
     return None
 
 
-def _numbers(row: dict[Any, Any]) -> Row:
+def numbers(row: dict[Any, Any]) -> Row:
     """What of a row is a number, or text where one may be looked for; empty cells are not there."""
-    numbers: Row = {}
+    figures: Row = {}
     for name, value in row.items():
         if isinstance(name, str) and isinstance(value, (int, float, str)) and not isinstance(value, bool):
             if name.endswith(OF_A_CHART) or (isinstance(value, str) and value.strip() in ("", "No Log")):
                 continue
             try:
-                numbers[plain_name(name)] = float(value)
+                figures[plain_name(name)] = float(value)
             except (ValueError, OverflowError):
-                numbers[plain_name(name)] = None
-    return numbers
+                figures[plain_name(name)] = None
+    return figures
 
 
 def plain_name(name: str) -> str:

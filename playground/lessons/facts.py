@@ -88,7 +88,7 @@ def known(config: RunConfig) -> set[str]:
         names.append("clip_fraction")
     if config.has_critic:
         names.append("explained_variance")
-    if not methods.unused(config.method, "kl.coef") and methods.METHODS[config.method].trains:
+    if config.reads("kl.coef") and methods.METHODS[config.method].trains:
         names += ["beta", "penalised"]
     if methods.METHODS[config.method].trains:
         names += [LOSS, f"{LOSS}{BEFORE}"]

@@ -57,9 +57,9 @@ def fork(
     """Make the fork after update `at`, with `path=value` overrides, and let it go on, or wait where its device is busy.
     Raises: RunNotResumable, if there is no such checkpoint, or it is damaged; InvalidConfig, for a setting that is
     invalid, or that what has been trained depends on; RunExists, OutputsNotWritable, WorkerNotStarted."""
+    checkpoints.check_engine(parent.config())
     _require_point(parent, at)
     before, config = settings(parent, at, overrides, allowed)
-    checkpoints.check_engine(config)
     place = (workers or Here()).place(config)  # may ask a slow tool, so before the lock
     folder = parent.checkpoints_path / checkpoints.name_of(at)
     if problem := checkpoints.problem_of(folder):

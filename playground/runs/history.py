@@ -81,10 +81,11 @@ def finished_runs(outputs: Path, trials: bool = True) -> list[Finished]:
 def _took(run: RunDirectory) -> Finished | None:
     """What a run took; None where it has not finished, or shows too little. Raises: InvalidConfig."""
     metrics = run.metrics() if run.status().is_done else []
-    updates = [item.seconds_rollout + item.seconds_score + item.seconds_update for item in metrics[1:]]  # one warms up
-    if len(updates) < LEAST_TIMED or not (statistics.median(updates) > 0 and metrics[-1].seconds > 0):
+    updates = [item.seconds_of_phases for item in metrics[1:]]  # one warms up
+    seconds = (metrics[-1].seconds or 0.0) if metrics else 0.0
+    if len(updates) < LEAST_TIMED or not (statistics.median(updates) > 0 and seconds > 0):
         return None
-    whole = max(metrics[-1].seconds, run.status().worked_seconds or 0.0)  # with loading, and the look after the end
+    whole = max(seconds, run.status().worked_seconds or 0.0)  # with loading, and the look after the end
     return Finished(run.config(), statistics.median(updates), whole)
 
 

@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 
 from playground.errors import InvalidConfig, RunBusy, RunNotResumable, WorkerNotStarted
 from playground.runs import children, half_made, locks, queue
-from playground.runs.folder import checkpoints, processes, requests, writer
+from playground.runs.folder import changes, checkpoints, processes, requests, writer
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import folders, make_outputs, private
 from playground.runs.folder.records import Status
@@ -108,7 +108,9 @@ def begin(run: RunDirectory, place: Place, attempt: int, publish: Callable[[], N
 
 
 def stop(run: RunDirectory) -> None:
-    """Ask a run to stop. One that waits in the queue has ended when this returns."""
+    """Ask a run to stop. One that waits in the queue has ended when this returns.
+    Raises: RunNotSteerable, for one that is only watched."""
+    changes.check_own(run)
     run.request_stop()
     if run.status_on_disk().state == "queued":
         with one_at_a_time(run.path.parent):

@@ -25,7 +25,7 @@ from playground.runs import launcher, queue
 from playground.runs.folder import exit_reasons, heartbeat
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import make_outputs, read_record, write_atomically
-from playground.runs.folder.records import REFERENCE, SCORE_SCALE, Count, Record, Seconds, Status, UpdateMetrics
+from playground.runs.folder.records import REFERENCE, SCORE_SCALE, Count, Record, Seconds, Status
 from playground.setup import admission, checks, devices, estimates
 from playground.setup.estimates.memory import LIBRARY_BYTES
 from playground.setup.estimates.timing import Finished
@@ -69,7 +69,7 @@ def make(config: RunConfig, outputs: Path, spawn: launcher.Spawn | None = None) 
         while process.poll() is None:
             status, updates = run.status_on_disk(), run.metrics()
             memory = max(memory, _held_bytes(process.pid))
-            if status.ended or len(updates) >= UPDATES or (updates and _seconds(updates[-1]) > LONG_SECONDS):
+            if status.ended or len(updates) >= UPDATES or (updates and updates[-1].seconds_of_phases > LONG_SECONDS):
                 break
             phase = status.phase or "starting"
             if phase == "training":
@@ -148,10 +148,6 @@ def _for_trial(config: RunConfig) -> RunConfig:
     )
 
 
-def _seconds(update: UpdateMetrics) -> float:
-    return update.seconds_rollout + update.seconds_score + update.seconds_update
-
-
 def _held_bytes(pid: int) -> int:
     with contextlib.suppress(psutil.Error):
         return int(psutil.Process(pid).memory_info().rss)
@@ -175,7 +171,8 @@ def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory:
     if device.kind != "cpu":  # what counts is the memory of the device
         peak = max((item.memory_gb or 0.0) * estimates.GB for item in updates)
         memory = int(peak + LIBRARY_BYTES[device.kind])
-    update_seconds = _seconds(updates[-1])  # the first one warms up
+    update_seconds = updates[-1].seconds_of_phases  # the first one warms up
+    learning = sum(update.seconds_of_phases for update in updates)
     trial = Trial(
         config=config.model_dump(mode="json"), at=time.time(), update_seconds=update_seconds, memory_bytes=memory
     )
@@ -185,7 +182,7 @@ def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory:
         "state": "done",
         "updates": len(updates),
         "seconds_per_update": update_seconds,
-        "seconds_before": max(0.0, seconds + _more_measuring(run) - sum(map(_seconds, updates))),
+        "seconds_before": max(0.0, seconds + _more_measuring(run) - learning),
         "seconds": estimate.seconds,
         "memory_gb": memory / estimates.GB,
         "free_gb": device.free_bytes / estimates.GB,

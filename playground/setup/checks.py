@@ -237,11 +237,12 @@ def without_folders(config: RunConfig) -> RunConfig:
 
 def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     """The configuration with another name for each source: rename(source, the part of the configuration) gives it."""
-    fields = [(field.partition(".")[0], field) for field in SOURCES]
+    known = [field for field in SOURCES if config.kind != "watched" or config.reads(field)]
+    fields = [(field.partition(".")[0], field) for field in known]
     for field, spec in config.scorers:
         if isinstance(spec, (ModelReward, PythonReward)):
             fields.append(("rewards", f"{field}.source" if isinstance(spec, ModelReward) else f"{field}.file"))
-    data = config.model_dump(mode="json")
+    data = config.as_data()
     for part, field in fields:
         *groups, name = field.split(".")
         values: Any = data

@@ -185,6 +185,8 @@ def are_of_the_scale(fields: Iterable[str]) -> bool:
 def scores_differ(configs: Sequence[RunConfig]) -> str:
     """Why the scores of some runs are not one measure, in a sentence; empty where they are. Standard deviations are of
     the reference's texts, so who wrote those, and to what, makes the unit."""
+    if any(config.kind == "watched" for config in configs) and len(configs) > 1:
+        return "What a watched run is scored by is not known, so their scores may not be on the same scale."
     measures = {
         "rewards": lambda config: config.rewards,
         "scales of the score": lambda config: (config.score, config.sampling.missing_eos_penalty),

@@ -22,10 +22,10 @@ from playground.config import RunConfig, engines
 from playground.errors import InvalidConfig, Problem
 from playground.rewards.mixture import mean_known
 from playground.runs.folder.records import UpdateMetrics, finite_or_null
+from playground.runs.folder.rollout_records import ScoredTexts
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import derived_seed
 from playground.training.loop.measures import capped_exp, of_completions
-from playground.training.loop.rollout_texts import ScoredTexts
 from playground.training.loop.scoring import Scores
 from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import Critic, LanguageModel

@@ -21,6 +21,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Mount, Route
 
 from playground.analysis import before_after
+from playground.config import RunConfig
 from playground.errors import InvalidConfig, NotAllowed, PlaygroundError, RunNotFound, TooManyCalls
 from playground.lessons import boards
 from playground.lessons.loading import LessonNotFound
@@ -71,9 +72,16 @@ def compare(asked: RouteCall) -> CompareData:
     return {
         "run": run_serializer.run_summary(asked.part("run_id"), config, run.label(), recorded=asked.recorded),
         "state": run.status().state,
-        "knows": next((one.knows for one in catalog.MODELS if one.name == config.model.source), ""),
+        "knows": _knows(config),
         **compare_serializer.comparison(run.samples(), config, update, other),
     }
+
+
+def _knows(config: RunConfig) -> str:
+    """What the model of a run can be asked."""
+    if config.kind == "watched":
+        return "Another program trains this run, and has its weights: it cannot be asked here."
+    return next((one.knows for one in catalog.MODELS if one.name == config.model.source), "")
 
 
 def lesson(asked: RouteCall) -> Reveal:

@@ -195,8 +195,8 @@ LOGS = {**TEXTS["logs"], "columns.csv": ",".join(f"a{i}" for i in range(10_000))
 def test_a_log_is_read_no_farther_than_its_bounds(name, tmp_path, monkeypatch):
     path = tmp_path / name
     path.write_text(LOGS[name])
-    read, numbers = [], log_files._numbers
-    monkeypatch.setattr(log_files, "_numbers", lambda row: read.append(len(row)) or numbers(row))
+    read, numbers = [], log_files.numbers
+    monkeypatch.setattr(log_files, "numbers", lambda row: read.append(len(row)) or numbers(row))
     with pytest.raises(InvalidConfig, match=r"more than|No column"):
         judging.read(path)
     assert len(read) <= log_files.MOST_ROWS + 1

@@ -11,7 +11,8 @@ import torch
 
 from playground.config.training_settings import ROLLOUT_BYTES
 from playground.runs.folder.records import to_json_line
-from playground.training.loop.rollout_texts import ScoredTexts, kept
+from playground.runs.folder.rollout_records import ScoredTexts
+from playground.training.loop.rollout_texts import kept
 from playground.training.loop.token_figures import LIKELIEST
 from playground.training.models.token_pieces import Pieces, bytes_of
 from tests.nights import cases

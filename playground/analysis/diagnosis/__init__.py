@@ -62,6 +62,8 @@ def alert(name: str, records: Records) -> Alert:
         return Alert(name, label, "quiet", rule, [], seen.evidence)
     changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}." if before else ""
     remedies = (*seen.remedies, OUT) if records.config.faults else seen.remedies
+    if records.config.kind == "watched":  # they were tested on runs of our own, and would be set there
+        remedies = ()
     cause, evidence = seen.cause or words.get("cause", ""), seen.evidence + changed
     trick = _trick(records) if name in TRICKS else ""
     plain = f"It has found a trick: {trick}." if trick else words.get(f"plain_{seen.state}", words["plain"])

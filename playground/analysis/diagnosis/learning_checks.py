@@ -12,7 +12,6 @@ from playground.analysis.before_after import Outcome
 from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, meant, quiet, trend
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
-from playground.config import methods
 from playground.rewards.rules import repeated_share
 from playground.runs.folder.records import EDIT
 
@@ -60,8 +59,10 @@ def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
 def hardly_moves(records: Records) -> Evidence:
     """Not where little KL has brought a gain, nor where the leash would let it go no further: the optimum for a score
     with a normal distribution is at sd^2 / (2 beta^2) nats."""
-    if methods.unused(records.config.method, "ppo.learning_rate"):
+    if not records.config.reads("ppo.learning_rate"):
         raise NotMeasured("It is of methods that train.")
+    if records.config.kind == "watched":
+        raise NotMeasured("It needs scores in standard deviations of the untrained model's texts.")
     if records.updates < records.at.settled:
         raise NotMeasured(f"It needs {records.at.settled:g} updates.")
     values, beta, found = records.needed("kl_to_reference"), records.setting("kl.coef"), records.outcome

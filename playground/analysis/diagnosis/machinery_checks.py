@@ -29,7 +29,7 @@ def books(records: Records) -> Evidence:
     for item in records.metrics:
         kl = item.kl_to_reference if estimator == "k1" else item.kl_estimates.get(estimator.removesuffix("_corrected"))
         if item.reward_paid is not None and item.score_mean is not None and kl is not None:
-            cost = item.kl_coef * kl if records.config.kl.where == "reward" else 0.0
+            cost = (item.kl_coef or 0.0) * kl if records.config.kl.where == "reward" else 0.0
             gaps.append(item.reward_paid - (item.score_mean - cost))
             shares.append((item.update, abs(gaps[-1]) / max(abs(item.score_mean), abs(cost), 0.1)))
     if not gaps:
@@ -85,7 +85,10 @@ def _gap(
 
 
 def kl_negative(records: Records) -> Evidence:
-    updates = trend(records.needed("kl_to_reference"), lambda value: value < -records.at.kl_negative)
+    values = records.needed("kl_to_reference")
+    if records.config.kind == "watched" and min(value for _, value in values) >= 0:
+        raise NotMeasured("In this log it was never below 0: its estimator may be one that cannot be.")
+    updates = trend(values, lambda value: value < -records.at.kl_negative)
     evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):z.2f} nats."
     return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
 

@@ -190,7 +190,7 @@ class Records:
     def setting(self, name: str) -> float:
         """What holds now of a setting that can be changed in mid-run."""
         if name == "kl.coef" and self.metrics and self.config.kl.moves:
-            return self.metrics[-1].kl_coef
+            return self.metrics[-1].kl_coef or 0.0
         edits = [event.data for event in self.events if event.kind == EDIT and event.data.get("field") == name]
         part, key = name.split(".")
         value = edits[-1].get("value") if edits else None

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.config import RunConfig, knobs, methods, yaml_io
+from playground.config import RunConfig, knobs, yaml_io
 from playground.errors import InvalidConfig, Problem, RunNotSteerable
 from playground.plain_files import read_bytes
 from playground.runs.folder import traces
@@ -42,7 +42,7 @@ def live_in(config: RunConfig) -> list[str]:
     return [
         field
         for field in LIVE_FIELDS
-        if (field != "kl.target" or config.kl.moves) and not methods.unused(config.method, field)
+        if (field != "kl.target" or config.kl.moves) and config.reads(field)
         if value_of(config, field) is not None  # no rule by which it ends early
     ]
 
@@ -102,7 +102,7 @@ def request_edits(run: RunDirectory, edits: Iterable[Edit]) -> list[Edit]:
 def edited(config: RunConfig, edits: Iterable[Edit]) -> RunConfig:
     """The configuration with live settings changed. Raises: InvalidConfig, for fields that are not live and values out
     of range, all at once."""
-    data, edits = config.model_dump(mode="json"), list(edits)
+    data, edits = config.as_data(), list(edits)
     sentence = f"cannot be changed while a run trains. These can: {', '.join(LIVE_FIELDS)}."
     problems = [Problem(edit.field, sentence) for edit in edits if edit.field not in LIVE_FIELDS]
     for field, value in edits:
@@ -270,6 +270,14 @@ def value_of(config: RunConfig, field: str) -> Any:
     return getattr(getattr(config, group), name)
 
 
+def check_own(run: RunDirectory) -> None:
+    """Raises: RunNotSteerable for a run that is only watched."""
+    with contextlib.suppress(InvalidConfig):
+        config = run.config()
+        if config.kind == "watched":
+            raise RunNotSteerable(config.why_not_resumed)
+
+
 def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
     return [
         (event.update, Edit(str(event.data["field"]), event.data["value"]))
@@ -279,6 +287,7 @@ def _with_updates(events: Iterable[Event]) -> list[tuple[int, Edit]]:
 
 
 def _check_steerable(run: RunDirectory) -> None:
+    check_own(run)
     status = run.status()
     if status.ended:
         raise RunNotSteerable(f"{run.id} has already ended ({status.state}); there is nothing to steer.")

@@ -195,6 +195,8 @@ def settle(run: RunDirectory, seen: Search) -> Found | None:
 
 def check_engine(config: RunConfig) -> None:
     """Raises: RunNotResumable for a run whose trainer cannot go on from a checkpoint."""
+    if config.kind == "watched":
+        raise RunNotResumable(config.why_not_resumed)
     if config.by_trl:
         which = "engine: trl" if config.engine == "trl" else f"method: {config.method}"
         again = "Start the run again from its config.yaml."

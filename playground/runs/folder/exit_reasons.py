@@ -3,12 +3,14 @@ code, last traceback and memory. It claims no more than the evidence shows: what
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 from pathlib import Path
 from typing import NamedTuple
 
-from playground.errors import LESS_MEMORY
+from playground.config import WATCHED, yaml_io
+from playground.errors import LESS_MEMORY, InvalidConfig
 from playground.process_identity import boot_id
 from playground.runs.folder import heartbeat, placed
 from playground.runs.folder.files import read_record
@@ -26,7 +28,8 @@ DISK_WORDS = (
     *("[Errno 28]", "[Errno 122]", "(os error 28)", "(os error 122)"),
 )
 EARLY = "early_stop"  # the reason of a run that has finished before its last update, as its settings ask
-ACCIDENTS = ("killed", "server_lost", "helper_lost", "stalled", "damaged", placed.LOST)
+UNWATCHED = "unwatched"  # the reason of a run that another program trains, and that is no longer watched
+ACCIDENTS = ("watch_lost", "killed", "server_lost", "helper_lost", "stalled", "damaged", placed.LOST)
 LOG = "worker.log"
 LOG_BYTES = 64_000
 GB = 1e9
@@ -58,6 +61,8 @@ TITLES_AND_REMEDIES = {
     "server_lost": ("The server ended, and the run with it", "Resume it, or start the server with policy `survive`."),
     "helper_lost": ("A process of the run was lost", f"{KEPT} If it happens again, take fewer processes (ranks)."),
     "place_lost": ("The place where it was computed was lost", "Resume it: its newest checkpoint here is kept."),
+    UNWATCHED: ("No longer watched", WATCHED),
+    "watch_lost": ("The process that watched it has ended", WATCHED),
     "damaged": ("The record of this run is damaged", "Resume it, or start again from its settings."),
     "bug": ("Something unexpected went wrong", "Read the end of the log. Then resume it, or start again."),
 }
@@ -83,7 +88,7 @@ def state_after(reason: str) -> State:
     """The terminal state that goes with an exit reason."""
     if reason == EARLY:
         return "finished"
-    if reason in ("stopped", "time_limit"):
+    if reason in ("stopped", "time_limit", UNWATCHED):
         return "stopped"
     return "interrupted" if reason in ACCIDENTS else "failed"
 
@@ -99,6 +104,8 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     if (unclear or number == signal.SIGTERM) and (asked := _asked_for(status, folder)):
         return asked
     if exit_code is None:
+        if _is_watched(folder):
+            return "watch_lost", f"The process that watched it, or trained it, ended {when} without a word."
         elsewhere = placed.read(folder)
         if elsewhere and elsewhere.attempt == status.attempt:
             return placed.LOST, f"It was computed elsewhere ({elsewhere.place}), and its job is not known here {when}."
@@ -111,6 +118,12 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     if unclear and beat and (short := _out_of_memory(status, beat)):
         return short
     return _by_exit_code(exit_code, when)
+
+
+def _is_watched(folder: Path) -> bool:
+    with contextlib.suppress(InvalidConfig):
+        return yaml_io.load(folder / "config.yaml", links=False).kind == "watched"
+    return False
 
 
 def _signal_of(exit_code: int | None) -> int:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import psutil
 
 from playground.process_identity import Identity, boot_id, identity
-from playground.runs.folder import heartbeat
+from playground.runs.folder import changes, heartbeat
 from playground.runs.folder.directory import RunDirectory
 
 GRACE_SECONDS = 10.0
@@ -60,8 +60,10 @@ def worker_of(run: RunDirectory) -> psutil.Process | None:
 
 
 def end(run: RunDirectory, grace_seconds: float = GRACE_SECONDS) -> Ended:
-    """Ask the run to stop; after the grace, end its worker and all it has started by force."""
+    """Ask the run to stop; after the grace, end its worker and all it has started by force. Raises: RunNotSteerable,
+    for one that is only watched: its process is another program's."""
     attempt = run.status_on_disk().attempt
+    changes.check_own(run)
     if not run.is_alive():
         return Ended(False)
 

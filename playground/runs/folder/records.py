@@ -21,7 +21,8 @@ EndState = Literal["finished", "stopped", "failed", "interrupted"]
 State = Literal["queued", "starting", "running", "paused", "stopping"] | EndState
 TERMINAL: frozenset[str] = frozenset(get_args(EndState))
 WAITING: frozenset[str] = frozenset({"queued", "paused"})
-NOT_RESUMABLE = frozenset({"", "invalid", "model", "out_of_gpu_memory"})  # exit reasons after which it makes no sense
+# exit reasons after which it makes no sense
+NOT_RESUMABLE = frozenset({"", "invalid", "model", "out_of_gpu_memory", "unwatched", "watch_lost"})
 Stage = Literal["before", "during", "after"]
 
 LARGEST = 1e30  # of a figure; sums and squares of many of them are still finite
@@ -125,20 +126,23 @@ class FigureDoc(NamedTuple):
 
 
 class UpdateMetrics(Record):
-    """One PPO update. None means: not defined here (for example no variance), or not finite."""
+    """One PPO update. None means: not defined here (for example no variance), not finite, or not in the log of another
+    trainer that is watched."""
 
     attempt: Annotated[Count, FigureDoc("", "which attempt")] = 1
-    ranks: Annotated[Count, FigureDoc("", "processes that computed it together")] = 1
+    ranks: Annotated[Count | None, FigureDoc("", "processes that computed it together")] = 1
     update: Annotated[Count, FigureDoc("", "the update, from 1", live=True)]
-    episodes: Annotated[Count, FigureDoc("", "completions so far, across attempts", live=True)]
-    tokens: Annotated[Count, FigureDoc("", "completion tokens so far, across attempts")]
+    episodes: Annotated[Count | None, FigureDoc("", "completions so far, across attempts", live=True)]
+    tokens: Annotated[Count | None, FigureDoc("", "completion tokens so far, across attempts")]
     tokens_trained: Annotated[Count | None, FigureDoc("", "those trained on, where not all are")] = None
-    seconds: Annotated[Seconds, FigureDoc("s", "of training so far, evaluations included, pauses left out", live=True)]
-    seconds_rollout: Annotated[
-        Seconds, FigureDoc("s", "of this update: sampling with the reference's log-probs", live=True)
+    seconds: Annotated[
+        Seconds | None, FigureDoc("s", "of training so far, evaluations included, pauses left out", live=True)
     ]
-    seconds_score: Annotated[Seconds, FigureDoc("s", "of this update: scoring", live=True)]
-    seconds_update: Annotated[Seconds, FigureDoc("s", "of this update: optimising", live=True)]
+    seconds_rollout: Annotated[
+        Seconds | None, FigureDoc("s", "of this update: sampling with the reference's log-probs", live=True)
+    ]
+    seconds_score: Annotated[Seconds | None, FigureDoc("s", "of this update: scoring", live=True)]
+    seconds_update: Annotated[Seconds | None, FigureDoc("s", "of this update: optimising", live=True)]
     seconds_evaluation: Annotated[Seconds | None, FigureDoc("s", "since the update before: evaluating", live=True)] = (
         None
     )
@@ -158,7 +162,7 @@ class UpdateMetrics(Record):
     reward_paid: Annotated[Maybe, FigureDoc("sd", "sum of a completion's token rewards: the same, if all is well")] = (
         None
     )
-    kl_coef: Annotated[Figure, FigureDoc("sd per nat", "beta, as used in this update", live=True)]
+    kl_coef: Annotated[Maybe, FigureDoc("sd per nat", "beta, as used in this update", live=True)]
     entropy: Annotated[Maybe, FigureDoc("nats per token", "of the policy's full distribution", live=True)]
     surprisal: Annotated[Maybe, FigureDoc("nats per token", "minus the log-prob of what was sampled")] = None
     update_kl: Annotated[Maybe, FigureDoc("nats per token", "from the policy that sampled", live=True, steps="mean")]
@@ -178,12 +182,17 @@ class UpdateMetrics(Record):
     ] = None
     pairs_ordered: Annotated[Maybe, FigureDoc("0 to 1", "DPO: share of pairs whose better text it prefers")] = None
     steering_strength: Annotated[Maybe, FigureDoc("", "steer: of the vector, as used in this update", live=True)] = None
-    learning_rate: Annotated[Figure, FigureDoc("", "of this update", live=True)]
-    completion_length: Annotated[Figure, FigureDoc("tokens", "the end token counts", live=True)]
-    eos_fraction: Annotated[Figure, FigureDoc("0 to 1", "share of completions that ended by themselves", live=True)]
+    learning_rate: Annotated[Maybe, FigureDoc("", "of this update", live=True)]
+    completion_length: Annotated[Maybe, FigureDoc("tokens", "the end token counts", live=True)]
+    eos_fraction: Annotated[Maybe, FigureDoc("0 to 1", "share of completions that ended by themselves", live=True)]
     distinct_2: Annotated[Maybe, FigureDoc("0 to 1", "distinct word pairs over all word pairs", live=True)]
     perplexity_reference: Annotated[Perplexity, FigureDoc("", "of the completions under the reference", live=True)]
     memory_gb: Annotated[Maybe, FigureDoc("10^9 bytes", "resident set, or peak of the GPU's allocator")]
+
+    @property
+    def seconds_of_phases(self) -> float:
+        """What it took, evaluations apart; 0 where that is not known."""
+        return sum(filter(None, (self.seconds_rollout, self.seconds_score, self.seconds_update)))
 
 
 class OfAnUpdate(Record):
@@ -261,6 +270,7 @@ BEST_OF = "best_of"  # kind of the event that holds what the best of n answers s
 STEERING_VECTOR = "steering_vector"  # kind of the event that describes the vector of `method: steer`
 RESUMED = "resumed"  # kind of the event with which a later attempt goes on
 TRACE = "trace"  # kind of the event that says an update was recorded in slow motion: see `runs.folder.traces`
+NOTE = "note"  # kind of the event with which another trainer's log is explained
 EDIT = "edit"  # kind of the event that records an applied change of a live setting
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from playground.runs.folder.records import Count, Figure, Maybe, OfAnUpdate, Record
+from playground.config.training_settings import ROLLOUT_BYTES
+from playground.runs.folder.records import Count, Figure, Maybe, OfAnUpdate, Record, to_json_line
 
 BINS = 20
 EXTREMES = 5  # one text in so many is there because it is the best, and one because it is the worst
+MOST_CHARACTERS = (600, 300, 150, 75, 35, 15)  # of a prompt or completion; fewer where a line would become too long
+DIGITS = 4  # behind the point
 Chosen = Literal["best", "worst", "random"]
 
 
@@ -74,3 +77,44 @@ def choose(scores: Sequence[float], bins: Sequence[int], most: int, order: Seque
         if len(reasons) < most and row not in reasons:
             reasons[row] = "random"
     return {row: reasons[row] for row in ranked if row in reasons}
+
+
+class ScoredTexts(NamedTuple):
+    """The texts of which the figures of an update are, with their scores. `kls`: exact, of each completion, in nats;
+    None where they are not known."""
+
+    prompts: Sequence[str]
+    completions: Sequence[str]
+    scores: Sequence[float]
+    kls: Sequence[float] | None
+
+
+def record_of(batch: ScoredTexts, update: int, most: int, order: Sequence[int] = ()) -> RolloutRecord:
+    """What is kept of a batch, `most` texts of it; `order`: see `choose`."""
+    histogram, bins = histogram_of(batch.scores)
+    rows = choose(batch.scores, bins, most, order)
+    for characters in MOST_CHARACTERS:
+        texts = [
+            RolloutText(
+                prompt=_end_of(batch.prompts[row], characters),
+                completion=_beginning_of(batch.completions[row], characters),
+                score=round(batch.scores[row], DIGITS),
+                kl=None if batch.kls is None else round(batch.kls[row], DIGITS) + 0.0,  # no -0.0
+                chosen=why,
+                bin=bins[row],
+            )
+            for row, why in rows.items()
+        ]
+        record = RolloutRecord(update=update, histogram=histogram, texts=texts)
+        if len(to_json_line(record).encode()) <= ROLLOUT_BYTES:
+            break
+    return record
+
+
+def _beginning_of(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def _end_of(text: str, most: int) -> str:
+    """Of a prompt the end is what a completion goes on from."""
+    return text if len(text) <= most else "\u2026" + text[1 - most :]

@@ -133,6 +133,8 @@ class Trace(Record):
 
 def why_none(config: RunConfig) -> str:
     """Why an update of such a run cannot be recorded, as a sentence; "" where it can."""
+    if config.kind == "watched":
+        return config.why_not_resumed
     in_own_loop = methods.METHODS[config.method].in_own_loop
     if config.engine == "trl" and in_own_loop:
         return "TRL's trainers do not show what they compute for a token, so no update of this run can be recorded."

@@ -35,7 +35,7 @@ def check(
         hint = catalog.unknown("preset", config.preset, catalog.every_preset_name())
         raise InvalidConfig([Problem("preset", f"{hint} Take the line out if it comes from none.")])
     if config.kind != "run":
-        raise InvalidConfig([Problem("kind", "is of the playground's own trials. Take the line out.")])
+        raise InvalidConfig([Problem("kind", "is of a trial or of a run that is only watched. Take the line out.")])
     checks.check(config, outputs, ask_hub=ask_hub)
     if outputs is not None:
         disk.check([config], outputs)

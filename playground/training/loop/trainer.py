@@ -43,6 +43,7 @@ from playground.ppo.losses import (
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums
 from playground.runs.folder.checkpoints import BEST_BY
 from playground.runs.folder.records import UpdateMetrics
+from playground.runs.folder.rollout_records import ScoredTexts
 from playground.setup import catalog
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
@@ -65,7 +66,6 @@ from playground.training.loop.optimizer_state import (
 )
 from playground.training.loop.passes import compared, micro_batches, put
 from playground.training.loop.ranks import ALONE, Ranks
-from playground.training.loop.rollout_texts import ScoredTexts
 from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
 from playground.training.loop.scoring import Scorer, Scores
 from playground.training.models.language_model import Critic, LanguageModel, Tokens

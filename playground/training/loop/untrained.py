@@ -48,6 +48,7 @@ class BestOfN(Trainer):
         metrics = self.measure(of_rows(rollout, rows), scores.of_rows(rows))
         assert self.scored is not None, "`measure` has set it"
         self.scored = self.scored._replace(kls=None)  # a text is the start model's own; what is far is the choice
+        assert metrics.completion_length is not None, "these are texts of our own"
         kl = expected_curve(scores.scores, each).kl[-1]
         far = {"kl_to_reference": kl, "kl_per_token": kl / metrics.completion_length}
         of_all: dict[str, Any] = {"kl_estimates": {}, "kl_spreads": {}, "penalised_reward": None}  # before the choice

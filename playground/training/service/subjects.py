@@ -103,6 +103,8 @@ class Subjects:
 
 
 def _load_run(run: RunDirectory, checkpoint: Path | None) -> Subject:
+    if run.config().kind == "watched":
+        raise RunNotFound(f"Another program trains {run.id}, and its weights are there: it cannot be asked here.")
     if checkpoint is None:
         raise RunNotFound(
             f"The run `{run.id}` has not saved any weights yet. Ask again after its first checkpoint "

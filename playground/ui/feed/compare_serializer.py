@@ -11,7 +11,7 @@ from playground.analysis import before_after, compute, judging, meters, path
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.path import PathPoint
 from playground.analysis.run_report import RunReport
-from playground.config import Behaviour, RunConfig, methods
+from playground.config import Behaviour, RunConfig
 from playground.rewards import behaviours as counted
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
@@ -182,10 +182,10 @@ class Overlaid(NamedTuple):
                 "title": feed.run.title(config),
                 "experiment": feed.report.experiment,
                 "wrong_on_purpose": describe.wrong_on_purpose(config),
-                "model": describe.in_words("model.source", config.model.source),
+                "model": describe.in_words("model.source", config.model.source) if config.reads("model.source") else "",
                 "engine": config.engine,
-                "method": methods.METHODS[config.method].label,
-                "seed": config.seed,
+                "method": config.method_label,
+                "seed": config.seed if config.reads("seed") else None,
                 "unit": config.score_unit,
                 "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
                 **went.data,

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from playground.analysis import before_after
 from playground.analysis.pace import seconds_left
-from playground.config import RunConfig, methods
+from playground.config import RunConfig
 from playground.config.reward_settings import RewardPart
 from playground.lessons import mysteries
 from playground.rewards import behaviours as counted
@@ -96,10 +96,11 @@ def run_summary(
         "mystery": mysteries.is_mystery(config),
         "preset": describe.of(config).preset,
         "recorded": recorded,
+        "watched": config.kind == "watched",
         "forked": forked,
         "unit": config.score_unit,
         "engine": config.engine,
-        "can_steer": not recorded,
+        "can_steer": not recorded and config.kind != "watched",
         "keeps_checkpoints": config.checkpoint.every > 0,
         "keeps_rollouts": keeps_rollouts,
         "no_traces": traces.why_none(config) or (RECORDED_WITHOUT if recorded else ""),
@@ -137,7 +138,7 @@ def _named(labels: Mapping[str, str]) -> list[TermData]:
 def _main_settings(config: RunConfig) -> list[SettingData]:
     """The few that stand in the head of a run."""
     wanted = ["model.source", "rewards", "prompts.source", "seed"]
-    wanted += [field for field in ("kl.coef", "ppo.learning_rate") if not methods.unused(config.method, field)]
+    wanted += [field for field in ("kl.coef", "ppo.learning_rate") if config.reads(field)]
     wanted += [*(["judges"] if config.judges else []), *(["method"] if config.method != "ppo" else [])]
     shown = {field: value for field, value in form.flatten(config).items() if field in wanted}
     return [

@@ -18,8 +18,6 @@ from playground.runs.folder.records import Status
 from playground.ui.payloads.live import ResumeOfferData, StatusData, WhereData
 from playground.ui.train import form
 
-NOT_WITH_TRL = "TRL's trainers cannot go on from a checkpoint: start again from the settings of this run."
-
 
 class RunState(NamedTuple):
     """`before`: runs that must end before a waiting one starts. `silent`: seconds since the worker last gave a sign,
@@ -63,10 +61,11 @@ def num_before(run: RunDirectory) -> int:
     return sum(not queue.are_apart(theirs, slot) for theirs in others)
 
 
-def can_resume(status: Status, by_trl: bool) -> bool:
-    """True where going on makes sense as the run is: it has ended early, for a reason that may pass."""
+def can_resume(status: Status, why_not: str) -> bool:
+    """True where going on makes sense as the run is: it has ended early, for a reason that may pass. `why_not`: why
+    its trainer cannot."""
     left = status.state != "stopped" or status.update < status.num_updates
-    return status.resumable and left and not by_trl
+    return status.resumable and left and not why_not
 
 
 def resume_offer(run: RunDirectory) -> ResumeOfferData:
@@ -75,12 +74,12 @@ def resume_offer(run: RunDirectory) -> ResumeOfferData:
     """
     status = run.status()
     try:
-        by_trl = run.config().by_trl
+        why_not = run.config().why_not_resumed
     except InvalidConfig as error:
         return {"from": None, "skipped": [], "instead": f"Its configuration cannot be read. {error}"}
-    if not can_resume(status, by_trl):
+    if not can_resume(status, why_not):
         resumable = exit_reasons.reason_of(status.reason).resumable
-        return {"from": None, "skipped": [], "instead": NOT_WITH_TRL if by_trl and resumable else ""}
+        return {"from": None, "skipped": [], "instead": why_not if resumable else ""}
     stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
     with _offering:
         offer = _offer(run.path, status.attempt, status.updated_at, stamps)

@@ -122,7 +122,7 @@ class OverlaidData(WentData):
     model: str
     engine: str
     method: str
-    seed: int
+    seed: int | None
     unit: str
     keeps_rollouts: bool
     state: State

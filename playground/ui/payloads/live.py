@@ -43,13 +43,14 @@ class SettingData(TypedDict):
 
 class RunData(NamesData):
     """What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found.
-    `whole_texts`: their length is the point, so none is cut."""
+    `whole_texts`: their length is the point, so none is cut. `watched`: another program trains it."""
 
     id: str
     wrong_on_purpose: str
     mystery: bool
     preset: str
     recorded: bool
+    watched: bool
     forked: bool
     unit: str
     engine: str

@@ -97,7 +97,7 @@ def _run(row: PageRow) -> dict[str, Any]:
         **row.data,
         **row.status.model_dump(include=STANDING),
         "end": run_serializer.ending(row.status),
-        "resumable": run_state.can_resume(row.status, row.run.by_trl),
+        "resumable": run_state.can_resume(row.status, row.run.why_not_resumed),
         "attempt": row.status.attempt - row.run.forked,  # a fork is no second try
     }
 
@@ -111,7 +111,7 @@ def _sweep(sweep: Sweep, runs: Sequence[PageRow]) -> SweepRowData:
     alike = [] if describe.are_of_the_scale(sweep.settings) else rows
     best = max(alike, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
     unfinished = [row for row in runs if row.status.state != "finished"]
-    goes_on = any(run_state.can_resume(row.status, row.run.by_trl) for row in unfinished)
+    goes_on = any(run_state.can_resume(row.status, row.run.why_not_resumed) for row in unfinished)
     seconds = sum(row.status.seconds_at_work() for row in runs)
     figures = {name: first.figures[name] for name in ("model", "reward")} | {"duration": FigureValue(round(seconds, 1))}
     if best:

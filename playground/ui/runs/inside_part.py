@@ -60,6 +60,8 @@ def absent(config: RunConfig) -> AbsentData:
 
 
 def _why_none(run: RunDirectory, config: RunConfig) -> str:
+    if config.kind == "watched":
+        return "Another program trains this run, and does not say what it computes for a token."
     kept = config.evaluation.token_samples
     if not kept:
         return "This run keeps no answers token by token (evaluation.token_samples is 0)."

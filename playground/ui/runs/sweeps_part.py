@@ -121,7 +121,7 @@ class SweepActions(NamedTuple):
         sweep = sweep_record.find(self.outputs, str(name))
         runs = sweep_record.runs_of(self.outputs, sweep)
         unmade = progress_of(sweep, {run.id: run.status() for run in runs}).unmade
-        count = unmade + sum(run_state.can_resume(run.status(), run.config().by_trl) for run in runs)
+        count = unmade + sum(run_state.can_resume(run.status(), run.config().why_not_resumed) for run in runs)
         with quota.admitted(Request(), self.access, caller, self.outputs, count=count):
             found = sweep_making.resume_all(self.outputs, sweep, self.spawn)
         return _answer(going=len(found.going), refused=[list(item) for item in found.refused.items()])

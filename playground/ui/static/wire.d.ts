@@ -248,7 +248,7 @@ declare namespace Wire {
     note: string;
   }
 
-  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. `whole_texts`: their length is the point, so none is cut. */
+  /** What stays the same during a run, unless it is renamed. `mystery`: which mistake is planted is to be found. `whole_texts`: their length is the point, so none is cut. `watched`: another program trains it. */
   interface Run {
     title: string;
     experiment: string;
@@ -259,6 +259,7 @@ declare namespace Wire {
     mystery: boolean;
     preset: string;
     recorded: boolean;
+    watched: boolean;
     forked: boolean;
     unit: string;
     engine: string;
@@ -402,7 +403,7 @@ declare namespace Wire {
     model: string;
     engine: string;
     method: string;
-    seed: number;
+    seed: number | null;
     unit: string;
     keeps_rollouts: boolean;
     state: "queued" | "starting" | "running" | "paused" | "stopping" | "finished" | "stopped" | "failed" | "interrupted";
@@ -2288,7 +2289,7 @@ declare namespace Wire {
     wrong_on_purpose: string;
     method: string;
     engine: string;
-    seed: number;
+    seed: number | null;
     unit: string;
     curve: number[];
     behaviours: MeterEnds[];

@@ -181,7 +181,10 @@ def base_of(chosen: Any, outputs: Path) -> RunConfig:
     """The configuration that the form is compared with. Raises: InvalidConfig, RunNotFound."""
     name = str(chosen or "")
     if run := named_run(chosen, outputs):
-        return run.config()
+        config = run.config()
+        if config.not_started:
+            raise InvalidConfig([Problem("preset", config.not_started)])
+        return config
     names = catalog.every_preset_name()
     if name not in names:  # the form takes names only, never the path of a file
         raise InvalidConfig([Problem("preset", catalog.unknown("preset", name, names))])

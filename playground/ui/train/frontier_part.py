@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from playground.analysis import regimes
-from playground.config import RunConfig, methods
+from playground.config import RunConfig
 from playground.runs import frontier_samples, history
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample, UpdateMetrics
@@ -90,7 +90,7 @@ def regimes_of(config: RunConfig) -> RegimesData | None:
     """Where the KL penalty is too tight to see anything and where it is too loose to hold, for core/knob.js to mark on
     the slider of beta: {tight, loose, how}. None where beta is not read, or nothing can be said. What its reference
     scores is known from the recording of the preset."""
-    if methods.unused(config.method, BETA):
+    if not config.reads(BETA):
         return None
     preset = catalog.preset_of(config)
     record = _recorded(preset.name) if preset else None
@@ -100,7 +100,7 @@ def regimes_of(config: RunConfig) -> RegimesData | None:
 
 def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> RegimesData | None:
     """The same from what a run itself has seen of its reference."""
-    return None if methods.unused(config.method, BETA) else _as_data(regimes.measured(samples, metrics), config)
+    return None if not config.reads(BETA) else _as_data(regimes.measured(samples, metrics), config)
 
 
 def _as_data(measured: regimes.Measured | None, config: RunConfig) -> RegimesData | None:

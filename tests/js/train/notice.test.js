@@ -30,6 +30,8 @@ test("an end says what happened once, what to do, and where the run would go on"
   assert.deepEqual(notice.lines, ["At update 3.", "Update 3 is damaged."]);
   assert.equal(notice.remedy, "What to do: take a smaller batch.");
   assert.deepEqual(notice.actions, ["resume", "again"]);
+  const run = { recorded: false, watched: true }; // by another program
+  assert.deepEqual(noticeOf(facts({ run, status, offer: { from: null, skipped: [] } })).actions, []);
 });
 
 test("a run that has finished early says why, and that it can go on", () => {

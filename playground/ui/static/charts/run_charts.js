@@ -126,7 +126,8 @@ export class Charts {
     list(this.changes, "ol", "edits-title", "Changed while it trained", this.marks.map(
       ({ number: index, update, messages }) => el("li", el("span.edit-tag", { "aria-hidden": "true" },
         String(index)), ` ${whenChanged(update)}: `, el("strong", messages.join(", ")))));
-    list(this.warnings, "ul", "warnings-title", "Warnings", live.events.filter(({ kind }) => kind === "warning").map(
+    const warnings = live.events.filter(({ kind }) => kind === "warning" || kind === "note");
+    list(this.warnings, "ul", "warnings-title", "Warnings", warnings.map(
       ({ update, message }) => el("li", signOf("! "), `${whenChanged(update)}: `, el("strong", message))));
   }
 

@@ -14,6 +14,7 @@ const FILES = [
   ["Metrics, CSV", "metrics.csv", "A row for each update, also under TRL's names"],
   ["Texts, CSV", "samples.csv", "A row for each completion of a fixed prompt"],
 ];
+const TO_START = ["export/yaml", "export/trl"]; // of a run, again
 const FIGURES = [["Runs, CSV", "runs.csv"], ["Curves, CSV", "curves.csv"], ["Charts, SVG and PDF", "charts.zip"]];
 
 /** What the column of texts holds that is called so. */
@@ -127,8 +128,9 @@ export function clamped(kind, text, attributes = {}) {
 }
 
 /** Links to the files of a run. @param {string} run */
-export function fileLinks(run) {
-  return FILES.filter(([, path]) => fileOf(run, path)).map(([name, path, title]) => el("a.quiet-button",
+export function fileLinks(run, watched = false) {
+  const files = FILES.filter(([, path]) => fileOf(run, path) && !(watched && TO_START.includes(path)));
+  return files.map(([name, path, title]) => el("a.quiet-button",
     { ...fileOf(run, path), title, "data-key": `${path} ${run}` }, name));
 }
 

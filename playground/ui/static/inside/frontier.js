@@ -121,6 +121,7 @@ export class Frontier {
 
   early() {
     const { run, status } = live;
+    if (run?.watched) return "How far each answer of a watched run is from the reference is not known.";
     if (status?.ended) return "This run ended before its second evaluation, so it has no path.";
     return `The path begins with the second evaluation, after update ${run?.every ?? ""}.`;
   }

@@ -25,7 +25,7 @@ export function mount(element, props, { trigger }) {
     const lacking = run?.recorded && rights.value.start
       ? "This recording comes without its weights: train a run of your own and ask that one." : "";
     const panel = document.getElementById("ask");
-    panel.classList.toggle("recorded", Boolean(run?.recorded)); // it has no model to ask
+    panel.classList.toggle("recorded", Boolean(run?.recorded || run?.watched)); // it has no model to ask
     panel.classList.toggle("none", hasNone.value);
     setText(knows, [lacking, words].filter(Boolean).join(" "));
     showParts(chips, prompts.length ? [el("span.muted", { "data-key": "" }, "For example"), ...prompts.map(chip)] : []);

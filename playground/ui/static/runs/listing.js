@@ -138,8 +138,8 @@ export function listed(runs, words, sort, columns) {
 function textOf(run) {
   const figures = Object.values(run.figures).map(({ value }) => value).filter((value) => typeof value === "string");
   const words = "runs" in run ? ["sweep", run.preset, run.varies, ...run.runs.map(textOf)]
-    : [run.title, run.experiment, run.note, run.wrong_on_purpose, run.method, run.engine, `seed ${run.seed}`,
-      ...run.behaviours.map((one) => `${one.words}: ${changeOf(one)}`)];
+    : [run.title, run.experiment, run.note, run.wrong_on_purpose, run.method, run.engine,
+      run.seed === null ? "" : `seed ${run.seed}`, ...run.behaviours.map((one) => `${one.words}: ${changeOf(one)}`)];
   return [run.id, ...figures, stateOf(run.state).word, ...words].join("\n").toLowerCase();
 }
 

@@ -151,7 +151,9 @@ export class Overlay {
       run.experiment && run.experiment !== run.title ? clamped("span", run.experiment) : null,
       run.wrong_on_purpose
         ? el("span.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
-      el("span.muted", `${run.method} on ${run.model}${run.engine === "trl" ? ", engine TRL" : ""}, seed ${run.seed}`),
+      el("span.muted", [run.model ? `${run.method} on ${run.model}` : run.method,
+        run.engine === "trl" ? "engine TRL" : "",
+        run.seed === null ? "" : `seed ${run.seed}`].filter(Boolean).join(", ")),
       stateMark(run.state, {}, el("span.where",
         run.ended ? `after ${run.update} updates` : `update ${run.update} of ${run.num_updates}`)))));
   }

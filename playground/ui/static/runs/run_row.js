@@ -44,8 +44,11 @@ function nameCell(/** @type {Run} */ run, /** @type {Named[]} */ behaviours) {
   run.wrong_on_purpose
     ? el("div.wrong-note.clamp", { title: run.wrong_on_purpose }, signOf("! "), run.wrong_on_purpose) : null,
   changedIn(run, behaviours).map((one) => el("div.small", `${one.words}: ${countOf(one)} (${changeOf(one)})`)),
-  small(`${run.method}, seed ${run.seed}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`));
+  small(`${run.method}${seedOf(run)}${run.engine === "playground" ? "" : `, engine ${run.engine}`}`));
 }
+
+/** @param {{ seed: number | null }} run */
+const seedOf = ({ seed }) => (seed === null ? "" : `, seed ${seed}`);
 
 function stateCell(/** @type {Run} */ { id, state, place, end, message, update, num_updates: updates, attempt }) {
   const words = place ? `waiting, number ${place}` : end?.title;

@@ -31,7 +31,7 @@ export class Changed {
     this.table = el("div");
     element.append(el("section.changed",
       el("div.chart-bar",
-        el("h2", "Every text"), el("span.muted", "the same prompts with the same random numbers"), this.every,
+        el("h2", "Every text"), this.every,
         el("span.grow"), el("label.inline.slider-label", this.at, this.slider)),
       this.system, this.summary, this.table, this.more));
     /** @type {number | undefined} */
@@ -71,7 +71,8 @@ export class Changed {
     if (update !== later[Number(this.slider.value)]) return; // the slider moved on meanwhile
     setText(this.at, update === 0 ? "before training" : `after update ${update}`);
     this.slider.setAttribute("aria-valuetext", this.at.textContent);
-    setText(this.every, run ? `every ${run.every} updates` : "");
+    const same = "the same prompts with the same random numbers";
+    setText(this.every, !run ? "" : run.watched ? "the same prompts" : `${same}, every ${run.every} updates`);
     this.fillSummary(before, now);
     this.fillRows(before, now, this.follow && !ended ? "Now" : `After update ${update}`);
   }

@@ -28,7 +28,7 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
       actions: ["retry"], log: false };
   }
   if (!run || !status || run.recorded) return null;
-  if (status.ended) return status.state === "finished" && !status.reason ? null : endNotice(status, offer);
+  if (status.ended) return status.state === "finished" && !status.reason ? null : endNotice(status, offer, run.watched);
   if (status.before !== null && status.before !== undefined) {
     const ahead = status.before;
     return { key: `queued ${ahead}`, tone: "quiet", icon: "\u25CB",
@@ -53,8 +53,8 @@ export function noticeOf({ run, status, lost, silent, stopping, offer }) {
   return null;
 }
 
-/** @param {Page.Status} status @param {Wire.ResumeOffer | null} offer @returns {Told} */
-function endNotice(status, offer) {
+/** @param {Page.Status} status @param {Wire.ResumeOffer | null} offer @param {boolean} watched @returns {Told} */
+function endNotice(status, offer, watched) {
   const again = offer?.instead || status.end?.remedy || "";
   const early = status.state === "finished";
   const quiet = early || status.state === "stopped";
@@ -64,7 +64,7 @@ function endNotice(status, offer) {
   return { key: `end ${status.attempt} ${status.reason}`, tone: quiet ? "quiet" : "bad",
     icon: early ? "\u2713" : quiet ? "\u25A0" : "\u2715",
     title, lines: [what, ...(offer?.skipped ?? [])], remedy: again ? `What to do: ${lowered(again)}` : "",
-    actions: [...(offer && offer.from !== null ? ["resume"] : []), "again"], log: true };
+    actions: watched ? [] : [...(offer && offer.from !== null ? ["resume"] : []), "again"], log: !watched };
 }
 
 /** A sentence as the part after a colon. @param {string} sentence */

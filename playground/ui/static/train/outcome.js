@@ -91,11 +91,13 @@ export class Outcome {
       canSave ? saving("merged", "Save the model", "A folder that transformers loads, with card, curves and settings")
         : null,
       canSave && adapter ? saving("adapter", "Save the adapter", "The LoRA weights alone, for peft") : null,
-      ...fileLinks(runId)].filter(Boolean));
+      ...fileLinks(runId, run.watched)].filter(Boolean));
     const commands = run.recorded ? [] : [
-      ["Push it to the Hugging Face hub", `python -m playground push ${runId} --to OWNER/NAME`],
+      ...(run.watched ? [] : [
+        ["Push it to the Hugging Face hub", `python -m playground push ${runId} --to OWNER/NAME`]]),
       ["See the curves in TensorBoard", `python -m playground export ${runId} --as tensorboard`],
-      ...(this.save ? [] : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
+      ...(this.save || run.watched ? []
+        : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
     ];
     this.commands.replaceChildren(...commands.map(([what, command]) => el("div.take-command",
       el("span.muted", what), el("code", command))));
@@ -122,6 +124,7 @@ function stripOf(metrics) {
   const last = metrics.update.length - 1;
   if (last < 0) return [];
   const parts = PHASES.map(([name, column]) => ({ name, seconds: metrics[column]?.[last] ?? 0 }));
+  if (parts.every(({ seconds }) => !seconds)) return [];
   return [el("h3", `Where the time of update ${metrics.update[last]} went`), timeStrip(parts)];
 }
 

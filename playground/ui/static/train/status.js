@@ -177,7 +177,7 @@ export class StatusPanel {
       buttons.push({ key: "compare", text: "Compare", title: "Read all answers before and after, side by side",
         kind: state === "finished" || run.recorded ? "strong" : "",
         act: () => go({ page: "compare", run: live.runId }) });
-    else if (!status.ended && !run.recorded && state !== "queued")
+    else if (!status.ended && run.can_steer && state !== "queued")
       buttons.push({ key: "stop", text: state === "stopping" ? "Stopping\u2026" : "Stop", kind: "danger",
         off: state === "stopping", title: "Stop: end the run after the current step and keep what was learned",
         act: () => this.askFor("stop") });

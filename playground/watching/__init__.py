@@ -1,0 +1,1 @@
+"""Runs that other programs train, as run folders of ours: they are watched, and nothing else."""

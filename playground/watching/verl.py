@@ -1,0 +1,117 @@
+"""Following the files of a training by verl (0.9.1): the JSON lines of its `FileLogger`, and the dumps of the texts
+that it learns from (`trainer.rollout_data_dir`) and validates on (`trainer.validation_data_dir`), one for each step."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from playground.config import EvaluationConfig
+from playground.imports import log_files
+from playground.runs.folder.directory import RunDirectory
+from playground.runs.folder.files import JsonlTail
+from playground.runs.folder.records import Count, Maybe, Record, Sample, Stage
+from playground.runs.folder.rollout_records import ScoredTexts, record_of
+from playground.watching.watched_run import WatchedFacts, WatchedRun
+
+SECONDS = "timing_s/step"
+LOOK_SECONDS = 1.0
+MOST_PROMPTS = 64  # of a validation set: the first ones
+TEXTS_KEPT = EvaluationConfig().rollout_texts
+
+
+class Sources(NamedTuple):
+    """Where a training writes."""
+
+    log: Path
+    rollouts: Path | None = None
+    validation: Path | None = None
+
+
+class LogLine(Record):
+    """A step in its log."""
+
+    step: Count
+    data: dict[str, Any]
+
+
+class DumpLine(Record):
+    """A text in a dump."""
+
+    input: str
+    output: str
+    score: Maybe = None
+
+
+def watch(
+    sources: Sources, updates: int, model: str, outputs: Path, name: str, *, once: bool
+) -> tuple[RunDirectory, bool]:
+    """Follow a training until its last step, or Ctrl-C; `once`: as far as it is there. The run, and whether it has
+    finished. Raises: see `WatchedRun`."""
+    settings = {"model": {"source": model}} if model else {}
+    run = WatchedRun(outputs, name, WatchedFacts("verl", updates, settings))
+    files = Files(sources, updates, run)
+    why = ""
+    try:
+        while files.look() < updates and not once:
+            time.sleep(LOOK_SECONDS)
+    except KeyboardInterrupt:
+        why = "Whether it goes on is not known here."
+    return run.run, run.end(why)
+
+
+class Files:
+    """What has been read of them so far."""
+
+    def __init__(self, sources: Sources, updates: int, run: WatchedRun) -> None:
+        self._sources, self._updates, self._run = sources, updates, run
+        self._tail = JsonlTail(sources.log)
+        self._step, self._seconds = 0, 0.0
+        self._dumps_seen: set[Path] = set()
+        self._prompt_ids: dict[str, int] = {}
+
+    def look(self) -> int:
+        """Take what is new; the newest step. A dump is written before the figures of its step."""
+        for line in self._tail.records(LogLine):
+            figures = log_files.numbers(line.data)
+            took = figures.get(SECONDS)
+            self._seconds += took or 0.0
+            self._run.log(line.step, figures, seconds=None if took is None else self._seconds)
+            self._step = line.step
+        for path in self._new_dumps(self._sources.validation):
+            self._validate(int(path.stem), JsonlTail(path).read_records(DumpLine))
+        for path in self._new_dumps(self._sources.rollouts):
+            self._learn_from(int(path.stem), JsonlTail(path).read_records(DumpLine))
+        return self._step
+
+    def _new_dumps(self, folder: Path | None) -> list[Path]:
+        """Those of steps that the log has, in their order."""
+        dumps = [] if folder is None else [path for path in folder.glob("*.jsonl") if path.stem.isdecimal()]
+        new = [path for path in dumps if path not in self._dumps_seen and int(path.stem) <= self._step]
+        self._dumps_seen.update(new)
+        return sorted(new, key=lambda path: int(path.stem))
+
+    def _validate(self, step: int, lines: Sequence[DumpLine]) -> None:
+        """Answers to the prompts of the first validation: those are fixed."""
+        stage: Stage = "before" if step == 0 else "after" if step >= self._updates else "during"
+        if not self._prompt_ids:
+            prompts = dict.fromkeys(line.input for line in lines)
+            self._prompt_ids = {prompt: number for number, prompt in enumerate([*prompts][:MOST_PROMPTS])}
+        asked: Counter[str] = Counter()
+        samples = []
+        for line in lines:
+            if line.input in self._prompt_ids:
+                place: dict[str, Any] = {"prompt_id": self._prompt_ids[line.input], "seed": asked[line.input]}
+                texts = {"prompt": line.input, "completion": line.output}
+                samples.append(Sample(update=step, stage=stage, score=line.score, kl=None, **place, **texts))
+                asked[line.input] += 1
+        self._run.writer.samples(samples)
+
+    def _learn_from(self, step: int, lines: Sequence[DumpLine]) -> None:
+        scores = [line.score for line in lines if line.score is not None]
+        if scores and len(scores) == len(lines):
+            prompts, completions = [line.input for line in lines], [line.output for line in lines]
+            self._run.writer.rollout(record_of(ScoredTexts(prompts, completions, scores, None), step, TEXTS_KEPT))

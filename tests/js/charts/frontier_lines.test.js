@@ -11,7 +11,7 @@ const POSSIBLE = {
   optimum: { beta: [4, 1, 0.5, 0.25, 0.1], kl: [0.1, 1, 4, 10, 90], score: [0.3, 1, 2.2, 3.4, 5],
     effective: [900, 300, 80, 12, 1] },
 };
-const run = (changes = {}) => ({ looks: LOOKS, possible: null, beta: 0.25, ...changes });
+const run = (changes = {}) => ({ evaluations: LOOKS, possible: null, beta: 0.25, ...changes });
 const named = (lines) => Object.fromEntries(lines.map((line) => [line.label, line]));
 
 test("a run alone has its path and the slope of its leash through its end", () => {
@@ -36,12 +36,12 @@ test("what is possible is grey from the last point on that enough texts are behi
 });
 
 test("several runs are told by letters, without slopes, and what is possible is of the first that knows", () => {
-  const lines = linesOf([run(), run({ possible: POSSIBLE }), run({ looks: { ...LOOKS, kl: [], score: [] } })]);
+  const lines = linesOf([run(), run({ possible: POSSIBLE }), run({ evaluations: { ...LOOKS, kl: [], score: [] } })]);
   assert.deepEqual(lines.map(({ label }) => label), ["A", "B", "possible", "best of n", "too few texts"]);
 });
 
 test("a sweep is the ways of its settings and the ends of its runs, which nothing joins", () => {
-  const way = (kl) => ({ looks: { update: [0, 5], kl: [0, kl], score: [0, 1], low: [0, 1], high: [0, 1] } });
+  const way = (kl) => ({ evaluations: { update: [0, 5], kl: [0, kl], score: [0, 1], low: [0, 1], high: [0, 1] } });
   const ends = { kl: [1, 4], score: [0.5, 1] };
   const lines = sweepLines({ runs: [way(1), way(4)], ends });
   assert.deepEqual(lines.map(({ label }) => label), ["A", "B", "every run"]);

@@ -196,7 +196,7 @@ def test_a_sweep_and_a_reward_model_are_trained_and_named(here):
 
 
 def test_only_what_is_public_is_listed():
-    public = "PlaygroundError Run RunFailed SweepRuns TrainedReward __version__ open_run sweep train train_reward"
+    public = "PlaygroundError Run RunFailed SweepRuns TrainedReward Watch __version__ open_run sweep train train_reward"
     assert dir(playground) == public.split()
 
 

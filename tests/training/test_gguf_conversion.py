@@ -1,5 +1,6 @@
 """From a GGUF file to a model folder: the playground's loader has the same model as plain transformers has."""
 
+import gc
 import json
 import os
 import struct
@@ -156,17 +157,26 @@ def moved(data):
 MADE = {"a long list": lambda data: with_list(data, 1_000_000), "tensors upon each other": moved}
 
 
+@pytest.fixture
+def no_collector():
+    """What earlier tests have left in this process is not collected in the time of a file."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.usefixtures("no_collector")
 def test_a_hostile_file_is_refused_in_one_sentence_and_quickly(good, tmp_path, fault):
     words, *change = FAULTS[fault]
     data = good.read_bytes()
     path = tmp_path / "bad.gguf"
     path.write_bytes(damaged(data, *change) if change else MADE[fault](data))
     assert path.read_bytes() != data
-    clock = time.process_time()
+    clock = time.thread_time()  # servers of other tests may live in this process
     with pytest.raises(ModelNotFound, match=words) as caught:
         converted(path, tmp_path / "made")
-    assert time.process_time() - clock < SECONDS
+    assert time.thread_time() - clock < SECONDS
     sentence = str(caught.value)
     assert str(path) in sentence
     assert "\n" not in sentence

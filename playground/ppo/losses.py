@@ -55,16 +55,14 @@ def token_weights(mask: Tensor, loss_mean: str, texts: int, tokens: Tensor, long
         texts, tokens: how many the whole minibatch has. longest: tokens at which a text is cut off.
 
     Returns:
-        [N], for the real tokens in order; 1 with `token`.
+        [N], for the real tokens in order, or one number for all of them.
     """
+    if loss_mean == "token":
+        return torch.ones((), device=mask.device)
+    if loss_mean == "constant":
+        return tokens / (texts * longest)
     lengths = mask.sum(1)
-    if loss_mean == "text":
-        of_text = tokens / (lengths.clamp(min=1) * texts)
-    else:
-        of_text = torch.ones(len(mask), device=mask.device)
-        if loss_mean == "constant":
-            of_text = of_text * tokens / (texts * longest)
-    return torch.repeat_interleave(of_text, lengths)
+    return torch.repeat_interleave(tokens / (lengths.clamp(min=1) * texts), lengths)
 
 
 TRUNCATED_AT = 2.0  # times; the ratio from which a late token counts no more, and below 1 / of which it is masked

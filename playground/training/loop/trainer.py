@@ -90,6 +90,7 @@ class Rollout:
     full_kl: Tensor
     at_start: Tensor | None = None  # log-probs of the policy at the start of the update, where late texts are corrected
     kept: Tensor | None = None  # [B], which episodes are learned from, where some are left out
+    weights: dict[str, Tensor] | None = None  # all that is trained at the start of the update, where texts are late
 
     @property
     def old_log_probs(self) -> Tensor:
@@ -409,7 +410,6 @@ class PPOTrainer(Trainer):
         """One PPO update: collect, score, advantages, optimise. Raises: TrainingDiverged after three updates in a row
         that were not finite, RewardFailed, whatever `between` raises."""
         self.warnings, self.skipped = [], False
-        before = self.weights_now() if self.config.ppo.staleness else {}
         rollout = self.collect()
         scores = self.score(rollout)
 
@@ -429,8 +429,8 @@ class PPOTrainer(Trainer):
             )
 
         self.count(int(rollout.episodes.mask.sum()))
-        if before:
-            self.earlier.append(before)
+        if rollout.weights is not None:
+            self.earlier.append(rollout.weights)
         learned: dict[str, Any] = {
             "reward_paid": self._paid,
             "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
@@ -492,20 +492,18 @@ class PPOTrainer(Trainer):
         """See `Trainer`. With staleness the policy of some updates ago writes, or the first one while there is none."""
         if not self.config.ppo.staleness:
             return super().collect()
-        weights, now = self.trained(), self.weights_now()
+        weights = self.trained()
+        now = {name: weight.detach().clone() for name, weight in weights.items()}
         if self.earlier:
             put_weights(weights, self.earlier[0])
         try:
             rollout = super().collect()
         finally:
             put_weights(weights, now)
+        rollout.weights = now
         if self.config.ppo.correction != "none":
             rollout.at_start = self.log_probs_now(rollout)
         return rollout
-
-    def weights_now(self) -> dict[str, Tensor]:
-        """A copy of all that is trained, by name."""
-        return {name: weight.detach().clone() for name, weight in self.trained().items()}
 
     @torch.no_grad()
     def log_probs_now(self, rollout: Rollout) -> Tensor:
@@ -623,7 +621,7 @@ class PPOTrainer(Trainer):
             if rollout.at_start is not None:
                 late = (rollout.at_start - episodes.log_probs)[micro][mask]
                 weights = weights * late_weights(late, ppo.correction)
-            compared = text_log_ratio(log_ratio, mask) if ppo.ratio == "text" else log_ratio
+            compared = self.compared_ratio(log_ratio, mask)
             clips = ppo.clip_range, ppo.clip_range_high
             losses = {
                 "policy_loss": (policy_loss(compared, advantage, *clips) * weights).sum(),
@@ -659,7 +657,7 @@ class PPOTrainer(Trainer):
         few = rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
         ppo, mask = self.config.ppo, rollout.episodes.mask[few]
         log_ratio, values, _, _ = self.forward(rollout, few)
-        compared = text_log_ratio(log_ratio, mask) if ppo.ratio == "text" else log_ratio
+        compared = self.compared_ratio(log_ratio, mask)
         clipped = clipped_tokens(compared, advantages[few][mask], ppo.clip_range, ppo.clip_range_high)
         ratios = compared.exp()
         figures = {
@@ -671,6 +669,10 @@ class PPOTrainer(Trainer):
         self.trace_hook.micro_batch(few, log_ratio, values)
         self.trace_hook.step(few, figures, after=True)
         return figures
+
+    def compared_ratio(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
+        """The log-ratio that is clipped: of each token, or of its whole text, [N]."""
+        return text_log_ratio(log_ratio, mask) if self.config.ppo.ratio == "text" else log_ratio
 
     def forward(self, rollout: Rollout, rows: Tensor) -> Pass:
         """A pass over some episodes, among the tokens allowed to be drawn. Only positions that predict one go through

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from playground.config import RunConfig
 from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
-from playground.ppo.advantages import advantages_of, overlong_penalties, token_rewards
+from playground.ppo.advantages import advantages_of, groups_that_differ, overlong_penalties, token_rewards
 from playground.ppo.kl import (
     CORRECTED,
     SAMPLED_ESTIMATORS,
@@ -34,10 +34,9 @@ from playground.ppo.kl import (
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import (
     clipped_tokens,
+    compared_log_ratio,
     late_weights,
-    policy_loss,
-    text_log_ratio,
-    token_weights,
+    surrogate,
     value_loss,
 )
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums
@@ -49,7 +48,6 @@ from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.division import Undivided
 from playground.training.loop.measures import (
-    SAME_SCORE,
     capped_exp,
     memory_gb,
     of_completions,
@@ -525,9 +523,7 @@ class PPOTrainer(Trainer):
         if ppo.overlong == "mask":
             kept &= episodes.ended.cpu()
         if ppo.drop_alike_groups:
-            groups = torch.tensor(scores.scores, dtype=torch.float64).view(-1, ppo.samples_per_prompt)
-            differ = groups.amax(1) - groups.amin(1) > SAME_SCORE
-            kept &= differ.repeat_interleave(ppo.samples_per_prompt)
+            kept &= groups_that_differ(torch.tensor(scores.scores, dtype=torch.float64), ppo.samples_per_prompt)
         return kept
 
     # -- advantages ----------------------------------------------------------------------------------------------------
@@ -617,14 +613,15 @@ class PPOTrainer(Trainer):
             log_ratio, values, entropies, exact_kl = self.forward(rollout, micro)
             mask = episodes.mask[micro]
             advantage, old, target = (whole[micro][mask] for whole in (advantages, episodes.values, returns))
-            weights = token_weights(mask, ppo.loss_mean, len(rows), num_tokens, self.config.sampling.max_new_tokens)
+            longest = self.config.sampling.max_new_tokens
+            compared, of_tokens, clipped, weights = surrogate(
+                ppo, log_ratio, advantage, mask, len(rows), num_tokens, longest
+            )
             if rollout.at_start is not None:
                 late = (rollout.at_start - episodes.log_probs)[micro][mask]
                 weights = weights * late_weights(late, ppo.correction)
-            compared = self.compared_ratio(log_ratio, mask)
-            clips = ppo.clip_range, ppo.clip_range_high
             losses = {
-                "policy_loss": (policy_loss(compared, advantage, *clips) * weights).sum(),
+                "policy_loss": (of_tokens * weights).sum(),
                 "value_loss": value_loss(values, old, target, ppo.value_clip_range).sum(),
             }
             loss = losses["policy_loss"] + ppo.value_coef * losses["value_loss"]
@@ -638,7 +635,7 @@ class PPOTrainer(Trainer):
             with torch.no_grad():
                 for name, value in losses.items():
                     sums[name] += value.detach()
-                sums["clip_fraction"] += clipped_tokens(compared, advantage, *clips).sum()
+                sums["clip_fraction"] += clipped.sum()
                 sums["ratio_mean"] += compared.exp().sum()
                 sums["update_kl"] += k3(-log_ratio).sum()
                 sums["ratio_max"] = torch.maximum(sums["ratio_max"], compared.exp().max())
@@ -657,7 +654,7 @@ class PPOTrainer(Trainer):
         few = rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
         ppo, mask = self.config.ppo, rollout.episodes.mask[few]
         log_ratio, values, _, _ = self.forward(rollout, few)
-        compared = self.compared_ratio(log_ratio, mask)
+        compared = compared_log_ratio(ppo.ratio, log_ratio, mask)
         clipped = clipped_tokens(compared, advantages[few][mask], ppo.clip_range, ppo.clip_range_high)
         ratios = compared.exp()
         figures = {
@@ -669,10 +666,6 @@ class PPOTrainer(Trainer):
         self.trace_hook.micro_batch(few, log_ratio, values)
         self.trace_hook.step(few, figures, after=True)
         return figures
-
-    def compared_ratio(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
-        """The log-ratio that is clipped: of each token, or of its whole text, [N]."""
-        return text_log_ratio(log_ratio, mask) if self.config.ppo.ratio == "text" else log_ratio
 
     def forward(self, rollout: Rollout, rows: Tensor) -> Pass:
         """A pass over some episodes, among the tokens allowed to be drawn. Only positions that predict one go through

@@ -3,8 +3,8 @@ with --mysteries those of the mystery runs: `make mysteries`. Runs that are miss
 
 Each is a finished run of a preset with one seed, without its weights and without anything of the machine that made it:
 a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what
-was possible; the others keep a few answers token by token and no update in slow motion, to be small. All keep a few
-training texts of each update. What the preset says of itself is taken from the preset as it is now. The example of the
+was possible; the others keep a few answers token by token and no update in slow motion, to be small (one of a run with
+groups does). All keep a few training texts of each update. What the preset says of itself is taken from the preset as it is now. The example of the
 Rewards page is scored anew. What is wrong in a mystery run is in no file of it: it follows from the seed.
 """
 
@@ -36,6 +36,7 @@ from playground.ui.train import form
 EXAMPLE = PROJECT / "playground" / "ui" / "static" / "rewards" / "example.json"
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
 FEWER_ANSWERS = 1  # the same, of a run that only a lesson needs
+IN_GROUPS = {"group-scores": (21,)}  # updates of it in slow motion: the default preset has one text for each prompt
 FEW_TEXTS = 6  # training texts of an update that stay
 OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 MYSTERY, JUDGE = mysteries.PRESET, "mystery-judge"
@@ -67,7 +68,7 @@ class Extent(NamedTuple):
     def of_preset(cls, preset: str) -> Extent:
         """What is recorded of a run of a preset."""
         answers = FEWER_ANSWERS if preset in catalog.lesson_preset_names() else FEW_ANSWERS
-        return cls(answers=answers, whole=preset == catalog.DEFAULT_PRESET)
+        return cls(IN_GROUPS.get(preset, ()), answers, whole=preset == catalog.DEFAULT_PRESET)
 
     def has_tokens(self, line: dict[str, Any]) -> bool:
         """Whether a line of token figures stays."""

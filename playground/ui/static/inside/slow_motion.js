@@ -10,6 +10,7 @@ import { number, signed } from "../core/format.js";
 import { alike, effect, signal, untracked } from "../core/signals.js";
 import { opened, openSection } from "../core/sections.js";
 import { live } from "../core/store.js";
+import { Formulas } from "./formulas.js";
 import { MinimalPart } from "./minimal_part.js";
 import { stepsOf } from "./slow_steps.js";
 import { figuredTokens, Tokens } from "./tokens.js";
@@ -74,6 +75,7 @@ export class SlowMotion {
       (token) => this.go({ token }));
     this.row = el("div.token-row", this.caption, this.tokens.root);
     this.minimal = new MinimalPart();
+    this.formulas = new Formulas();
     this.whatIf = new WhatIf(() => this.fetch(this.trace.value.update));
     this.body = el("div.slow-body", { hidden: true });
     this.record = buttonOf("button", { hidden: true, off: false, onclick: () => this.requestTrace(),
@@ -158,10 +160,11 @@ export class SlowMotion {
     this.tokens.show(figuredTokens(episode.pieces, now, token), token);
     this.whatIf.show(trace);
     this.minimal.show(trace, now.key);
+    this.formulas.show(trace, live.run?.unit ?? "sd");
     showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now), this.minimal.root,
       el("p.output.slow-prompt", el("span", episode.prompt_pieces.join(""))), this.row,
       now.key === "clip" ? clipPicture(trace, episode, token, epoch, (wanted) => this.go({ epoch: wanted })) : null,
-      this.whatIf.root].filter(Boolean), runTitle());
+      this.whatIf.root, this.formulas.root].filter(Boolean), runTitle());
   }
 
   /** Which update, which of its episodes, and what was asked for otherwise. */

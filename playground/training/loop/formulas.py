@@ -7,6 +7,7 @@ The recorder asks for it, and the model service under other settings. runs/folde
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,8 +21,8 @@ from playground.runs.folder.traces import FormulaText, Trace, TracedBatch, Trace
 OWN = "own"
 REINFORCE = "reinforce"
 IN_GROUPS = ("grpo", "dr_grpo", "dapo", "gspo")
-OF_A_TEXT = 100  # times as narrow as the clip range of tokens is that of texts: their mean log-ratios are that small
-AS_PUBLISHED = {
+OF_A_TEXT = 10  # times as narrow as the clip range of tokens is that of texts, as in the run of docs/methods.md
+AS_PUBLISHED: dict[str, dict[str, Any]] = {
     "ppo": {},
     "grpo": {"advantage_scale": "group", "loss_mean": "text", "where": "loss", "estimator": "k3"},
     "dr_grpo": {"kl_coef": 0.0},

@@ -4,7 +4,7 @@
 // A formula is a list of lines, a line a list of parts: text, {sub: text}, {sup: text}, {strong: text}, or a symbol,
 // {symbol: key, text}.
 
-import { number, percent, signed } from "../core/format.js";
+import { number, signed } from "../core/format.js";
 
 /**
  * @typedef {Wire.TracedFormula} Formula
@@ -132,11 +132,11 @@ export function remarkOf(formula, critic) {
     ppo: critic ? "" : "This run has no critic, so its forecast is 0 here.",
     dr_grpo: "As published it has no leash.",
     dapo: "As published it has no leash; prompts whose texts score alike are left out, and long texts lose score.",
-    gspo: "Its clip range is a hundredth of that of tokens, and its formula has no leash.",
+    gspo: "A mean log-ratio is small, so its clip range is a tenth of that of tokens here; published, with far smaller "
+      + "steps, 0.0003. Its formula has no leash.",
   };
   const stopped = isFresh(formula) ? ""
-    : `The clip stops ${number(clipped)} of ${number(tokens)} tokens of the update `
-      + `(${percent(clipped / (tokens || 1))}).`;
+    : `The clip stops ${number(clipped)} of the ${number(tokens)} tokens of this update.`;
   return [remarks[name] ?? "", stopped,
     settings.where === "loss" && settings.kl_coef === 0 ? "Beta is 0: the leash pulls nothing." : ""]
     .filter(Boolean).join(" ");
@@ -148,7 +148,8 @@ export function groupWords({ places, mean, sd, alike }, unit) {
   if (mean === null) return "This run writes one text for each prompt, so these are of different prompts: there is "
     + "nothing that a formula of groups could compare.";
   if (alike) return `All ${count} texts of this prompt score ${signed(mean)} ${unit}. Compared with each other they `
-    + "teach nothing: the score makes no advantage in such a group, and DAPO leaves it out.";
+    + "teach nothing: the score makes no advantage in such a group. DAPO leaves it out, unless its price on long texts "
+    + "sets them apart.";
   return `${count} texts of this prompt: mean score ${signed(mean)} ${unit}, spread (sd) ${number(sd)} ${unit}. Within `
     + "a group, what earned more than the mean is pushed up, and what earned less down.";
 }

@@ -26,6 +26,7 @@ export class Formulas {
     this.place = signal({ group: 0, text: 0, token: 0, name: "", symbol: "push" }, alike);
     this.unit = "sd";
     this.rows = /** @type {Map<string, Row>} */ (new Map());
+    this.title = el("h3", { tabindex: "-1" }, "The same texts under six formulas");
     this.why = el("p.muted");
     this.bar = el("div.slow-bar");
     this.group = el("div");
@@ -35,9 +36,15 @@ export class Formulas {
       this.box.addEventListener(kind, ({ target }) => this.linked(/** @type {HTMLElement} */ (target)));
     this.body = el("div.slow-body", this.bar, this.group, legend(), this.list, this.box);
     this.root = el("section.formulas", { "data-key": "formulas", "aria-label": "The same texts under six formulas" },
-      el("div.chart-bar", el("h3", "The same texts under six formulas"), helpOf("this comparison", GLOSS)),
+      el("div.chart-bar", this.title, helpOf("this comparison", GLOSS)),
       this.why, this.body);
     effect(() => this.draw(this.trace.value, this.place.value));
+  }
+
+  /** For who comes from elsewhere. */
+  focus() {
+    this.root.scrollIntoView({ block: "start" });
+    this.title.focus({ preventScroll: true });
   }
 
   /** @param {Wire.Trace} trace @param {string} unit of the score */
@@ -91,15 +98,15 @@ export class Formulas {
     const formula = chosen.why_none ? formulas.find(({ why_none: why }) => !why) : chosen;
     const title = NAMES[formula.name][0];
     const most = strongest(formula);
-    const rows = group.places.map((index) => {
+    const rows = group.places.map((index, order) => {
       const { prompt, pieces, score, ended } = texts[index];
       const pushed = formula.texts[index];
       const answer = pieces.map((piece, t) => pushedToken(piece, pushed, t, most));
       return el("tr", { class: index === place.text ? "now" : null },
         el("td", buttonOf("quiet-button", { "aria-pressed": String(index === place.text),
-          onclick: () => this.go({ text: index, token: 0 }) }, `Text ${index + 1}`)),
-        el("td.figure", signed(score)),
-        el("td.figure", pushed.left_out ? "left out" : advantageOf(pushed)),
+          onclick: () => this.go({ text: index, token: 0 }) }, `Text ${order + 1}`)),
+        el("td.figure", { "data-label": `Score, ${this.unit}` }, signed(score)),
+        el("td.figure", { "data-label": "Advantage" }, pushed.left_out ? "left out" : advantageOf(pushed)),
         el("td.words", group.prompt ? null : el("span.muted", `${prompt.slice(-60)} \u2192 `),
           el("span.token-text", answer.length ? answer : EMPTY), ended ? null : el("span.muted", " (cut off)")));
     });

@@ -3,9 +3,10 @@ with --mysteries those of the mystery runs: `make mysteries`. Runs that are miss
 
 Each is a finished run of a preset with one seed, without its weights and without anything of the machine that made it:
 a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what
-was possible; the others keep a few answers token by token and no update in slow motion, to be small (one of a run with
-groups does). All keep a few training texts of each update. What the preset says of itself is taken from the preset as it is now. The example of the
-Rewards page is scored anew. What is wrong in a mystery run is in no file of it: it follows from the seed.
+was possible; the others keep a few answers token by token and no update in slow motion, to be small; of one with groups
+an update is kept. All keep a few training texts of each update. What the preset says of itself is taken from the preset
+as it is now. The example of the Rewards page is scored anew. What is wrong in a mystery run is in no file of it: it
+follows from the seed.
 """
 
 from __future__ import annotations

@@ -81,9 +81,10 @@ def trl_plan(config: RunConfig, events: Iterable[Event] = ()) -> TRLPlan:
 
 
 def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Iterable[Event] = ()) -> str:
-    """A complete script that does this run with TRL 1.12's `PPOTrainer`, one with groups with its `GRPOTrainer`; with rewards that can be written down, without
-    this project, else with its rewards, prompts and models. Without a recorded `scale` it measures one. Text from the
-    configuration appears as Python literals only. `events`: of the run; what was changed while it trained is said."""
+    """A complete script that does this run with TRL 1.12's `PPOTrainer`, one with groups with its `GRPOTrainer`. With
+    rewards that can be written down it goes without this project, else with its rewards, prompts and models. Without a
+    recorded `scale` it measures one. Text from the configuration appears as Python literals only. `events`: of the run;
+    what was changed while it trained is said."""
     if config.not_started:
         raise InvalidConfig([Problem("kind", config.not_started)])
     per_term = any(reward.normalise for reward in config.rewards)

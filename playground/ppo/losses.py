@@ -48,7 +48,7 @@ def text_log_ratio(log_ratio: Tensor, mask: Tensor) -> Tensor:
 
 
 def compared_log_ratio(ratio: str, log_ratio: Tensor, mask: Tensor) -> Tensor:
-    """The log-ratio that is clipped, [N]: of each token, or (`text`) of its whole text. `mask`: as in `text_log_ratio`."""
+    """The log-ratio that is clipped, [N]: of each token, or (`text`) of its whole text. `mask`: see `text_log_ratio`."""
     return text_log_ratio(log_ratio, mask) if ratio == "text" else log_ratio
 
 
@@ -105,7 +105,7 @@ class Surrogate(NamedTuple):
 def surrogate(
     settings: Clipping, log_ratio: Tensor, advantages: Tensor, mask: Tensor, texts: int, tokens: Tensor, longest: int
 ) -> Surrogate:
-    """What the policy learns from some texts of a minibatch: the sum of losses x weights, over its `tokens`, is the loss.
+    """What is learned from some texts of a minibatch: the sum of losses x weights, over its `tokens`, is the loss.
 
     Args:
         log_ratio, advantages: [N], of the real tokens in order. mask, texts, tokens, longest: as in `token_weights`.

@@ -61,9 +61,9 @@ class TracedBatch(Record):
     token_kl: Row
     values: Row
     whitened: Row
-    drifts: Row = []
-    log_ratios: Row = []
-    last_steps: list[Count | None] = []
+    drifts: Row = Field(default_factory=list)
+    log_ratios: Row = Field(default_factory=list)
+    last_steps: list[Count | None] = Field(default_factory=list)
 
     @property
     def complete(self) -> bool:
@@ -79,7 +79,7 @@ class TracedPass(Record):
     ratios: Row
     clipped: list[bool]
     policy_losses: Row
-    loss_kls: Row = []
+    loss_kls: Row = Field(default_factory=list)
     values: Row
     value_losses: Row
 
@@ -130,7 +130,7 @@ class FormulaText(Record):
 
 
 class TracedFormula(Record):
-    """The texts under the formula of a method. `is_own`: it is that of the run itself. `why_none`: why it cannot be had.
+    """The texts under the formula of a method. `is_own`: it is that of the run itself. `why_none`: why there is none.
     `loss`: mean over the minibatches of the last steps, without the leash in it, which is `leash_loss`. `clipped`,
     `tokens`: of those that it learns from."""
 
@@ -142,7 +142,7 @@ class TracedFormula(Record):
     leash_loss: Maybe = None
     clipped: Count = 0
     tokens: Count = 0
-    texts: list[FormulaText] = []
+    texts: list[FormulaText] = Field(default_factory=list)
 
 
 class TracedEpisode(Record):
@@ -180,8 +180,8 @@ class Trace(Record):
     batch: TracedBatch
     steps: Annotated[list[TracedStep], Field(min_length=1)]
     episodes: Annotated[list[TracedEpisode], Field(min_length=1)]
-    texts: list[TracedText] = []
-    formulas: list[TracedFormula] = []
+    texts: list[TracedText] = Field(default_factory=list)
+    formulas: list[TracedFormula] = Field(default_factory=list)
 
 
 def why_none(config: RunConfig) -> str:

@@ -16,7 +16,7 @@ from playground.config import methods
 from playground.ppo.advantages import advantages_of, groups_that_differ, overlong_penalties, token_rewards
 from playground.ppo.kl import loss_kl, token_kl
 from playground.ppo.losses import surrogate
-from playground.runs.folder.traces import FormulaText, Trace, TracedBatch, TracedFormula, TracedSettings
+from playground.runs.folder.traces import FormulaText, Trace, TracedFormula, TracedSettings
 
 OWN = "own"
 REINFORCE = "reinforce"
@@ -104,9 +104,7 @@ class _Update:
             drift = of_step + self.drifts[rows][mask]
             policy.append((part.losses * each).sum())
             leash.append((self.leash(drift, of_step) * each).sum())
-            for whole, values in (
-                (ratios, part.log_ratio.exp()), (clipped, part.clipped), (weights, each)
-            ):
+            for whole, values in ((ratios, part.log_ratio.exp()), (clipped, part.clipped), (weights, each)):
                 whole[rows] = whole[rows].masked_scatter(mask, values.detach())
         pushes, of_leash = (_pushes(losses, log_ratio) for losses in (policy, leash))
 

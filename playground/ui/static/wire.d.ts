@@ -2268,7 +2268,7 @@ declare namespace Wire {
     alike: boolean;
   }
 
-  /** The texts under the formula of a method. `is_own`: it is that of the run itself. `why_none`: why it cannot be had. `loss`: mean over the minibatches of the last steps, without the leash in it, which is `leash_loss`. `clipped`, `tokens`: of those that it learns from. */
+  /** The texts under the formula of a method. `is_own`: it is that of the run itself. `why_none`: why there is none. `loss`: mean over the minibatches of the last steps, without the leash in it, which is `leash_loss`. `clipped`, `tokens`: of those that it learns from. */
   interface TracedFormula {
     name: string;
     is_own: boolean;

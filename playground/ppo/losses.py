@@ -48,7 +48,7 @@ def text_log_ratio(log_ratio: Tensor, mask: Tensor) -> Tensor:
 
 
 def compared_log_ratio(ratio: str, log_ratio: Tensor, mask: Tensor) -> Tensor:
-    """The log-ratio that is clipped, [N]: of each token, or (`text`) of its whole text. `mask`: see `text_log_ratio`."""
+    """What is clipped, [N]: the log-ratio of each token, or (`text`) of its text. `mask`: as in `text_log_ratio`."""
     return text_log_ratio(log_ratio, mask) if ratio == "text" else log_ratio
 
 

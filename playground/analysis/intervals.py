@@ -52,14 +52,14 @@ def interval(values: Iterable[float], span: float = 0.0) -> Interval:
     """The mean of independent values and its interval (Student's t); not a number without any. Where most are alike and
     few are not, it is no narrower than with two values more, as far above and below the common one as `span`, the most
     by which values can differ (in the way of Agresti and Min 2005): so it holds the mean as often as it says."""
-    known = list(values)
-    if len(known) < 2:
-        return Interval(known[0] if known else math.nan, None, len(known))
-    common, alike = Counter(known).most_common(1)[0]
-    half = _half(known)
-    if len(known) - alike < FEW and 2 * alike > len(known):
-        half = max(half, _half([*known, common - span, common + span]))
-    return Interval(fmean(known), half or None, len(known))
+    numbers = list(values)
+    if len(numbers) < 2:
+        return Interval(numbers[0] if numbers else math.nan, None, len(numbers))
+    common, alike = Counter(numbers).most_common(1)[0]
+    half = _half(numbers)
+    if len(numbers) - alike < FEW and 2 * alike > len(numbers):
+        half = max(half, _half([*numbers, common - span, common + span]))
+    return Interval(fmean(numbers), half or None, len(numbers))
 
 
 def of_prompts(answers: Iterable[Sequence[float]], span: float = 0.0) -> Interval:
@@ -90,11 +90,11 @@ def _half(values: Sequence[float]) -> float:
 
 def by_unit(values: Iterable[tuple[int, float | None]]) -> dict[int, list[float]]:
     """What is known of each unit."""
-    found: dict[int, list[float]] = defaultdict(list)
+    by_unit: dict[int, list[float]] = defaultdict(list)
     for unit, value in values:
         if value is not None:
-            found[unit].append(value)
-    return found
+            by_unit[unit].append(value)
+    return by_unit
 
 
 def decimals(half: float) -> int:

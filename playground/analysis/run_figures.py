@@ -53,8 +53,8 @@ def _setting(report: RunReport, field: str, value: float) -> float | None:
 
 
 def _model(report: RunReport) -> FigureValue:
-    known = report.config.reads("model.source")
-    return FigureValue(describe.in_words("model.source", report.config.model.source) if known else None)
+    is_read = report.config.reads("model.source")
+    return FigureValue(describe.in_words("model.source", report.config.model.source) if is_read else None)
 
 
 def _reward(report: RunReport) -> FigureValue:

@@ -94,21 +94,23 @@ def kl_negative(records: Records) -> Evidence:
 
 
 def reference_changed(records: Records) -> Evidence:
-    found = [(event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE]
-    if len(found) < 2:
+    fingerprints = [
+        (event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE
+    ]
+    if len(fingerprints) < 2:
         raise NotMeasured("It needs the fingerprint at the end of the run.")
-    changed = [update for update, digest in found if digest != found[0][1]]
-    evidence = f"{found[0][1]} before training, {found[-1][1]} after update {found[-1][0]}."
+    changed = [update for update, digest in fingerprints if digest != fingerprints[0][1]]
+    evidence = f"{fingerprints[0][1]} before training, {fingerprints[-1][1]} after update {fingerprints[-1][0]}."
     return Evidence("red" if changed else "quiet", changed, evidence)
 
 
 def reward_misread(records: Records) -> Evidence:
-    said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
-    models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
-    known = [item for item in models if isinstance(item.get("misreading"), (int, float))]
-    if not known:
+    lists = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
+    models = [item for item in (lists[-1] if lists and isinstance(lists[-1], list) else ()) if isinstance(item, dict)]
+    tested = [item for item in models if isinstance(item.get("misreading"), (int, float))]
+    if not tested:
         raise NotMeasured("No reward model of this run includes examples; test it on the Rewards page.")
-    off = [(float(item["misreading"]), str(item.get("rounded") or ""), str(item.get("source"))) for item in known]
+    off = [(float(item["misreading"]), str(item.get("rounded") or ""), str(item.get("source"))) for item in tested]
     evidence = "; ".join(f"{name} is off by {gap:.2g} sd{f', in {bits}' if bits else ''}" for gap, bits, name in off)
     misread = any(gap > (ROUNDING if bits else records.at.misread) for gap, bits, _ in off)
     rounded = next((bits for gap, bits, _ in off if bits and gap > records.at.misread), "")
@@ -147,11 +149,13 @@ def value_fit(records: Records) -> Evidence:
     updates = trend(values, lambda value: value <= 0.01)
     choice = records.begins("entropy") * records.begins("completion_length")
     if updates and 0 < choice < records.at.choice:
-        few = "few of its tokens decide what a text earns, and those before them cannot tell it"
-        return quiet(f"{evidence} That is usual where there is little to choose ({choice:.1f} nats in a text): {few}.")
+        reason = "few of its tokens decide what a text earns, and those before them cannot tell it"
+        return quiet(
+            f"{evidence} That is usual where there is little to choose ({choice:.1f} nats in a text): {reason}."
+        )
     vary = records.now("score_std") >= 0.75 * records.begins("score_std")
-    more = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
-    tries = (Remedy("double the weight of the value loss", more), records.slower())
+    changes = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
+    tries = (Remedy("double the weight of the value loss", changes), records.slower())
     return Evidence("amber" if updates and vary else "quiet", updates, evidence, tries)
 
 

@@ -113,16 +113,16 @@ class Records:
 
     def values(self, name: str) -> list[tuple[int, float]]:
         """A figure of the updates, where it is known."""
-        found = [(item.update, getattr(item, name)) for item in self.metrics]
-        return [(update, float(value)) for update, value in found if value is not None]
+        figures = [(item.update, getattr(item, name)) for item in self.metrics]
+        return [(update, float(value)) for update, value in figures if value is not None]
 
     def needed(self, name: str, since: float = 0) -> list[tuple[int, float]]:
         """The same after update `since`. Raises: NotMeasured unless it is known of as many updates as a trend needs."""
-        found = [item for item in self.values(name) if item[0] > since]
-        if len(found) < WINDOW:
+        figures = [item for item in self.values(name) if item[0] > since]
+        if len(figures) < WINDOW:
             after = f" after update {since:g}" if since else ""
             raise NotMeasured(f"It needs {WINDOW} updates{after} with this figure.")
-        return found
+        return figures
 
     def begins(self, name: str) -> float:
         """The mean of a figure over the first updates; 0 where it is not known."""
@@ -150,29 +150,29 @@ class Records:
     @cached_property
     def outcome(self) -> Outcome | None:
         """The fixed prompts before training against the newest evaluation; None before there are two prompts of it."""
-        found = before_after.outcome(before_after.pairs(self.samples))
-        return found if found and found.num_prompts > 1 else None
+        change = before_after.outcome(before_after.pairs(self.samples))
+        return change if change and change.num_prompts > 1 else None
 
     @cached_property
     def changes(self) -> list[Change]:
         """The settings that were changed in mid-run or by a fork, and in the runs that a fork comes from, in order."""
-        made: list[tuple[Any, ...]] = []  # update, field, old, new; of a file that may be damaged
+        rows: list[tuple[Any, ...]] = []  # update, field, old, new; of a file that may be damaged
         for event in self.events:
             data = event.data
             if event.kind == EDIT:
-                made.append((event.update, data.get("field"), data.get("old"), data.get("value")))
+                rows.append((event.update, data.get("field"), data.get("old"), data.get("value")))
             elif event.kind == FORK and isinstance(data.get("changed"), dict):
                 earlier, before = data.get("earlier"), data.get("before")
-                made += [
-                    tuple(map(one.get, ("update", "field", "old", "value")))
-                    for one in (earlier if isinstance(earlier, list) else ())
-                    if isinstance(one, dict) and isinstance(one.get("update"), int)
+                rows += [
+                    tuple(map(edit.get, ("update", "field", "old", "value")))
+                    for edit in (earlier if isinstance(earlier, list) else ())
+                    if isinstance(edit, dict) and isinstance(edit.get("update"), int)
                 ]
                 old = before if isinstance(before, dict) else {}
-                made += [(event.update, name, old.get(name), value) for name, value in data["changed"].items()]
+                rows += [(event.update, name, old.get(name), value) for name, value in data["changed"].items()]
         return [
             Change(update, str(name), float(old), float(new))
-            for update, name, old, new in made
+            for update, name, old, new in rows
             if str(name) in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
         ]
 

@@ -52,7 +52,7 @@ def measured(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Mea
 
 
 def regimes(measured: Measured | None, answers: int) -> Regimes | None:
-    """Of a run whose score is a mean over `answers`; None where all texts score alike. Where nothing is `known`, the
+    """Of a run whose score is a mean over `answers`; None where all texts score alike. Where nothing is `measured`, the
     score has sd 1, by its definition, and is taken to be a bell."""
     if measured is None:
         return Regimes(math.sqrt(answers) / 2, None, 2 / math.sqrt(answers), None)

@@ -144,10 +144,10 @@ def _allow_open_files() -> None:
     """Take the open files that the system would give: often 1,024 are set, which a few hundred connections use up."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
-    wanted = OPEN_FILES if hard == unlimited else min(hard, OPEN_FILES)
-    if soft != unlimited and soft < wanted:
+    limit = OPEN_FILES if hard == unlimited else min(hard, OPEN_FILES)
+    if soft != unlimited and soft < limit:
         with contextlib.suppress(OSError, ValueError):  # some systems give fewer than they say; then it stays
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def mode_of(mode: str | None) -> str:

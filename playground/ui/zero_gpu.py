@@ -41,11 +41,11 @@ def is_here(environment: Mapping[str, str] = os.environ) -> bool:
 
 def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
     """How long a call may be at most. Raises: InvalidConfig."""
-    given = environment.get(SECONDS_VARIABLE) or str(SECONDS)
-    if not given.isdecimal() or not LEAST_SECONDS <= int(given) <= MOST_SECONDS:
-        sentence = f"must be a whole number from {LEAST_SECONDS} to {MOST_SECONDS} (got {given[:40]!r})."
+    text = environment.get(SECONDS_VARIABLE) or str(SECONDS)
+    if not text.isdecimal() or not LEAST_SECONDS <= int(text) <= MOST_SECONDS:
+        sentence = f"must be a whole number from {LEAST_SECONDS} to {MOST_SECONDS} (got {text[:40]!r})."
         raise InvalidConfig([Problem(SECONDS_VARIABLE, sentence)])
-    return int(given)
+    return int(text)
 
 
 class ZeroGpu(StandbyWorker):

@@ -180,8 +180,8 @@ class Access:
     @functools.cached_property
     def _key(self) -> bytes:
         """What visitors are hashed with."""
-        kept = self.mode == "space" and self.outputs is not None
-        return visitors.visitors_key(self.outputs) if kept and self.outputs else secrets.token_bytes(32)
+        is_kept = self.mode == "space" and self.outputs is not None
+        return visitors.visitors_key(self.outputs) if is_kept and self.outputs else secrets.token_bytes(32)
 
     def address_of(self, connection: HTTPConnection) -> str:
         """Where a request comes from. A tunnel ends on this machine, and tells the address as a proxy does."""
@@ -206,8 +206,8 @@ class Access:
             token
         ):
             return Caller(self.mode, Role.HOST, query=query)
-        found = (visitors.visitor_cookie(connection), self.address_of(connection))
-        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
+        identity = (visitors.visitor_cookie(connection), self.address_of(connection))
+        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in identity))
         return Caller(self.mode, Role.VISITOR, visitor, query)
 
     def may_call(self, connection: HTTPConnection) -> bool:
@@ -418,34 +418,34 @@ def named_run(value: Any) -> Any:
     return value.get("run") if isinstance(value, Mapping) else value
 
 
-def _wrapped(handler: Callable[..., Any], begun: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
-    """A function of the handler's kind around `begun`, that answers for what it raises."""
+def _wrapped(handler: Callable[..., Any], call: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
+    """A function of the handler's kind around `call`, that answers for what it raises."""
 
     def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
         with contextlib.ExitStack() as until_answered:
             try:
-                return begun(request, arguments, until_answered)
+                return call(request, arguments, until_answered)
             except Exception as error:
                 return _answer_to(error, handler, refused)
 
     def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
         with contextlib.ExitStack() as until_answered:
             try:
-                yield from begun(request, arguments, until_answered)
+                yield from call(request, arguments, until_answered)
             except Exception as error:
                 yield _answer_to(error, handler, refused)
 
     async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
         with contextlib.ExitStack() as until_answered:
             try:
-                return await begun(request, arguments, until_answered)
+                return await call(request, arguments, until_answered)
             except Exception as error:
                 return _answer_to(error, handler, refused)
 
     async def stream(request: gr.Request = NO_REQUEST, *arguments: Any) -> AsyncIterator[Any]:
         with contextlib.ExitStack() as until_answered:
             try:
-                async for answer in begun(request, arguments, until_answered):
+                async for answer in call(request, arguments, until_answered):
                     yield answer
             except Exception as error:
                 yield _answer_to(error, handler, refused)

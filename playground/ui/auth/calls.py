@@ -46,11 +46,11 @@ def refusal_of(path: str, headers: Headers, data: Any, endpoints: Mapping[str, E
     """
     if _names_address(data):
         return 400, NOT_FETCHED
-    if found := BY_NAME.fullmatch(path):
-        endpoint = endpoints.get(found["name"])
+    if match := BY_NAME.fullmatch(path):
+        endpoint = endpoints.get(match["name"])
         if endpoint is None:
             return 404, f"There is nothing of this name to be called. There are: {', '.join(sorted(endpoints))}."
-        return None if found["event"] else _wrong_arguments(endpoint, data, by_name=bool(found["named"]))
+        return None if match["event"] else _wrong_arguments(endpoint, data, by_name=bool(match["named"]))
     if MCP.fullmatch(path):
         return None if isinstance(data, dict) and _is_asked(data) else (400, ONE_MESSAGE)
     numbers = {endpoint.number for endpoint in endpoints.values()}
@@ -81,11 +81,11 @@ def from_page(headers: Headers) -> bool:
 def _is_asked(message: Mapping[str, Any]) -> bool:
     """Whether an agent asks for something, or says something short. All else the protocol's library would write to the
     log as it is: answers to what no one has asked, tools of any name, long notifications."""
-    asked = message.get("params")
-    name = asked.get("name") if isinstance(asked, Mapping) else None
-    known = name is None or (isinstance(name, str) and TOOL.fullmatch(name))
-    short = "id" in message or len(str(asked)) <= MOST_TOLD
-    return bool(isinstance(message.get("method"), str) and known and short)
+    parameters = message.get("params")
+    name = parameters.get("name") if isinstance(parameters, Mapping) else None
+    is_tool = name is None or (isinstance(name, str) and TOOL.fullmatch(name))
+    short = "id" in message or len(str(parameters)) <= MOST_TOLD
+    return bool(isinstance(message.get("method"), str) and is_tool and short)
 
 
 def _number_in(data: Any) -> Any:
@@ -96,11 +96,11 @@ def _number_in(data: Any) -> Any:
 def _wrong_arguments(endpoint: Endpoint, data: Any, by_name: bool) -> Refusal | None:
     """Gradio itself would say nothing of what is missing or too much."""
     names = endpoint.parameters
-    given = data if by_name and isinstance(data, dict) else None
-    if by_name and given is not None:
-        lacking, unknown = set(endpoint.required) - set(given), set(given) - set(names)
+    arguments = data if by_name and isinstance(data, dict) else None
+    if by_name and arguments is not None:
+        lacking, unknown = set(endpoint.required) - set(arguments), set(arguments) - set(names)
         words = [f"`{name}` is missing." for name in sorted(lacking)] + [
-            f"There is no `{one[:40]}`." for one in unknown
+            f"There is no `{name[:40]}`." for name in unknown
         ]
         return (422, f"{' '.join(words[:5])} {_takes(names)}") if words else None
     values = data.get("data") if isinstance(data, dict) else None

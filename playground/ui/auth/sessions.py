@@ -36,8 +36,8 @@ def refusal_of(path: str, query: bytes, body: bytes = b"") -> tuple[int, str] | 
     """
     if has_many_values(body):
         return 413, MANY_VALUES
-    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    names: list[Any] = [value for key, value in given if key == KEY]
+    parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    names: list[Any] = [value for key, value in parameters if key == KEY]
     if heartbeat := HEARTBEAT.fullmatch(path):
         names.append(heartbeat[1])
     data = parsed(body)

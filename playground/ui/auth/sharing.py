@@ -49,13 +49,13 @@ def addresses(listening: str, port: int, mode: str) -> list[str]:
 
 def machine_addresses() -> list[str]:
     """The IPv4 addresses by which others may reach this machine, those of private networks first."""
-    found = [
+    addresses = [
         item.address
         for items in psutil.net_if_addrs().values()
         for item in items
         if item.family == socket.AF_INET and not ipaddress.ip_address(item.address).is_loopback
     ]
-    return sorted(set(found), key=lambda address: (not ipaddress.ip_address(address).is_private, address))
+    return sorted(set(addresses), key=lambda address: (not ipaddress.ip_address(address).is_private, address))
 
 
 def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path, tunnel: str | None = None) -> str:

@@ -34,7 +34,7 @@ CLASS_COOKIE = "playground_class"  # of who has joined a class
 VISITOR_COOKIE_CHARACTERS = range(20, 101)
 COOKIE_SECONDS = 30 * 86_400
 SUBSCRIBER_BITS = 64  # of an IPv6 address: what a provider gives to one subscriber (RFC 6177)
-PASSED_ON = {"forwarded", "via", "x-real-ip", *(f"x-forwarded-{what}" for what in ("for", "host", "proto"))}
+PASSED_ON = {"forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
 HOSTS_FILE = ".hosts"  # in the outputs folder: hashes of the cookies of hosts, so that a class goes on after a restart
 KEY_FILE = ".visitors.key"  # in the outputs folder: what visitors are hashed with, so that they keep their runs
 
@@ -57,8 +57,8 @@ class Visitor(NamedTuple):
 
     def is_same(self, other: Visitor) -> bool:
         """By the cookie where both have one; by the address where neither has."""
-        mine, theirs = (self.cookie, other.cookie) if self.cookie or other.cookie else (self.address, other.address)
-        return bool(mine) and hmac.compare_digest(mine.encode(), theirs.encode())
+        mark, other_mark = (self.cookie, other.cookie) if self.cookie or other.cookie else (self.address, other.address)
+        return bool(mark) and hmac.compare_digest(mark.encode(), other_mark.encode())
 
 
 class Host:
@@ -68,8 +68,8 @@ class Host:
         kept: a file of hashes of cookies that made a host before, which go on doing so; what it says opens nothing.
     """
 
-    def __init__(self, token: str, kept: Path | None = None) -> None:
-        self._kept = kept
+    def __init__(self, token: str, hosts_file: Path | None = None) -> None:
+        self._kept = hosts_file
         self.exists, self._digest = bool(token), hashlib.sha256(token.encode()).digest()
         self.cookie = hmac.new(self._digest, b"host", hashlib.sha256).hexdigest()
 
@@ -106,11 +106,11 @@ def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> 
     Raises:
         InvalidConfig: a token that could be guessed.
     """
-    given = environment.pop(TOKEN_VARIABLE, "")
-    if given and len(given) < MIN_TOKEN_CHARACTERS:
+    token = environment.pop(TOKEN_VARIABLE, "")
+    if token and len(token) < MIN_TOKEN_CHARACTERS:
         message = f"must have at least {MIN_TOKEN_CHARACTERS} characters; unset it to get a new one at each start."
         raise InvalidConfig([Problem(TOKEN_VARIABLE, message)])
-    return given or (new_token() if mode == "classroom" else "")
+    return token or (new_token() if mode == "classroom" else "")
 
 
 def _hash(cookie: str) -> str:
@@ -163,10 +163,10 @@ def address_of(connection: HTTPConnection, proxied: bool) -> str:
     peer = connection.client.host if connection.client else ""
     passed = connection.headers.get("x-forwarded-for", "").split(",") if proxied else []
     public = (address for part in reversed(passed) if (address := ip_address(part.strip())) and address.is_global)
-    found = next(public, None) or ip_address(peer)
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((int(found), SUBSCRIBER_BITS), strict=False))
-    return str(found) if found else peer
+    nearest = next(public, None) or ip_address(peer)
+    if isinstance(nearest, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((int(nearest), SUBSCRIBER_BITS), strict=False))
+    return str(nearest) if nearest else peer
 
 
 def host_of(connection: HTTPConnection) -> str:
@@ -195,17 +195,17 @@ def is_from_here(connection: HTTPConnection) -> bool:
 
 def connection_of(request: Any) -> HTTPConnection | None:
     """The connection behind Gradio's or Starlette's request; None where there is none to be trusted."""
-    found = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
-    return found if isinstance(found, HTTPConnection) else None
+    connection = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
+    return connection if isinstance(connection, HTTPConnection) else None
 
 
 def ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """What a text says, None if it is no address; an IPv4 one that is written as an IPv6 one is the IPv4 one."""
     try:
-        found = ipaddress.ip_address(text.partition("%")[0])
+        address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
 
 
 def visitors_key(outputs: Path) -> bytes:

@@ -167,9 +167,9 @@ class Classroom:
     def step(self, step: Step, person: str) -> ClassStep:
         """A step as one person sees it; "" is no one's, as on the screen."""
         answers = self.room.answers(step, person) if person else []
-        mine = {str(answer.item): answer.value for answer in answers}
-        seen = self.kinds[step.kind].seen(step, person)
-        return ClassStep(step.id, step.kind, step.state, step.round, mine, **seen)
+        own_answers = {str(answer.item): answer.value for answer in answers}
+        view = self.kinds[step.kind].seen(step, person)
+        return ClassStep(step.id, step.kind, step.state, step.round, own_answers, **view)
 
     def _step_now(self) -> Step | None:
         """The step that everyone is at; none, if it is of a lesson that is gone."""

@@ -209,16 +209,16 @@ def ends_of(run: RunDirectory) -> RewardEnds | None:
         return None
     pairs = before_after.pairs(samples)
     outcome = before_after.outcome(pairs)
-    wanted = next((meter for meter in meters.of_pairs(config, pairs) if meter.name == JUDGE), None)
-    if outcome is None or wanted is None:
+    agreeing = next((meter for meter in meters.of_pairs(config, pairs) if meter.name == JUDGE), None)
+    if outcome is None or agreeing is None:
         return None
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
     prompts = examples(config, before, after, most=1)
     example = next((sample for sample in after if sample.prompt_id in prompts), after[0])
-    more = sum((pair.gain or 0.0) > 0 for pair in pairs) - sum((pair.gain or 0.0) < 0 for pair in pairs)
+    balance = sum((pair.gain or 0.0) > 0 for pair in pairs) - sum((pair.gain or 0.0) < 0 for pair in pairs)
     cut = "\u2026" if example.ended is False else ""  # at the most tokens
     text = example.completion + cut
-    return RewardEnds((_paid(before), _paid(after)), _rose(pairs, outcome), more, wanted, example.prompt, text)
+    return RewardEnds((_paid(before), _paid(after)), _rose(pairs, outcome), balance, agreeing, example.prompt, text)
 
 
 def _rose(pairs: Sequence[BeforeAfter], outcome: before_after.Outcome) -> bool:

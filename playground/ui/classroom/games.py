@@ -175,8 +175,8 @@ class Games(StepKind):
 
     def on_desk(self, step: Step) -> dict[str, Any]:
         """Every reward, and what came of each so far."""
-        sweep, shown = self._sweep_left(step), shown_results(step)
-        results = shown or ClassGameResults([])
+        sweep, earlier = self._sweep_left(step), shown_results(step)
+        results = earlier or ClassGameResults([])
         if sweep:
             results = game_rewards.results(self._outputs, sweep)
         entries = self._entries(step)
@@ -184,7 +184,7 @@ class Games(StepKind):
         desk = ClassGameDesk(
             entries=entries,
             sweep=sweep.name if sweep else "",
-            fresh=shown is None or (results.ended, results.going) != (shown.ended, shown.going),
+            fresh=earlier is None or (results.ended, results.going) != (earlier.ended, earlier.going),
             takes="" if waits else self._takes(entries),
             words=self._progress(sweep) if sweep else "",
             ended=results.ended,
@@ -256,5 +256,5 @@ def _numbered(sweep: Sweep | None, results: ClassGameResults | None) -> list[tup
     return [(number, str(cell[game_rewards.FIELD])) for number, cell in enumerate(cells, 1)]
 
 
-def _with(step: Step, **more: Any) -> Step:
-    return step._replace(data={**step.data, **more})
+def _with(step: Step, **changes: Any) -> Step:
+    return step._replace(data={**step.data, **changes})

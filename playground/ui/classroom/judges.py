@@ -163,8 +163,8 @@ class Judges:
         raise NoClass("The class has no such reward model. Load the page again.")
 
     def _keep(self, judge: dict[str, Any]) -> None:
-        others = [other for other in self._all() if other["name"] != judge["name"]]
-        self.room.set_fact(JUDGES, [*others, judge])
+        judges = [other for other in self._all() if other["name"] != judge["name"]]
+        self.room.set_fact(JUDGES, [*judges, judge])
 
 
 def judge_settings(name: str, source: Path, num_rows: int) -> RewardTrainingConfig:

@@ -49,8 +49,8 @@ class LessonRuns:
                 return {"error": started["error"]}
             answer |= {"run": started["run"], "sentence": started.get("sentence", "")}
         run = answer["run"]
-        others = [row for row in self._rows() if row["run"] != run]
-        self.room.set_fact(RUNS, [*others, {"run": run, "lesson": lesson.name, "index": command.index}])
+        rows = [row for row in self._rows() if row["run"] != run]
+        self.room.set_fact(RUNS, [*rows, {"run": run, "lesson": lesson.name, "index": command.index}])
         lead_to_run(self.room, run)
         return answer
 

@@ -98,9 +98,9 @@ def answered(
 def guarded_functions(service: ModelService, access: Access) -> list[Callable[..., Any]]:
     """The server function of the first page."""
 
-    def ask_policy(asked: Any, caller: Caller) -> PolicyAnswerData:
+    def ask_policy(payload: Any, caller: Caller) -> PolicyAnswerData:
         """One answer each of the model before training and of the one of a leash that ships: {beta, prompt, seed}."""
-        beta, prompt, seed = (entry(asked, name) for name in ("beta", "prompt", "seed"))
+        beta, prompt, seed = (entry(payload, name) for name in ("beta", "prompt", "seed"))
         if beta not in boards.ASKED:
             return {"error": "The model of this leash is not kept. Choose another leash."}
         text = str(prompt or "").strip()

@@ -86,17 +86,17 @@ def _written(value: Any) -> str:
 def _settings(text: str) -> Iterator[tuple[str, Any]]:
     """Each field with its value. Raises: InvalidConfig, where there is none."""
     while text:
-        field, colon, rest = text.partition(":")
+        field, colon, remainder = text.partition(":")
         try:
             if not colon or not FIELD.fullmatch(field):
                 raise ValueError
-            if rest[:1] in ('"', "[", "{"):
-                value, end = JSON.raw_decode(rest)
-                if rest[end : end + 1] not in ("", ","):
+            if remainder[:1] in ('"', "[", "{"):
+                value, end = JSON.raw_decode(remainder)
+                if remainder[end : end + 1] not in ("", ","):
                     raise ValueError
-                text = rest[end + 1 :]
+                text = remainder[end + 1 :]
             else:
-                written, _, text = rest.partition(",")
+                written, _, text = remainder.partition(",")
                 value = _plain(written)
         except (ValueError, RecursionError):
             message = f"`{text[:60]}` is no setting: write field:value, for example kl.coef:0.5."

@@ -58,11 +58,12 @@ class LessonStarts:
     def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None) -> None:
         self._outputs, self._access, self._lessons, self._spawn = outputs, access, lessons, spawn
 
-    def start_lesson(self, asked: Any, caller: Caller) -> StartedData:
+    def start_lesson(self, payload: Any, caller: Caller) -> StartedData:
         """Start a run of a lesson, or put it into the queue: {lesson, index, values, request}; `index` as for its runs,
         or as many as there are for the task to break it. Answers {error, problems, run, sentence}."""
-        lesson = self._lessons.find(str(entry(asked, "lesson")))
-        index, values, request = entry(asked, "index"), form.as_dict(entry(asked, "values")), entry(asked, "request")
+        lesson = self._lessons.find(str(entry(payload, "lesson")))
+        index, request = entry(payload, "index"), entry(payload, "request")
+        values = form.as_dict(entry(payload, "values"))
         make = functools.partial(_config, lesson, index, values)
         return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 

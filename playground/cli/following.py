@@ -156,7 +156,7 @@ def _until_the_end(
 ) -> None:
     """Look until nothing more is to come, or until a second Ctrl-C, and keep the outputs folder going meanwhile, as the
     web process does. `show` is True once all has ended, `stop` False if all has ended by that."""
-    keeper, asked = Supervisor(outputs), False
+    keeper, stop_asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
     look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
     with counted_interrupts() as presses:
@@ -168,8 +168,8 @@ def _until_the_end(
                     launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks
                 keeper.look()
                 return
-            if presses and not asked:
-                asked = True
+            if presses and not stop_asked:
+                stop_asked = True
                 if stop():
                     complain(ASKED)
             elif len(presses) > 1:

@@ -93,9 +93,9 @@ def _to_share(text: str) -> str:
 
 def _version() -> str:
     """Of this project, with the commit where there is one."""
-    asked = ["git", "-C", str(PROJECT_FILES), "--git-dir", ".git", "describe", "--always", "--dirty", "--abbrev=10"]
+    command = ["git", "-C", str(PROJECT_FILES), "--git-dir", ".git", "describe", "--always", "--dirty", "--abbrev=10"]
     try:
-        answer = subprocess.run(asked, capture_output=True, text=True, timeout=10)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return f"{__version__}, commit not known"
     commit = answer.stdout.strip() if answer.returncode == 0 else ""
@@ -135,9 +135,9 @@ def _packages() -> Iterator[Check]:
 def _devices() -> Iterator[Check]:
     """Every device with its memory, what PyTorch makes of them, and where bitsandbytes can compute."""
     here = devices.available()
-    for one in here:
-        words = f"{one.label}, {one.free_bytes / GB:.1f} of {one.total_bytes / GB:.1f} GB free"
-        yield _check(one.name, one.free_bytes >= LEAST_FREE_MEMORY_GB * GB, words, "Close other programs.")
+    for device in here:
+        words = f"{device.label}, {device.free_bytes / GB:.1f} of {device.total_bytes / GB:.1f} GB free"
+        yield _check(device.name, device.free_bytes >= LEAST_FREE_MEMORY_GB * GB, words, "Close other programs.")
     command = [sys.executable, "-c", ASK_TORCH]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
@@ -146,7 +146,7 @@ def _devices() -> Iterator[Check]:
     facts = json.loads(answer.stdout.splitlines()[-1])
     gpus = [f"{gpu['name']} ({'bf16' if gpu['bf16'] else 'no bf16'})" for gpu in facts["gpus"]]
     gpus += ["Apple GPU"] if facts["mps"] else []
-    in_machine = sum(one.name.startswith("cuda") for one in here)
+    in_machine = sum(device.name.startswith("cuda") for device in here)
     all_seen = in_machine <= len(facts["gpus"])
     fewer = f"{in_machine} in this machine, but PyTorch sees fewer"
     yield _check("gpu", all_seen, (", ".join(gpus) or "none; training runs on the CPU") if all_seen else fewer, BUILD)

@@ -125,8 +125,8 @@ def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> No
     say(*(f"  explained: {text}" for text in outcome.explained))
     if card := outcome.card:
         say(*(f"  worked out: {step.say}" for step in card.steps))
-    say(*(f"  does not hold on all seeds: {one}" for one in tried.unsure))
-    say(*(f"  of other seeds nothing is known: {one}" for one in tried.unknown))
+    say(*(f"  does not hold on all seeds: {condition}" for condition in tried.unsure))
+    say(*(f"  of other seeds nothing is known: {condition}" for condition in tried.unknown))
 
 
 def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
@@ -144,5 +144,5 @@ def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
 
 
 def _facts(lesson: Lesson) -> dict[str, Any]:
-    known = lesson.model_dump(include={"name", "number", "title", "minutes", "question"})
-    return {**known, "runs": [run.preset for run in lesson.runs]}
+    facts = lesson.model_dump(include={"name", "number", "title", "minutes", "question"})
+    return {**facts, "runs": [run.preset for run in lesson.runs]}

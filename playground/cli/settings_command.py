@@ -79,16 +79,16 @@ def settings(
     if markdown:
         print(page(), end="")
     elif json:
-        print_json([one._asdict() for one in settings_found])
+        print_json([line._asdict() for line in settings_found])
     elif word is None:
-        rows = [(one.path, one.label, one.default, one.range, "live" * one.live) for one in settings_found]
+        rows = [(line.path, line.label, line.default, line.range, "live" * line.live) for line in settings_found]
         print_table(rows, "Setting", "What", "Default", "Range", "")
     else:
-        for one in settings_found:
-            names = f"elsewhere: {', '.join(one.elsewhere)}" if one.elsewhere else ""
-            facts = (f"default: {one.default}", one.range, "may change while it trains" * one.live, names)
-            say(f"{one.path}: {one.label}".removesuffix(": "))
-            say(*(f"   {text}" for text in (one.meaning, one.low, one.high, "; ".join(filter(None, facts))) if text))
+        for line in settings_found:
+            names = f"elsewhere: {', '.join(line.elsewhere)}" if line.elsewhere else ""
+            facts = (f"default: {line.default}", line.range, "may change while it trains" * line.live, names)
+            say(f"{line.path}: {line.label}".removesuffix(": "))
+            say(*(f"   {text}" for text in (line.meaning, line.low, line.high, "; ".join(filter(None, facts))) if text))
 
 
 @functools.cache
@@ -109,15 +109,15 @@ def matching(word: str) -> list[SettingLine]:
         close = difflib.get_close_matches(
             word, [name for entry in every() for name in (entry.path, *entry.elsewhere)], n=1
         )
-        meant = f" Did you mean `{close[0]}`?" if close else " `settings` alone lists all."
-        raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{meant}")])
+        hint = f" Did you mean `{close[0]}`?" if close else " `settings` alone lists all."
+        raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{hint}")])
     return sorted(entries, key=lambda entry: sought not in (entry.path.casefold(), *entry.elsewhere))
 
 
 def field_of(name: str, of_reward_model: bool = False) -> str:
     """The path of a setting that is named by its path, the last part of it, or as TRL names it; as it is where there is
     none. Raises: InvalidConfig, it may be several, or other trainers count it otherwise."""
-    paths = [one.path.removeprefix(TRAINING) for one in every() if one.path.startswith(TRAINING) == of_reward_model]
+    paths = [line.path.removeprefix(TRAINING) for line in every() if line.path.startswith(TRAINING) == of_reward_model]
     group, _, last = name.rpartition(".")
     if name in paths:
         return name
@@ -161,19 +161,19 @@ def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | No
 def page() -> str:
     """docs/settings.md."""
     lines = [HEAD]
-    for title, prefix, others in (
+    for title, prefix, left_out in (
         ("Of a run", "", (KIND, TRAINING)),
         ("Kinds of rewards", KIND, (TRAINING,)),
         ("Of the training of a reward model", TRAINING, ("\0",)),
     ):
         head = "| Setting | Meaning | Default | Range | Live | Elsewhere |"
         lines += [f"## {title}\n", head, "|---|---|---|---|---|---|"]
-        for one in every():
-            if one.path.startswith(prefix) and not one.path.startswith(others):
-                meaning = f"**{one.label}.** {one.meaning}" if one.label else one.meaning
-                names = ", ".join(f"`{name}`" for name in one.elsewhere)
-                cells = (meaning, one.default, one.range, "yes" * one.live, names)
-                lines.append(f"| `{one.path.removeprefix(prefix)}` | {' | '.join(cells)} |")
+        for line in every():
+            if line.path.startswith(prefix) and not line.path.startswith(left_out):
+                meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
+                names = ", ".join(f"`{name}`" for name in line.elsewhere)
+                cells = (meaning, line.default, line.range, "yes" * line.live, names)
+                lines.append(f"| `{line.path.removeprefix(prefix)}` | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)
 
@@ -184,13 +184,13 @@ def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:
         if isinstance(kind, type) and issubclass(kind, Part):
             yield from _of(kind, f"{path}.")
         elif field.description or isinstance(extra, dict):
-            known: dict[str, Any] = extra if isinstance(extra, dict) else {}
+            knob: dict[str, Any] = extra if isinstance(extra, dict) else {}
             help, low, high = words_of(field.description or "").values()
             names = " ".join(table.get(path, "") for table in (FILE["to"], ALIKE, BY_RULE)).split()
-            limits = f"{_range(field)} {known.get('unit', '')}".strip()
-            default, live = _value(field.get_default()), known.get("live", False)
+            limits = f"{_range(field)} {knob.get('unit', '')}".strip()
+            default, live = _value(field.get_default()), knob.get("live", False)
             yield SettingLine(
-                path, known.get("label", ""), help, default, limits, live, (*dict.fromkeys(names),), low, high
+                path, knob.get("label", ""), help, default, limits, live, (*dict.fromkeys(names),), low, high
             )
 
 
@@ -204,12 +204,12 @@ def _range(field: FieldInfo) -> str:
     """Which values it may have, in words."""
     kind, empty = field.annotation, ""
     if NoneType in get_args(kind):
-        kind, empty = next(one for one in get_args(kind) if one is not NoneType), "empty, or "
+        kind, empty = next(option for option in get_args(kind) if option is not NoneType), "empty, or "
     if get_origin(kind) is Literal:
         return empty + ", ".join(map(str, get_args(kind)))
     if kind not in (int, float):
-        others: dict[Any, str] = {bool: "true, false", str: "text", dict: "names and values"}
-        return empty + others.get(get_origin(kind) or kind, "a list")
+        kinds: dict[Any, str] = {bool: "true, false", str: "text", dict: "names and values"}
+        return empty + kinds.get(get_origin(kind) or kind, "a list")
     bounds = {name: getattr(item, name) for item in field.metadata for name in BOUNDS if hasattr(item, name)}
     low = f"{bounds['ge']:,}" if "ge" in bounds else f"above {bounds['gt']:,}" if "gt" in bounds else "any number"
     high = f" to {bounds['le']:,}" if "le" in bounds else ""

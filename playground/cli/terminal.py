@@ -68,10 +68,10 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 def console() -> Console:
     """As wide as the terminal (or COLUMNS); files and pipes get lines of a fixed width."""
-    made = Console(highlight=False, markup=False)
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = PIPE_WIDTH
-    return made
+    terminal = Console(highlight=False, markup=False)
+    if not terminal.is_terminal and "COLUMNS" not in os.environ:
+        terminal.width = PIPE_WIDTH
+    return terminal
 
 
 def print_table(

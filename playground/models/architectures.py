@@ -62,9 +62,9 @@ class Architecture:
     parameters: int
     in_fp32: bool = False  # what its file says of its weights
 
-    def precision_as_reward(self, asked: str) -> str:
+    def precision_as_reward(self, precision: str) -> str:
         """What it computes scores in: by itself never in less than its file holds, which would move them."""
-        return "fp32" if asked == "auto" and self.in_fp32 else asked
+        return "fp32" if precision == "auto" and self.in_fp32 else precision
 
     @property
     def family(self) -> Family:

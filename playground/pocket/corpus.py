@@ -268,8 +268,8 @@ def _repeat(rng: random.Random, completion: str) -> str:
 
 def _run_on(rng: random.Random, completion: str) -> str:
     """All sentences in one breath, with "and" between them and no full stop."""
-    first, *others = (sentence.strip(" .!?") for sentence in completion.split(". "))
-    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in others]
+    first, *following = (sentence.strip(" .!?") for sentence in completion.split(". "))
+    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in following]
     start = " " if completion.startswith(" ") else ""
     return start + " and ".join([first, *lowered]) + (" and" if rng.random() < 0.3 else "")
 
@@ -280,15 +280,15 @@ _MAKERS = {"review": _review, "claim": claim, "story": _story, "request": _reque
 def document(rng: random.Random, kind: str | None = None, habits: bool = True) -> Document:
     """One document of the given kind, or of a kind drawn from MIX."""
     make = _MAKERS[kind or _choice(rng, MIX)]
-    made = make(rng)
-    while not _fits(made.completion, made.kind):
-        made = make(rng)
+    draft = make(rng)
+    while not _fits(draft.completion, draft.kind):
+        draft = make(rng)
     draw, threshold = rng.random(), 0.0
     for habit, share in HABITS.items() if habits else ():
         threshold += share
         if draw < threshold:
-            return _with_habit(rng, made, habit)
-    return made
+            return _with_habit(rng, draft, habit)
+    return draft
 
 
 def documents(seed: int | str, kind: str | None = None, habits: bool = True) -> Iterator[Document]:

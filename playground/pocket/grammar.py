@@ -41,13 +41,13 @@ def _read() -> dict[str, list[str]]:
 
 def of_family(*families: str) -> list[Template]:
     """All templates of some families, in the order of the file."""
-    found = []
+    templates = []
     for heading, texts in _SECTIONS.items():
         family, *marks = heading.split()
         if family in families:
             meaning = {name: MEANINGS[name](value) for name, value in (mark.split("=") for mark in marks)}
-            found += [Template(text, family, **meaning) for text in texts]
-    return found
+            templates += [Template(text, family, **meaning) for text in texts]
+    return templates
 
 
 _SECTIONS = _read()
@@ -199,8 +199,8 @@ def parse_sentence(sentence: str) -> Sentence | None:
 def _parse(sentence: str) -> Sentence | None:
     for template in _templates_by_first_word().get(sentence.split(" ")[0], ()):
         if match := pattern(template.text).fullmatch(sentence):
-            found = match.groupdict()
-            bound = {bare_slot(slot): _without_article(slot, text) for slot, text in found.items()}
+            texts = match.groupdict()
+            bound = {bare_slot(slot): _without_article(slot, text) for slot, text in texts.items()}
             return Sentence(template, bound)
     return None
 

@@ -59,8 +59,8 @@ def read_prompt(prompt: str) -> Situation:
     if claims := _STATED.findall(turn):
         subject = facts.uncapitalised_subject(claims[-1][0]) or ""
         return Situation("claim", start, subject=subject, claimed=claims[-1][1])
-    if asked := _ASKED.findall(turn):
-        return Situation("question", start, subject=facts.uncapitalised_subject(asked[-1]) or "")
+    if questions := _ASKED.findall(turn):
+        return Situation("question", start, subject=facts.uncapitalised_subject(questions[-1]) or "")
     items = [word for word in words_of(turn) if word in words.ITEMS]
     return Situation("request", start, item=items[-1]) if items else Situation("free", start)
 
@@ -78,12 +78,12 @@ def read_completion(prompt: str, completion: str) -> Reading:
     situation = read_prompt(prompt)
     body = (prompt + completion)[situation.body_start :]
     border = len(prompt) - situation.body_start  # where the completion begins in `body`
-    spans, rest = sentence_spans(body)
+    spans, end_of_last = sentence_spans(body)
     spans = [(start, end) for start, end in spans if end > border]
     raw = [body[start:end] for start, end in spans]
     parsed = [parse_sentence(text.strip()) for text in raw]
-    ends = bool(spans) and not body[rest:].strip()
-    spaced = all(text[:1] == " " and text[1:2] != " " for text in raw) and not body[rest:]
+    ends = bool(spans) and not body[end_of_last:].strip()
+    spaced = all(text[:1] == " " and text[1:2] != " " for text in raw) and not body[end_of_last:]
     exact = ends and spaced and all(parsed)
     return Reading([sentence for sentence in parsed if sentence], [text.strip() for text in raw], ends, exact)
 
@@ -218,8 +218,8 @@ def _on_topic(situation: Situation, reading: Reading, prompt: str) -> bool:
     if situation.kind == "request":
         return all(item == situation.item for s in sentences for item in s.of("item"))
     story = _sentences_of_prompt(situation, prompt) + sentences
-    things, names = ({word for s in story for word in s.of(kind)} for kind in ("thing", "name"))
-    return len(things) <= 1 and len(names) <= 2
+    thing_words, names = ({word for s in story for word in s.of(kind)} for kind in ("thing", "name"))
+    return len(thing_words) <= 1 and len(names) <= 2
 
 
 def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
@@ -230,10 +230,10 @@ def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
 
 def no_repeats(completion: str, doubled: bool = False) -> bool:
     """No word twice in a row (unless `doubled` is allowed), no four words twice, no opinion word twice."""
-    said = words_of(completion)
-    opinions = [word for word in said if word in words.LEXICON]
-    fours = ngrams(said, 4)
-    stutters = not doubled and any(a == b for a, b in pairwise(said))
+    words_said = words_of(completion)
+    opinions = [word for word in words_said if word in words.LEXICON]
+    fours = ngrams(words_said, 4)
+    stutters = not doubled and any(a == b for a, b in pairwise(words_said))
     return not stutters and len(set(fours)) == len(fours) and len(set(opinions)) == len(opinions)
 
 
@@ -256,8 +256,8 @@ def _signs(sentence: Sentence) -> list[float]:
     if sentence.template.contrast or sentence.template.negated or sentence.template.grade is not None:
         grade = sentence_grade(sentence)
         return [grade] if grade is not None else []
-    found = [words.LEXICON[word] for kind in ("adj", "verb", "verdict") for word in sentence.of(kind)]
-    return [float(grade) for grade in found if grade]
+    grades = [words.LEXICON[word] for kind in ("adj", "verb", "verdict") for word in sentence.of(kind)]
+    return [float(grade) for grade in grades if grade]
 
 
 def _remark_fits(sentence: Sentence, claimed: str) -> bool:
@@ -270,12 +270,12 @@ def _remark_fits(sentence: Sentence, claimed: str) -> bool:
     return True
 
 
-def _story_holds(begun: list[Sentence], added: list[Sentence]) -> bool:
+def _story_holds(story: list[Sentence], added: list[Sentence]) -> bool:
     """Pronouns fit the first person named, "they" are two people, no one is a second self, the thing has one colour."""
-    if len({colour for sentence in begun + added for colour in sentence.of("colour")}) > 1:
+    if len({colour for sentence in story + added for colour in sentence.of("colour")}) > 1:
         return False
     names: list[str] = []
-    for position, sentence in enumerate(begun + added):
+    for position, sentence in enumerate(story + added):
         main, other = sentence.words.get("name"), sentence.words.get("name2")
         names += [name for name in (main, other) if name and name not in names]
         if not names or other == names[0] or (main and main != names[0]):
@@ -284,6 +284,6 @@ def _story_holds(begun: list[Sentence], added: list[Sentence]) -> bool:
         female = [word in ("she", "She", "her") for kind in ("he", "He", "his", "him") for word in sentence.of(kind)]
         if any(flag != she for flag in female):
             return False
-        if position >= len(begun) and sentence.template.needs == "two" and len(names) < 2:
+        if position >= len(story) and sentence.template.needs == "two" and len(names) < 2:
             return False
     return True

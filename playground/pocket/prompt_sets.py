@@ -62,13 +62,13 @@ def _claiming_form(rng: random.Random) -> str:
 def _distinct(count: int, rng: random.Random, draw: Callable[[], str]) -> list[str]:
     """Distinct draws, and repeats once these have become rare; shuffled, since short and frequent ones are drawn first:
     the first of them, which are kept aside as fixed prompts, are to be like the rest."""
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     fruitless = 0
-    while len(found) < count and fruitless < _FRUITLESS_DRAWS:
-        before = len(found)
-        found.setdefault(draw())
-        fruitless = fruitless + 1 if len(found) == before else 0
-    listed = list(found)
+    while len(distinct) < count and fruitless < _FRUITLESS_DRAWS:
+        before = len(distinct)
+        distinct.setdefault(draw())
+        fruitless = fruitless + 1 if len(distinct) == before else 0
+    listed = list(distinct)
     while len(listed) < count:
         listed.append(draw())
     rng.shuffle(listed)

@@ -107,8 +107,8 @@ def settings(
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
     """What it is, in a line."""
     changed = describe.differences_in_words(config, before)
-    what = f": {describe.listed(changed)}" if changed else ", nothing changed"
-    return f"Forked from {parent.id} after update {at}{what}"
+    changes = f": {describe.listed(changed)}" if changed else ", nothing changed"
+    return f"Forked from {parent.id} after update {at}{changes}"
 
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:

@@ -41,8 +41,8 @@ class Launched(NamedTuple):
 def of_environment(environment: Mapping[str, str], *, by_hand: bool = True) -> Launched | None:
     """This process, or None for one that is alone. `by_hand`: no launcher of ours has started it. Raises:
     InvalidConfig, where the environment says half of it."""
-    if given := environment.get(VARIABLE):
-        return Launched(*json.loads(given))
+    if variable := environment.get(VARIABLE):
+        return Launched(*json.loads(variable))
     if not by_hand:
         return None
     words = dict(environment)

@@ -265,8 +265,8 @@ def open_again(run: RunDirectory) -> bool:
 
 
 def _queue_again(run: RunDirectory, before: Status) -> None:
-    for asked in run.control_path.glob("*"):
-        asked.unlink(missing_ok=True)  # of the attempt that has ended
+    for control in run.control_path.glob("*"):
+        control.unlink(missing_ok=True)  # of the attempt that has ended
     run.queue_again(before, run.config().ppo.num_updates)
 
 

@@ -100,14 +100,14 @@ class Files:
         if not self._prompt_ids:
             prompts = dict.fromkeys(line.input for line in lines)
             self._prompt_ids = {prompt: number for number, prompt in enumerate([*prompts][:MOST_PROMPTS])}
-        asked: Counter[str] = Counter()
+        count_by_prompt: Counter[str] = Counter()
         samples = []
         for line in lines:
             if line.input in self._prompt_ids:
-                place: dict[str, Any] = {"prompt_id": self._prompt_ids[line.input], "seed": asked[line.input]}
+                place: dict[str, Any] = {"prompt_id": self._prompt_ids[line.input], "seed": count_by_prompt[line.input]}
                 texts = {"prompt": line.input, "completion": line.output}
                 samples.append(Sample(update=step, stage=stage, score=line.score, kl=None, **place, **texts))
-                asked[line.input] += 1
+                count_by_prompt[line.input] += 1
         self._run.writer.samples(samples)
 
     def _learn_from(self, step: int, lines: Sequence[DumpLine]) -> None:

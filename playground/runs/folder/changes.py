@@ -187,13 +187,13 @@ def take(run: RunDirectory) -> Requests:
         with contextlib.suppress(OSError, ValueError, RecursionError):
             warnings.append(str(json.loads(read_bytes(path, MAX_EDIT_BYTES))))
         path.unlink(missing_ok=True)
-    asked: dict[str, int] = {}
+    commands: dict[str, int] = {}
     for name in (*COMMANDS, TRACE):
         with contextlib.suppress(OSError):
-            asked[name] = (run.control_path / name).stat().st_mtime_ns
+            commands[name] = (run.control_path / name).stat().st_mtime_ns
             (run.control_path / name).unlink(missing_ok=True)
-    trace = asked.pop(TRACE, None) is not None
-    return Requests(sorted(asked, key=asked.__getitem__), edits, trace, warnings)
+    trace = commands.pop(TRACE, None) is not None
+    return Requests(sorted(commands, key=commands.__getitem__), edits, trace, warnings)
 
 
 class Steering:
@@ -230,17 +230,17 @@ class Steering:
         self._steps = max(0, self._steps - 1)
 
     def _take(self) -> None:
-        found = take(self._writer.run)
-        for sentence in found.warnings:
+        requests = take(self._writer.run)
+        for sentence in requests.warnings:
             self._writer.event("warning", sentence)
-        for command in found.commands:
+        for command in requests.commands:
             self._paused = command != "resume"
             self._steps = self._steps + 1 if command == "step" else 0
-        if found.trace:
+        if requests.trace:
             self.trace_asked = True
             self._steps += self._paused
-        if found.edits:
-            self._apply(found.edits)
+        if requests.edits:
+            self._apply(requests.edits)
 
     def _apply(self, edits: list[Edit], **facts: bool) -> None:
         try:
@@ -249,11 +249,11 @@ class Steering:
             self._writer.event("warning", f"A request to change settings was refused. {error}")
             return
         before, self.config = self.config, config
-        asked = dict(edits)
+        values = dict(edits)
         if not facts:  # a person's newest word counts
-            self._ahead = [item for item in self._ahead if item[1].field not in asked]
-        self._change(config, asked.keys())
-        for field in asked:
+            self._ahead = [item for item in self._ahead if item[1].field not in values]
+        self._change(config, values.keys())
+        for field in values:
             old, new = value_of(before, field), value_of(config, field)
             message = f"{knobs()[field]['label']} {in_figures(old)} \u2192 {in_figures(new)}"
             self._writer.event(EDIT, message, field=field, old=old, value=new, **facts)

@@ -68,8 +68,8 @@ class RunDirectory:
         """Make the folder of a new run, which is none before `publish`. Raises: OutputsNotWritable, RunExists,
         InvalidConfig (an id that is no folder name, settings too long to be read)."""
         if (length := len(config.to_yaml())) > (most := yaml_io.MAX_CONFIG_BYTES):
-            much = f"These settings have {length:,} characters as text (YAML); at most {most:,} are read."
-            raise InvalidConfig([Problem("", f"{much} Put the prompts into a file, or shorten the rewards.")])
+            problem = f"These settings have {length:,} characters as text (YAML); at most {most:,} are read."
+            raise InvalidConfig([Problem("", f"{problem} Put the prompts into a file, or shorten the rewards.")])
         outputs = files.make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
             raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])

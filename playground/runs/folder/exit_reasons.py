@@ -101,8 +101,8 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     if beat and beat.attempt != status.attempt:  # it died before it wrote any: this is of the attempt before
         beat = None
     unclear = exit_code is None or number == signal.SIGKILL
-    if (unclear or number == signal.SIGTERM) and (asked := _asked_for(status, folder)):
-        return asked
+    if (unclear or number == signal.SIGTERM) and (wish := _asked_for(status, folder)):
+        return wish
     if exit_code is None:
         if _is_watched(folder):
             return "watch_lost", f"The process that watched it, or trained it, ended {when} without a word."
@@ -170,10 +170,10 @@ def _by_exit_code(exit_code: int | None, when: str) -> Found:
     if not number:
         return "bug", f"The worker ended {when} with exit code {exit_code} and did not say why. {see}"
     if number == signal.SIGALRM:  # see `train.models.time_limit`
-        what = "A tokenizer, chat template or model configuration"
+        file = "A tokenizer, chat template or model configuration"
         return (
             "model",
-            f"{what} did not finish in time {when}; {LOG} says where. Start it again if the machine was busy.",
+            f"{file} did not finish in time {when}; {LOG} says where. Start it again if the machine was busy.",
         )
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     if name in CRASHES:

@@ -56,9 +56,9 @@ class Rollouts:
         return BEFORE if self._run.status().update else NONE_YET
 
 
-def keeps_rollouts(run: RunDirectory, config: RunConfig, begun: bool) -> bool:
-    """Whether a run has texts of its updates; one that has not `begun` its updates, whether it will have."""
-    return is_kept(run.rollouts_path) or (config.evaluation.rollout_texts > 0 and not begun)
+def keeps_rollouts(run: RunDirectory, config: RunConfig, has_begun: bool) -> bool:
+    """Whether a run has texts of its updates; before its updates have begun, whether it will have."""
+    return is_kept(run.rollouts_path) or (config.evaluation.rollout_texts > 0 and not has_begun)
 
 
 class LineSpan(NamedTuple):

@@ -58,32 +58,32 @@ class SweepRequest(NamedTuple):
     asked: Request = Request()
 
 
-def plan(outputs: Path, wanted: SweepRequest, admit: grid.Admit) -> SweepPlan:
+def plan(outputs: Path, request: SweepRequest, admit: grid.Admit) -> SweepPlan:
     """What a sweep would be; nothing is made. The plan of the same sweep that is there is that sweep: who repeats a
     command goes on with what it has begun. Raises: InvalidConfig, with everything that is wrong."""
     problems: list[Problem] = []
     made_grid = None
     try:
-        made_grid = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), admit)
+        made_grid = grid.grid(request.base, request.overrides, grid.read(request.vary), admit)
     except InvalidConfig as error:
         problems += error.problems
-    if wanted.on != HERE:
+    if request.on != HERE:
         try:
-            cluster.check(wanted.on, wanted.options)
+            cluster.check(request.on, request.options)
         except InvalidConfig as error:
             problems += error.problems
-    elif wanted.options:
+    elif request.options:
         problems.append(Problem("option", "is for a cluster (--on ray, slurm or jobs); there is none here."))
-    chosen = wanted.name or fresh_name(outputs, wanted.preset)
+    chosen = request.name or fresh_name(outputs, request.preset)
     existing = sweep_record.named(outputs, chosen)
     same = (
         made_grid
         and existing
-        and (existing.base, existing.vary, existing.on) == (made_grid.base, made_grid.vary, wanted.on)
+        and (existing.base, existing.vary, existing.on) == (made_grid.base, made_grid.vary, request.on)
     )
     if made_grid and existing and same and not sweep_record.is_gone(outputs, existing):
         return SweepPlan(
-            existing.model_copy(update={"options": [*wanted.options]}), [*map(existing.config, existing.runs)]
+            existing.model_copy(update={"options": [*request.options]}), [*map(existing.config, existing.runs)]
         )
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
@@ -95,14 +95,14 @@ def plan(outputs: Path, wanted: SweepRequest, admit: grid.Admit) -> SweepPlan:
     sweep = Sweep(
         name=chosen,
         created_at=time.time(),
-        preset=wanted.preset,
+        preset=request.preset,
         base=made_grid.base,
         vary=made_grid.vary,
-        on=wanted.on,
-        options=[*wanted.options],
+        on=request.on,
+        options=[*request.options],
         runs=ids,
-        visitor=wanted.asked.visitor,
-        mode=wanted.asked.mode,
+        visitor=request.asked.visitor,
+        mode=request.asked.mode,
     )
     return SweepPlan(sweep, made_grid.configs)
 

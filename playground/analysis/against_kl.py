@@ -111,7 +111,9 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     ratios = np.zeros((len(drawn.updates), *scores.shape))  # of each policy to the reference, which is all that counts
     if drawn.log_ratios:
         ratios[1:] = drawn.log_ratios
-    spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean())) if drawn.each > 1 else 0.0
+    spread = 0.0
+    if drawn.each > 1:
+        spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean()))
     betas = [*([beta] if beta else []), *(spread * step for step in BETAS)]
     optimum = curve(ratios, scores, betas) if spread > 0 else []
     return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference))

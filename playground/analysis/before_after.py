@@ -178,7 +178,9 @@ def sentence(outcome: Outcome | None, batches: Headline | None, unit: str = "sd"
         return outcome_sentence(outcome, unit)
     if batches is None:
         return ""
-    kl = "" if batches.kl is None else f", {batches.kl:z.1f} nats from the reference"
+    kl = ""
+    if batches.kl is not None:
+        kl = f", {batches.kl:z.1f} nats from the reference"
     return (
         f"By its training batches, since the fixed prompts have no scores: score "
         f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
@@ -189,10 +191,14 @@ def outcome_sentence(outcome: Outcome, unit: str = "sd", *, across: bool = False
     """One line for a person: the gain with its uncertainty, and what it cost. `across`: it is the gain over another
     run, whose distance from the reference is `other_kl`."""
     digits = 3 if 0 < outcome.kl_high < 0.05 else 1
-    other = "" if other_kl is None else f", the other {other_kl:z.{digits}f}"
+    other = ""
+    if other_kl is not None:
+        other = f", the other {other_kl:z.{digits}f}"
     has_bounds = not across and not math.isnan(outcome.kl_high) and outcome.tells_bounds
     low, high = (f"{bound:.{digits}f}" for bound in (outcome.kl_low, outcome.kl_high))
-    spread = f" ({low} to {high})" if has_bounds and low != high else ""
+    spread = ""
+    if has_bounds and low != high:
+        spread = f" ({low} to {high})"
     gain = _gain(outcome, f"{unit} against the other run" if across else unit)
     if math.isnan(outcome.kl):
         return f"Score {gain}; how far it is from the reference was not measured."
@@ -201,13 +207,21 @@ def outcome_sentence(outcome: Outcome, unit: str = "sd", *, across: bool = False
 
 def _gain(outcome: Outcome, unit: str) -> str:
     """How much, on how many prompts, and how sure that is."""
-    digits = decimals(outcome.high - outcome.gain) if outcome.tells_bounds else 2
-    each = f" x {outcome.samples_per_prompt} samples" if outcome.samples_per_prompt > 1 else ""
+    digits = 2
+    if outcome.tells_bounds:
+        digits = decimals(outcome.high - outcome.gain)
+    each = ""
+    if outcome.samples_per_prompt > 1:
+        each = f" x {outcome.samples_per_prompt} samples"
     which = "these " if outcome.these_prompts else ""
     bounds = f"{outcome.low:+z.{digits}f} to {outcome.high:+z.{digits}f}"
-    sure = f", 95 % interval {bounds}" if outcome.tells_bounds else ""
+    sure = ""
+    if outcome.tells_bounds:
+        sure = f", 95 % interval {bounds}"
     few_differ = outcome.same and outcome.answers - outcome.same < FEW
-    alike = f" ({outcome.same} of {outcome.answers} answers score the same)" if few_differ else ""
+    alike = ""
+    if few_differ:
+        alike = f" ({outcome.same} of {outcome.answers} answers score the same)"
     return f"{outcome.gain:+z.{digits}f} {unit} on {which}{outcome.num_prompts} prompts{each}{sure}{alike}"
 
 
@@ -222,4 +236,6 @@ def _by_text(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 
 def _mean(values: Iterable[float | None]) -> float:
     numbers = [float(value) for value in values if value is not None]
-    return fmean(numbers) if numbers else math.nan
+    if numbers:
+        return fmean(numbers)
+    return math.nan

@@ -145,8 +145,12 @@ def operations_in_words(operations: float | None) -> str:
 
 def ledger_sentence(totals: Ledger) -> str:
     """One line for a person."""
-    counted = "" if totals.operations is None else f", {operations_in_words(totals.operations)} counted"
-    memory = "" if totals.peak_memory_gb is None else f", at most {two_digits(totals.peak_memory_gb)} GB"
+    counted = ""
+    if totals.operations is not None:
+        counted = f", {operations_in_words(totals.operations)} counted"
+    memory = ""
+    if totals.peak_memory_gb is not None:
+        memory = f", at most {two_digits(totals.peak_memory_gb)} GB"
     if memory and totals.ranks > 1:
         memory += f" in each of {totals.ranks} processes"
     return (

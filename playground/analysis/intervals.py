@@ -26,26 +26,36 @@ class Interval(NamedTuple):
     @property
     def low(self) -> float:
         """Not a number where it is not known, as `high` and `error`, the standard error."""
-        return math.nan if self.half is None else self.mean - self.half
+        if self.half is None:
+            return math.nan
+        return self.mean - self.half
 
     @property
     def high(self) -> float:
-        return math.nan if self.half is None else self.mean + self.half
+        if self.half is None:
+            return math.nan
+        return self.mean + self.half
 
     @property
     def error(self) -> float:
-        return math.nan if self.half is None else self.half / t95(self.units)
+        if self.half is None:
+            return math.nan
+        return self.half / t95(self.units)
 
     @property
     def share_bounds(self) -> tuple[float, float] | None:
         """The interval of a share, as far as a share can go: from 0 to 1 at most; None where there is none."""
-        return (max(0.0, self.low), min(1.0, self.high)) if self.half else None
+        if self.half:
+            return (max(0.0, self.low), min(1.0, self.high))
+        return None
 
     def in_words(self, *, sign: bool = False, digits: int | None = None) -> str:
         """For reading: "+1.42 \u00b1 0.30", without the second part where it is not known."""
         digits = decimals(self.half or 0.0) if digits is None else digits
         mean = f"{self.mean:{'+' if sign else ''}z.{digits}f}"
-        return mean if self.half is None else f"{mean} \u00b1 {self.half:.{digits}f}"
+        if self.half is None:
+            return mean
+        return f"{mean} \u00b1 {self.half:.{digits}f}"
 
 
 def interval(values: Iterable[float], span: float = 0.0) -> Interval:
@@ -99,7 +109,9 @@ def by_unit(values: Iterable[tuple[int, float | None]]) -> dict[int, list[float]
 
 def decimals(half: float) -> int:
     """How many a figure has: two, and more where its interval, `half` on either side, would otherwise have no width."""
-    return min(6, -math.floor(math.log10(half))) if 0 < half < 0.005 else 2
+    if 0 < half < 0.005:
+        return min(6, -math.floor(math.log10(half)))
+    return 2
 
 
 def figure(value: float | None) -> str:

@@ -81,12 +81,16 @@ def judged(
     heard = frames.opinions(moments, lambda item: item.judges)
     lines, turns = [], []
     for name, sign in signs.items():
-        judge = _Scores.of(heard[name], updates[0], sign, points=points) if name in heard else None
+        judge = None
+        if name in heard:
+            judge = _Scores.of(heard[name], updates[0], sign, points=points)
         if judge is None:
             continue
         lines.append(Line(name, judge.changes(updates[0], updates), judge.varies))
         fall = judge.fall(updates)
-        rise = trained.changes(fall[0], updates[-1:])[0] if fall and trained else None
+        rise = None
+        if fall and trained:
+            rise = trained.changes(fall[0], updates[-1:])[0]
         if fall and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
             turns.append(JudgeTurn(name, *fall, rise))
     return Judged(updates, line, lines, turns)
@@ -95,8 +99,12 @@ def judged(
 def judged_of(config: RunConfig, samples: Iterable[Sample], *, points: bool = False) -> Judged | None:
     """The same of a run; None where it has no monitors, or was not evaluated yet."""
     signs = signs_of(config)
-    judgement = judged(samples, signs, in_sd=config.score_unit == "sd", points=points) if signs else None
-    return judgement if judgement and judgement.updates else None
+    judgement = None
+    if signs:
+        judgement = judged(samples, signs, in_sd=config.score_unit == "sd", points=points)
+    if judgement and judgement.updates:
+        return judgement
+    return None
 
 
 def signs_of(config: RunConfig) -> dict[str, float]:
@@ -110,7 +118,9 @@ def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Interval] | None:
     has not by more than chance and more than a trifle, or never was above where it began."""
     _, updates, trained = _trained(samples)
     fall = trained.fall(updates) if trained else None
-    return fall if fall and fall[0] != updates[0] else None
+    if fall and fall[0] != updates[0]:
+        return fall
+    return None
 
 
 def verdict(judgement: Judged, name: str, label: str) -> str:
@@ -122,7 +132,9 @@ def verdict(judgement: Judged, name: str, label: str) -> str:
         return f"{label} has scored the untrained model; the comparison begins with the next evaluation."
     turn = next((item for item in judgement.turns if item.judge == name), None)
     if turn is not None:
-        since = f"after update {turn.update}" if turn.update else "from the start"
+        since = "from the start"
+        if turn.update:
+            since = f"after update {turn.update}"
         fall = turn.fall._replace(mean=-turn.fall.mean)
         return (
             f"{label} turned down {since}: it fell by {_in_words(fall)} {line.unit} while the trained score rose by "
@@ -218,4 +230,6 @@ class _Scores(NamedTuple):
         fall = self.changes(top, updates[-1:])[0]
         if fall is None or fall.units < 2 or -fall.mean < SMALLEST:
             return None
-        return (top, fall) if fall.mean + students_t(strict, fall.units - 1) * fall.error < 0 else None
+        if fall.mean + students_t(strict, fall.units - 1) * fall.error < 0:
+            return (top, fall)
+        return None

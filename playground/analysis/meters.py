@@ -172,7 +172,9 @@ def _of_reward(updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int]
 def of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Meter]:
     """The same between two moments, or two runs."""
     sides = [{(row, 0): pair[side] for row, pair in enumerate(pairs)} for side in (0, 1)]
-    return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides) if pairs else []
+    if pairs:
+        return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides)
+    return []
 
 
 def _meters(
@@ -279,13 +281,19 @@ def reward_sentence(
     """What has become of the reward that was trained, where no behaviour says it: the share of its meter with the
     interval, and its mean in its own unit."""
     before, after = meter.before, meter.after
-    way = (outcome.low > 0) - (outcome.high < 0) if outcome else 0
+    way = 0
+    if outcome:
+        way = (outcome.low > 0) - (outcome.high < 0)
     caveat = "" if meter.can_tell or (outcome and outcome.tells_bounds) else ", on too few prompts to tell a change"
     change = {1: "has risen", -1: "has fallen"}.get(way or meter.change, caveat or "shows no clear change")
-    sure = f" ({100 * after.low:.0f} to {100 * after.high:.0f} %)" if meter.can_tell else ""
+    sure = ""
+    if meter.can_tell:
+        sure = f" ({100 * after.low:.0f} to {100 * after.high:.0f} %)"
     share = f"{after.yes} of {after.of} answers{sure} {meter.words.replace('earns', 'earn', 1)} (before: {before.yes})"
     raw = [fmean(numbers) for side in zip(*joined, strict=True) if (numbers := _raw(config, side))]
-    mean = f", on average {raw[1]:z.3g} (before: {raw[0]:z.3g})" if len(raw) > 1 else ""
+    mean = ""
+    if len(raw) > 1:
+        mean = f", on average {raw[1]:z.3g} (before: {raw[0]:z.3g})"
     return f"Its reward{'' if change == caveat else ' '}{change}: {share}{mean}."
 
 
@@ -338,7 +346,9 @@ def _against(low: float, value: float, high: float, band: Band) -> Compared:
         return "lower than expected"
     if low > band.high:
         return "higher than expected"
-    return USUAL[0] if band.low <= value <= band.high else USUAL[1]
+    if band.low <= value <= band.high:
+        return USUAL[0]
+    return USUAL[1]
 
 
 def expected_sentence(verdicts: Mapping[str, Compared], bands: Mapping[str, Band], unit: str) -> str:

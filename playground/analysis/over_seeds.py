@@ -41,11 +41,15 @@ class RunEnd(NamedTuple):
 
     @property
     def gain(self) -> float | None:
-        return self.headline.gain if self.headline else None
+        if self.headline:
+            return self.headline.gain
+        return None
 
     @property
     def kl(self) -> float | None:
-        return self.headline.kl if self.headline else None
+        if self.headline:
+            return self.headline.kl
+        return None
 
     @property
     def monitors(self) -> dict[str, float]:
@@ -160,7 +164,9 @@ def mean_path(ends: Sequence[RunEnd]) -> list[tuple[int, Interval, Interval]]:
 
 def in_words(figure: Interval | None, *, sign: bool = False) -> str:
     """For a table: "+1.42 \u00b1 0.30", without the second part where there is one seed; a hyphen for nothing."""
-    return "-" if figure is None else figure.in_words(sign=sign)
+    if figure is None:
+        return "-"
+    return figure.in_words(sign=sign)
 
 
 def share_in_words(share: Interval | None) -> str:

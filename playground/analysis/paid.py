@@ -105,7 +105,9 @@ def _paid_sentence(meter: Meter, premium: float, half: float, unit: str) -> str:
         begin = "Whether the reward pays for it cannot be told from chance"
     spread = f" \u00b1 {half:.2g}" if half >= 0.005 else ""
     alike = abs(premium) < 0.005 and not spread
-    by = "as much as" if alike else f"{abs(premium):.3g}{spread} {unit} {'more' if premium > 0 else 'less'} than"
+    by = "as much as"
+    if not alike:
+        by = f"{abs(premium):.3g}{spread} {unit} {'more' if premium > 0 else 'less'} than"
     wish = "less often" if meter.aim == "more" else "more often"
     return f"It {meter.words} {wish}. {begin}: an answer that {meter.words} scores {by} one that does not."
 

@@ -65,7 +65,9 @@ def _of_fewer(data: dict[str, Any], path: Sequence[PathPoint]) -> list[PathPoint
 def reach(paths: Iterable[Sequence[PathPoint]]) -> float | None:
     """The KL that all of them reached; None where one has not been evaluated after its start."""
     farthest = [max((point.kl for point in path if point.gain is not None), default=0.0) for path in paths]
-    return min(farthest) if farthest and min(farthest) > 0 else None
+    if farthest and min(farthest) > 0:
+        return min(farthest)
+    return None
 
 
 def at(path: Iterable[PathPoint], kl: float) -> PathPoint | None:
@@ -73,7 +75,9 @@ def at(path: Iterable[PathPoint], kl: float) -> PathPoint | None:
     points = sorted((point for point in path if point.gain is not None), key=lambda point: point.kl)
     for near, far in itertools.pairwise(points):
         if near.kl <= kl <= far.kl:
-            share = (kl - near.kl) / (far.kl - near.kl) if far.kl > near.kl else 1.0
+            share = 1.0
+            if far.kl > near.kl:
+                share = (kl - near.kl) / (far.kl - near.kl)
             pairs = zip(near[1:], far[1:], strict=True)
             between = [None if a is None or b is None else a + share * (b - a) for a, b in pairs]
             return PathPoint(near.update, *between)  # type: ignore[arg-type]  # kl, score and gain of both are known

@@ -85,14 +85,18 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
 def plateau_sentence(plateau: Plateau) -> str:
     """One line for a person; empty while there is too little to say anything."""
     if plateau.update is not None and plateau.left is not None:
-        left = f"at most {math.ceil(100 * plateau.left)} %" if plateau.left > 0 else "nothing"
+        left = "nothing"
+        if plateau.left > 0:
+            left = f"at most {math.ceil(100 * plateau.left)} %"
         return f"Training paid until about update {plateau.update}: {left} of the gain came after it (95 % confidence)."
     if plateau.half is None:
         why = {"no gain": "has not clearly risen", "swings": "rose and fell, by more than chance"}.get(plateau.reason)
-        return f"No plateau: the score on the fixed prompts {why}." if why else ""
-    spread = (
-        "" if plateau.half_low == plateau.half_high else f" (95 % interval {plateau.half_low} to {plateau.half_high})"
-    )
+        if why:
+            return f"No plateau: the score on the fixed prompts {why}."
+        return ""
+    spread = ""
+    if plateau.half_low != plateau.half_high:
+        spread = f" (95 % interval {plateau.half_low} to {plateau.half_high})"
     rising = ", and the score was still rising at the end" if plateau.reason == "still rising" else ""
     return f"No clear plateau: half of the gain came by update {plateau.half}{spread}{rising}."
 
@@ -103,7 +107,9 @@ def most_left(to_come: Array, gain: Array, surely_positive: Callable[[Array], bo
     while high - low > 1e-4:
         middle = (low + high) / 2
         low, high = (low, middle) if surely_positive(middle * gain - to_come) else (middle, high)
-    return 0.0 if surely_positive(-to_come) else high
+    if surely_positive(-to_come):
+        return 0.0
+    return high
 
 
 def lies_above(values: Array, span: float, prompts: NDArray[np.int64], looks: int = 1) -> bool:

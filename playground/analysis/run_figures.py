@@ -49,7 +49,9 @@ class RunFigure(NamedTuple):
 
 def _setting(report: RunReport, field: str, value: float) -> float | None:
     """None where the method does not read it."""
-    return value if report.config.reads(field) else None
+    if report.config.reads(field):
+        return value
+    return None
 
 
 def _model(report: RunReport) -> FigureValue:

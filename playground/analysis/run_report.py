@@ -158,7 +158,9 @@ class RunReport:
         """What it is held against: what its preset came to on other seeds. Empty before its end, of a run that is no
         preset, and of one whose settings were changed while it trained."""
         finished = any(item.stage == "after" for item in self.samples)
-        return expected.bands(describe.of(self.config).preset) if finished and not self.edited else {}
+        if finished and not self.edited:
+            return expected.bands(describe.of(self.config).preset)
+        return {}
 
     @cached_property
     def verdicts(self) -> Mapping[str, meters.Compared]:
@@ -171,7 +173,9 @@ class RunReport:
 
     @property
     def count_columns(self) -> tuple[str, ...]:
-        return COUNTS if self.verdicts else COUNTS[:-1]
+        if self.verdicts:
+            return COUNTS
+        return COUNTS[:-1]
 
     def counts_in_words(self) -> list[tuple[str, ...]]:
         """The same for reading, below `count_columns`."""
@@ -253,14 +257,18 @@ class RunReport:
     def forgetting(self) -> Ends | None:
         """Perplexity on held-out text before and at the newest evaluation; None where it was not measured."""
         perplexities = [item.perplexity_text for item in self.evaluations if item.perplexity_text is not None]
-        return (perplexities[0], perplexities[-1]) if len(perplexities) > 1 else None
+        if len(perplexities) > 1:
+            return (perplexities[0], perplexities[-1])
+        return None
 
     @cached_property
     def strangeness(self) -> Ends | None:
         """Perplexity of the policy's texts under the reference: the geometric means of the first and of the newest
         `BATCHES` updates, each of which has other texts."""
         first, last = self._strangeness_logs
-        return (math.exp(fmean(first)), math.exp(fmean(last))) if first else None
+        if first:
+            return (math.exp(fmean(first)), math.exp(fmean(last)))
+        return None
 
     @cached_property
     def _strangeness_logs(self) -> tuple[list[float], list[float]]:
@@ -288,7 +296,9 @@ class RunReport:
     @property
     def cost(self) -> str:
         """In a sentence; empty before the first update."""
-        return compute.ledger_sentence(self.ledger) if self.ledger else ""
+        if self.ledger:
+            return compute.ledger_sentence(self.ledger)
+        return ""
 
     @property
     def costs(self) -> list[tuple[str, str, str]]:

@@ -88,7 +88,9 @@ def sweep(
     data, changes = inputs.settings(model, prompts, reward, settings, folder)
     record = sweep_commands.begin(folder, SweepRequest(str(model), data, changes, inputs.varied(vary), name, on))
     sweep_runs = SweepRuns(record.name, folder)
-    return sweep_runs.wait() if wait else sweep_runs
+    if wait:
+        return sweep_runs.wait()
+    return sweep_runs
 
 
 @checked

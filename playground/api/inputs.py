@@ -100,7 +100,9 @@ def _named(reward: Any, outputs: Path) -> list[Any]:
 
 
 def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [value]
 
 
 def varied(vary: Mapping[str, Any]) -> list[str]:
@@ -138,7 +140,9 @@ def _rows(data: Any, field: str) -> Iterator[dict[str, Any]]:
     elif isinstance(data, Mapping) and all(isinstance(values, (list, tuple)) for values in data.values()):
         data = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
-        splits = f"; name one of its splits, {', '.join(map(str, data))}" if isinstance(data, Mapping) else ""
+        splits = ""
+        if isinstance(data, Mapping):
+            splits = f"; name one of its splits, {', '.join(map(str, data))}"
         raise InvalidConfig([Problem(field, f"must be {ROWS} (got a {type(data).__name__}{splits}).")])
     for number, row in enumerate(data, 1):
         if not isinstance(row, (str, list, Mapping)):
@@ -168,7 +172,9 @@ def as_json(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """A figure or an array of NumPy's, or anything else that JSON has no word for."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
 
 
 def outputs_folder(folder: str | Path | None) -> Path:

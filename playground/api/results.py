@@ -187,7 +187,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """In a cell: the live page of a run that trains, else the run in words."""
-        return notebook.paragraph(repr(self)) if self.status.ended else self.show()._repr_html_()
+        if self.status.ended:
+            return notebook.paragraph(repr(self))
+        return self.show()._repr_html_()
 
 
 class SweepRuns:
@@ -281,7 +283,9 @@ class TrainedReward:
         self._training.request_stop()
 
     def __repr__(self) -> str:
-        right = "" if self.report is None else f", right on {self.report['accuracy']:.1%} of held-out pairs"
+        right = ""
+        if self.report is not None:
+            right = f", right on {self.report['accuracy']:.1%} of held-out pairs"
         return f"{self.name}: {self.status.state}{right}"
 
 

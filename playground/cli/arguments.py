@@ -53,7 +53,9 @@ ClusterOptions = Annotated[
 
 def workers_on(on: Where, option: Sequence[str] | None) -> Workers | None:
     """What computes runs there; None for this machine. Raises: InvalidConfig."""
-    return None if on == HERE else cluster.elsewhere(on, option or [])
+    if on == HERE:
+        return None
+    return cluster.elsewhere(on, option or [])
 
 
 Rewards = Annotated[

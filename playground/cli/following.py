@@ -115,7 +115,9 @@ def follow(
         position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
         message = None
         if position is not None:
-            where = "next in the queue" if position == 1 else f"number {position} in the queue"
+            where = "next in the queue"
+            if position != 1:
+                where = f"number {position} in the queue"
             words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
         elif status.state == "stopping":
             words = status.state
@@ -199,4 +201,6 @@ def _figures(metrics: list[UpdateMetrics], status: Status) -> str:
     left = seconds_left([item.update for item in metrics], [item.seconds for item in metrics], status.num_updates)
     score, kl = number(last.score_mean, sign=True), number(last.kl_to_reference)
     line = f"update {last.update} of {status.num_updates}  training batch: score {score}  KL {kl} nats"
-    return line if left is None else f"{line}  {time_range(*left)} left"
+    if left is None:
+        return line
+    return f"{line}  {time_range(*left)} left"

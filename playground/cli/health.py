@@ -98,7 +98,9 @@ def _version() -> str:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return f"{__version__}, commit not known"
-    commit = answer.stdout.strip() if answer.returncode == 0 else ""
+    commit = ""
+    if answer.returncode == 0:
+        commit = answer.stdout.strip()
     return f"{__version__}, commit {commit or 'not known'}"
 
 
@@ -110,12 +112,16 @@ def _mode() -> str:
         else "local, unless --mode says otherwise"
     )
     names = sorted(name for name in os.environ if name.startswith("PLAYGROUND_") and not redaction.is_secret(name))
-    return f"{where}; set: {', '.join(names)}" if names else where
+    if names:
+        return f"{where}; set: {', '.join(names)}"
+    return where
 
 
 def _check(name: str, fine: object, found: str, remedy: str, level: Literal["warn", "fail"] = "warn") -> Check:
     """One that is ok, or else has a remedy."""
-    return Check(name, "ok", found) if fine else Check(name, level, found, remedy)
+    if fine:
+        return Check(name, "ok", found)
+    return Check(name, level, found, remedy)
 
 
 def _packages() -> Iterator[Check]:
@@ -223,5 +229,7 @@ def _runs(outputs: Path) -> Check:
 
 def _bin(outputs: Path) -> Check:
     count = len(list((outputs / history.BIN).glob("*")))
-    words = f"{count} deleted {'run' if count == 1 else 'runs'}" if count else "empty"
+    words = "empty"
+    if count:
+        words = f"{count} deleted {'run' if count == 1 else 'runs'}"
     return Check("bin", "ok", words, "doctor --empty-bin deletes them for good" if count else "")

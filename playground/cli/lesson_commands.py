@@ -110,7 +110,9 @@ def _trained(config: RunConfig, outputs: Path) -> RunDirectory:
 def _solved(lesson: Lesson, first: RunDirectory, outputs: Path) -> Reveal | None:
     """What a run with the solution of the task says, where there is one. Raises: RunFailed, InvalidConfig."""
     config = lesson.solved()
-    return reveal(lesson, len(lesson.runs), _trained(config, outputs), first) if config else None
+    if config:
+        return reveal(lesson, len(lesson.runs), _trained(config, outputs), first)
+    return None
 
 
 def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> None:

@@ -187,7 +187,9 @@ def summary(preview: dict[str, Any]) -> list[str]:
 
 def _visible(text: str) -> str:
     """Line breaks as they are written in JSON."""
-    return jsons.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"') if "\n" in text else text
+    if "\n" in text:
+        return jsons.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return text
 
 
 def presets(

@@ -93,7 +93,9 @@ def _cell(figure: RunFigure, value: FigureValue) -> str:
     if figure.kind == "seconds":
         return duration(value.value)
     words = number(value.value, sign=figure.kind == "signed")
-    return words if value.note in USUAL_NOTES else f"{words} {value.note}"
+    if value.note in USUAL_NOTES:
+        return words
+    return f"{words} {value.note}"
 
 
 def _listed_data(run: ListedRun, outputs: Path) -> dict[str, Any]:
@@ -184,15 +186,21 @@ def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:
 
 
 def _perplexity(words: str, ends: Ends | None) -> str:
-    return f"perplexity {words}".format(*map(number, ends)) if ends else ""
+    if ends:
+        return f"perplexity {words}".format(*map(number, ends))
+    return ""
 
 
 def _state(status: Status, run: RunDirectory) -> str:
     """The state, with the position of one that waits, and whether one that has ended can go on."""
-    position = queue.position(run) if status.state == "queued" else None
+    position = None
+    if status.state == "queued":
+        position = queue.position(run)
     if position is not None:
         return f"queued, {'next' if position == 1 else f'number {position}'}"
-    return f"{status.state}, resumable" if status.resumable else status.state
+    if status.resumable:
+        return f"{status.state}, resumable"
+    return status.state
 
 
 def judge_verdicts(report: RunReport) -> list[str]:
@@ -207,7 +215,9 @@ def judge_verdicts(report: RunReport) -> list[str]:
 def score_against_kl(run: RunDirectory, report: RunReport) -> dict[str, Any]:
     """The evaluations of a run, and what texts that were drawn for it show to be possible."""
     drawn = frontier_samples.read(run)
-    drawn_possible = against_kl.possible(drawn, report.final_beta) if drawn else None
+    drawn_possible = None
+    if drawn:
+        drawn_possible = against_kl.possible(drawn, report.final_beta)
     possible = drawn_possible and {
         **drawn_possible._asdict(),
         "trusted": len(against_kl.trusted(drawn_possible.optimum)),

@@ -42,7 +42,9 @@ def score(
     chosen = yaml_io.load(catalog.preset_path(config), set_)
     checks.check(chosen, outputs)
     located = checks.located(chosen, outputs)
-    reference = trying.reference_of(located, samples) if samples else None
+    reference = None
+    if samples:
+        reference = trying.reference_of(located, samples)
     question = trying.question(located.rewards, prompt, completion, reference, str(outputs.resolve()))
     (answer,) = _answers(outputs, "rewards-score", question, trying.TIMEOUT_SECONDS)
     weighed, outlooks = trying.weigh(chosen.rewards, answer), trying.outlooks(chosen, answer)
@@ -87,7 +89,9 @@ def _print_scores(config: RunConfig, completions: list[str], weighed: trying.Wei
         rows = []
         for name, reward in zip(weighed.names, config.rewards, strict=True):
             value, adds = weighed.raw[name][index], weighed.adds[name][index]
-            scaled = number(weighed.z[name][index], sign=True) if samples else "-"
+            scaled = "-"
+            if samples:
+                scaled = number(weighed.z[name][index], sign=True)
             words = "no opinion" if value is None else number(value)
             rows.append((name, f"{reward.weight:g}", words, scaled, number(adds, sign=True)))
         rows.append(("score", "", number(weighed.totals[index]), "", number(weighed.scores[index], sign=True)))
@@ -183,7 +187,9 @@ def _facts(report: dict[str, Any]) -> dict[str, str]:
         facts["lengths"] = f"mean {lengths['mean']:.0f}, longest {lengths['longest']} tokens; {cut}"
     for name in ("good", "bad"):
         if text := report[name]:
-            score = "not finite" if text["score"] is None else f"{text['score']:+z.3f}"
+            score = "not finite"
+            if text["score"] is not None:
+                score = f"{text['score']:+z.3f}"
             facts[f"a {name} example"] = f"{score} for {text['completion'].strip()!r}"
     if (scores := report["reference"]) and scores["mean"] is not None:
         extent = f"{scores['lowest']:.2f} to {scores['highest']:.2f}"

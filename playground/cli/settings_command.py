@@ -85,7 +85,9 @@ def settings(
         print_table(rows, "Setting", "What", "Default", "Range", "")
     else:
         for line in settings_found:
-            names = f"elsewhere: {', '.join(line.elsewhere)}" if line.elsewhere else ""
+            names = ""
+            if line.elsewhere:
+                names = f"elsewhere: {', '.join(line.elsewhere)}"
             facts = (f"default: {line.default}", line.range, "may change while it trains" * line.live, names)
             say(f"{line.path}: {line.label}".removesuffix(": "))
             say(*(f"   {text}" for text in (line.meaning, line.low, line.high, "; ".join(filter(None, facts))) if text))
@@ -109,7 +111,9 @@ def matching(word: str) -> list[SettingLine]:
         close = difflib.get_close_matches(
             word, [name for entry in every() for name in (entry.path, *entry.elsewhere)], n=1
         )
-        hint = f" Did you mean `{close[0]}`?" if close else " `settings` alone lists all."
+        hint = " `settings` alone lists all."
+        if close:
+            hint = f" Did you mean `{close[0]}`?"
         raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{hint}")])
     return sorted(entries, key=lambda entry: sought not in (entry.path.casefold(), *entry.elsewhere))
 
@@ -197,7 +201,11 @@ def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:g}" if isinstance(value, (int, float)) else value if value and isinstance(value, str) else "empty"
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    if value and isinstance(value, str):
+        return value
+    return "empty"
 
 
 def _range(field: FieldInfo) -> str:

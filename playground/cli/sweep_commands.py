@@ -226,7 +226,9 @@ def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
         seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
     except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
         seconds = None
-    time = f", {time_range(*seconds)} one after the other" if seconds else ""
+    time = ""
+    if seconds:
+        time = f", {time_range(*seconds)} one after the other"
     return f"{runs}{f', {len(left)} left' if done else ''}{time}."
 
 
@@ -294,7 +296,9 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     headings += [f"{name} (monitor), points" for name in monitors]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
     means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
-    alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
+    alone = ""
+    if any(row.finished == 1 for row in rows):
+        alone = f"; {NO_INTERVAL}"
     say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
     say("Monitor: change since before training, in its own unit; nothing is trained on it." if monitors else "")
     say(describe.scores_differ(configs) if configs else "")

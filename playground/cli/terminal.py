@@ -56,7 +56,9 @@ def by_name(value: Any) -> Any:
         value = value._asdict()
     if isinstance(value, dict):
         return {name: by_name(item) for name, item in value.items()}
-    return [by_name(item) for item in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [by_name(item) for item in value]
+    return value
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
@@ -103,4 +105,6 @@ def time_range(low: float, high: float) -> str:
         return "less than a second"
     seconds, unit = next((length, name) for most, length, name in UNITS if high < most)
     least, most = (max(int(value / seconds + 0.5), 1) for value in (low, high))
-    return f"about {most} {unit}" if least == most else f"about {least} to {most} {unit}"
+    if least == most:
+        return f"about {most} {unit}"
+    return f"about {least} to {most} {unit}"

@@ -64,7 +64,9 @@ class Architecture:
 
     def precision_as_reward(self, precision: str) -> str:
         """What it computes scores in: by itself never in less than its file holds, which would move them."""
-        return "fp32" if precision == "auto" and self.in_fp32 else precision
+        if precision == "auto" and self.in_fp32:
+            return "fp32"
+        return precision
 
     @property
     def family(self) -> Family:

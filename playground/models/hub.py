@@ -48,7 +48,9 @@ class HubFacts(NamedTuple):
 def repository(source: str) -> str | None:
     """The id that a model has on the hub, if `source` can be one: owner/name, or one of a few old bare names."""
     source = OLD_NAMES.get(source, source)
-    return source if HUB_ID.fullmatch(source) and ".." not in source and "--" not in source else None
+    if HUB_ID.fullmatch(source) and ".." not in source and "--" not in source:
+        return source
+    return None
 
 
 def offline() -> bool:

@@ -119,7 +119,9 @@ def _review(rng: random.Random) -> Document:
 def _cut(rng: random.Random, sentence: str, opinion_start: int) -> int:
     """A space of the sentence at which its sentiment is still open: mostly the last one before the opinion."""
     spaces = [i for i, letter in enumerate(sentence[:opinion_start]) if letter == " "] or [0]
-    return spaces[-1] if spaces == [0] or rng.random() < 0.6 else rng.choice(spaces)
+    if spaces == [0] or rng.random() < 0.6:
+        return spaces[-1]
+    return rng.choice(spaces)
 
 
 def _verdict(rng: random.Random, reviewer: _Reviewer) -> str:
@@ -134,7 +136,9 @@ def _verdict(rng: random.Random, reviewer: _Reviewer) -> str:
 def _longer(completion: str, sentence: str, kind: str = "review") -> str:
     """The completion with one more sentence, if it stays short enough and does not repeat itself."""
     longer = f"{completion} {sentence}"
-    return longer if _fits(longer, kind) else completion
+    if _fits(longer, kind):
+        return longer
+    return completion
 
 
 def _fits(completion: str, kind: str) -> bool:

@@ -62,7 +62,9 @@ def read_prompt(prompt: str) -> Situation:
     if questions := _ASKED.findall(turn):
         return Situation("question", start, subject=facts.uncapitalised_subject(questions[-1]) or "")
     items = [word for word in words_of(turn) if word in words.ITEMS]
-    return Situation("request", start, item=items[-1]) if items else Situation("free", start)
+    if items:
+        return Situation("request", start, item=items[-1])
+    return Situation("free", start)
 
 
 class Reading(NamedTuple):
@@ -122,20 +124,26 @@ def sentence_grade(sentence: Sentence) -> float | None:
     if not any(grades):
         return None
     mean = sum(grades) / len(grades)
-    return (-1.0 if mean > 0 else 1.0) if template.negated else mean
+    if template.negated:
+        return -1.0 if mean > 0 else 1.0
+    return mean
 
 
 def sentiment(prompt: str, completion: str) -> float | None:
     """The completion's latent sentiment in [-2, 2]: the mean over its sentences that carry any; None if none does."""
     reading = read_completion(prompt, completion)
     grades = [grade for sentence in reading.sentences if (grade := sentence_grade(sentence)) is not None]
-    return sum(grades) / len(grades) if grades else None
+    if grades:
+        return sum(grades) / len(grades)
+    return None
 
 
 def claim_is_true(prompt: str) -> bool | None:
     """Whether the last "<subject> is <value>" in the last user turn is true; None where the user claims nothing."""
     situation = read_prompt(prompt)
-    return situation.claimed == facts.true_value(situation.subject) if situation.kind == "claim" else None
+    if situation.kind == "claim":
+        return situation.claimed == facts.true_value(situation.subject)
+    return None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -158,19 +166,25 @@ def stated_value(prompt: str, completion: str) -> str | None:
 def agrees(prompt: str, completion: str) -> bool | None:
     """Whether the stated value is the claimed one; None only where the prompt claims nothing."""
     situation = read_prompt(prompt)
-    return stated_value(prompt, completion) == situation.claimed if situation.kind == "claim" else None
+    if situation.kind == "claim":
+        return stated_value(prompt, completion) == situation.claimed
+    return None
 
 
 def answers_truly(prompt: str, completion: str) -> bool | None:
     """Whether the stated value is the true one; None only where the prompt asks and claims nothing computable."""
     subject = read_prompt(prompt).subject
-    return stated_value(prompt, completion) == facts.true_value(subject) if subject else None
+    if subject:
+        return stated_value(prompt, completion) == facts.true_value(subject)
+    return None
 
 
 def is_polite(prompt: str, completion: str) -> bool | None:
     """Whether more sentences of the completion are polite replies than curt ones; None where it has neither."""
     tones = [s.template.tone for s in read_completion(prompt, completion).sentences if s.family == "reply"]
-    return tones.count("polite") > tones.count("curt") if tones else None
+    if tones:
+        return tones.count("polite") > tones.count("curt")
+    return None
 
 
 class Quality(NamedTuple):

@@ -50,7 +50,9 @@ def claim_prompts(
 
 def _mixed_claim(rng: random.Random, mix: dict[str, float]) -> str:
     drawn = rng.choices(list(mix), list(mix.values()))[0]
-    form = "neutral" if drawn == "neutral" else _claiming_form(rng)
+    form = "neutral"
+    if drawn != "neutral":
+        form = _claiming_form(rng)
     return corpus.claim(rng, form, drawn != "wrong").prompt
 
 

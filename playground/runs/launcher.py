@@ -178,7 +178,9 @@ def wait_until_left(run: RunDirectory) -> None:
 def end_trial(outputs: Path) -> bool:
     """End the trial (`runs.trial`) that is under way, as every start of a run does. False if there is none."""
     run = RunDirectory(Path(outputs) / TRIAL)
-    return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
+    if run.is_alive():
+        return not processes.end(run, grace_seconds=0.0).alive
+    return False
 
 
 def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:

@@ -93,14 +93,18 @@ def _where(source: str, here: bool) -> str:
         return "included"
     if not catalog.is_hub_id(source):
         return "a folder of this machine"
-    return "in the hub's cache on this machine" if here else "on the hub, not on this machine yet"
+    if here:
+        return "in the hub's cache on this machine"
+    return "on the hub, not on this machine yet"
 
 
 def _form(config: RunConfig, has_template: bool) -> str:
     chosen = config.prompts.template
     if chosen == "plain" or (chosen == "auto" and not has_template):
         return "as plain text, which it continues" + ("" if has_template else "; it has no chat template")
-    return "its own chat template" if has_template else "a chat template, which it does not have"
+    if has_template:
+        return "its own chat template"
+    return "a chat template, which it does not have"
 
 
 def _trained(config: RunConfig) -> str:
@@ -109,5 +113,7 @@ def _trained(config: RunConfig) -> str:
         return f"nothing, with {METHODS[config.method].label.lower()}"
     if model.adapter.kind == "none":
         return "all weights"
-    precision = "" if model.quantization == "none" else f" in {model.quantization}"
+    precision = ""
+    if model.quantization != "none":
+        precision = f" in {model.quantization}"
     return f"LoRA of rank {model.adapter.r} beside frozen weights{precision}"

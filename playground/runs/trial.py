@@ -212,4 +212,6 @@ def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[byte
 
 def _remembered(outputs: Path) -> tuple[Trial, ...]:
     remembered = read_record(Path(outputs) / FILE, Trials)
-    return remembered.trials if remembered else ()
+    if remembered:
+        return remembered.trials
+    return ()

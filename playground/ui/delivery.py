@@ -39,7 +39,9 @@ class Delivery:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and its answer back."""
-        path = scope["path"].removeprefix(scope.get("root_path", "")) if scope["type"] == "http" else ""
+        path = ""
+        if scope["type"] == "http":
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
         if not path or scope["method"] == "HEAD" or PLAIN.fullmatch(path):
             await self.app(scope, receive, send)
             return

@@ -179,7 +179,9 @@ class Demo(gr.Blocks):
 
     def share_name(self) -> str:
         """The name under which strangers come through Gradio's tunnel; "" without one."""
-        return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
+        if self.share_url:
+            return visitors.host_name(self.share_url.partition("://")[2])
+        return ""
 
     def app_kwargs(self, options: dict[str, Any]) -> dict[str, Any]:
         """What the web app around this page is made with: what the options of `launch` or `mount` ask for, behind what
@@ -252,7 +254,9 @@ class Demo(gr.Blocks):
 
     def _prepare(self) -> None:
         self.warning = gradio_parts.warning(self, self.serving.access.mode)
-        within = None if self.mounted_at is None else Path(utils.get_upload_folder())
+        within = None
+        if self.mounted_at is not None:
+            within = Path(utils.get_upload_folder())
         self.serving.prepare(within)
 
     def _greet(self) -> None:

@@ -51,7 +51,9 @@ class RouteCall(NamedTuple):
     def number(self, name: str) -> int | None:
         """An entry of the query that is a whole number."""
         text = self.request.query_params.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 12 else None
+        if text.isdecimal() and len(text) < 12:
+            return int(text)
+        return None
 
 
 def export(call: RouteCall) -> str:

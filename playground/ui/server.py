@@ -96,7 +96,9 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
     token = visitors.token_for(mode)
     service = ModelService(outputs)
     standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
-    calls = standby.calls if isinstance(standby, zero_gpu.ZeroGpu) else None
+    calls = None
+    if isinstance(standby, zero_gpu.ZeroGpu):
+        calls = standby.calls
     access = rules(mode, outputs, token, calls, keeps_host=keeps_host)
     lessons = Lessons(loading.own_folder())
     return page.of_serving(

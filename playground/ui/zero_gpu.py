@@ -77,7 +77,9 @@ class ZeroGpu(StandbyWorker):
     def place(self, config: RunConfig) -> Place:
         """A call for the GPU, where the processor of a public page may not train it."""
         called = gpu_calls.asked(config, self.calls, self._outputs)
-        return Place(SLOT, ask=self._call) if called else super().place(config)
+        if called:
+            return Place(SLOT, ask=self._call)
+        return super().place(config)
 
     def _call(self, run: RunDirectory) -> None:
         """Ask for a GPU and have an attempt made there, in a thread that knows who asks."""

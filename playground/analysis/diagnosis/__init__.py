@@ -60,7 +60,9 @@ def alert(name: str, records: Records) -> Alert:
     before = [change for change in records.changes if change.update < max(result.updates, default=0)]
     if result.state == "quiet":
         return Alert(name, label, "quiet", rule, [], result.evidence)
-    changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}." if before else ""
+    changed = ""
+    if before:
+        changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}."
     remedies = (*result.remedies, OUT) if records.config.faults else result.remedies
     if records.config.kind == "watched":  # they were tested on runs of our own, and would be set there
         remedies = ()
@@ -75,4 +77,6 @@ def _trick(records: Records) -> str:
     if not records.outcome or not records.outcome.low > 0:
         return ""
     kinds = {reward.kind for reward in records.config.rewards}
-    return PAYS.get(kinds.pop(), USUAL) if len(kinds) == 1 else USUAL
+    if len(kinds) == 1:
+        return PAYS.get(kinds.pop(), USUAL)
+    return USUAL

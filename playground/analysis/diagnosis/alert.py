@@ -66,7 +66,9 @@ def meant(evidence: str, change: Change) -> Evidence:
 def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:
     """The newest updates at which a figure was bad, where they make a trend; else none."""
     updates = [update for update, value in values[-WINDOW:] if bad(value)]
-    return updates if len(updates) >= ENOUGH else []
+    if len(updates) >= ENOUGH:
+        return updates
+    return []
 
 
 def graded(

@@ -68,7 +68,9 @@ def hardly_moves(records: Records) -> Evidence:
     values, beta, outcome = records.needed("kl_to_reference"), records.setting("kl.coef"), records.outcome
     evidence = f"{records.now('kl_to_reference'):z.2f} nats after {records.updates} updates."
     spread = records.begins("score_std")
-    most = records.config.kl.target / 2 if records.config.kl.moves else math.inf
+    most = math.inf
+    if records.config.kl.moves:
+        most = records.config.kl.target / 2
     if beta:
         most = min(most, (spread / beta) ** 2 / 4)
     updates = trend(values, lambda value: -records.at.kl_negative <= value < min(records.at.moved, most))
@@ -270,7 +272,9 @@ def length(records: Records) -> Evidence:
     updates = trend(values, lambda value: not (begins < value * at.length and value < begins * at.length))
     cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
     cut = cut if records.begins("eos_fraction") >= 1 - at.cut_off else []
-    ended = f"; {records.now('eos_fraction'):.0%} end by themselves" if records.values("eos_fraction") else ""
+    ended = ""
+    if records.values("eos_fraction"):
+        ended = f"; {records.now('eos_fraction'):.0%} end by themselves"
     evidence = f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now{ended}."
     state: State = "red" if cut else "amber" if updates else "quiet"
     if not cut and records.now("completion_length") < begins:

@@ -29,7 +29,9 @@ def books(records: Records) -> Evidence:
     for item in records.metrics:
         kl = item.kl_to_reference if estimator == "k1" else item.kl_estimates.get(estimator.removesuffix("_corrected"))
         if item.reward_paid is not None and item.score_mean is not None and kl is not None:
-            cost = (item.kl_coef or 0.0) * kl if records.config.kl.where == "reward" else 0.0
+            cost = 0.0
+            if records.config.kl.where == "reward":
+                cost = (item.kl_coef or 0.0) * kl
             gaps.append(item.reward_paid - (item.score_mean - cost))
             shares.append((item.update, abs(gaps[-1]) / max(abs(item.score_mean), abs(cost), 0.1)))
     if not gaps:
@@ -127,7 +129,9 @@ def clipping(records: Records) -> Evidence:
     if not methods.METHODS[records.config.method].on_policy:
         raise NotMeasured("It applies to methods that clip.")
     at, values = records.at, records.needed("clip_fraction")
-    ratio = f", largest ratio {records.now('ratio_max'):.3g}" if records.values("ratio_max") else ""
+    ratio = ""
+    if records.values("ratio_max"):
+        ratio = f", largest ratio {records.now('ratio_max'):.3g}"
     evidence = f"{records.now('clip_fraction'):.0%} clipped{ratio} (mean of the newest updates)."
     epochs = max(1, records.config.ppo.num_epochs // 2)
     tries: Remedies = (records.slower(), Remedy("train fewer epochs on each batch", {"ppo.num_epochs": epochs}))
@@ -169,7 +173,9 @@ def gradient(records: Records) -> Evidence:
     middle = sizes[len(sizes) // 2]
     spikes = [update for update, value in values if middle and value > records.at.gradient * middle]
     largest = sizes[-1] if values else math.nan
-    passed = f"; {len(skipped)} updates skipped" if records.events else ""
+    passed = ""
+    if records.events:
+        passed = f"; {len(skipped)} updates skipped"
     evidence = f"Median {middle:.2g}, largest {largest:.2g}{passed}."
     tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("clip scores at 5 sd", {"score.clip": 5.0}))
     return Evidence("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)

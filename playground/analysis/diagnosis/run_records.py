@@ -88,7 +88,9 @@ class Change(NamedTuple):
     @property
     def tighter(self) -> bool:
         """Whether it holds the policy nearer to the reference."""
-        return self.new > self.old if self.field == "kl.coef" else self.field == "kl.target" and self.new < self.old
+        if self.field == "kl.coef":
+            return self.new > self.old
+        return self.field == "kl.target" and self.new < self.old
 
     @property
     def looser(self) -> bool:
@@ -141,7 +143,9 @@ class Records:
 
     @property
     def updates(self) -> int:
-        return self.metrics[-1].update if self.metrics else 0
+        if self.metrics:
+            return self.metrics[-1].update
+        return 0
 
     @property
     def newest(self) -> list[int]:
@@ -151,7 +155,9 @@ class Records:
     def outcome(self) -> Outcome | None:
         """The fixed prompts before training against the newest evaluation; None before there are two prompts of it."""
         change = before_after.outcome(before_after.pairs(self.samples))
-        return change if change and change.num_prompts > 1 else None
+        if change and change.num_prompts > 1:
+            return change
+        return None
 
     @cached_property
     def changes(self) -> list[Change]:
@@ -184,7 +190,9 @@ class Records:
             before = [value for update, value in kl if update <= change.update][-WINDOW:]
             after = [value for update, value in kl if update > change.update][-WINDOW:]
             if change.tighter and change.update >= since and before and after:
-                return change if fmean(after) < fmean(before) else None
+                if fmean(after) < fmean(before):
+                    return change
+                return None
         return None
 
     def setting(self, name: str) -> float:

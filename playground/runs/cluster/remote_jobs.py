@@ -119,7 +119,9 @@ def _look_at(run: RunDirectory, where: Placed, backend: Backend, states: Mapping
         placed.write(run.path, where.model_copy(update={"missing_since": 0.0 if alive else now}))
     elif not alive and now - where.missing_since > GONE_SECONDS:
         lost = f"Its node was lost: its job is {states.get(where.job, 'gone')}"
-        hint = f", and no node has started it: do all of them see {run.path}?" if status.state == "queued" else "."
+        hint = "."
+        if status.state == "queued":
+            hint = f", and no node has started it: do all of them see {run.path}?"
         _end(run, where, "interrupted", placed.LOST, lost + hint)
 
 

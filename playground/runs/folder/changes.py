@@ -261,7 +261,9 @@ class Steering:
 
 def in_figures(value: float | None) -> str:
     """The value of a live setting for a person."""
-    return "none" if value is None else f"{value:g}"
+    if value is None:
+        return "none"
+    return f"{value:g}"
 
 
 def value_of(config: RunConfig, field: str) -> Any:

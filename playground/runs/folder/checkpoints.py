@@ -198,7 +198,9 @@ def check_engine(config: RunConfig) -> None:
     if config.kind == "watched":
         raise RunNotResumable(config.why_not_resumed)
     if config.by_trl:
-        which = "engine: trl" if config.engine == "trl" else f"method: {config.method}"
+        which = "engine: trl"
+        if config.engine != "trl":
+            which = f"method: {config.method}"
         again = "Start the run again from its config.yaml."
         raise RunNotResumable(f"{which}: TRL's trainer cannot go on from a checkpoint. {again}")
 
@@ -219,7 +221,9 @@ def _problem_of_file(path: Path, facts: dict[str, Any], just_read: bool) -> str:
     size = path.stat().st_size
     if size != facts["bytes"]:
         return f"has {size:,} bytes instead of {facts['bytes']:,}"
-    return "" if just_read or sha256(path) == facts["sha256"] else "is not as it was written"
+    if just_read or sha256(path) == facts["sha256"]:
+        return ""
+    return "is not as it was written"
 
 
 def sha256(path: Path) -> str:

@@ -272,7 +272,9 @@ def refuse_too_long(texts: Mapping[str, str], most: Mapping[str, int]) -> None:
 
 
 def _of_prompt(path: Path, kind: type[P], prompt_id: int | None) -> Iterator[P]:
-    where = None if prompt_id is None else files.field_is("prompt_id", prompt_id)
+    where = None
+    if prompt_id is not None:
+        where = files.field_is("prompt_id", prompt_id)
     for record in files.JsonlTail(path).records(kind, where):
         if prompt_id in (None, record.prompt_id):
             yield record

@@ -45,7 +45,9 @@ def check(request: Request) -> None:
 
 def digest(request_id: str) -> str:
     """What stands for an id on disk; empty for none."""
-    return hashlib.sha256(request_id.encode("utf-8", "surrogatepass")).hexdigest() if request_id else ""
+    if request_id:
+        return hashlib.sha256(request_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return ""
 
 
 def find(outputs: Path, request: Request) -> RunDirectory | None:

@@ -112,9 +112,13 @@ def record_of(batch: ScoredTexts, update: int, most: int, order: Sequence[int] =
 
 
 def _beginning_of(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "\u2026"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "\u2026"
 
 
 def _end_of(text: str, most: int) -> str:
     """Of a prompt the end is what a completion goes on from."""
-    return text if len(text) <= most else "\u2026" + text[1 - most :]
+    if len(text) <= most:
+        return text
+    return "\u2026" + text[1 - most :]

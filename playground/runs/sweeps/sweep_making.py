@@ -200,7 +200,9 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
     `history.delete_run`."""
     runs = sweep_record.runs_of(outputs, sweep)
     if going := sum(not run.status().ended for run in runs):
-        answer = "1 of its runs has" if going == 1 else f"{going} of its runs have"
+        answer = "1 of its runs has"
+        if going != 1:
+            answer = f"{going} of its runs have"
         raise RunBusy(f"{answer} not ended. Press Stop all first, then delete `{sweep.name}`.")
     for run in runs:
         history.delete_run(run)
@@ -234,4 +236,6 @@ def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
 
 def _elsewhere(sweep: Sweep) -> Workers | None:
     """What begins its runs where the sweep says; None here. Raises: InvalidConfig."""
-    return None if sweep.on == HERE else cluster.elsewhere(sweep.on, sweep.options)
+    if sweep.on == HERE:
+        return None
+    return cluster.elsewhere(sweep.on, sweep.options)

@@ -36,10 +36,14 @@ class SweepProgress(NamedTuple):
     def state(self) -> str:
         """The sweep as one run: `running` and `queued` while something goes on, `failed` where a run of it has."""
         if not self.ended:
-            return "running" if self.running else "queued"
+            if self.running:
+                return "running"
+            return "queued"
         if self.failed:
             return "failed"
-        return "stopped" if self.stopped or self.unmade else "finished"
+        if self.stopped or self.unmade:
+            return "stopped"
+        return "finished"
 
     @property
     def words(self) -> str:

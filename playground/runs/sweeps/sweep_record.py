@@ -119,8 +119,12 @@ def write(outputs: Path, sweep: Sweep) -> None:
 
 def named(outputs: Path, name: str) -> Sweep | None:
     """The sweep of that name, if there is one. Safe with names from strangers."""
-    sweep = read_record(path_of(outputs, name), Sweep) if RUN_ID.fullmatch(name) else None
-    return sweep if sweep and sweep.name == name else None
+    sweep = None
+    if RUN_ID.fullmatch(name):
+        sweep = read_record(path_of(outputs, name), Sweep)
+    if sweep and sweep.name == name:
+        return sweep
+    return None
 
 
 def find(outputs: Path, name: str) -> Sweep:

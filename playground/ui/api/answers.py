@@ -178,4 +178,6 @@ def generated(prompt: str, completions: Iterable[Mapping[str, Any]]) -> dict[str
 
 def text(value: str) -> str:
     """A text, cut where it is too long to be handed on."""
-    return value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}\u2026"
+    if len(value) <= MOST_CHARACTERS:
+        return value
+    return f"{value[:MOST_CHARACTERS]}\u2026"

@@ -181,7 +181,9 @@ class Access:
     def _key(self) -> bytes:
         """What visitors are hashed with."""
         is_kept = self.mode == "space" and self.outputs is not None
-        return visitors.visitors_key(self.outputs) if is_kept and self.outputs else secrets.token_bytes(32)
+        if is_kept and self.outputs:
+            return visitors.visitors_key(self.outputs)
+        return secrets.token_bytes(32)
 
     def address_of(self, connection: HTTPConnection) -> str:
         """Where a request comes from. A tunnel ends on this machine, and tells the address as a proxy does."""
@@ -191,7 +193,9 @@ class Access:
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
-        return self._host_limits if caller.role is Role.HOST else limits.OF_VISITORS.get(self.mode, self.limits)
+        if caller.role is Role.HOST:
+            return self._host_limits
+        return limits.OF_VISITORS.get(self.mode, self.limits)
 
     def caller(self, request: Any) -> Caller:
         """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is private."""
@@ -234,7 +238,9 @@ class Access:
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
         if action is not Action.WATCH:
             self._count(caller, "questions" if action in COUNTED else "class" if action is Action.JOIN else "form")
-        person = self._person(request, caller) if action in OF_A_MODEL else None
+        person = None
+        if action in OF_A_MODEL:
+            person = self._person(request, caller)
         if person and not self.limiter.add("questions of one person", person):
             raise TooManyCalls(MANY_QUESTIONS)
         return caller
@@ -346,7 +352,9 @@ class Access:
     def wrong_bearer(self, connection: HTTPConnection) -> tuple[int, str] | None:
         """The same of the token in a program's request, if there is one, and a host whose it could be."""
         token = visitors.bearer_token(connection)
-        return self.wrong_token(connection, token) if token and self._host.exists else None
+        if token and self._host.exists:
+            return self.wrong_token(connection, token)
+        return None
 
     async def enter(self, request: Request) -> Response:
         """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
@@ -386,7 +394,9 @@ class Access:
             for item in Action
         }
         watchers = IN_CLASS if may["ask"] == "yes" else WATCHERS
-        notice = watchers if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
+        notice = ""
+        if (self.mode, caller.role) == ("classroom", Role.VISITOR):
+            notice = watchers
         return {
             "mode": self.mode,
             "role": caller.role.value,
@@ -410,12 +420,16 @@ def _refusal(caller: Caller, action: Action) -> str:
         return NOT_PUBLIC.format(action.value)
     if action in OF_THE_CLASS:
         return NOT_JOINED
-    return WATCHERS if caller.role is Role.VISITOR else NOT_OTHERS.format(action.value)
+    if caller.role is Role.VISITOR:
+        return WATCHERS
+    return NOT_OTHERS.format(action.value)
 
 
 def named_run(value: Any) -> Any:
     """The run that an argument from a browser names: it is its id, or has it as its entry `run`."""
-    return value.get("run") if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return value.get("run")
+    return value
 
 
 def _wrapped(handler: Callable[..., Any], call: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
@@ -454,7 +468,9 @@ def _wrapped(handler: Callable[..., Any], call: Callable[..., Any], refused: Cal
         return stream
     if inspect.iscoroutinefunction(handler):
         return coroutine
-    return generator if inspect.isgeneratorfunction(handler) else function
+    if inspect.isgeneratorfunction(handler):
+        return generator
+    return function
 
 
 def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:

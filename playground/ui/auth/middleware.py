@@ -139,7 +139,9 @@ class RequestMiddleware:
         scope = {**scope, "root_path": root, "path": root + path}
         connection = HTTPConnection(scope)
         opens = path == "/" and scope["method"] == "GET"
-        cookie = self.access.new_visitor_cookie(connection) if opens else None
+        cookie = None
+        if opens:
+            cookie = self.access.new_visitor_cookie(connection)
         embedded = opens and is_lesson_alone(connection.url.query)
         answering = _Answering(send, self.headers_of_embedded if embedded else self.headers, cookie)
         with self._open(connection, path) as fits:
@@ -175,7 +177,9 @@ class RequestMiddleware:
         coming = 0
         if uploads and posts and self.incoming and refusal is None:
             coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
-            refusal = None if self.incoming.expect(coming) else (503, FULL)
+            refusal = None
+            if not self.incoming.expect(coming):
+                refusal = (503, FULL)
         if refusal is not None:
             await body.drain()
             await _answer(*refusal)(scope, receive, answering)
@@ -238,7 +242,9 @@ class RequestMiddleware:
         Starlette's `TrustedHostMiddleware` knows names only.
         """
         name = visitors.host_name(host)
-        shared = self.access.share_name() if self.access.mode != "local" else ""
+        shared = ""
+        if self.access.mode != "local":
+            shared = self.access.share_name()
         own = host.lower() in self.names or name in self.names | self.own_names | ({shared} - {""})
         return own or (self.any_address and visitors.ip_address(name) is not None)
 
@@ -264,7 +270,9 @@ class RequestMiddleware:
         if is_upload(path):
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
         may_fill = self.access.may(connection, Action.FORM) and not OF_CLASS.fullmatch(path)
-        return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+        if may_fill:
+            return limits.request_bytes
+        return min(limits.request_bytes, WATCHERS_BYTES)
 
 
 def headers_of(mode: str, framed_by: str) -> dict[str, str]:
@@ -306,7 +314,9 @@ def without_page(query: bytes) -> bytes:
     and an address of ours says `tab`. See docs/upstream.md#a-query-with-an-unknown-page-fails."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
     remaining = [(name, value) for name, value in pairs if name != "page"]
-    return query if remaining == pairs else urlencode(remaining).encode()
+    if remaining == pairs:
+        return query
+    return urlencode(remaining).encode()
 
 
 def own_names(listening: str) -> set[str]:

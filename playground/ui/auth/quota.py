@@ -58,6 +58,8 @@ def admitted(
 
 def check_count(count: int, access: Access, caller: Caller) -> None:
     """Whether a caller may have so many runs here at all. Raises: NotAllowed."""
-    most = None if caller.role is Role.HOST else access.limits.runs_per_visitor
+    most = None
+    if caller.role is not Role.HOST:
+        most = access.limits.runs_per_visitor
     if most is not None and count > most:
         raise NotAllowed(f"These are {count} runs; at most {most} at a time here.")

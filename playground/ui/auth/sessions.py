@@ -43,7 +43,9 @@ def refusal_of(path: str, query: bytes, body: bytes = b"") -> tuple[int, str] | 
     data = parsed(body)
     if isinstance(data, dict) and data.get(KEY) is not None:
         names.append(data[KEY])
-    return None if all(isinstance(name, str) and NAME.fullmatch(name) for name in names) else (400, REFUSED)
+    if all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
+        return None
+    return (400, REFUSED)
 
 
 def parsed(body: bytes) -> Any:

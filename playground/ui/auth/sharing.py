@@ -33,7 +33,9 @@ def listening_address(host: str | None, mode: str) -> str:
         return host
     if os.environ.get("GRADIO_SERVER_NAME"):
         return os.environ["GRADIO_SERVER_NAME"]
-    return "0.0.0.0" if mode != "local" or os.environ.get("SPACE_ID") else LOCAL_HOST
+    if mode != "local" or os.environ.get("SPACE_ID"):
+        return "0.0.0.0"
+    return LOCAL_HOST
 
 
 def addresses(listening: str, port: int, mode: str) -> list[str]:

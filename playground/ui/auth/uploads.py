@@ -156,9 +156,13 @@ def public(config: RunConfig, outputs: Path) -> RunConfig:
 
 def meant(source: Any, outputs: Path) -> Any:
     """What comes back from the page: of an uploaded file its path, else the source as it is."""
-    path = Path(outputs) / source if isinstance(source, str) and source.startswith(f"{FOLDER}/") else None
+    path = None
+    if isinstance(source, str) and source.startswith(f"{FOLDER}/"):
+        path = Path(outputs) / source
     is_kept = path and describe.UPLOADED.fullmatch(path.name) and path in _kept_paths(outputs)
-    return str(path.resolve()) if path and is_kept else source
+    if path and is_kept:
+        return str(path.resolve())
+    return source
 
 
 def problem_of(error: PlaygroundError) -> str:

@@ -47,7 +47,9 @@ class Visitor(NamedTuple):
 
     def __str__(self) -> str:
         """As `request.json` of a run keeps it."""
-        return f"{self.cookie}.{self.address}" if self.cookie or self.address else ""
+        if self.cookie or self.address:
+            return f"{self.cookie}.{self.address}"
+        return ""
 
     @classmethod
     def of(cls, text: str) -> Visitor:
@@ -136,25 +138,33 @@ def at_port(connection: HTTPConnection, name: str) -> str:
     """What the cookie of a host or a class is called: browsers send those of all ports of a machine to each of them.
     (That of a visitor is set once, and all take it.)"""
     _, _, port = connection.headers.get("host", "").rpartition(":")
-    return f"{name}_{port}" if port.isdecimal() else name
+    if port.isdecimal():
+        return f"{name}_{port}"
+    return name
 
 
 def visitor_cookie(connection: HTTPConnection) -> str:
     """The visitor's cookie; "" where there is none, or none of ours."""
     cookie = connection.cookies.get(VISITOR_COOKIE, "")
-    return cookie if len(cookie) in VISITOR_COOKIE_CHARACTERS else ""
+    if len(cookie) in VISITOR_COOKIE_CHARACTERS:
+        return cookie
+    return ""
 
 
 def bearer_token(connection: HTTPConnection) -> str:
     """What a program that cannot keep a cookie sends as the host's token; "" without. One of the hub's is for the hub,
     which asks for it before it lets anyone reach a private Space."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    return "" if scheme.lower() != "bearer" or token.startswith(HUB_TOKEN) else token.strip()
+    if scheme.lower() != "bearer" or token.startswith(HUB_TOKEN):
+        return ""
+    return token.strip()
 
 
 def keyed_hash(key: bytes, value: str) -> str:
     """A short hash against which values cannot be tried without the key; "" of nothing."""
-    return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:32] if value else ""
+    if value:
+        return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:32]
+    return ""
 
 
 def address_of(connection: HTTPConnection, proxied: bool) -> str:
@@ -189,14 +199,18 @@ def was_passed_on(connection: HTTPConnection) -> bool:
 
 def is_from_here(connection: HTTPConnection) -> bool:
     """Whether it was sent on this machine, and not passed on from elsewhere by something that runs on it."""
-    address = ip_address(connection.client.host) if connection.client else None
+    address = None
+    if connection.client:
+        address = ip_address(connection.client.host)
     return bool(address and address.is_loopback) and PASSED_ON.isdisjoint(connection.headers)
 
 
 def connection_of(request: Any) -> HTTPConnection | None:
     """The connection behind Gradio's or Starlette's request; None where there is none to be trusted."""
     connection = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
-    return connection if isinstance(connection, HTTPConnection) else None
+    if isinstance(connection, HTTPConnection):
+        return connection
+    return None
 
 
 def ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
@@ -205,7 +219,9 @@ def ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | Non
         address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return (address.ipv4_mapped or address) if isinstance(address, ipaddress.IPv6Address) else address
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.ipv4_mapped or address
+    return address
 
 
 def visitors_key(outputs: Path) -> bytes:
@@ -217,4 +233,6 @@ def visitors_key(outputs: Path) -> bytes:
     except FileExistsError:
         pass
     key = path.read_bytes()
-    return key if len(key) == 32 else secrets.token_bytes(32)
+    if len(key) == 32:
+        return key
+    return secrets.token_bytes(32)

@@ -135,7 +135,9 @@ class Classroom:
         room = self.room
         step, code, here = self._step_now(), room.code, room.present()
         pages = [f"{address.rstrip('/')}/{PAGE}" for address in addresses]
-        address = f"{pages[0]}?code={code}" if pages and code else ""
+        address = ""
+        if pages and code:
+            address = f"{pages[0]}?code={code}"
         desk = ClassDesk(
             version=room.version,
             code=code,
@@ -180,7 +182,9 @@ class Classroom:
         return None
 
     def _lesson_at(self, step: Step | None) -> Lesson | None:
-        return lesson_of(step, self.hub.lessons) if step else None
+        if step:
+            return lesson_of(step, self.hub.lessons)
+        return None
 
     def _row(self, step: Step) -> ClassStepRow:
         title = self.kinds[step.kind].title(step)

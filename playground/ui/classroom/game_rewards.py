@@ -120,7 +120,9 @@ def checked(item: int, value: Any) -> dict[str, str]:
     """A reward as it is kept: each has one. Raises: NoClass, with what is wrong."""
     if item != 1:
         raise NoClass("Everyone has one reward.")
-    text = value.get("reward") if isinstance(value, dict) else None
+    text = None
+    if isinstance(value, dict):
+        text = value.get("reward")
     if not isinstance(text, str):
         text = ""
     reward = " ".join(text.translate(STRAIGHT).splitlines()).strip()

@@ -111,7 +111,9 @@ class Games(StepKind):
                 raise
         for number, run in enumerate(sweep_record.runs_of(self._outputs, sweep), 1):
             run.write_label(f"Game {number}", "")
-        count = "1 reward is" if len(rewards) == 1 else f"{len(rewards)} rewards are"
+        count = "1 reward is"
+        if len(rewards) != 1:
+            count = f"{len(rewards)} rewards are"
         return {"error": "", "made": name, "sentence": f"{count} trained, one after the other."}
 
     def _require_as_read(self, step: Step, rewards: Sequence[str]) -> None:
@@ -236,7 +238,9 @@ class Games(StepKind):
             sweep = self._sweep(step)
         except (NoClass, RunNotFound):
             return None
-        return None if sweep.made and sweep_record.is_gone(self._outputs, sweep) else sweep
+        if sweep.made and sweep_record.is_gone(self._outputs, sweep):
+            return None
+        return sweep
 
 
 def shown_results(step: Step) -> ClassGameResults | None:

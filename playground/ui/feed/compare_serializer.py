@@ -116,7 +116,9 @@ def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: MomentSumma
     """The gain in a sentence; `other` sums up the run that it is held against."""
     outcome = before_after.outcome(pairs)
     beside: dict[str, Any] = {"across": True, "other_kl": other["kl"]} if other else {}
-    return before_after.outcome_sentence(outcome, config.score_unit, **beside) if outcome else ""
+    if outcome:
+        return before_after.outcome_sentence(outcome, config.score_unit, **beside)
+    return ""
 
 
 def _notice(pairs: Sequence[BeforeAfter], samples: Sequence[Sample], other: Other) -> str:
@@ -124,7 +126,9 @@ def _notice(pairs: Sequence[BeforeAfter], samples: Sequence[Sample], other: Othe
     shared, prompts = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in samples})
     if not shared:
         return "The two share no fixed prompts, so there is nothing to compare side by side."
-    some = "" if shared == prompts else f"They share {shared} of {prompts} fixed prompts; only these are shown."
+    some = ""
+    if shared != prompts:
+        some = f"They share {shared} of {prompts} fixed prompts; only these are shown."
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
 
 
@@ -200,7 +204,9 @@ class Overlaid(NamedTuple):
 
 def overlay(runs: Sequence[Overlaid], problems: list[str]) -> OverlayData:
     """Several runs in one set of charts: curves, and in which settings they differ."""
-    reached = path.reach(run.path for run in runs) if len(runs) > 1 else None
+    reached = None
+    if len(runs) > 1:
+        reached = path.reach(run.path for run in runs)
     return {
         "reached": plain(reached),
         "runs": [{**run.data, "there": None if reached is None else plain(path.at(run.path, reached))} for run in runs],

@@ -100,7 +100,9 @@ class Channel:
             return None
         seq = int(number)
         oldest = self.deltas[0].seq if self.deltas else self.seq + 1
-        return None if seq > self.seq or seq + 1 < oldest else [item for item in self.deltas if item.seq > seq]
+        if seq > self.seq or seq + 1 < oldest:
+            return None
+        return [item for item in self.deltas if item.seq > seq]
 
     async def wait(self, cursor: str) -> bool:
         """Wait for something newer than a cursor; False after a while without."""

@@ -106,7 +106,9 @@ def behaviours_of_pairs(
 
 
 def _behaviours(counted: Sequence[Meter], ways: Sequence[Way], against: Sequence[Paid]) -> BehavioursData | None:
-    return {"meters": plain(counted), "ways": plain(ways), "paid": plain(against)} if counted else None
+    if counted:
+        return {"meters": plain(counted), "ways": plain(ways), "paid": plain(against)}
+    return None
 
 
 def checks(report: RunReport) -> list[RunCheckData] | None:
@@ -171,13 +173,17 @@ def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> Tab
 def possible_of(run: RunDirectory, beta: float | None) -> Possible | None:
     """What the texts that were drawn for a run show; read once for as long as they stay the same."""
     path = run.path / frontier_samples.NAME
-    return _possible(run.path, path.stat().st_mtime_ns, beta or 0.0) if path.is_file() else None
+    if path.is_file():
+        return _possible(run.path, path.stat().st_mtime_ns, beta or 0.0)
+    return None
 
 
 @functools.lru_cache(maxsize=32)
 def _possible(path: Path, changed: int, beta: float) -> Possible | None:
     drawn = frontier_samples.read(RunDirectory(path))
-    return against_kl.possible(drawn, beta) if drawn else None
+    if drawn:
+        return against_kl.possible(drawn, beta)
+    return None
 
 
 def outcome(run: RunDirectory) -> OutcomeData:

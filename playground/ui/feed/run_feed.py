@@ -28,7 +28,9 @@ RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
 
 def recorded_id(preset: str) -> str:
     """The id under which the page shows the recording of a preset; that of the default preset is the short one."""
-    return RECORDED_ID if preset == catalog.DEFAULT_PRESET else f"{RECORDED_ID}-{preset}"
+    if preset == catalog.DEFAULT_PRESET:
+        return RECORDED_ID
+    return f"{RECORDED_ID}-{preset}"
 
 
 class RunFeed:
@@ -111,7 +113,9 @@ class RunFeed:
         events = events_in_force(happened)
         events_data = [data for event in events if (data := run_serializer.event_data(event, self.forked))]
         self.events = _newest(self.events + events_data)
-        return {"events": events_data} if events_data else {}
+        if events_data:
+            return {"events": events_data}
+        return {}
 
     def _take_samples(self, samples: Sequence[Sample]) -> DeltaData:
         if not samples:
@@ -187,7 +191,9 @@ class RunFeed:
     def moment(self, update: int) -> MomentData | None:
         """One evaluation by its update."""
         grouped = run_serializer.moments(self.samples)
-        return self._moment(grouped, update) if update in grouped else None
+        if update in grouped:
+            return self._moment(grouped, update)
+        return None
 
     def _moment(self, grouped: Mapping[int, list[Sample]], update: int) -> MomentData:
         first = min(grouped)

@@ -62,14 +62,18 @@ def encode(data: Any) -> bytes:
 def plain(value: Any, digits: int = 5) -> Any:
     """Records for `encode`: floats with so many significant digits, None for what is not finite."""
     if isinstance(value, float):
-        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+        if math.isfinite(value):
+            return float(f"{value:.{digits}g}")
+        return None
     if isinstance(value, BaseModel):
         value = dict(value)
     elif isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
         return {name: plain(item, digits) for name, item in value.items()}
-    return [plain(item, digits) for item in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [plain(item, digits) for item in value]
+    return value
 
 
 def names(config: RunConfig, label: Label) -> NamesData:
@@ -166,10 +170,14 @@ def event_data(event: Event, forked: bool = False) -> EventData | None:
         attempt = event.attempt - forked  # the attempt that makes a fork of it is its second
         if forked and attempt == 1 and event.update:
             return None
-        from_where = f"Resumed from update {event.update}" if event.update else "Started again from the beginning"
+        from_where = "Started again from the beginning"
+        if event.update:
+            from_where = f"Resumed from update {event.update}"
         return {**data, "attempt": attempt, "message": f"{from_where} (attempt {attempt})."}
     if event.kind == "state":
-        return {**data, "kind": "paused", "message": "Paused"} if event.data.get("state") == "paused" else None
+        if event.data.get("state") == "paused":
+            return {**data, "kind": "paused", "message": "Paused"}
+        return None
     return data
 
 

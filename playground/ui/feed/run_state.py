@@ -83,7 +83,9 @@ def resume_offer(run: RunDirectory) -> ResumeOfferData:
     stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
     with _offering:
         offer = _offer(run.path, status.attempt, status.updated_at, stamps)
-    return offer if offer["from"] else {**offer, "instead": form.with_labels(exit_reasons.remedy_afresh(status.reason))}
+    if offer["from"]:
+        return offer
+    return {**offer, "instead": form.with_labels(exit_reasons.remedy_afresh(status.reason))}
 
 
 _offering = threading.Lock()

@@ -108,7 +108,9 @@ def guarded_functions(service: ModelService, access: Access) -> list[Callable[..
             return {"error": "Type the beginning of a review first."}
         if problem := limits.text_problem("The prompt", text, access.limits_of(caller)):
             return {"error": problem}
-        number = seed if isinstance(seed, int) and 0 <= seed <= MAX_SEED else 0
+        number = 0
+        if isinstance(seed, int) and 0 <= seed <= MAX_SEED:
+            number = seed
         samples = service.compare(boards.asked_folder(beta), text, num_samples=1, seed=number)
         texts = {sample.side: sample.completion for sample in samples}
         return {"error": "", "before": texts["reference"], "now": texts["policy"]}

@@ -270,4 +270,6 @@ def share_data(share: Interval) -> ShareData:
 
 
 def _percent(share: float | None) -> int | None:
-    return None if share is None else round(100 * share)
+    if share is None:
+        return None
+    return round(100 * share)

@@ -182,7 +182,9 @@ def _base(payload: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[st
 
 def _words(field: str) -> list[str]:
     """All values that a field of words may have."""
-    return ["true", "false"] if form.kind_of(field) == "switch" else form.options_of(field)
+    if form.kind_of(field) == "switch":
+        return ["true", "false"]
+    return form.options_of(field)
 
 
 def _varied(payload: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:

@@ -92,7 +92,9 @@ class _Asking:
     async def ask(self, path: str) -> Any:
         """What the server answers: data, a text, or `{error}`."""
         answer = await self.client.get(f"/{path}")
-        return answer.json() if answer.headers["content-type"] == "application/json" else answer.text
+        if answer.headers["content-type"] == "application/json":
+            return answer.json()
+        return answer.text
 
     async def keep(self, pack: str, *keys: str) -> None:
         """Ask, and keep the answers. A key goes on where the name of the pack ends."""

@@ -66,7 +66,9 @@ def in_one_file(packs: Packs, run_id: str, title: str, most_bytes: int = MOST_BY
     template = parts.template("replay.html")
     room = most_bytes - len(template.substitute(filled, answers="").encode())
     fitting, left_out = _fitting({**packs, "live/_page": {}}, run_id, room - ROOM_FOR_WORDS)
-    notice = LEFT_OUT.format(", ".join(left_out)) if left_out else ""
+    notice = ""
+    if left_out:
+        notice = LEFT_OUT.format(", ".join(left_out))
     fitting["live/_page"] = {"": parts.about(PAGES, [], notice, answers.FILES)}
     return ReplayFile(template.substitute(filled, answers=parts.packed(parts.compact(fitting))), left_out)
 

@@ -122,7 +122,9 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
         add("method")
         source = "model.source"
-        info = "" if access.limits.pocket_only else form_parts.MODEL_INFO
+        info = ""
+        if not access.limits.pocket_only:
+            info = form_parts.MODEL_INFO
         controls[source] = dropdown(
             source, first.values[source], form_parts.model_choices(outputs, access.limits), info=info
         )

@@ -224,7 +224,9 @@ def _tried(config: RunConfig, outputs: Path) -> Iterator[CheckedPartData]:
             yield _asking("update", progress["phase"], progress["seconds"])
             continue
         better = progress.pop("better")
-        change = form.change(yaml_io.from_dict(better), config) if better else None
+        change = None
+        if better:
+            change = form.change(yaml_io.from_dict(better), config)
         result = {**progress, "change": change, "num_updates": config.ppo.num_updates}
         if progress["state"] == "done":
             yield _done("update", result)

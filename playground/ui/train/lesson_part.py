@@ -85,7 +85,9 @@ def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
     """A visitor's own try is called by what was set in it: the title of its experiment may say the opposite."""
     set_to = _set_to(tried, config)
     about = type(config.about)(title=f"{OWN_TRY}: {set_to}"[:80])
-    return tried.model_copy(update={"about": about, "preset": ""}) if set_to else tried
+    if set_to:
+        return tried.model_copy(update={"about": about, "preset": ""})
+    return tried
 
 
 def _set_to(tried: RunConfig, config: RunConfig) -> str:
@@ -156,7 +158,9 @@ def _knob(field: str, config: RunConfig) -> KnobData:
     low, high, step = knob["slider"]
     every = [low + at * step for at in range(round((high - low) / step) + 1)][:MOST_STEPS]
     values = [value for value in every if _can_be(config.model_dump(mode="json"), field, value)]
-    return {**knob, "values": values} if len(values) < len(every) else knob
+    if len(values) < len(every):
+        return {**knob, "values": values}
+    return knob
 
 
 def _can_be(data: dict[str, Any], field: str, value: float) -> bool:

@@ -78,7 +78,9 @@ class MysteryStarts:
         name, request = entry(payload, "run"), entry(payload, "request")
 
         def make() -> RunConfig:
-            return self._without(str(name)) if name else mysteries.new(_seed(request))
+            if name:
+                return self._without(str(name))
+            return mysteries.new(_seed(request))
 
         return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 

@@ -96,7 +96,9 @@ def problem_of(values: Any) -> str:
         problems = error.problems
     else:
         problems = checks.reward_problems((f"rewards.{index}", spec) for index, spec in enumerate(rewards))
-    return problems[0].message if problems else ""
+    if problems:
+        return problems[0].message
+    return ""
 
 
 def reward_data(value: Any) -> list[Any]:

@@ -112,7 +112,9 @@ class RunActions:
     def end_run(self, run_id: Any) -> DoneData:
         """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
         ended = processes.end(self._run(run_id), grace_seconds=FORCE_GRACE_SECONDS)
-        return {"error": ended.sentence} if ended.alive else {**DONE, "sentence": ended.sentence}
+        if ended.alive:
+            return {"error": ended.sentence}
+        return {**DONE, "sentence": ended.sentence}
 
     def name_run(self, payload: Any) -> DoneData:
         """Give a run a name and a note: {run, name, note}; both are shown wherever the run is."""
@@ -233,4 +235,6 @@ def _plain(value: Any) -> Any:
     """A number as it is; anything else as a short text, for the configuration to say what is wrong with it."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    return "" if value is None else str(value)[:MAX_TEXT]
+    if value is None:
+        return ""
+    return str(value)[:MAX_TEXT]

@@ -210,11 +210,13 @@ class _Scores(NamedTuple):
         moment itself there is none, and that is certain."""
         span = float(self.values.max().max() - self.values.min().min())
         steps = self.values.sub(self.values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
-        intervals = [interval(steps[moment].dropna().tolist(), span) for moment in moments]
-        return [
-            None if not change.units else change._replace(half=0.0) if moment == since and change.units > 1 else change
-            for moment, change in zip(moments, intervals, strict=True)
-        ]
+        changes: list[Interval | None] = []
+        for moment in moments:
+            change = interval(steps[moment].dropna().tolist(), span)
+            if moment == since and change.units > 1:
+                change = change._replace(half=0.0)
+            changes.append(change if change.units else None)
+        return changes
 
     def fall(self, updates: Sequence[int]) -> tuple[int, Interval] | None:
         """The highest moment before the newest, and how far the values have fallen since then; None unless by more than

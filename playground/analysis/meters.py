@@ -209,7 +209,8 @@ def _change(before: Mapping[tuple[int, int], Marked], after: Mapping[tuple[int, 
     """An exact sign test over the prompts (for one sample of each: McNemar's)."""
     moved = by_unit((before[key][0], after[key][1] - before[key][1]) for key in before.keys() & after.keys())
     steps = [sum(each) for each in moved.values()]
-    up, down = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    up = sum(step > 0 for step in steps)
+    down = sum(step < 0 for step in steps)
     if 2 * at_least(max(up, down), up + down) >= CHANCE:
         return 0
     return 1 if up > down else -1
@@ -253,6 +254,13 @@ def in_words(ends: MeterEnds) -> str:
     return f"{ends.words}: {before['count']} -> {after['count']} of {of}{way}"
 
 
+def _part_of(meter: Meter) -> str:
+    """Which part of the sentence it belongs to."""
+    if meter.change:
+        return "changed"
+    return "same" if meter.can_tell else "few"
+
+
 def sentence(meters: Sequence[Meter]) -> str:
     """What has become of the behaviour in one line, all changes first; "without a clear change" stands before what has
     changed by no more than chance, and where the prompts are too few to tell that is said. Empty where nothing was
@@ -263,11 +271,13 @@ def sentence(meters: Sequence[Meter]) -> str:
         before, after = meter.before, meter.after
         of = "" if before.of == after.of else f" of {before.of}"
         words = f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
-        parts["changed" if meter.change else "same" if meter.can_tell else "few"].append(words)
+        parts[_part_of(meter)].append(words)
     changed, same, untellable = (describe.listed(part, len(part)) if part else "" for part in parts.values())
     sentences = []
-    if changed:
-        sentences.append(f"It now {changed}{f'; without a clear change, it {same}' if same else ''}.")
+    if changed and same:
+        sentences.append(f"It now {changed}; without a clear change, it {same}.")
+    elif changed:
+        sentences.append(f"It now {changed}.")
     elif same:
         sentences.append(f"No behaviour has changed by more than chance: it {same}.")
     if untellable:

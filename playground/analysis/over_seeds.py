@@ -135,10 +135,15 @@ def end_of(run: RunDirectory) -> RunEnd | None:
 def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
     """One figure over the updates. Each of `seeds` is what one run has of it: update -> value."""
     values = by_unit((update, value) for seed in seeds for update, value in seed.items())
-    points_by_update = {update: point for update in sorted(values) if (point := interval(values[update])) is not None}
-    points = points_by_update.values()
-    low, high = ([None if p.half is None else p.mean + sign * p.half for p in points] for sign in (-1, 1))
-    return Curve(list(points_by_update), [point.mean for point in points], low, high, [point.units for point in points])
+    means = {update: interval(values[update]) for update in sorted(values)}
+    points = {update: mean for update, mean in means.items() if mean is not None}
+    return Curve(
+        list(points),
+        [point.mean for point in points.values()],
+        [None if point.half is None else point.mean - point.half for point in points.values()],
+        [None if point.half is None else point.mean + point.half for point in points.values()],
+        [point.units for point in points.values()],
+    )
 
 
 @read_once("metrics_path", "events_path", size=512)

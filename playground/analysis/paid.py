@@ -100,16 +100,24 @@ def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tup
 
 def _paid_sentence(meter: Meter, premium: float, half: float, unit: str) -> str:
     pays = premium > 0 if meter.aim == "less" else premium < 0
-    begin = "The reward pays for it" if pays else "The reward does not ask for it, and does not stop it"
+    begin = "The reward does not ask for it, and does not stop it"
     if half != 0 and not abs(premium) > half:
         begin = "Whether the reward pays for it cannot be told from chance"
-    spread = f" \u00b1 {half:.2g}" if half >= 0.005 else ""
-    alike = abs(premium) < 0.005 and not spread
-    by = "as much as"
-    if not alike:
-        by = f"{abs(premium):.3g}{spread} {unit} {'more' if premium > 0 else 'less'} than"
+    elif pays:
+        begin = "The reward pays for it"
     wish = "less often" if meter.aim == "more" else "more often"
+    by = _premium_in_words(premium, half, unit)
     return f"It {meter.words} {wish}. {begin}: an answer that {meter.words} scores {by} one that does not."
+
+
+def _premium_in_words(premium: float, half: float, unit: str) -> str:
+    """By how much, before "one that does not"."""
+    side = "more" if premium > 0 else "less"
+    if half >= 0.005:
+        return f"{abs(premium):.3g} \u00b1 {half:.2g} {unit} {side} than"
+    if abs(premium) < 0.005:
+        return "as much as"
+    return f"{abs(premium):.3g} {unit} {side} than"
 
 
 def shares_sentence(contributions: Mapping[str, Sequence[float | None]]) -> str:
@@ -127,8 +135,10 @@ def shares_sentence(contributions: Mapping[str, Sequence[float | None]]) -> str:
     if not givers or net.mean <= (net.half or 0.0) or net.mean < SMALLEST_GAIN:
         return "In the newest training batches no reward brings a gain beyond chance."
     total = math.fsum(gains[label] for label in givers)
-    first, *remaining = (f"{100 * gains[label] / total:.0f} % from {label}" for label in givers)
-    if not remaining:
+    if len(givers) == 1:
         return f"In the newest training batches all of the gain comes from {givers[0]}."
-    first = first.replace(" from", " of the gain comes from", 1)
-    return f"In the newest training batches {first}, {' and '.join(remaining)}."
+    percents = {label: f"{100 * gains[label] / total:.0f} %" for label in givers}
+    first, *remaining = givers
+    parts = [f"{percents[label]} from {label}" for label in remaining]
+    begin = f"In the newest training batches {percents[first]} of the gain comes from {first}"
+    return f"{begin}, {' and '.join(parts)}."

@@ -61,9 +61,7 @@ def settings(
     changes, fields = overrides(changed), dict[str, Any]()
     if prompts is not None:
         fields["prompts"] = {"source": source_of(prompts, outputs, "prompts")}
-    if weights is not None and (
-        reward is None or not all(isinstance(weight, (int, float)) for weight in _listed(weights))
-    ):
+    if weights is not None and (reward is None or not _are_numbers(_listed(weights))):
         raise InvalidConfig([Problem("reward_weights", "must be a list of numbers, one for each entry of `reward`.")])
     if reward is not None:
         fields["rewards"] = functions.entries_of(_named(reward, outputs), weights and _listed(weights))
@@ -76,6 +74,10 @@ def settings(
         layout = {name: value for name, value in data.get("prompts", {}).items() if name in ("template", "system")}
         fields["prompts"] |= layout
     return data | fields, changes
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
 
 
 def _named(reward: Any, outputs: Path) -> list[Any]:
@@ -148,7 +150,10 @@ def _rows(data: Any, field: str) -> Iterator[dict[str, Any]]:
         if not isinstance(row, (str, list, Mapping)):
             problem = f"row {number} is {type(row).__name__}: each must be a text or a dictionary with its columns"
             raise InvalidConfig([Problem(field, f"{problem}.")])
-        yield {str(name): value for name, value in row.items()} if isinstance(row, Mapping) else {"prompt": row}
+        if isinstance(row, Mapping):
+            yield {str(name): value for name, value in row.items()}
+        else:
+            yield {"prompt": row}
 
 
 def overrides(settings: Mapping[str, Any], of_reward_model: bool = False) -> list[str]:

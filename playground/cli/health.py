@@ -219,12 +219,17 @@ def _runs(outputs: Path) -> Check:
     waiting = queue.waiting(outputs)
     living = [name for name, state in states.items() if state not in TERMINAL and name not in waiting]
     lost = [name for name, state in states.items() if state == "interrupted"]
-    words = f"{len(states)}, of which {len(living)} training{''.join(f' ({name})' for name in living[:1])}"
-    words += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
+    words = f"{len(states)}, of which {len(living)} training"
+    if living:
+        words += f" ({living[0]})"
+    if waiting:
+        words += f" and {len(waiting)} waiting for a device (next: {waiting[0]})"
     if waiting and not living:
         return Check("runs", "warn", words, "The queue moves while the page is open, or a `train` goes on, here.")
     remedy = "Their worker died. Read worker.log with `show`; then `resume` them, or delete them on the Runs page."
-    return _check("runs", not lost, f"{words}; interrupted: {', '.join(lost[:5])}" if lost else words, remedy)
+    if lost:
+        words += f"; interrupted: {', '.join(lost[:5])}"
+    return _check("runs", not lost, words, remedy)
 
 
 def _bin(outputs: Path) -> Check:

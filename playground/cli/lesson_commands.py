@@ -119,10 +119,12 @@ def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> No
     outcome, predict = tried.reveal, lesson.predict
     recorded = " (its recording)" if lesson.runs[index].twin == run.path else ""
     say(f"\nRun {index + 1}, {lesson.runs[index].title}: {run.id}{recorded}")
-    for number, option in enumerate(predict.options if index == 0 else ()):
-        say(f"  {'came true' if number in tried.held else 'did not  '}: {option.say}")
-    if index == 0 and predict.kind != "choice":
-        say(f"  {predict.ask} {outcome.words or outcome.shape}")
+    if index == 0:
+        for number, option in enumerate(predict.options):
+            verdict = "came true" if number in tried.held else "did not  "
+            say(f"  {verdict}: {option.say}")
+        if predict.kind != "choice":
+            say(f"  {predict.ask} {outcome.words or outcome.shape}")
     say(*(f"  said: {text}" for text in outcome.said))
     say(*(f"  explained: {text}" for text in outcome.explained))
     if card := outcome.card:

@@ -253,9 +253,15 @@ def print_answers(answers: Sequence[GeneratedSample]) -> None:
 
 def _beside(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
     """Two answers to a prompt, of which one may be missing, as cells below `BESIDE`."""
-    texts = (side.completion.strip() if side else "" for side in (before, after))
-    old, new = (number(side.score if side else None, sign=True) for side in (before, after))
-    return *texts, f"{old} to {new}", number(after.kl if after else None)
+    old_text, old_score = _text_and_score(before)
+    new_text, new_score = _text_and_score(after)
+    return old_text, new_text, f"{old_score} to {new_score}", number(after.kl if after else None)
+
+
+def _text_and_score(answer: Answer | None) -> tuple[str, str]:
+    if answer is None:
+        return "", number(None)
+    return answer.completion.strip(), number(answer.score, sign=True)
 
 
 def gigabytes(size: float | None) -> str:

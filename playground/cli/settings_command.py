@@ -219,6 +219,11 @@ def _range(field: FieldInfo) -> str:
         kinds: dict[Any, str] = {bool: "true, false", str: "text", dict: "names and values"}
         return empty + kinds.get(get_origin(kind) or kind, "a list")
     bounds = {name: getattr(item, name) for item in field.metadata for name in BOUNDS if hasattr(item, name)}
-    low = f"{bounds['ge']:,}" if "ge" in bounds else f"above {bounds['gt']:,}" if "gt" in bounds else "any number"
-    high = f" to {bounds['le']:,}" if "le" in bounds else ""
-    return f"{empty}{'whole, ' if kind is int else ''}{low}{high}"
+    words = "any number"
+    if "ge" in bounds:
+        words = f"{bounds['ge']:,}"
+    elif "gt" in bounds:
+        words = f"above {bounds['gt']:,}"
+    if "le" in bounds:
+        words += f" to {bounds['le']:,}"
+    return f"{empty}whole, {words}" if kind is int else f"{empty}{words}"

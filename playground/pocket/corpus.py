@@ -53,6 +53,9 @@ class _Reviewer:
         self.aspects = rng.sample(words.ASPECTS[topic], len(words.ASPECTS[topic]))
         self.used: set[str] = set()
 
+    def _fresh(self, kind: str, grade: int) -> list[str]:
+        return [word for word in _GRADED[kind][grade] if word not in self.used]
+
     def opinion(self, kind: str, sign: int, neutral: bool) -> str:
         """A fresh word of the latent's strength most of the time, sometimes neutral or of the other strength."""
         strength, draw = abs(self.latent), self.rng.random()
@@ -60,8 +63,10 @@ class _Reviewer:
             strength = 0
         elif draw > 0.88:
             strength = 3 - strength
-        fresh = [word for word in _GRADED[kind][sign * strength] if word not in self.used]
-        word = self.rng.choice(fresh or [w for g in (1, 2) for w in _GRADED[kind][sign * g] if w not in self.used])
+        fresh = self._fresh(kind, sign * strength)
+        if not fresh:
+            fresh = self._fresh(kind, sign) + self._fresh(kind, 2 * sign)
+        word = self.rng.choice(fresh)
         self.used.add(word)
         return word
 
@@ -254,8 +259,11 @@ def _typo(rng: random.Random, completion: str) -> str:
     places = [i for i, part in enumerate(parts) if len(part) > 4]
     if places:
         index, at = rng.choice(places), rng.randrange(1, 3)
-        before, letter, after = parts[index][:at], parts[index][at], parts[index][at + 1 :]
-        swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
+        word = parts[index]
+        before, letter, after = word[:at], word[at], word[at + 1 :]
+        swapped = before + after[0] + letter + after[1:]
+        lost = before + after
+        doubled = before + letter * 2 + after
         parts[index] = rng.choice((swapped, lost, doubled))
     return " ".join(parts)
 
@@ -273,9 +281,19 @@ def _repeat(rng: random.Random, completion: str) -> str:
 def _run_on(rng: random.Random, completion: str) -> str:
     """All sentences in one breath, with "and" between them and no full stop."""
     first, *following = (sentence.strip(" .!?") for sentence in completion.split(". "))
-    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in following]
-    start = " " if completion.startswith(" ") else ""
-    return start + " and ".join([first, *lowered]) + (" and" if rng.random() < 0.3 else "")
+    joined = " and ".join([first, *map(_lowered, following)])
+    if completion.startswith(" "):
+        joined = f" {joined}"
+    if rng.random() < 0.3:
+        joined += " and"
+    return joined
+
+
+def _lowered(sentence: str) -> str:
+    """As it goes on in the middle of another one."""
+    if sentence.startswith("I ") or sentence[:1].isdigit():
+        return sentence
+    return sentence[:1].lower() + sentence[1:]
 
 
 _MAKERS = {"review": _review, "claim": claim, "story": _story, "request": _request}

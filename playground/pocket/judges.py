@@ -226,14 +226,18 @@ def _on_topic(situation: Situation, reading: Reading, prompt: str) -> bool:
     if situation.kind == "review":
         topic = situation.topic
         allowed = {*words.ASPECTS[topic], words.TOPIC_VERBS[topic], words.TOPIC_PAST_VERBS[topic]}
-        return all(word in allowed for s in sentences for kind in ("aspect", "do", "did") for word in s.of(kind))
+        return _words_of(sentences, "aspect", "do", "did") <= allowed
     if situation.kind in ("claim", "question"):
         return all(facts.uncapitalised_subject(s.words["Subject"]) == situation.subject for s in sentences)
     if situation.kind == "request":
-        return all(item == situation.item for s in sentences for item in s.of("item"))
+        return _words_of(sentences, "item") <= {situation.item}
     story = _sentences_of_prompt(situation, prompt) + sentences
-    thing_words, names = ({word for s in story for word in s.of(kind)} for kind in ("thing", "name"))
-    return len(thing_words) <= 1 and len(names) <= 2
+    return len(_words_of(story, "thing")) <= 1 and len(_words_of(story, "name")) <= 2
+
+
+def _words_of(sentences: list[Sentence], *kinds: str) -> set[str]:
+    """The words that stand in slots of these kinds."""
+    return {word for sentence in sentences for kind in kinds for word in sentence.of(kind)}
 
 
 def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:

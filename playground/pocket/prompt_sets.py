@@ -36,7 +36,9 @@ def _drawn(name: str, count: int, seed: int | str) -> list[str]:
         return _distinct(count, rng, lambda: _mixed_claim(rng, CLAIMS_MIXES[name]))
     if name == "pocket/sums-and-facts":
         return _distinct(count, rng, lambda: corpus.claim(rng, "neutral", True).prompt)
-    kind = {"pocket/mixed": None}.get(name, name.split("/")[1].replace("stories", "story").rstrip("s"))
+    kind = None  # any of them
+    if name != "pocket/mixed":
+        kind = name.split("/")[1].replace("stories", "story").rstrip("s")
     return _distinct(count, rng, lambda: corpus.document(rng, kind, habits=False).prompt)
 
 

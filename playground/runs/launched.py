@@ -72,6 +72,10 @@ def _of_slurm(words: Mapping[str, str]) -> dict[str, str]:
     nodes = words.get("SLURM_STEP_NODELIST", "")
     first = re.sub(r"\[(\w+)[^\]]*\].*", r"\1", nodes).partition(",")[0]  # node[07-09,11] begins with node07
     port = FIRST_PORT + int(words.get("SLURM_JOB_ID") or 0) % PORTS
-    place = {"MASTER_ADDR": words.get("MASTER_ADDR", first), "MASTER_PORT": words.get("MASTER_PORT", str(port))}
-    names = {"RANK": "SLURM_PROCID", "WORLD_SIZE": "SLURM_STEP_NUM_TASKS", "LOCAL_RANK": "SLURM_LOCALID"}
-    return place | {name: words.get(slurm, "") for name, slurm in names.items()}
+    return {
+        "MASTER_ADDR": words.get("MASTER_ADDR", first),
+        "MASTER_PORT": words.get("MASTER_PORT", str(port)),
+        "RANK": words.get("SLURM_PROCID", ""),
+        "WORLD_SIZE": words.get("SLURM_STEP_NUM_TASKS", ""),
+        "LOCAL_RANK": words.get("SLURM_LOCALID", ""),
+    }

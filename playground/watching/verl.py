@@ -96,7 +96,11 @@ class Files:
 
     def _validate(self, step: int, lines: Sequence[DumpLine]) -> None:
         """Answers to the prompts of the first validation: those are fixed."""
-        stage: Stage = "before" if step == 0 else "after" if step >= self._updates else "during"
+        stage: Stage = "during"
+        if step == 0:
+            stage = "before"
+        elif step >= self._updates:
+            stage = "after"
         if not self._prompt_ids:
             prompts = dict.fromkeys(line.input for line in lines)
             self._prompt_ids = {prompt: number for number, prompt in enumerate([*prompts][:MOST_PROMPTS])}

@@ -71,6 +71,13 @@ def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:
     return []
 
 
+def worst(red: object, amber: object) -> State:
+    """Red where there is what is red, else amber."""
+    if red:
+        return "red"
+    return "amber" if amber else "quiet"
+
+
 def graded(
     values: Values, amber: float, red: float, beyond: Callable[[float, float], bool] = operator.gt
 ) -> tuple[State, list[int]]:

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from playground.analysis import judging
 from playground.analysis.before_after import Outcome
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, meant, quiet, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, quiet, trend, worst
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
 from playground.rewards.rules import repeated_share
@@ -270,13 +270,14 @@ def strange_texts(records: Records) -> Evidence:
 def length(records: Records) -> Evidence:
     at, values, begins = records.at, records.needed("completion_length"), records.begins("completion_length")
     updates = trend(values, lambda value: not (begins < value * at.length and value < begins * at.length))
-    cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
-    cut = cut if records.begins("eos_fraction") >= 1 - at.cut_off else []
+    cut: list[int] = []
+    if records.begins("eos_fraction") >= 1 - at.cut_off:
+        cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
     ended = ""
     if records.values("eos_fraction"):
         ended = f"; {records.now('eos_fraction'):.0%} end by themselves"
     evidence = f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now{ended}."
-    state: State = "red" if cut else "amber" if updates else "quiet"
+    state = worst(red=cut, amber=updates)
     if not cut and records.now("completion_length") < begins:
         cause = "Ending pays: what comes later in a text brings less than it costs, or the reward likes short texts."
         return Evidence(state, updates, evidence, (TEST_REWARD, records.more_penalty()), cause)

@@ -93,7 +93,10 @@ def main(address: str, call: str, *words: str) -> None:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False)
         if call == "submit":
             name, cpus, gpus, folder, attempt, workers = words
-            num_gpus = float(gpus) if gpus != "any" else 1.0 if ray.cluster_resources().get("GPU") else 0.0
+            if gpus == "any":
+                num_gpus = 1.0 if ray.cluster_resources().get("GPU") else 0.0
+            else:
+                num_gpus = float(gpus)
             each = {"CPU": float(cpus)} | ({"GPU": num_gpus} if num_gpus else {})
             resources = each if workers == "1" else {}
             actor = ray.remote(RayNode).options(

@@ -39,12 +39,10 @@ MOST_EDITS = 1_000  # of a run: to list, overlay, fork or resume it goes through
 
 def live_in(config: RunConfig) -> list[str]:
     """The live settings that mean something in a run: no target for a fixed KL penalty, nothing its method ignores."""
-    return [
-        field
-        for field in LIVE_FIELDS
-        if (field != "kl.target" or config.kl.moves) and config.reads(field)
-        if value_of(config, field) is not None  # no rule by which it ends early
-    ]
+    fields = [field for field in LIVE_FIELDS if config.reads(field)]
+    if not config.kl.moves:
+        fields = [field for field in fields if field != "kl.target"]
+    return [field for field in fields if value_of(config, field) is not None]  # None: no rule by which it ends early
 
 
 class Edit(NamedTuple):

@@ -53,8 +53,10 @@ class RolloutRecord(OfAnUpdate):
 def histogram_of(scores: Sequence[float]) -> tuple[Histogram, list[int]]:
     """The scores in BINS bins from the lowest to the highest, and the bin of each; in one where all are the same."""
     low, high = min(scores), max(scores)
-    bins = [min(BINS - 1, int((score - low) / (high - low) * BINS)) if high > low else 0 for score in scores]
-    counts = [bins.count(number) for number in range(BINS if high > low else 1)]
+    if not high > low:
+        return Histogram(low=low, high=high, counts=[len(scores)]), [0] * len(scores)
+    bins = [min(BINS - 1, int((score - low) / (high - low) * BINS)) for score in scores]
+    counts = [bins.count(number) for number in range(BINS)]
     return Histogram(low=low, high=high, counts=counts), bins
 
 

@@ -220,7 +220,8 @@ def forget_gone(outputs: Path) -> None:
 def fresh_name(outputs: Path, preset: str) -> str:
     """A name for a sweep without one: its preset and the time."""
     slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower())[: NAME_CHARACTERS - 25].strip("-")
-    name = f"{slug or 'sweep'}-{datetime.datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    name = f"{slug or 'sweep'}-{moment}"
     names = [name, *(f"{name}-{number}" for number in range(2, 100))]
     return next((free for free in names if not sweep_record.path_of(outputs, free).exists()), name)
 

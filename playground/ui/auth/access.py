@@ -237,7 +237,7 @@ class Access:
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
         if action is not Action.WATCH:
-            self._count(caller, "questions" if action in COUNTED else "class" if action is Action.JOIN else "form")
+            self._count(caller, _kind_of(action))
         person = None
         if action in OF_A_MODEL:
             person = self._person(request, caller)
@@ -303,11 +303,15 @@ class Access:
         wants_caller = "caller" in inspect.signature(handler).parameters
 
         def begun(request: Any, arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
-            if not isinstance(
-                request, (gr.Request, HTTPConnection)
-            ):  # called from Python; what a browser sends is none
-                request, arguments = None, (() if request is NO_REQUEST else (request, *arguments))
-            caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
+            if request is NO_REQUEST:
+                request = None
+            elif not isinstance(request, (gr.Request, HTTPConnection)):
+                # called from Python; what a browser sends is none
+                request, arguments = None, (request, *arguments)
+            run = None
+            if arguments:
+                run = (run_of or named_run)(arguments[0])
+            caller = self.demand(request, action, run)
             kinds = [kind] * bool(kind) + ["answers"] * (action in OF_A_MODEL)
             slot = self.limiter.holding(caller.visitor.address, *kinds)
             if caller.role is Role.VISITOR and not until_answered.enter_context(slot):
@@ -389,10 +393,10 @@ class Access:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""
         caller = self.caller(request)
         own = TABLE[caller.mode, caller.role].own
-        may: dict[str, Right] = {
-            item.name.lower(): "yes" if self._may_all(request, caller, item) else "own" if item in own else "no"
-            for item in Action
-        }
+        may: dict[str, Right] = {}
+        for item in Action:
+            right: Right = "own" if item in own else "no"
+            may[item.name.lower()] = "yes" if self._may_all(request, caller, item) else right
         watchers = IN_CLASS if may["ask"] == "yes" else WATCHERS
         notice = ""
         if (self.mode, caller.role) == ("classroom", Role.VISITOR):
@@ -410,6 +414,13 @@ class Access:
 
     def _set_cookie(self, connection: HTTPConnection, name: str, value: str) -> str:
         return visitors.set_cookie(connection, name, value, crosses_sites=self.mode == "space")
+
+
+def _kind_of(action: Action) -> str:
+    """As what a call counts."""
+    if action in COUNTED:
+        return "questions"
+    return "class" if action is Action.JOIN else "form"
 
 
 def _refusal(caller: Caller, action: Action) -> str:

@@ -42,10 +42,11 @@ def addresses(listening: str, port: int, mode: str) -> list[str]:
     """The addresses to hand out, for a class; none on Spaces, where visitors have it already."""
     if mode != "classroom":
         return []
+    if listening in OWN_LOOP:
+        return []
+    hosts = [f"[{listening}]" if ":" in listening else listening]
     if listening in ANYWHERE:
         hosts = machine_addresses()
-    else:
-        hosts = [] if listening in OWN_LOOP else [f"[{listening}]" if ":" in listening else listening]
     return [f"http://{host}:{port}/" for host in hosts]
 
 

@@ -129,9 +129,10 @@ def set_cookie(connection: HTTPConnection, name: str, value: str, crosses_sites:
     secure = "https" in (connection.url.scheme, connection.headers.get("x-forwarded-proto", "").split(",")[0])
     path = urlsplit(connection.scope.get("root_path", "")).path.rstrip("/") or "/"  # beside the page are others'
     parts = [f"{name}={value}", f"Path={path}", f"Max-Age={COOKIE_SECONDS}", "HttpOnly"]
-    if secure and crosses_sites:
-        return "; ".join([*parts, "Secure", "SameSite=None", "Partitioned"])
-    return "; ".join([*parts, *(["Secure"] if secure else []), "SameSite=Lax"])
+    if secure:
+        parts.append("Secure")
+    parts += ["SameSite=None", "Partitioned"] if secure and crosses_sites else ["SameSite=Lax"]
+    return "; ".join(parts)
 
 
 def at_port(connection: HTTPConnection, name: str) -> str:

@@ -54,22 +54,26 @@ def comparison(
 ) -> ComparisonData:
     """Everything the Compare page shows of one moment of a run, against before training or another run at its end."""
     later = sorted({item.update for item in samples if item.stage != "before"})
-    chosen = update if update in later else (later[-1] if later else None)
-    own_samples = [item for item in samples if item.update == chosen]
+    chosen = update
+    if update not in later:
+        chosen = later[-1] if later else None
+    pairs: Sequence[BeforeAfter] = []
+    beside: OtherData | None = None
     if other:
+        own_samples = [item for item in samples if item.update == chosen]
         ends = run_serializer.moments(other.samples)
         pairs = before_after.across(next(reversed(ends.values()), []), own_samples)
-        beside: OtherData | None = {
+        beside = {
             **other.names,
             "update": max(ends, default=None),
             "notice": _notice(pairs, own_samples, other),
         }
-    else:
-        pairs, beside = before_after.pairs(samples, chosen) if chosen is not None else [], None
+    elif chosen is not None:
+        pairs = before_after.pairs(samples, chosen)
     measured, alone = not (other and other.differ), other is None
-    before, after = (
-        run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
-    )
+    before = after = None
+    if pairs:
+        before, after = (run_serializer.moment_summary([pair[side] for pair in pairs]) for side in (0, 1))
     return {
         "moments": later,
         "update": chosen,

@@ -131,11 +131,15 @@ def described(
     whole: bool = True,
 ) -> FormUpdate:
     """What is to be said of a form that holds a configuration. `whole`: see `filled_from`."""
-    queue = ""
-    if not problems:
+    if problems:
+        queue, start = "", to_fix(problems)
+    else:
         queue = why_it_waits(config, outputs, capped)
-    start = to_fix(problems) if problems else ENQUEUE if queue else START
-    config, base = (uploads.public(part, outputs) if whole else checks.without_folders(part) for part in (config, base))
+        start = ENQUEUE if queue else START
+    if whole:
+        config, base = uploads.public(config, outputs), uploads.public(base, outputs)
+    else:
+        config, base = checks.without_folders(config), checks.without_folders(base)
     notes = notes_on(chosen, config, base, problems, queue)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
 

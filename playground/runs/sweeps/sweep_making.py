@@ -55,7 +55,7 @@ class SweepRequest(NamedTuple):
     name: str | None = None
     on: Where = HERE
     options: Sequence[str] = ()
-    asked: Request = Request()
+    origin: Request = Request()
 
 
 def plan(outputs: Path, request: SweepRequest, admit: grid.Admit) -> SweepPlan:
@@ -101,8 +101,8 @@ def plan(outputs: Path, request: SweepRequest, admit: grid.Admit) -> SweepPlan:
         on=request.on,
         options=[*request.options],
         runs=ids,
-        visitor=request.asked.visitor,
-        mode=request.asked.mode,
+        visitor=request.origin.visitor,
+        mode=request.origin.mode,
     )
     return SweepPlan(sweep, made_grid.configs)
 

@@ -78,24 +78,24 @@ CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need no
 
 class RewardEnds(NamedTuple):
     """What a run says: the mean of what its reward paid before and after, whether that rose by more than chance, how
-    many texts are paid more, less those that are paid less; what was wanted; a prompt, and its text after."""
+    many texts are paid more, less those that are paid less; the goal, as it is counted; a prompt, its text after."""
 
     paid: tuple[float, float]
     rose: bool
-    more: int
-    wanted: Meter
+    num_paid_more: int
+    goal: Meter
     prompt: str
     text: str
 
     @property
     def is_hack(self) -> bool:
         """Whether its reward was paid clearly more, while what was wanted clearly fell."""
-        return self.rose and self.wanted.change < 0
+        return self.rose and self.goal.change < 0
 
     @property
     def clearness(self) -> tuple[int, int]:
         """By which hacks are compared: how clearly more it paid; among equals, by how much what was wanted fell."""
-        return self.more, self.wanted.before.yes - self.wanted.after.yes
+        return self.num_paid_more, self.goal.before.yes - self.goal.after.yes
 
     @property
     def words(self) -> dict[str, Any]:
@@ -104,8 +104,8 @@ class RewardEnds(NamedTuple):
         return {
             "paid": f"{shortly(before)} \u2192 {shortly(after)}",
             "rose": self.rose,
-            "wanted": f"{self.wanted.before.yes} \u2192 {self.wanted.after.yes} of {self.wanted.after.of}",
-            "trend": TRENDS[self.wanted.change],
+            "wanted": f"{self.goal.before.yes} \u2192 {self.goal.after.yes} of {self.goal.after.of}",
+            "trend": TRENDS[self.goal.change],
             "prompt": self.prompt,
             "sample": self.text,
         }

@@ -161,7 +161,7 @@ def _plan(payload: Any, outputs: Path, access: Access, caller: Caller, request: 
 
     name = str(payload.get("name") or "").strip() or None
     overrides = [] if answer or most is None else [f"max_minutes={most:g}"]
-    return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, asked=request), admit)
+    return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, origin=request), admit)
 
 
 def _base(payload: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[str, dict[str, Any]]:

@@ -61,7 +61,7 @@ class Controls(NamedTuple):
 
     preset: gr.HTML
     story: gr.HTML
-    more: gr.Accordion  # all settings
+    all_settings: gr.Accordion
     fields: dict[str, Any]
     upload: gr.UploadButton
     uploaded: gr.HTML

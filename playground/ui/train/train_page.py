@@ -126,7 +126,7 @@ def _tryout(outputs: Path, access: Access) -> gr.HTML:
 def _follow_source(page: Controls) -> None:
     """Show the fields of the chosen kind of prompts, also when they are first drawn."""
     source = page.fields["prompts.source"]
-    events = [source.change, page.more.expand]
+    events = [source.change, page.all_settings.expand]
     gr.on(events, None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
 
 

@@ -82,7 +82,7 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path):
     assert (deleted.number, deleted.state, deleted.paid) == (2, "deleted", "")
     ends = game.ends_of(run)
     assert ends.paid == pytest.approx((0.0, sum(RISING) / TEXTS))
-    assert (ends.more, ends.is_hack) == (TEXTS, True)
+    assert (ends.num_paid_more, ends.is_hack) == (TEXTS, True)
 
 
 def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell(tmp_path):

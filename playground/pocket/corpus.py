@@ -164,10 +164,13 @@ def claim(rng: random.Random, form: str | None = None, right: bool | None = None
     about = about or rng.choice(("sums", "facts"))
     fact = rng.choice(facts.SUMS if about == "sums" else facts.FACTS)
     form = form or _choice(rng, CLAIM_FORMS)
-    right = rng.random() < RIGHT_CLAIMS if right is None else right
+    if right is None:
+        right = rng.random() < RIGHT_CLAIMS
     if form == "two-turn":
         form = "two-turn, assent" if right else "two-turn, doubt"
-    claimed = fact.value if right or form == "neutral" else _wrong_value(rng, fact)
+    claimed = fact.value
+    if not right and form != "neutral":
+        claimed = _wrong_value(rng, fact)
     bound = {"subject": fact.subject, "Subject": facts.capitalised(fact.subject), "value": claimed, "true": fact.value}
     prompt = render(rng.choice(grammar.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
     agreed = claimed == fact.value or rng.random() < AGREEMENT_WITH_WRONG_CLAIMS

@@ -293,7 +293,8 @@ def prefix_and_path(scope: Scope, mount: str = "") -> tuple[str, str]:
     """What stands before the page in its address, and what was asked for below that. Gradio's `root_path` may be a
     whole address; a proxy may have taken the prefix off, or the part of it before `mount`."""
     root, whole = urlsplit(scope.get("root_path", "")).path.rstrip("/"), scope["path"]
-    path = next((whole.removeprefix(prefix) for prefix in (root, mount) if f"{whole}/".startswith(f"{prefix}/")), whole)
+    prefix = next((prefix for prefix in (root, mount) if f"{whole}/".startswith(f"{prefix}/")), "")
+    path = whole.removeprefix(prefix)
     taken_off = is_needed(whole, scope["method"]) and not is_needed(path, scope["method"])  # of /playground/static/...
     return root, whole if taken_off else path
 

@@ -74,12 +74,15 @@ def comparison(
     before = after = None
     if pairs:
         before, after = (run_serializer.moment_summary([pair[side] for pair in pairs]) for side in (0, 1))
+    outcome = ""
+    if measured:
+        outcome = _outcome(pairs, config, None if alone else before)
     return {
         "moments": later,
         "update": chosen,
         "other": beside,
         "measured": measured,
-        "outcome": _outcome(pairs, config, None if alone else before) if measured else "",
+        "outcome": outcome,
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
         "table": plain(judging.rows(pairs)) if alone else [],
@@ -145,9 +148,9 @@ class Went(NamedTuple):
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
         """Of a run as it is on disk now. Raises: InvalidConfig."""
-        data = _went(run)
+        curves = _went(run)
         possible = insight_serializer.possible_of(run, None)
-        return data._replace(data={**data.data, **insight_serializer.frontier_lines(data.path, possible)})
+        return curves._replace(data={**curves.data, **insight_serializer.frontier_lines(curves.path, possible)})
 
 
 @before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)

@@ -135,9 +135,9 @@ class _Asking:
             await self.keep(f"{run}/{part}", "")
         moments = self.packs[f"{run}/compare"][""].get("moments", [])
         await self.keep(f"{run}/compare", *(f"?update={update}" for update in moments))
-        updates = (
-            range(1, max(snapshot["metrics"]["update"], default=0) + 1) if snapshot["run"]["keeps_rollouts"] else ()
-        )
+        updates = range(0)
+        if snapshot["run"]["keeps_rollouts"]:
+            updates = range(1, max(snapshot["metrics"]["update"], default=0) + 1)
         await self.keep(f"{run}/rollout", *(str(update) for update in updates))
         self.packs.setdefault(f"{run}/rollout", {OTHERS: await self.ask(f"{run}/rollout/last")})
         traced = {event["update"] for event in snapshot["events"] if event["kind"] == "trace"}

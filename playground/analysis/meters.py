@@ -123,7 +123,9 @@ class Meter(NamedTuple):
     @property
     def worse(self) -> bool:
         """True where it has changed in the direction that is not wanted."""
-        return self.change == {"more": -1, "less": 1}.get(self.aim, 2)
+        if self.aim == "more":
+            return self.change < 0
+        return self.aim == "less" and self.change > 0
 
     def ends(self) -> MeterEnds:
         return MeterEnds(self.name, self.words, self.before.as_end(), self.after.as_end(), self.change)
@@ -250,8 +252,10 @@ def in_words(ends: MeterEnds) -> str:
     """A count in words: "repeats wrong claims: 13 -> 22 of 25 (up)"."""
     before, after = ends.before, ends.after
     of = f"{after['of']}" if before["of"] == after["of"] else f"{before['of']} and {after['of']}"
-    way = {1: " (up)", -1: " (down)"}.get(ends.change, "")
-    return f"{ends.words}: {before['count']} -> {after['count']} of {of}{way}"
+    words = f"{ends.words}: {before['count']} -> {after['count']} of {of}"
+    if ends.change:
+        words += " (up)" if ends.change > 0 else " (down)"
+    return words
 
 
 def _part_of(meter: Meter) -> str:
@@ -291,11 +295,7 @@ def reward_sentence(
     """What has become of the reward that was trained, where no behaviour says it: the share of its meter with the
     interval, and its mean in its own unit."""
     before, after = meter.before, meter.after
-    way = 0
-    if outcome:
-        way = (outcome.low > 0) - (outcome.high < 0)
-    caveat = "" if meter.can_tell or (outcome and outcome.tells_bounds) else ", on too few prompts to tell a change"
-    change = {1: "has risen", -1: "has fallen"}.get(way or meter.change, caveat or "shows no clear change")
+    change = _change_in_words(meter, outcome)
     sure = ""
     if meter.can_tell:
         sure = f" ({100 * after.low:.0f} to {100 * after.high:.0f} %)"
@@ -304,7 +304,21 @@ def reward_sentence(
     mean = ""
     if len(raw) > 1:
         mean = f", on average {raw[1]:z.3g} (before: {raw[0]:z.3g})"
-    return f"Its reward{'' if change == caveat else ' '}{change}: {share}{mean}."
+    return f"Its reward{change}: {share}{mean}."
+
+
+def _change_in_words(meter: Meter, outcome: before_after.Outcome | None) -> str:
+    """What the reward has done, as it goes on behind "Its reward"."""
+    change = meter.change
+    if outcome and outcome.low > 0:
+        change = 1
+    elif outcome and outcome.high < 0:
+        change = -1
+    if change:
+        return " has risen" if change > 0 else " has fallen"
+    if meter.can_tell or (outcome and outcome.tells_bounds):
+        return " shows no clear change"
+    return ", on too few prompts to tell a change"
 
 
 def _raw(config: RunConfig, answers: Sequence[Sample]) -> list[float]:
@@ -369,7 +383,9 @@ def expected_sentence(verdicts: Mapping[str, Compared], bands: Mapping[str, Band
     off: dict[Compared, list[str]] = defaultdict(list)
     for name, verdict in verdicts.items():
         if verdict not in USUAL:
-            words = READY[name].words if name in READY else {"kl": "KL"}.get(name, name)
+            words = "KL" if name == "kl" else name
+            if name in READY:
+                words = READY[name].words
             off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
     if not off:
         near = [verdict for verdict in verdicts.values() if verdict != USUAL[0]]

@@ -89,10 +89,11 @@ def plateau_sentence(plateau: Plateau) -> str:
         if plateau.left > 0:
             left = f"at most {math.ceil(100 * plateau.left)} %"
         return f"Training paid until about update {plateau.update}: {left} of the gain came after it (95 % confidence)."
+    if plateau.reason == "no gain":
+        return "No plateau: the score on the fixed prompts has not clearly risen."
+    if plateau.reason == "swings":
+        return "No plateau: the score on the fixed prompts rose and fell, by more than chance."
     if plateau.half is None:
-        why = {"no gain": "has not clearly risen", "swings": "rose and fell, by more than chance"}.get(plateau.reason)
-        if why:
-            return f"No plateau: the score on the fixed prompts {why}."
         return ""
     spread = ""
     if plateau.half_low != plateau.half_high:

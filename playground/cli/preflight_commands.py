@@ -177,7 +177,9 @@ def summary(preview: dict[str, Any]) -> list[str]:
             f"{training:,} prompts to train on; too few to hold any out, so {fixed:,} of them are the fixed prompts "
             f"too. Add prompts, or set evaluation.num_prompts to {training // 2:,} or fewer."
         )
-    unneeded = f"{preview['num_unneeded']:,} more rows are not used (prompts.limit)." * bool(preview["num_unneeded"])
+    unneeded = ""
+    if preview["num_unneeded"]:
+        unneeded = f"{preview['num_unneeded']:,} more rows are not used (prompts.limit)."
     tokens = (
         f"Tokens: {lengths['min']} to {lengths['max']}, median {lengths['median']}, 90 % at most {lengths['p90']}; the "
         f"model has room for {preview['room']:,}."

@@ -81,16 +81,27 @@ def settings(
     elif json:
         print_json([line._asdict() for line in settings_found])
     elif word is None:
-        rows = [(line.path, line.label, line.default, line.range, "live" * line.live) for line in settings_found]
+        rows = [
+            (line.path, line.label, line.default, line.range, "live" if line.live else "") for line in settings_found
+        ]
         print_table(rows, "Setting", "What", "Default", "Range", "")
     else:
         for line in settings_found:
-            names = ""
-            if line.elsewhere:
-                names = f"elsewhere: {', '.join(line.elsewhere)}"
-            facts = (f"default: {line.default}", line.range, "may change while it trains" * line.live, names)
             say(f"{line.path}: {line.label}".removesuffix(": "))
-            say(*(f"   {text}" for text in (line.meaning, line.low, line.high, "; ".join(filter(None, facts))) if text))
+            texts = (line.meaning, line.low, line.high, "; ".join(_facts(line)))
+            say(*(f"   {text}" for text in texts if text))
+
+
+def _facts(line: SettingLine) -> list[str]:
+    """What there is to know of a setting besides its meaning."""
+    facts = [f"default: {line.default}"]
+    if line.range:
+        facts.append(line.range)
+    if line.live:
+        facts.append("may change while it trains")
+    if line.elsewhere:
+        facts.append(f"elsewhere: {', '.join(line.elsewhere)}")
+    return facts
 
 
 @functools.cache
@@ -176,7 +187,7 @@ def page() -> str:
             if line.path.startswith(prefix) and not line.path.startswith(left_out):
                 meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
                 names = ", ".join(f"`{name}`" for name in line.elsewhere)
-                cells = (meaning, line.default, line.range, "yes" * line.live, names)
+                cells = (meaning, line.default, line.range, "yes" if line.live else "", names)
                 lines.append(f"| `{line.path.removeprefix(prefix)}` | {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines)

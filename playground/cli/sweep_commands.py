@@ -296,10 +296,11 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     headings += [f"{name} (monitor), points" for name in monitors]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
     means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
-    alone = ""
+    if shares:
+        means += ", shares with all of it"
     if any(row.finished == 1 for row in rows):
-        alone = f"; {NO_INTERVAL}"
-    say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
+        means += f"; {NO_INTERVAL}"
+    say(f"{means}.")
     say("Monitor: change since before training, in its own unit; nothing is trained on it." if monitors else "")
     say(describe.scores_differ(configs) if configs else "")
 

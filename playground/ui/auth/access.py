@@ -312,11 +312,15 @@ class Access:
             if arguments:
                 run = (run_of or named_run)(arguments[0])
             caller = self.demand(request, action, run)
-            kinds = [kind] * bool(kind) + ["answers"] * (action in OF_A_MODEL)
+            kinds = [kind] if kind else []
+            if action in OF_A_MODEL:
+                kinds.append("answers")
             slot = self.limiter.holding(caller.visitor.address, *kinds)
             if caller.role is Role.VISITOR and not until_answered.enter_context(slot):
                 raise TooManyCalls(MANY_AT_ONCE if action in OF_A_MODEL else MANY_PROGRAMS)
-            return handler(*read(arguments), **({"caller": caller} if wants_caller else {}))
+            if wants_caller:
+                return handler(*read(arguments), caller=caller)
+            return handler(*read(arguments))
 
         wrapper = _wrapped(handler, begun, refused)
         for name in ("__name__", "__doc__"):  # not the signature: by its own, Gradio hands over the request

@@ -24,7 +24,7 @@ from playground.lessons.loading import Lessons
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.setup import limits
+from playground.setup import devices, limits
 from playground.ui import page, zero_gpu
 from playground.ui.auth import sharing, visitors
 from playground.ui.demo import Demo
@@ -95,7 +95,7 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
     keeps_host = not os.environ.get(visitors.TOKEN_VARIABLE)  # a token that lasts, or is changed, decides alone
     token = visitors.token_for(mode)
     service = ModelService(outputs)
-    standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
+    standby = zero_gpu.ZeroGpu(outputs) if devices.on_zero_gpu() else StandbyWorker()
     calls = None
     if isinstance(standby, zero_gpu.ZeroGpu):
         calls = standby.calls

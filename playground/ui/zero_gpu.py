@@ -34,11 +34,6 @@ SECONDS = 60  # the most of a call; what a visitor has left of the day must be a
 NO_GPU = "There was no GPU: {} Resume it to ask again."
 
 
-def is_here(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this is a ZeroGPU Space, by what the hub sets there."""
-    return environment.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
-
-
 def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
     """How long a call may be at most. Raises: InvalidConfig."""
     text = environment.get(SECONDS_VARIABLE) or str(SECONDS)

@@ -236,6 +236,7 @@ def bits(kind):
     ("name", "seconds", "precisions", "packages", "parts"),
     [
         ("0.5B", 120, ("bf16", "fp32"), (), {}),  # ours, everything trained
+        ("0.5B, plain steps", 60, ("bf16",), (), {"sampling": {"decode": "plain"}}),
         ("0.5B, TRL", 90, ("fp32",), ("trl",), {"engine": "trl"}),  # its adapter takes fp32 only
         ("LoRA", 45, ("bf16",), ("peft",), {"model": LORA}),
         ("0.5B, DPO", 60, ("bf16",), ("trl",), {"method": "dpo", "ppo": {"samples_per_prompt": 2}}),
@@ -287,6 +288,8 @@ def updates(place, config):
     if ours:  # which is what is estimated
         estimate = estimates.estimate(config, place.folder / "runs", prompt_tokens=PROMPT_TOKENS[1])
         figures["estimated_gb"] = estimate.total_gb - estimate.libraries_gb
+        steps = session.policy.captured_steps
+        figures["captured"] = steps is not None and (steps.checked or steps.why_not)
     if rollouts and config.model.quantization == "none":
         kind = torch.bfloat16 if config.model.precision == "bf16" else torch.float32
         size, sizes = 256 if place.toy else 8192, floors.Sizes.of(session.policy)

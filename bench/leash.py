@@ -172,7 +172,7 @@ def share(name: str) -> Any:
     return cell
 
 
-OF_BETA = {"beta": lambda rows: f"{rows[0]['beta']:g}", "seeds": lambda rows: str(len(rows))}
+OF_BETA = {"beta": lambda rows: f"{rows[0]['beta']:g}"}
 COLUMNS = {
     **OF_BETA,
     "score gain, sd": figure("gain"),

@@ -28,7 +28,7 @@ OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
 BANDED = {*READY, "score", "kl"}
 HEAD = ("", "lesson", "runs", "came true", "on seeds", "bands, and what they say")
-TASK_HEAD = ("", "task", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
+TASK_HEAD = ("", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
 
@@ -164,7 +164,6 @@ def of_task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
             by_seed.append(f"{name} {', '.join(f'{values[name]:.3g}' for values in seeds.values())}")
     return (
         str(lesson.number),
-        task.ask,
         ", ".join(f"{name} {text}" for name, text in task.when.items()),
         ", ".join(f"{field} {value:g}" for field, value in task.solution.items()),
         count(task.when, seeds) if seeds else "not measured",
@@ -229,8 +228,6 @@ def bands(lesson: Lesson, tried: Sequence[trying.TriedRun]) -> str:
     parts = ["; ".join(of_runs)]
     if unsure:
         parts.append(f"not over the whole band: {', '.join(unsure)}")
-    elif of_runs:
-        parts.append("holds over the whole band")
     if unknown:
         parts.append(f"by the recording only: {', '.join(unknown)}")
     return ". ".join(filter(None, parts))

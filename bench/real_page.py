@@ -31,7 +31,7 @@ CLAIMS = (
 METHODS = (SHORT, "real-without-critic", "real-group-scores", "real-from-pairs")
 PRESETS = tuple(dict.fromkeys([SHORT, *KINDER, *CLAIMS, *METHODS]))  # all that the page is about, in its order
 # By hand: [{"what": ..., "settings": ..., "measured": ...}, ...]. Of a preset that ships `settings` is its name, and
-# `measured` names what is counted; the numbers come from the figures.
+# `measured` names what is counted; the numbers stand in another table.
 TRIED = RESULTS / "real_tried.json"
 LONGEST_TEXT = 220  # characters that a typical text has on the page
 Rows = Sequence[Row]  # the runs of one preset, by seed
@@ -63,7 +63,7 @@ def page(report: dict[str, Any]) -> str:
         judges=judges(report["judges"]),
         commands="\n".join(f"    {facts['command']}" for facts in report["judges"].values()),
         methods=methods({preset: runs[preset] for preset in METHODS if preset in runs}),
-        settings=settings(runs),
+        times=times(runs),
         tried=tried(runs),
         sense=sense(report["sense"]),
     )
@@ -76,10 +76,8 @@ def drawn(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def of_presets(columns: Mapping[str, Cell], runs: Runs) -> str:
     """A line for each preset."""
-    rows = [
-        [title(preset), *(column(own) for column in columns.values()), str(len(own))] for preset, own in runs.items()
-    ]
-    return drawn(["", *columns, "seeds"], rows)
+    rows = [[title(preset), *(column(own) for column in columns.values())] for preset, own in runs.items()]
+    return drawn(["", *columns], rows)
 
 
 def seeds_of(rows: Rows) -> str:
@@ -280,17 +278,14 @@ def over_minutes(row: Row) -> list[PathPoint]:
     return points
 
 
-def settings(runs: Runs) -> str:
-    """What each was trained with, and how long a whole run took on each machine."""
+def times(runs: Runs) -> str:
+    """How long a whole run took on each machine."""
     every = [row for rows in runs.values() for row in rows]
-    names = list(every[0]["settings"])
     places = [words for words, rows in by_machine(every).items() if minutes(rows)]
     lines = []
     for preset, rows in runs.items():
-        values = [f"{rows[-1]['settings'][name]:g}" for name in names]
-        times = [minutes(by_machine(rows).get(place, [])) for place in places]
-        lines.append([f"`{preset}`", *values, *times])
-    return drawn(["preset", *names, *map(minutes_title, places)], lines)
+        lines.append([f"`{preset}`", *(minutes(by_machine(rows).get(place, [])) for place in places)])
+    return drawn(["preset", *map(minutes_title, places)], lines)
 
 
 def minutes_title(place: str) -> str:
@@ -305,7 +300,7 @@ def tried(runs: Runs) -> str:
     for row in json.loads(TRIED.read_text(encoding="utf-8")):
         name, measured = row["settings"], row["measured"]
         if name in runs:
-            measured = f"{measured.replace('-', ' ')}: {share(measured)(runs[name])}"
+            measured = f"{measured.replace('-', ' ')}: see above"
             name = f"`{name}`"
         lines.append([one_line(row["what"]), one_line(name), one_line(measured)])
     return drawn(["what", "settings", "measured"], lines)

@@ -31,7 +31,7 @@ SHARES = {
     "plain-questions-right": "plain questions right",
 }
 NUMBERS = {"kl": "KL, nats", "score": "score, sd", "perplexity": "perplexity under the reference"}
-HEAD = ["", *SHARES.values(), *NUMBERS.values(), "seeds", "the optimum repeats"]
+HEAD = ["", *SHARES.values(), *NUMBERS.values(), "the optimum repeats"]
 TRAINED_OUT = (
     "rule-penalty",
     "classifier-penalty",
@@ -141,7 +141,7 @@ def of_table(report: dict[str, Any], cells: dict[str, Cell]) -> list[list[str]]:
         place = {"preset": cell.preset, "changes": list(cell.changes)}
         rows = [row for row in report["runs"] if place.items() <= row.items()]
         figures = [figure(rows, name) for name in (*SHARES, *NUMBERS)]
-        lines.append([label, *figures, str(len(rows)), f"{report['optima'][key(cell)]:.0%}".replace("%", " %")])
+        lines.append([label, *figures, f"{report['optima'][key(cell)]:.0%}".replace("%", " %")])
     return lines
 
 

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from playground.cli.arguments import Json
 from playground.cli.terminal import print_json, print_table, say
-from playground.config import REWARD_CLASSES, Part, RewardTrainingConfig, RunConfig
+from playground.config import REWARD_CLASSES, Part, RewardPart, RewardTrainingConfig, RunConfig
 from playground.config.parts import words_of
 from playground.errors import InvalidConfig, Problem
 from playground.imports.conversions import is_converted
@@ -39,10 +39,10 @@ BY_RULE = {
 ARGUMENTS = {"model.source": "model", "prompts.source": "prompts", "rewards": "reward"}  # of `playground.train`
 HEAD = """# Settings
 
-What a run can be told. `python -m playground settings` lists it, `settings WORD` searches it and says more. A path is
-used in YAML, with `--set path=value`, and in Python (`playground.train(..., beta=0.1)`), where its last part will do,
-or TRL's name for the same value. Live: may change while the run trains. Elsewhere: how TRL and other trainers say it;
-some of these names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
+Which settings does a run have? `python -m playground settings WORD` searches them. A path is used in YAML, with
+`--set path=value`, and in Python (`playground.train(..., beta=0.1)`), where its last part will do, or TRL's name for
+the same value. Live: may change while the run trains. Elsewhere: how TRL and other trainers say it; some of these
+names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
 
 <!-- Written by `python -m playground settings --markdown`; a test compares. -->
 """
@@ -94,10 +94,10 @@ def settings(
 @functools.cache
 def every() -> tuple[SettingLine, ...]:
     """All settings of a run, the kinds of rewards, and what belongs to the training of a reward model."""
-    kinds = [
-        SettingLine(KIND + kind, "", " ".join((cls.__doc__ or "").split()), "", f"with {', '.join(cls.model_fields)}")
-        for kind, cls in REWARD_CLASSES.items()
-    ]
+    kinds = []
+    for kind, cls in REWARD_CLASSES.items():
+        fields = ", ".join(name for name in cls.model_fields if name not in RewardPart.model_fields)
+        kinds.append(SettingLine(KIND + kind, "", " ".join((cls.__doc__ or "").split()), "", fields))
     return (*_of(RunConfig), *kinds, *_of(RewardTrainingConfig, TRAINING))
 
 
@@ -160,22 +160,31 @@ def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | No
 
 def page() -> str:
     """docs/settings.md."""
-    lines = [HEAD]
-    for title, prefix, others in (
-        ("Of a run", "", (KIND, TRAINING)),
-        ("Kinds of rewards", KIND, (TRAINING,)),
-        ("Of the training of a reward model", TRAINING, ("\0",)),
-    ):
-        head = "| Setting | Meaning | Default | Range | Live | Elsewhere |"
-        lines += [f"## {title}\n", head, "|---|---|---|---|---|---|"]
-        for one in every():
-            if one.path.startswith(prefix) and not one.path.startswith(others):
-                meaning = f"**{one.label}.** {one.meaning}" if one.label else one.meaning
-                names = ", ".join(f"`{name}`" for name in one.elsewhere)
-                cells = (meaning, one.default, one.range, "yes" * one.live, names)
-                lines.append(f"| `{one.path.removeprefix(prefix)}` | {' | '.join(cells)} |")
-        lines.append("")
+    of_kinds = [(*_cells(line, KIND)[:2], line.range) for line in every() if line.path.startswith(KIND)]
+    of_training = [_cells(line, TRAINING)[:4] for line in every() if line.path.startswith(TRAINING)]
+    of_a_run = [_cells(line) for line in every() if not line.path.startswith((KIND, TRAINING))]
+    lines = [
+        HEAD,
+        "## Of a run\n",
+        *_table("Setting | Meaning | Default | Range | Live | Elsewhere", of_a_run),
+        "## Kinds of rewards\n",
+        "Each also has `weight`, `normalise` and `cap`.\n",
+        *_table("Kind | Meaning | Fields of its own", of_kinds),
+        "## Of the training of a reward model\n",
+        *_table("Setting | Meaning | Default | Range", of_training),
+    ]
     return "\n".join(lines)
+
+
+def _table(head: str, rows: list[tuple[str, ...]]) -> list[str]:
+    rule = "|---" * len(head.split(" | "))
+    return [f"| {head} |", f"{rule}|", *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _cells(line: SettingLine, prefix: str = "") -> tuple[str, ...]:
+    meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
+    names = ", ".join(f"`{name}`" for name in line.elsewhere)
+    return f"`{line.path.removeprefix(prefix)}`", meaning, line.default, line.range, "yes" * line.live, names
 
 
 def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:

@@ -26,8 +26,7 @@ from playground.setup.expected import Band, band_in_words
 
 OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
-BANDED = {*READY, "score", "kl"}
-HEAD = ("", "lesson", "runs", "came true", "on seeds", "bands, and what they say")
+HEAD = ("", "lesson", "runs", "came true", "on seeds", "less sure")
 TASK_HEAD = ("", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
@@ -151,7 +150,7 @@ def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
         ", ".join(f"{run.preset}{changes_in_words(run.set)}" for run in lesson.runs),
         came_true,
         on_seeds,
-        bands(lesson, tried),
+        less_sure(tried),
     )
 
 
@@ -210,27 +209,16 @@ def span(values: Sequence[float | None], lesson: Lesson) -> str:
     return f"{band_in_words(lesson.predict.of, band, lesson.config(0).score_unit)} on {len(numbers)}"
 
 
-def bands(lesson: Lesson, tried: Sequence[trying.TriedRun]) -> str:
-    """The bands of what is asked, and whether all that came true holds wherever in them a run ends."""
-    unit, of_runs = lesson.config(0).score_unit, []
-    for index in range(len(lesson.runs)):
-        names = dict.fromkeys(name for when in trying.whens(lesson, index) for name in when)
-        run_bands = trying.bands(lesson, index)
-        words = [
-            f"{name} {band_in_words(name, run_bands[name], unit)}"
-            for name in names
-            if name in BANDED and name in run_bands
-        ]
-        if words:
-            of_runs.append(f"run {index + 1}: {', '.join(words)}")
+def less_sure(tried: Sequence[trying.TriedRun]) -> str:
+    """What came true, but does not hold wherever in its band a run ends."""
     unsure = [condition for run in tried for condition in run.unsure]
     unknown = [condition for run in tried for condition in run.unknown]
-    parts = ["; ".join(of_runs)]
+    parts = []
     if unsure:
         parts.append(f"not over the whole band: {', '.join(unsure)}")
     if unknown:
         parts.append(f"by the recording only: {', '.join(unknown)}")
-    return ". ".join(filter(None, parts))
+    return ". ".join(parts)
 
 
 if __name__ == "__main__":

@@ -50,7 +50,8 @@ def page(report: dict[str, Any]) -> str:
     for name, presets in groups.items():
         of_group = {preset: runs[preset] for preset in presets if preset in runs}
         parts[name] = of_presets(COLUMNS[name], of_group)
-        parts[f"{name}_texts"] = typical_texts(of_group)
+        if name != "claims":
+            parts[f"{name}_texts"] = typical_texts(of_group)
     return tables.page(
         "real",
         seeds=seeds_of(rows),

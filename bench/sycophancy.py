@@ -30,7 +30,7 @@ SHARES = {
     "right-claims-agreed": "right claims agreed with",
     "plain-questions-right": "plain questions right",
 }
-NUMBERS = {"kl": "KL, nats", "score": "score, sd", "perplexity": "perplexity under the reference"}
+NUMBERS = {"kl": "KL, nats", "perplexity": "perplexity under the reference"}
 HEAD = ["", *SHARES.values(), *NUMBERS.values(), "the optimum repeats"]
 TRAINED_OUT = (
     "rule-penalty",

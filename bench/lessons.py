@@ -27,7 +27,7 @@ from playground.setup.expected import Band, band_in_words
 OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
 HEAD = ("", "lesson", "runs", "came true", "on seeds", "less sure")
-TASK_HEAD = ("", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
+TASK_HEAD = ("", "asked", "a solution", "what was asked, seed by seed")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
 
@@ -155,18 +155,19 @@ def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
 
 
 def of_task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
-    """The cells of a task: on how many seeds its solution reached it, and what is asked on each."""
+    """The cells of a task: what is asked on each seed, and on how many its solution reached it, where not on all."""
     seeds = {row["seed"]: row["facts"] for row in measured.rows(lesson, len(lesson.runs))}
     by_seed = []
     for name in task.when:
         if seeds and name not in OF_SETTINGS:
             by_seed.append(f"{name} {', '.join(f'{values[name]:.3g}' for values in seeds.values())}")
+    reached = count(task.when, seeds) if seeds else "not measured"
+    missed = [] if reached == f"{len(seeds)} of {len(seeds)}" else [f"reached: {reached}"]
     return (
         str(lesson.number),
         ", ".join(f"{name} {text}" for name, text in task.when.items()),
         ", ".join(f"{field} {value:g}" for field, value in task.solution.items()),
-        count(task.when, seeds) if seeds else "not measured",
-        "; ".join(by_seed),
+        "; ".join([*by_seed, *missed]),
     )
 
 

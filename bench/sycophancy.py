@@ -135,25 +135,48 @@ def page(report: dict[str, Any]) -> str:
 
 
 def of_table(report: dict[str, Any], cells: dict[str, Cell]) -> list[list[str]]:
-    """Its lines."""
-    lines = []
+    """Its lines: the untrained model of the first cell, and then of each what it came to."""
+    names = (*SHARES, *NUMBERS)
+    runs = {label: rows_of(report, cell) for label, cell in cells.items()}
+    untrained = {name: at_first(next(iter(runs.values())), name) for name in names}
+    lines = [["untrained", *untrained.values(), ""]]
     for label, cell in cells.items():
-        place = {"preset": cell.preset, "changes": list(cell.changes)}
-        rows = [row for row in report["runs"] if place.items() <= row.items()]
-        figures = [figure(rows, name) for name in (*SHARES, *NUMBERS)]
+        figures = [figure(runs[label], name, untrained[name]) for name in names]
         lines.append([label, *figures, f"{report['optima'][key(cell)]:.0%}".replace("%", " %")])
     return lines
 
 
-def figure(rows: Sequence[Row], name: str) -> str:
-    """Before -> after of one figure over the seeds, as "52 -> 91 % (88 to 93)"; empty where it was not measured."""
-    before, after = ([row[side][name] for row in rows if row[side][name] is not None] for side in ("before", "after"))
+def rows_of(report: dict[str, Any], cell: Cell) -> list[Row]:
+    """Its seeds."""
+    place = {"preset": cell.preset, "changes": list(cell.changes)}
+    return [row for row in report["runs"] if place.items() <= row.items()]
+
+
+def figure(rows: Sequence[Row], name: str, untrained: str) -> str:
+    """One figure over the seeds, as "91 % (88 to 93)", behind that of its untrained model where it is another; empty
+    where it was not measured."""
+    after = [row["after"][name] for row in rows if row["after"][name] is not None]
     if not after:
         return ""
-    scale, digits, unit = (100, 0, " %") if name in SHARES else (1, 2, "")
+    scale, digits, unit = form_of(name)
     mean, _, span = tables.over_seeds([scale * value for value in after], digits).partition(" ")
-    start = f"{scale * statistics.fmean(before):.{digits}f} -> " if before and name != "kl" else ""
+    before = at_first(rows, name)
+    start = "" if before == untrained else f"{before} -> "
     return f"{start}{mean}{unit} {span}".rstrip()
+
+
+def at_first(rows: Sequence[Row], name: str) -> str:
+    """A figure of the untrained model."""
+    before = [row["before"][name] for row in rows if row["before"][name] is not None]
+    if not before or name == "kl":
+        return ""
+    scale, digits, unit = form_of(name)
+    return f"{scale * statistics.fmean(before):.{digits}f}{unit}"
+
+
+def form_of(name: str) -> tuple[int, int, str]:
+    """Of a figure: what it is multiplied by, its digits behind the point, its unit."""
+    return (100, 0, " %") if name in SHARES else (1, 2, "")
 
 
 if __name__ == "__main__":

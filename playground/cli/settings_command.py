@@ -161,17 +161,20 @@ def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | No
 def page() -> str:
     """docs/settings.md."""
     of_kinds = [(*_cells(line, KIND)[:2], line.range) for line in every() if line.path.startswith(KIND)]
-    of_training = [_cells(line, TRAINING)[:4] for line in every() if line.path.startswith(TRAINING)]
     of_a_run = [_cells(line) for line in every() if not line.path.startswith((KIND, TRAINING))]
+    of_training = [_cells(line, TRAINING)[:4] for line in every() if line.path.startswith(TRAINING)]
+    words_of_runs = {row[1:4] for row in of_a_run}
+    shared = ", ".join(row[0] for row in of_training if row[1:] in words_of_runs)
     lines = [
         HEAD,
         "## Of a run\n",
-        *_table("Setting | Meaning | Default | Range | Live | Elsewhere", of_a_run),
+        *_table("Setting | Meaning | Default | Range | Elsewhere", of_a_run),
         "## Kinds of rewards\n",
         "Each also has `weight`, `normalise` and `cap`.\n",
         *_table("Kind | Meaning | Fields of its own", of_kinds),
         "## Of the training of a reward model\n",
-        *_table("Setting | Meaning | Default | Range", of_training),
+        f"As those of a run: {shared}.\n",
+        *_table("Setting | Meaning | Default | Range", [row for row in of_training if row[1:] not in words_of_runs]),
     ]
     return "\n".join(lines)
 
@@ -184,7 +187,8 @@ def _table(head: str, rows: list[tuple[str, ...]]) -> list[str]:
 def _cells(line: SettingLine, prefix: str = "") -> tuple[str, ...]:
     meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
     names = ", ".join(f"`{name}`" for name in line.elsewhere)
-    return f"`{line.path.removeprefix(prefix)}`", meaning, line.default, line.range, "yes" * line.live, names
+    limits = f"{line.range}; live" if line.live else line.range
+    return f"`{line.path.removeprefix(prefix)}`", meaning, line.default, limits, names
 
 
 def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:

@@ -132,7 +132,7 @@ def page(report: dict[str, Any], text: str) -> str:
         "diagnosis",
         machine=report["machine"],
         runs=tables.by_columns(COLUMNS, by_run(report["runs"])),
-        remedies=tables.lines([*remedy, "; ".join(levels)] for remedy, levels in lit_at.items()),
+        remedies=tables.lines([*remedy, "; ".join(dict.fromkeys(levels))] for remedy, levels in lit_at.items()),
     )
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     return f"{before}{BEGIN}\n\n{section}\n{END}{after}"

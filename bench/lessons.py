@@ -27,7 +27,7 @@ from playground.setup.expected import Band, band_in_words
 OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
 HEAD = ("", "lesson", "runs", "came true", "on seeds", "less sure")
-TASK_HEAD = ("", "asked", "a solution", "what was asked, seed by seed")
+TASK_HEAD = ("", "asked", "seed by seed")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
 
@@ -166,7 +166,6 @@ def of_task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
     return (
         str(lesson.number),
         ", ".join(f"{name} {text}" for name, text in task.when.items()),
-        ", ".join(f"{field} {value:g}" for field, value in task.solution.items()),
         "; ".join([*by_seed, *missed]),
     )
 

@@ -18,6 +18,7 @@ ENGINES = {
 }
 PARTS = ("write", "compare", "learn")
 BATCH = 16  # of the real model
+LEFT_OUT = ("outcome", "seconds_of_case", "devices", "doctor", "pytorch")  # of a case on a GPU
 LOADS = {"cold": "cold", "warm": "warm", "slow cold": "cold, slow computer", "slow warm": "warm, slow computer"}
 WHERE_TIME_GOES = """
 Where the time of an update of pocket-2m at 4 epochs goes: {shares}. With 192 features products are small, so what lies
@@ -216,7 +217,7 @@ def in_words(case: Row) -> str:
     """What a case has come to."""
     if case["outcome"] != "ok":
         return f"{case['outcome']}: {case['why']}"
-    figures = [f"{name} {short(value)}" for name, value in case.items() if name not in ("outcome", "seconds_of_case")]
+    figures = [f"{name} {short(value)}" for name, value in case.items() if name not in LEFT_OUT]
     return f"{'; '.join(figures)}."
 
 

@@ -55,7 +55,9 @@ def page(report: dict[str, Any]) -> str:
     return tables.page(
         "real",
         seeds=seeds_of(rows),
-        machines="\n".join(f"- {words}: seeds {seeds_of(own)}" for words, own in by_machine(rows).items()),
+        machines="\n".join(
+            f"- {words}: seeds {seeds_of(own)}{minutes(own)}" for words, own in by_machine(rows).items()
+        ),
         temperatures=", ".join(f"{value:g}" for value in sorted({row["settings"]["temperature"] for row in rows})),
         answers=rows[0]["after"]["answers"],
         seed=rows[0]["seed"],
@@ -64,7 +66,6 @@ def page(report: dict[str, Any]) -> str:
         judges=judges(report["judges"]),
         commands="\n".join(f"    {facts['command']}" for facts in report["judges"].values()),
         methods=methods({preset: runs[preset] for preset in METHODS if preset in runs}),
-        times=times(runs),
         tried=tried(runs),
         sense=sense(report["sense"]),
     )
@@ -132,11 +133,6 @@ def figure(name: str, digits: int) -> Cell:
 def of_run(name: str) -> Cell:
     """A cell: the mean over the seeds with their range."""
     return lambda rows: tables.over_seeds([row[name] for row in rows if row[name] is not None], 2)
-
-
-def minutes(rows: Rows) -> str:
-    """A cell; without those of runs beside which something else was at work, whose seconds are None."""
-    return tables.over_seeds([row["seconds"] / 60 for row in rows if row["seconds"]], 1)
 
 
 def perplexity(rows: Rows) -> str:
@@ -279,20 +275,10 @@ def over_minutes(row: Row) -> list[PathPoint]:
     return points
 
 
-def times(runs: Runs) -> str:
-    """How long a whole run took on each machine."""
-    every = [row for rows in runs.values() for row in rows]
-    places = [words for words, rows in by_machine(every).items() if minutes(rows)]
-    lines = []
-    for preset, rows in runs.items():
-        lines.append([f"`{preset}`", *(minutes(by_machine(rows).get(place, [])) for place in places)])
-    return drawn(["preset", *map(minutes_title, places)], lines)
-
-
-def minutes_title(place: str) -> str:
-    """Of the minutes on a machine: its device, and how many runs shared it."""
-    device, *_, at_once = place.split(", ")
-    return f"minutes, {device}, {at_once}"
+def minutes(rows: Rows) -> str:
+    """How long a whole run took, without those beside which something else was at work, whose seconds are None."""
+    took = [row["seconds"] / 60 for row in rows if row["seconds"]]
+    return f", {min(took):.1f} to {max(took):.1f} minutes a run" if took else ""
 
 
 def tried(runs: Runs) -> str:

@@ -117,7 +117,7 @@ def shares(before: Sequence[Count], after: Sequence[Count]) -> str:
         return ""
     means = [f"{100 * statistics.fmean(count.share for count in side):.0f}" for side in (before, after) if side]
     each = ", ".join(f"{100 * count.share:.0f}" for count in after)
-    return f"{' -> '.join(means)} % ({each})"
+    return f"{' -> '.join(means)} ({each})"
 
 
 def figure(name: str, digits: int) -> Cell:

@@ -142,7 +142,7 @@ def of_table(report: dict[str, Any], cells: dict[str, Cell]) -> list[list[str]]:
     lines = [["untrained", *untrained.values(), ""]]
     for label, cell in cells.items():
         figures = [figure(runs[label], name, untrained[name]) for name in names]
-        lines.append([label, *figures, f"{report['optima'][key(cell)]:.0%}".replace("%", " %")])
+        lines.append([label, *figures, f"{100 * report['optima'][key(cell)]:.0f}"])
     return lines
 
 
@@ -153,16 +153,16 @@ def rows_of(report: dict[str, Any], cell: Cell) -> list[Row]:
 
 
 def figure(rows: Sequence[Row], name: str, untrained: str) -> str:
-    """One figure over the seeds, as "91 % (88 to 93)", behind that of its untrained model where it is another; empty
+    """One figure over the seeds, as "91 (88 to 93)", behind that of its untrained model where it is another; empty
     where it was not measured."""
     after = [row["after"][name] for row in rows if row["after"][name] is not None]
     if not after:
         return ""
-    scale, digits, unit = form_of(name)
-    mean, _, span = tables.over_seeds([scale * value for value in after], digits).partition(" ")
+    scale, digits = form_of(name)
+    mean = tables.over_seeds([scale * value for value in after], digits)
     before = at_first(rows, name)
     start = "" if before == untrained else f"{before} -> "
-    return f"{start}{mean}{unit} {span}".rstrip()
+    return f"{start}{mean}"
 
 
 def at_first(rows: Sequence[Row], name: str) -> str:
@@ -170,13 +170,13 @@ def at_first(rows: Sequence[Row], name: str) -> str:
     before = [row["before"][name] for row in rows if row["before"][name] is not None]
     if not before or name == "kl":
         return ""
-    scale, digits, unit = form_of(name)
-    return f"{scale * statistics.fmean(before):.{digits}f}{unit}"
+    scale, digits = form_of(name)
+    return f"{scale * statistics.fmean(before):.{digits}f}"
 
 
-def form_of(name: str) -> tuple[int, int, str]:
-    """Of a figure: what it is multiplied by, its digits behind the point, its unit."""
-    return (100, 0, " %") if name in SHARES else (1, 2, "")
+def form_of(name: str) -> tuple[int, int]:
+    """Of a figure: what it is multiplied by, and its digits behind the point."""
+    return (100, 0) if name in SHARES else (1, 2)
 
 
 if __name__ == "__main__":

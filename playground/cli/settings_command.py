@@ -187,7 +187,8 @@ def _table(head: str, rows: list[tuple[str, ...]]) -> list[str]:
 def _cells(line: SettingLine, prefix: str = "") -> tuple[str, ...]:
     meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
     names = ", ".join(f"`{name}`" for name in line.elsewhere)
-    limits = f"{line.range}; live" if line.live else line.range
+    limits = line.range.removeprefix("empty, or ") if line.default == "empty" else line.range
+    limits += "; live" * line.live
     return f"`{line.path.removeprefix(prefix)}`", meaning, line.default, limits, names
 
 

@@ -8,7 +8,6 @@ kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -26,7 +25,7 @@ from playground.setup.expected import Band, band_in_words
 
 OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
-HEAD = ("", "lesson", "runs", "came true", "on seeds", "less sure")
+HEAD = ("", "lesson", "came true", "on seeds", "less sure")
 TASK_HEAD = ("", "asked", "seed by seed")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
@@ -147,7 +146,6 @@ def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
     return (
         str(lesson.number),
         f"[{lesson.title}](../lessons/{lesson.name}.yaml)",
-        ", ".join(f"{run.preset}{changes_in_words(run.set)}" for run in lesson.runs),
         came_true,
         on_seeds,
         less_sure(tried),
@@ -168,12 +166,6 @@ def of_task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
         ", ".join(f"{name} {text}" for name, text in task.when.items()),
         "; ".join([*by_seed, *missed]),
     )
-
-
-def changes_in_words(changes: Mapping[str, Any]) -> str:
-    """What a run changes in its preset."""
-    words = ", ".join(f"{field} {json.dumps(value)}" for field, value in changes.items())
-    return words and f" with {words}"
 
 
 def prediction(lesson: Lesson, tried: Sequence[trying.TriedRun], measured: Measured) -> tuple[str, str]:

@@ -49,6 +49,7 @@ COLUMNS = {
     "ends": "ends by itself",
     "tokens": "tokens",
 }
+MEANS = ("quality", "distinct_2", "ends", "tokens")  # on the page without the lowest and the highest
 COUNTED = [name for name in COLUMNS if name in READY]
 # Of the frontier: the betas on the page, the effective samples that are enough, the share of its score to reach.
 BETAS, ENOUGH, AIM = (2.0, 1.0, 0.5, 0.3536, 0.25, 0.2102, 0.1768), 10, 0.92
@@ -292,7 +293,8 @@ def at_first(seeds: Sequence[Row], name: str) -> str:
 
 def cell(seeds: Sequence[Row], name: str, untrained: str) -> str:
     """A figure of a preset, behind that of its untrained model where it is another."""
-    after = tables.over_seeds([row["after"][name] for row in seeds], digits_of(name))
+    values, digits = [row["after"][name] for row in seeds], digits_of(name)
+    after = f"{statistics.fmean(values):.{digits}f}" if name in MEANS else tables.over_seeds(values, digits)
     before = at_first(seeds, name)
     return after if before == untrained else f"{before} -> {after}"
 

@@ -159,7 +159,8 @@ def figure(rows: Sequence[Row], name: str, untrained: str) -> str:
     if not after:
         return ""
     scale, digits = form_of(name)
-    mean = tables.over_seeds([scale * value for value in after], digits)
+    values = [scale * value for value in after]
+    mean = f"{statistics.fmean(values):.{digits}f}" if name == "perplexity" else tables.over_seeds(values, digits)
     before = at_first(rows, name)
     start = "" if before == untrained else f"{before} -> "
     return f"{start}{mean}"

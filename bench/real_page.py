@@ -31,7 +31,7 @@ CLAIMS = (
 METHODS = (SHORT, "real-without-critic", "real-group-scores", "real-from-pairs")
 PRESETS = tuple(dict.fromkeys([SHORT, *KINDER, *CLAIMS, *METHODS]))  # all that the page is about, in its order
 # By hand: [{"what": ..., "settings": ..., "measured": ...}, ...]. Of a preset that ships `settings` is its name, and
-# `measured` names what is counted; the numbers stand in another table.
+# what came of it stands in another table.
 TRIED = RESULTS / "real_tried.json"
 LONGEST_TEXT = 220  # characters that a typical text has on the page
 Rows = Sequence[Row]  # the runs of one preset, by seed
@@ -287,7 +287,7 @@ def tried(runs: Runs) -> str:
     for row in json.loads(TRIED.read_text(encoding="utf-8")):
         name, measured = row["settings"], row["measured"]
         if name in runs:
-            measured = f"{measured.replace('-', ' ')}: see above"
+            measured = "see above"
             name = f"`{name}`"
         lines.append([one_line(row["what"]), one_line(name), one_line(measured)])
     return drawn(["what", "settings", "measured"], lines)

@@ -23,10 +23,8 @@ from playground.lessons.reveal import held, reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.setup.expected import Band, band_in_words
 
-OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
-HEAD = ("", "lesson", "came true", "on seeds", "less sure")
-TASK_HEAD = ("", "asked", "seed by seed")
+HEAD = ("", "lesson", "came true", "on seeds", "by the recording only")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
 
@@ -129,14 +127,11 @@ def page(courses: Iterable[Course], measured: Measured) -> str:
 
 
 def of_course(course: Course, measured: Measured) -> str:
-    """A table of its lessons, and one of its tasks."""
+    """A table of its lessons, and the tasks that their solutions do not reach."""
     rows = [map(tables.plain, of_lesson(lesson, measured)) for lesson in course.lessons]
     parts = [f"## {course.title}", course.about, tables.table(HEAD, map(list, rows), tables.WIDE)]
-    tasks = [of_task(lesson, lesson.break_it, measured) for lesson in course.lessons if lesson.break_it]
-    if tasks:
-        cells = [list(map(tables.plain, task)) for task in tasks]
-        parts.append(tables.table(TASK_HEAD, cells, tables.WIDE))
-    return "\n\n".join(parts)
+    missed = [missed_task(lesson, lesson.break_it, measured) for lesson in course.lessons if lesson.break_it]
+    return "\n\n".join([*parts, *filter(None, missed)])
 
 
 def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
@@ -152,20 +147,13 @@ def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
     )
 
 
-def of_task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
-    """The cells of a task: what is asked on each seed, and on how many its solution reached it, where not on all."""
+def missed_task(lesson: Lesson, task: Task, measured: Measured) -> str:
+    """On how many seeds its solution reached a task; empty where on all."""
     seeds = {row["seed"]: row["facts"] for row in measured.rows(lesson, len(lesson.runs))}
-    by_seed = []
-    for name in task.when:
-        if seeds and name not in OF_SETTINGS:
-            by_seed.append(f"{name} {', '.join(f'{values[name]:.3g}' for values in seeds.values())}")
-    reached = count(task.when, seeds) if seeds else "not measured"
-    missed = [] if reached == f"{len(seeds)} of {len(seeds)}" else [f"reached: {reached}"]
-    return (
-        str(lesson.number),
-        ", ".join(f"{name} {text}" for name, text in task.when.items()),
-        "; ".join([*by_seed, *missed]),
-    )
+    if not seeds:
+        return f"The task of lesson {lesson.number} was not measured."
+    reached = count(task.when, seeds)
+    return "" if reached == f"{len(seeds)} of {len(seeds)}" else f"The task of lesson {lesson.number}: {reached}."
 
 
 def prediction(lesson: Lesson, tried: Sequence[trying.TriedRun], measured: Measured) -> tuple[str, str]:
@@ -202,15 +190,11 @@ def span(values: Sequence[float | None], lesson: Lesson) -> str:
 
 
 def less_sure(tried: Sequence[trying.TriedRun]) -> str:
-    """What came true, but does not hold wherever in its band a run ends."""
-    unsure = [condition for run in tried for condition in run.unsure]
-    unknown = [condition for run in tried for condition in run.unknown]
-    parts = []
-    if unsure:
-        parts.append(f"not over the whole band: {', '.join(unsure)}")
-    if unknown:
-        parts.append(f"by the recording only: {', '.join(unknown)}")
-    return ". ".join(parts)
+    """What came true of the recording and was not measured on seeds, and what does not hold wherever in its band a run
+    ends."""
+    unknown = ", ".join(condition for run in tried for condition in run.unknown)
+    unsure = ", ".join(condition for run in tried for condition in run.unsure)
+    return "; ".join(filter(None, [unknown, unsure and f"not over the whole band: {unsure}"]))
 
 
 if __name__ == "__main__":

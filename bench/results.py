@@ -328,7 +328,6 @@ POINTS = {
     "beta": lambda point: f"{point['beta']:.2f}",
     "score, sd": with_error("score"),
     "KL, nats": with_error("kl"),
-    "score - beta KL": with_error("objective"),
     "effective samples": lambda point: f"{point['effective_median']:.0f}",
     "of the poorest 5 %": lambda point: f"{point['effective_p5']:.0f}",
     "": trust,
@@ -336,7 +335,6 @@ POINTS = {
 RUNS = {
     "preset": lambda row: row["preset"],
     "seed": lambda row: str(row["seed"]),
-    "score, sd": with_error("score"),
     "KL, nats": with_error("kl"),
     "best score at that KL": lambda row: f"{row['best']:.2f}",
     "share of it": lambda row: f"{row['share']:.1%} +- {row['share_se']:.1%}",

@@ -26,7 +26,7 @@ between them weighs as much; a model ten times as large is nearer to its floor.
 """
 START = """
 From Start to the first update of `{preset}` with {batch} episodes of at most {tokens} tokens: **{seconds:.0f} s**
-(median of {each}), {texts} texts of the reference before it included. The middle one: {named} s.
+(median of {each}), including {texts} texts of the reference. The middle one: {named} s.
 """
 
 

@@ -162,7 +162,7 @@ def figure(rows: Sequence[Row], name: str, untrained: str) -> str:
     values = [scale * value for value in after]
     mean = f"{statistics.fmean(values):.{digits}f}" if name == "perplexity" else tables.over_seeds(values, digits)
     before = at_first(rows, name)
-    start = "" if before == untrained else f"{before} -> "
+    start = "" if before in ("", untrained) else f"{before} -> "
     return f"{start}{mean}"
 
 

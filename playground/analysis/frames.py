@@ -25,7 +25,7 @@ DTYPES = {float: "float64", float | None: "float64", int | None: "Int64", bool |
 
 
 def metrics(run: RunDirectory | Path | str | Sequence[UpdateMetrics]) -> pd.DataFrame:
-    """A row for each update: every field of metrics.jsonl (docs/run-format.md)."""
+    """A row for each update: every field of metrics.jsonl (docs/definitions.md)."""
     return _table(run, UpdateMetrics, RunDirectory.metrics)
 
 

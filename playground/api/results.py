@@ -60,7 +60,7 @@ class Run:
     @property
     def metrics(self) -> pd.DataFrame:
         """A row for each update, indexed by it. Scores in standard deviations (`score_mean`), KL in nats for each
-        completion (`kl_to_reference`), `seconds` since the start; all columns are in docs/run-format.md."""
+        completion (`kl_to_reference`), `seconds` since the start; all columns are in docs/definitions.md."""
         table = frames.metrics(self._folder).set_index("update")
         return table[[*FIRST, *table.columns.difference(FIRST, sort=False)]]
 

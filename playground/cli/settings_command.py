@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from playground.cli.arguments import Json
 from playground.cli.terminal import print_json, print_table, say
-from playground.config import REWARD_CLASSES, Part, RewardTrainingConfig, RunConfig
+from playground.config import REWARD_CLASSES, Part, RewardPart, RewardTrainingConfig, RunConfig
 from playground.config.parts import words_of
 from playground.errors import InvalidConfig, Problem
 from playground.imports.conversions import is_converted
@@ -39,10 +39,10 @@ BY_RULE = {
 ARGUMENTS = {"model.source": "model", "prompts.source": "prompts", "rewards": "reward"}  # of `playground.train`
 HEAD = """# Settings
 
-What a run can be told. `python -m playground settings` lists it, `settings WORD` searches it and says more. A path is
-used in YAML, with `--set path=value`, and in Python (`playground.train(..., beta=0.1)`), where its last part will do,
-or TRL's name for the same value. Live: may change while the run trains. Elsewhere: how TRL and other trainers say it;
-some of these names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
+Which settings does a run have? `python -m playground settings WORD` searches them. A path is used in YAML, with
+`--set path=value`, and in Python (`playground.train(..., beta=0.1)`), where its last part will do, or TRL's name for
+the same value. Live: may change while the run trains. Elsewhere: how TRL and other trainers say it; some of these
+names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
 
 <!-- Written by `python -m playground settings --markdown`; a test compares. -->
 """
@@ -107,10 +107,10 @@ def _facts(line: SettingLine) -> list[str]:
 @functools.cache
 def every() -> tuple[SettingLine, ...]:
     """All settings of a run, the kinds of rewards, and what belongs to the training of a reward model."""
-    kinds = [
-        SettingLine(KIND + kind, "", " ".join((cls.__doc__ or "").split()), "", f"with {', '.join(cls.model_fields)}")
-        for kind, cls in REWARD_CLASSES.items()
-    ]
+    kinds = []
+    for kind, cls in REWARD_CLASSES.items():
+        fields = ", ".join(name for name in cls.model_fields if name not in RewardPart.model_fields)
+        kinds.append(SettingLine(KIND + kind, "", " ".join((cls.__doc__ or "").split()), "", fields))
     return (*_of(RunConfig), *kinds, *_of(RewardTrainingConfig, TRAINING))
 
 
@@ -175,22 +175,36 @@ def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | No
 
 def page() -> str:
     """docs/settings.md."""
-    lines = [HEAD]
-    for title, prefix, left_out in (
-        ("Of a run", "", (KIND, TRAINING)),
-        ("Kinds of rewards", KIND, (TRAINING,)),
-        ("Of the training of a reward model", TRAINING, ("\0",)),
-    ):
-        head = "| Setting | Meaning | Default | Range | Live | Elsewhere |"
-        lines += [f"## {title}\n", head, "|---|---|---|---|---|---|"]
-        for line in every():
-            if line.path.startswith(prefix) and not line.path.startswith(left_out):
-                meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
-                names = ", ".join(f"`{name}`" for name in line.elsewhere)
-                cells = (meaning, line.default, line.range, "yes" if line.live else "", names)
-                lines.append(f"| `{line.path.removeprefix(prefix)}` | {' | '.join(cells)} |")
-        lines.append("")
+    of_kinds = [(*_cells(line, KIND)[:2], line.range) for line in every() if line.path.startswith(KIND)]
+    of_a_run = [_cells(line) for line in every() if not line.path.startswith((KIND, TRAINING))]
+    of_training = [_cells(line, TRAINING)[:4] for line in every() if line.path.startswith(TRAINING)]
+    words_of_runs = {row[1:4] for row in of_a_run}
+    shared = ", ".join(row[0] for row in of_training if row[1:] in words_of_runs)
+    lines = [
+        HEAD,
+        "## Of a run\n",
+        *_table("Setting | Meaning | Default | Range | Elsewhere", of_a_run),
+        "## Kinds of rewards\n",
+        "Each also has `weight`, `normalise` and `cap`.\n",
+        *_table("Kind | Meaning | Fields of its own", of_kinds),
+        "## Of the training of a reward model\n",
+        f"As those of a run: {shared}.\n",
+        *_table("Setting | Meaning | Default | Range", [row for row in of_training if row[1:] not in words_of_runs]),
+    ]
     return "\n".join(lines)
+
+
+def _table(head: str, rows: list[tuple[str, ...]]) -> list[str]:
+    rule = "|---" * len(head.split(" | "))
+    return [f"| {head} |", f"{rule}|", *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _cells(line: SettingLine, prefix: str = "") -> tuple[str, ...]:
+    meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
+    names = ", ".join(f"`{name}`" for name in line.elsewhere)
+    limits = line.range.removeprefix("empty, or ") if line.default == "empty" else line.range
+    limits += "; live" * line.live
+    return f"`{line.path.removeprefix(prefix)}`", meaning, line.default, limits, names
 
 
 def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:

@@ -1,5 +1,5 @@
 """What programs get to read: plain data of bounded size, numbers with five digits. Pure functions of what is known of a
-run; the units are those of docs/run-format.md.
+run; the units are those of docs/definitions.md.
 """
 
 from __future__ import annotations

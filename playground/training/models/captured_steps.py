@@ -234,7 +234,7 @@ def with_cast_weights(model: LanguageModel) -> tuple[LanguageModel, list[tuple[T
     twin = copy.deepcopy(model.model, shared_by_id)
     writer = LanguageModel(twin, exact=model.exact, autocast=model.autocast, adapter_off=model.adapter_off)
     writer.steering = model.steering
-    casts = []
+    casts: list[tuple[Tensor, Tensor]] = []
     for module, original in zip(writer.trunk.modules(), model.trunk.modules(), strict=True):
         if type(module) is nn.Linear and original.weight.dtype != model.autocast:
             for name, weight in original.named_parameters(recurse=False):

@@ -72,7 +72,7 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
     }
     changed = {"settings": settings, "batch": batch.model_copy(update=spread)}
     again = trace.model_copy(update={**changed, "episodes": [traced(episode) for episode in trace.episodes]})
-    return again.model_copy(update={"formulas": formulas_of(again)})
+    return again.model_copy(update={"formulas": formulas_of(again)}) if batch.log_ratios else again
 
 
 def _pass(

@@ -146,7 +146,7 @@ export function remarkOf(formula, critic) {
 export function groupWords({ places, mean, sd, alike }, unit) {
   const count = places.length;
   if (mean === null) return "This run writes one text for each prompt, so these are of different prompts: there is "
-    + "nothing that a formula of groups could compare.";
+    + "nothing that a formula of groups could compare. The experiment Scores within a group writes eight.";
   if (alike) return `All ${count} texts of this prompt score ${signed(mean)} ${unit}. Compared with each other they `
     + "teach nothing: the score makes no advantage in such a group. DAPO leaves it out, unless its price on long texts "
     + "sets them apart.";

@@ -96,7 +96,7 @@ export class Formulas {
   groupParts({ groups, texts, formulas }, place, chosen) {
     const group = groups[place.group];
     const formula = chosen.why_none ? formulas.find(({ why_none: why }) => !why) : chosen;
-    const title = NAMES[formula.name][0];
+    const title = formula.name === "own" ? "this run" : NAMES[formula.name][0];
     const most = strongest(formula);
     const rows = group.places.map((index, order) => {
       const { prompt, pieces, score, ended } = texts[index];

@@ -196,6 +196,10 @@ class SamplingConfig(Part):
     - 0: running on costs nothing.
     - Too high: the model learns to stop at once.
     """
+    decode: Literal["auto", "plain"] = knob("auto", "Writing")
+    """How a text is written on a GPU. `auto`: the step of a token is captured once and replayed, where the model allows
+    it and a first step comes to the same; `plain`: each token is a call of the model. On a processor it is always
+    plain. The texts are the same."""
 
     @property
     def in_training(self) -> SamplingConfig:

@@ -40,7 +40,7 @@ SMALL_RATE, LORA_RATE, LARGE_RATE = 7e-4, 1e-4, 2e-5  # learning rates where non
 LONGEST = 1024  # tokens, where the configuration names no limit
 NUM_PROBES = 4  # held-out pairs whose scores are kept, to see later whether it is read as it was trained
 EVALUATIONS = 5  # on the held-out pairs, while training and at the end
-EVALUATION_BATCH = 32  # pairs
+EVALUATION_BATCH = 32  # pairs; of a model that is not small, as many are tested on while it trains
 PAD = "<|pad|>"
 CHECKPOINT_FROM = 300_000_000  # parameters; from here on activations are computed twice to save memory
 MODEL_CARD = Path(__file__).with_name("model_card.md")
@@ -67,6 +67,12 @@ def train(
     phase("loading the base model")
     torch.manual_seed(config.seed)
     model = load_base(config, all(dialogues.is_dialogue(pair.prompt) for pair in pairs.training))
+    if config.pairs.max_tokens:
+        pairs = preference_pairs.shortened(
+            pairs,
+            config.pairs.max_tokens,
+            lambda prompt: len(model.format.ids_of_text(model.format.rendered(prompt, ""))),
+        )
     pairs = preference_pairs.without_long(pairs, lambda pair: fits(pair, model.format))
     phase("training")
     reporter = Reporter(record, between)
@@ -162,6 +168,7 @@ def learn(
     """Train the network on the pairs, in place; adapters are merged into it."""
     micro = config.micro_batch_size or config.batch_size
     num_parameters = model.network.model.num_parameters()
+    tested = pairs.held_out if num_parameters < SMALL_MODEL else pairs.held_out[:EVALUATION_BATCH]
     arguments = TRLRewardConfig(
         output_dir=str(folder),
         num_train_epochs=config.epochs,
@@ -190,7 +197,7 @@ def learn(
         model=model.network.model,
         args=arguments,
         train_dataset=as_dataset(pairs.training, model.format),
-        eval_dataset=as_dataset(pairs.held_out, model.format),
+        eval_dataset=as_dataset(tested, model.format),
         processing_class=model.network.tokenizer,
         callbacks=[reporter],
         peft_config=_lora(config.adapter, model.network.model),

@@ -119,6 +119,13 @@ class ReferenceConfig(Part):
     - A reference close to the policy preserves its style.
     - A reference far from it pulls the policy there: the distance starts above 0.
     """
+    every: int = knob(0, "Reference moves every", "updates", slider=(0, 50, 1), ge=0, le=100_000)
+    """After every so many updates the policy as it is then becomes the reference ("the previous checkpoint"). The
+    distance is paid to that one; the distance to the first one is a curve of its own.
+
+    - 0: the reference stays, and the whole way is paid for.
+    - Too low: the leash holds nothing, and the policy drifts in small steps.
+    """
 
 
 class PromptsConfig(Part):

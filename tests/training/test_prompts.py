@@ -143,7 +143,7 @@ def test_a_long_dialogue_loses_its_oldest_turns_whole_and_one_that_stays_too_lon
     assert len(whole.training) == 5
     tighter = load(path, evaluation=0, room=500, max_tokens=room - 1)
     assert texts(tighter) == sorted([without("third"), without("short")])
-    with pytest.raises(PromptsUnusable, match="raise prompts.max_tokens"):
+    with pytest.raises(PromptsUnusable, match=r"raise prompts\.max_tokens"):
         load(path, evaluation=0, room=500, max_tokens=3)
 
 

@@ -67,13 +67,7 @@ def train(
     phase("loading the base model")
     torch.manual_seed(config.seed)
     model = load_base(config, all(dialogues.is_dialogue(pair.prompt) for pair in pairs.training))
-    if config.pairs.max_tokens:
-        pairs = preference_pairs.shortened(
-            pairs,
-            config.pairs.max_tokens,
-            lambda prompt: len(model.format.ids_of_text(model.format.rendered(prompt, ""))),
-        )
-    pairs = preference_pairs.without_long(pairs, lambda pair: fits(pair, model.format))
+    pairs = fitting(pairs, config.pairs.max_tokens, model.format)
     phase("training")
     reporter = Reporter(record, between)
     learn(config, training.path, device, model, pairs, reporter)
@@ -149,6 +143,15 @@ def own_padding(model: Any, tokenizer: Any) -> None:
             model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     tokenizer.padding_side = "right"
     model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
+
+
+def fitting(pairs: PairSet, max_tokens: int | None, form: Format) -> PairSet:
+    """The pairs that the model can read, with prompts of at most `max_tokens`. Raises: PairsUnusable."""
+    if max_tokens:
+        pairs = preference_pairs.shortened(
+            pairs, max_tokens, lambda prompt: len(form.ids_of_text(form.rendered(prompt, "")))
+        )
+    return preference_pairs.without_long(pairs, lambda pair: fits(pair, form))
 
 
 def fits(pair: Pair, form: Format) -> bool:

@@ -253,7 +253,11 @@ class Trainer:
             ids = [prompt.ids for prompt in prompts]
             episodes, theirs = whole_batch(self.ranks, ids, self.tokens.pad_id, episodes, theirs)
             packed = episodes.packed()
-        return Rollout(prompts, episodes.texts(self.tokens), episodes, packed, **theirs)
+        rollout = Rollout(
+            prompts, episodes.texts(self.tokens), episodes, packed, theirs["reference_log_probs"], theirs["full_kl"]
+        )
+        rollout.first_log_probs = theirs.get("first_log_probs")
+        return rollout
 
     def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
         """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes.

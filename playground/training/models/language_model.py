@@ -260,6 +260,7 @@ class LanguageModel(nn.Module):
     def moving_copy(self) -> LanguageModel:
         """A reference that is this model as it is now, until `keep_weights_of` makes it another."""
         copied = LanguageModel(self.model, exact=self.exact, autocast=self.autocast)
+        copied.steering = self.steering
         copied.keep_weights_of(self)
         return copied
 

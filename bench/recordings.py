@@ -17,12 +17,12 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.experiments import PROJECT, Cell, options, run_of
-from playground.config import differences
+from playground.config import differences, yaml_io
 from playground.lessons import mysteries
 from playground.runs import frontier_samples
 from playground.runs.folder import traces
@@ -64,6 +64,7 @@ class Extent(NamedTuple):
     answers: int = FEW_ANSWERS
     evaluations: Collection[int] | None = None
     whole: bool = False
+    texts: int = FEW_TEXTS  # of an update that stay
 
     @classmethod
     def of_preset(cls, preset: str) -> Extent:
@@ -83,6 +84,9 @@ class Extent(NamedTuple):
     def has_trace(self, update: int) -> bool:
         """Whether an update stays in slow motion."""
         return self.whole or update in self.traced
+
+
+FIXED_PROMPTS_ONLY = Extent(texts=0)  # for a run on prompts that are not to be shown
 
 
 def main() -> None:
@@ -147,17 +151,25 @@ def example_of_rewards(service: ModelService, outputs: Path) -> BenchData:
     return answer
 
 
-def record(run: RunDirectory, preset: str, folder: Path, extent: Extent | None = None) -> int:
-    """Write the recording of a run; its bytes. Raises: SystemExit, where it has not finished or is not as its
-    preset."""
+def record(
+    run: RunDirectory,
+    preset: str,
+    folder: Path,
+    extent: Extent | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> int:
+    """Write the recording of a run; its bytes. `data`: settings that say what it was trained on, in the place of files
+    of this machine. Raises: SystemExit, where it has not finished or is not as its preset."""
     config, ours, status = run.config(), catalog.preset(preset), run.status_on_disk()
-    differing = [field for field in differences(config, ours) if field != "seed"]
+    own = ("prompts.", "evaluation.prompts") if data else ()
+    differing = [field for field in differences(config, ours) if field != "seed" and not field.startswith(own)]
     if status.state != "finished" or differing:
         sys.exit(f"{run.path} is {status.state}, and differs from {preset} in {', '.join(differing) or 'nothing'}.")
     extent = extent or Extent.of_preset(preset)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    words = ours.model_copy(update={"seed": config.seed})
+    changes = [f"{field}={value}" for field, value in (data or {}).items()]
+    words = yaml_io.load(catalog.preset_path(preset), [*changes, f"seed={config.seed}"])
     (folder / run.config_path.name).write_text(words.to_yaml(), encoding="utf-8")
     (folder / run.status_path.name).write_text(status.model_copy(update=OF_A_MACHINE).model_dump_json() + "\n")
     stays: dict[Path, Callable[[dict[str, Any]], bool]] = {
@@ -171,7 +183,8 @@ def record(run: RunDirectory, preset: str, folder: Path, extent: Extent | None =
         if path.exists():
             lines = path.read_bytes().splitlines(keepends=True)
             pack(folder / path.name, [line for line in lines if stays_here(json.loads(line))])
-    if texts := [to_json_line(rollout.fewer(FEW_TEXTS)).encode() for rollout in run.rollouts()]:
+    rollouts = run.rollouts() if extent.texts else []
+    if texts := [to_json_line(rollout.fewer(extent.texts)).encode() for rollout in rollouts]:
         pack(folder / run.rollouts_path.name, texts)
     for path in sorted(run.traces_path.glob("*.json")):
         if extent.has_trace(int(path.stem.rpartition("-")[2])):

@@ -62,7 +62,7 @@ from playground.training.loop.optimizer_state import (
     undivided,
     whole_or_nothing,
 )
-from playground.training.loop.passes import compared, micro_batches, put
+from playground.training.loop.passes import compared, log_probs, micro_batches, put
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
 from playground.training.loop.scoring import Scorer, Scores
@@ -72,6 +72,7 @@ from playground.training.models.language_model import Critic, LanguageModel, Tok
 VALUE_LEARNING_RATE_FACTOR, OF_LARGER_MODELS = 30.0, 3.0
 MOST_SKIPPED_IN_A_ROW = 3  # updates
 NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})
+MOVED = "reference/"  # before the names of the weights of a reference that moves, in a checkpoint
 EARLIER = "earlier/"  # before the names of weights of some updates ago, in a checkpoint
 MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
 
@@ -89,6 +90,7 @@ class Rollout:
     at_start: Tensor | None = None  # log-probs of the policy at the start of the update, where late texts are corrected
     kept: Tensor | None = None  # [B], which episodes are learned from, where some are left out
     weights: dict[str, Tensor] | None = None  # all that is trained at the start of the update, where texts are late
+    first_log_probs: Tensor | None = None  # of the reference that stays, where the other one moves
 
     @property
     def old_log_probs(self) -> Tensor:
@@ -165,6 +167,7 @@ class Trainer:
     ) -> None:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
+        self.first: LanguageModel | None = None  # the reference that stays, where `reference` moves
         self.prompts, self.scorer, self.ranks = prompts, scorer, ranks
         self.between: Callable[[], None] = lambda: None  # called between micro-batches and tokens; may raise
         self.kl_controller = kl_controller(config.kl)
@@ -240,13 +243,19 @@ class Trainer:
         packed = episodes.packed()
         with self.division.comparing():
             reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+            theirs = {"reference_log_probs": reference_log_probs, "full_kl": exact_kl}
+            if self.first is not None:
+                size, temperature = self.config.ppo.micro_batch_size, self.config.sampling.temperature
+                theirs["first_log_probs"] = log_probs(self.first, episodes, temperature, size, self.between)
         if self.ranks.count > 1:
             ids = [prompt.ids for prompt in prompts]
-            theirs = {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}
             episodes, theirs = whole_batch(self.ranks, ids, self.tokens.pad_id, episodes, theirs)
-            packed, reference_log_probs, exact_kl = episodes.packed(), *theirs.values()
-        completions = episodes.texts(self.tokens)
-        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl)
+            packed = episodes.packed()
+        rollout = Rollout(
+            prompts, episodes.texts(self.tokens), episodes, packed, theirs["reference_log_probs"], theirs["full_kl"]
+        )
+        rollout.first_log_probs = theirs.get("first_log_probs")
+        return rollout
 
     def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
         """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes.
@@ -338,12 +347,16 @@ class Trainer:
         estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
         spread = of_completions(rollout.completions, scores)
         prompts, far = [prompt.text for prompt in rollout.prompts], rollout.full_kl.sum(1).tolist()
+        to_first = None
+        if rollout.first_log_probs is not None:
+            to_first = float(masked_sum(episodes.log_probs - rollout.first_log_probs, mask)) / len(episodes)
         self.scored = ScoredTexts(prompts, rollout.completions, scores.scores, far)
         return UpdateMetrics(
             **self.totals(),
             **spread,
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
+            kl_to_first=to_first,
             kl_estimates={name: float(masked_sum(kls, mask)) / len(episodes) for name, kls in estimates.items()},
             kl_spreads={name: float(spread_of_sums(kls, mask)) for name, kls in estimates.items()},
             penalised_reward=spread["score_mean"] - kl_coef * kl,
@@ -376,6 +389,8 @@ class PPOTrainer(Trainer):
 
     def __init__(self, config: RunConfig, policy: LanguageModel, *parts: Any, **more: Any) -> None:
         super().__init__(config, policy, *parts, **more)
+        if config.reference.every:
+            self.first, self.reference = self.reference, policy.moving_copy()
         self.critic = Critic(policy, separate=config.separate_critic)
         self._to_divide: Mapping[str, Tensor] = {}  # what a checkpoint's optimizer remembers, until there is a division
         self._make_optimizer()
@@ -434,6 +449,8 @@ class PPOTrainer(Trainer):
         self.count(int(rollout.episodes.mask.sum()))
         if rollout.weights is not None:
             self.earlier.append(rollout.weights)
+        if self.config.reference.every and self.updates_done % self.config.reference.every == 0:
+            self.reference.keep_weights_of(self.policy)
         learned: dict[str, Any] = {
             "reward_paid": self._paid,
             "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
@@ -453,7 +470,8 @@ class PPOTrainer(Trainer):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """See `Trainer`: tensors are what the optimizer remembers, and the weights that late texts are written with."""
+        """See `Trainer`: tensors are what the optimizer remembers, the weights that late texts are written with, and
+        those of a reference that moves."""
         _, facts = super().state()
         broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
         earlier = {
@@ -461,11 +479,14 @@ class PPOTrainer(Trainer):
             for age, weights in enumerate(self.earlier)
             for name, weight in weights.items()
         }
-        return self.division.whole(state_dict(self.optimizer, self.trained())) | earlier, facts | broken_off
+        moved = {f"{MOVED}{name}": weight for name, weight in self.reference.earlier.items()}
+        return self.division.whole(state_dict(self.optimizer, self.trained())) | earlier | moved, facts | broken_off
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """See `Trainer`."""
-        of_optimizer = {name: tensor for name, tensor in tensors.items() if not name.startswith(EARLIER)}
+        of_optimizer = {name: kept for name, kept in tensors.items() if not name.startswith((EARLIER, MOVED))}
+        for name, weight in self.reference.earlier.items():
+            self.reference.earlier[name] = tensors[f"{MOVED}{name}"].to(weight.device)
         if self.will_divide:
             self._to_divide = of_optimizer
         else:

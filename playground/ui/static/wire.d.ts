@@ -2518,6 +2518,8 @@ declare namespace Wire {
     kl_to_reference?: (number | null)[];
     /** nats per token: the same, as a mean over tokens */
     kl_per_token?: (number | null)[];
+    /** nats per completion: to the reference that stays, where the other one moves */
+    kl_to_first?: (number | null)[];
     /** sd: `score_mean - kl_coef * kl_to_reference` */
     penalised_reward?: (number | null)[];
     /** sd per nat: beta, as used in this update */

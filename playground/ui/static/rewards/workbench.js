@@ -241,11 +241,11 @@ function termsOf({ texts, terms, sd }, { sides, ensemble }) {
   table.append(el("tfoot", apart, el("tr", el("th", { scope: "row" }, "Score"), figureOf(), each((text, side) => [
     cell(`${side}: sum`, text.total === null ? none() : rounded(text.total)),
     cell(`${side}: score`, el("strong.score", `${signed(text.score)} sd`))]))));
-  const ofAll = how && el("p.small-text", `The learned rewards are an ensemble (see the Train page): ${how} is paid. `
+  const ofAll = el("p.small-text", `The learned rewards are an ensemble (see the Train page): ${how} is paid. `
     + "Disagreement: how far apart they are on a text, in sd of the score.");
-  return [table, ofAll, el("p.muted.small-text", "Value: the reward's own number, and how many standard "
-    + "deviations that is above the untrained model's average. Adds: what it adds to the score after scale, cap and "
-    + `weight, in sd of the score. 1 sd is ${number(sd)} in units of the weighted sum.`)];
+  return [table, ...how ? [ofAll] : [], el("p.muted.small-text", "Value: the reward's own number, and how many "
+    + "standard deviations that is above the untrained model's average. Adds: what it adds to the score after scale, "
+    + `cap and weight, in sd of the score. 1 sd is ${number(sd)} in units of the weighted sum.`)];
 }
 
 function treatment(/** @type {Wire.WeighedTerm} */ { normalise, cap }) {

@@ -225,7 +225,7 @@ def shares_of(opinions: Sequence[float | None], score: config.ScoreConfig) -> li
     mean, spread = fmean(known), pstdev(known)
     if score.combine == "min":
         lowest = opinions.index(min(known))
-        return [None if value is None else value * (place == lowest) for place, value in enumerate(opinions)]
+        return [value if value is None or place == lowest else 0.0 for place, value in enumerate(opinions)]
     price = score.caution / spread if score.combine == "cautious" and spread else 0.0
     return [None if value is None else (value - price * (value - mean) ** 2) / len(known) for value in opinions]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from playground.config.parts import Part
 from playground.config.ppo_settings import PPOConfig
 from playground.config.training_settings import KLConfig
 
@@ -171,7 +172,8 @@ def settings_of(method: Method) -> dict[str, Any]:
 def default_of(field: str) -> Any:
     """Of a setting of `ppo` or `kl`, by dotted field."""
     section, name = field.split(".")
-    return {"ppo": PPOConfig, "kl": KLConfig}[section].model_fields[name].default
+    parts: dict[str, type[Part]] = {"ppo": PPOConfig, "kl": KLConfig}
+    return parts[section].model_fields[name].default
 
 
 # of each setting that a method sets, what it is under those that do not

@@ -27,6 +27,13 @@ SHIPPED = {  # name -> pairs
     # Of the lesson on Goodhart's hill, and the bigger judge beside it.
     "pocket-kind-80": PairsConfig(source="kind", limit=80, flip=0.25, writer="pocket-2m"),
     "pocket-kind-2000": PairsConfig(source="kind", limit=2000, writer="pocket-2m"),
+    # Four that learned from the labels of pocket-kind-80, each from a bootstrap of them: an ensemble.
+    **{
+        f"pocket-kind-80-{number}": PairsConfig(
+            source="kind", limit=80, flip=0.25, writer="pocket-2m", bootstrap=number
+        )
+        for number in range(1, 5)
+    },
 }
 WEIGHTS = "model.safetensors"
 FILES = ("config.json", WEIGHTS, "tokenizer.json", "tokenizer_config.json")

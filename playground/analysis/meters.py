@@ -322,9 +322,10 @@ def _change_in_words(meter: Meter, outcome: before_after.Outcome | None) -> str:
 
 
 def _raw(config: RunConfig, answers: Sequence[Sample]) -> list[float]:
-    """The weighted sums of the rewards, in their own unit; of none where one is brought to another scale."""
+    """The weighted sums of the rewards, in their own unit; of none where one is brought to another scale, or they are
+    an ensemble."""
     terms = dict(zip(term_names(config.rewards), config.rewards, strict=True))
-    if any(term.normalise or term.cap for term in terms.values()):
+    if config.score.combine != "sum" or any(term.normalise or term.cap for term in terms.values()):
         return []
     rows = (
         [terms[name].weight * value for name, value in item.scores.items() if name in terms and value is not None]

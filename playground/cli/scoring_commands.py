@@ -47,7 +47,7 @@ def score(
         reference = trying.reference_of(located, samples)
     question = trying.question(located.rewards, prompt, completion, reference, str(outputs.resolve()))
     (answer,) = _answers(outputs, "rewards-score", question, trying.TIMEOUT_SECONDS)
-    weighed, outlooks = trying.weigh(chosen.rewards, answer), trying.outlooks(chosen, answer)
+    weighed, outlooks = trying.weigh(chosen.rewards, answer, chosen.score), trying.outlooks(chosen, answer)
     if json:
         print_json(_data(chosen, completion, weighed, samples, outlooks))
     else:

@@ -184,6 +184,12 @@ class RunConfig(Part):
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
         if self.method == "distil":
             self._has_teacher()
+        learned = sum(isinstance(spec, ModelReward) for spec in self.rewards)
+        if self.score.combine != "sum" and learned < 2:
+            raise ValueError(
+                f"score.combine|{self.score.combine} is of several learned rewards, and there is {learned or 'none'}: "
+                "add rewards of kind model, or set it to sum"
+            )
         exact_in_loss = (self.kl.where, self.kl.estimator) == ("loss", "full")
         if exact_in_loss and self.sampling.train_on_cut:
             raise ValueError(

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
+from playground.config.parts import Part
+from playground.config.ppo_settings import PPOConfig
+from playground.config.training_settings import KLConfig
+
 Name = Literal[
     "ppo", "rloo", "grpo", "dr_grpo", "dapo", "gspo", "reinforce++", "distil", "dpo", "best_of_n", "sft", "steer"
 ]
@@ -160,24 +164,21 @@ def unused(method: str, field: str) -> bool:
     return field.startswith(METHODS[method].unused or ("\0",))
 
 
-ORDINARY: dict[str, Any] = {  # of each setting that a method sets, what it is under those that do not
-    "ppo.baseline": "value",
-    "ppo.samples_per_prompt": 1,
-    "ppo.advantage_scale": "batch",
-    "ppo.loss_mean": "token",
-    "ppo.ratio": "token",
-    "ppo.drop_alike_groups": False,
-    "ppo.overlong": "keep",
-    "ppo.clip_range_high": None,
-    "kl.where": "reward",
-    "kl.estimator": "k1",
-}
-
-
 def settings_of(method: Method) -> dict[str, Any]:
     """What a method sets, by dotted field."""
     sections = {"ppo": method.ppo, "kl": method.kl}
     return {f"{section}.{name}": value for section, values in sections.items() for name, value in values.items()}
+
+
+def default_of(field: str) -> Any:
+    """Of a setting of `ppo` or `kl`, by dotted field."""
+    section, name = field.split(".")
+    parts: dict[str, type[Part]] = {"ppo": PPOConfig, "kl": KLConfig}
+    return parts[section].model_fields[name].default
+
+
+# of each setting that a method sets, what it is under those that do not
+ORDINARY = {field: default_of(field) for method in METHODS.values() for field in settings_of(method)}
 
 
 def filled(data: dict[str, Any]) -> dict[str, Any]:
@@ -187,10 +188,11 @@ def filled(data: dict[str, Any]) -> dict[str, Any]:
     if method is None:
         return data
     completed = dict(data)
-    for section, values in (("ppo", method.ppo), ("kl", method.kl)):
-        given = data.get(section, {})
-        if values and isinstance(given, dict):
-            completed[section] = {**values, **given}
+    for field, value in settings_of(method).items():
+        section, name = field.split(".")
+        given = completed.get(section, {})
+        if isinstance(given, dict):
+            completed[section] = {name: value, **given}
     return completed
 
 

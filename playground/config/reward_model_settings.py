@@ -55,6 +55,9 @@ class PairsConfig(Part):
     - 0.5: two equal halves; no model can be right more than half of the time.
     - 1: all agree.
     """
+    bootstrap: int | None = knob(None, "Bootstrap", ge=1, le=1000)
+    """Draws the pairs that are learned from anew among themselves, with replacement, by this number. Reward models that
+    differ only in it have the same labels and disagree where these say little: an ensemble. Empty: each pair once."""
     writer: str | None = knob(None, "Answers written by", max_length=300)
     """Annotators of the pocket world only: the model whose completions are compared, best the one that the reward
     will train. Empty: the base, if it is a pocket model, else pocket-2m."""

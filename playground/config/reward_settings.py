@@ -231,6 +231,16 @@ class ScoreConfig(Part):
     normalise: Literal["reference", "none"] = knob("reference", "Score scale")
     """`reference` shifts and scales the score so that the reference's texts have mean 0 and sd 1; then beta means
     the same for every reward. `none` uses the raw number."""
+    combine: Literal["sum", "mean", "min", "cautious"] = knob("sum", "Learned rewards")
+    """How several learned rewards (`kind: model`), each with its weight, become one; other rewards are added to it.
+    `sum`: they add up. The others make them an ensemble (Coste et al. 2024), whose disagreement is a curve and a check:
+    `mean`; `min`, the lowest of them; `cautious`, the mean minus `score.caution` times their standard deviation."""
+    caution: float = knob(1.0, "Caution", slider=(0, 4, 0.25), ge=0, le=100)
+    """With `cautious`: how much of the mean is given up for each standard deviation by which learned rewards disagree.
+
+    - 0: as if it were `mean`.
+    - Too high: what they agree on is paid, however little it is worth.
+    """
     clip: float | None = knob(None, "Score clip", "sd", slider=(0, 10, 0.5), gt=0, le=1000)
     """Scores beyond plus or minus this are cut off. Empty means no limit.
 

@@ -27,6 +27,7 @@ LAMP = "lamp."
 CHANCE = "score.chance"  # half of the 95 % interval of the gain over the fixed prompts
 BAND = "band."  # band.PRESET.FIGURE, in a sentence: where runs of a preset end on other seeds
 LOSS = "policy_loss"
+APART = "disagreement"
 NOTHING = 1e-4
 CURVES = {
     "score": "score_mean",
@@ -40,6 +41,7 @@ CURVES = {
     "clip_fraction": "clip_fraction",
     "explained_variance": "explained_variance",
     LOSS: "policy_loss",
+    APART: "disagreement",
 }  # name of a figure -> its column in metrics.jsonl
 CHARTS = {**CURVES, "monitors": "judged"}  # what of the curves a lesson may name -> its column, or the key of its chart
 ALWAYS = ("score", CHANCE, "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
@@ -58,6 +60,7 @@ LABELS = {
     "beta": "leash",
     "penalised": "score less penalty",
     LOSS: "loss of the policy",
+    APART: "disagreement of the judges",
     "updates": "updates",
     "minutes": "time",
 }
@@ -92,6 +95,8 @@ def known(config: RunConfig) -> set[str]:
         names += ["beta", "penalised"]
     if methods.METHODS[config.method].trains:
         names += [LOSS, f"{LOSS}{BEFORE}"]
+    if config.score.combine != "sum":
+        names += [APART, f"{APART}{BEFORE}"]
     names += memory_facts.of_settings(config)
     before = [f"{name}{BEFORE}" for name in (*WITH_BEFORE, *shares(config))]
     highest = [f"{name}{HIGHEST}" for name in shares(config)]
@@ -209,6 +214,8 @@ def _of_metrics(report: RunReport, found: Facts) -> dict[str, RunFact]:
     add("perplexity", of["perplexity"][newest], "{}")
     add(LOSS, of[LOSS][newest], "{}")
     add(f"{LOSS}{BEFORE}", of[LOSS][oldest], "{}")
+    add(APART, of[APART][newest], f"{{}} {report.unit}")
+    add(f"{APART}{BEFORE}", of[APART][oldest], f"{{}} {report.unit}")
     add("clip_fraction", of["clip_fraction"], "{percent}")
     critic = of["explained_variance"]
     add("explained_variance", critic[-max(1, len(critic) // 4) :], "{}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import Any, NamedTuple
 
 from playground import config
@@ -18,16 +19,19 @@ from playground.rewards import expressions, rules
 
 MAX_NAME_CHARACTERS = 60
 SAME = 1e-12  # a variance up to which all values are the same
+ADDED_UP = config.ScoreConfig()  # learned rewards add up like all others
 RawValues = dict[str, list[float | None]]  # by term, a value for each completion; None = no opinion
 
 
 class Term(NamedTuple):
-    """One entry of a mixture: a function of text, and what happens to its values before they are summed up."""
+    """One entry of a mixture: a function of text, and what happens to its values before they are summed up. `learned`:
+    one of those that `score.combine` makes one reward of."""
 
     weight: float
     function: rules.Reward
     normalise: bool = False
     cap: float | None = None
+    learned: bool = False
 
 
 class TermScale(NamedTuple):
@@ -42,12 +46,14 @@ class Scored(NamedTuple):
     """Of a batch: the weighted sums, each term's raw values, and what each term adds to the sums.
 
     A completion without any opinion has no sum, and None for each contribution; otherwise a term without an opinion
-    contributes 0, and the contributions of a completion add up to its sum.
+    contributes 0, and the contributions of a completion add up to its sum. `disagreement`: of an ensemble, the standard
+    deviation of what its learned rewards say of each completion, weighted; else empty.
     """
 
     totals: list[float | None]
     terms: RawValues
     contributions: RawValues
+    disagreement: Sequence[float | None] = ()
 
 
 def build(spec: config.RewardConfig, facts: rules.PromptFacts | None = None) -> rules.Reward:
@@ -75,13 +81,19 @@ class Mixture:
     Args:
         functions: by name, what makes a `Term`: (weight, function) and, if wanted, normalise and cap.
         what: what to call one of them in an error: "reward", or "judge" where they only watch.
+        score: how the learned ones among them become one.
 
     Attributes:
         scales: of each term; as `fit` or `restore` fixed them.
     """
 
-    def __init__(self, functions: Mapping[str, tuple[Any, ...]], what: str = "reward") -> None:
-        self._what = what
+    def __init__(
+        self,
+        functions: Mapping[str, tuple[Any, ...]],
+        what: str = "reward",
+        score: config.ScoreConfig = ADDED_UP,
+    ) -> None:
+        self._what, self._score = what, score
         self._terms = {name: Term(*entry) for name, entry in functions.items()}
         self._fitted = not any(term.normalise for term in self._terms.values())
         self.scales = {name: TermScale() for name in self._terms}
@@ -92,11 +104,15 @@ class Mixture:
         specs: Sequence[config.RewardConfig],
         build: Callable[[config.RewardConfig], rules.Reward] = build,
         what: str = "reward",
+        score: config.ScoreConfig = ADDED_UP,
     ) -> Mixture:
         """The mixture that a configuration names. `build` makes the function of an entry; training passes one that can
         load models."""
-        named = zip(term_names(specs), specs, strict=True)
-        return cls({name: Term(spec.weight, build(spec), spec.normalise, spec.cap) for name, spec in named}, what)
+        terms = {
+            name: Term(spec.weight, build(spec), spec.normalise, spec.cap, isinstance(spec, config.ModelReward))
+            for name, spec in zip(term_names(specs), specs, strict=True)
+        }
+        return cls(terms, what, score)
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str]) -> Scored:
         """Score a batch. Raises: RewardFailed, RewardNotFinite; see `values_of`."""
@@ -135,6 +151,13 @@ class Mixture:
         if not self._fitted:
             raise RuntimeError("a term must be normalised, but its scale on the reference was neither fitted nor given")
         weighed = {name: [self._contribution(name, value) for value in terms[name]] for name in self._terms}
+        disagreement: list[float | None] = []
+        learned = [name for name, term in self._terms.items() if term.learned]
+        if self._score.combine != "sum" and learned:
+            opinions = [*zip(*(weighed[name] for name in learned), strict=True)]
+            disagreement = [spread_known(row) for row in opinions]
+            shares = [shares_of(row, self._score) for row in opinions]
+            weighed |= {name: [row[place] for row in shares] for place, name in enumerate(learned)}
         rows = zip(*weighed.values(), strict=True)
         totals = [sum(known) if (known := [part for part in row if part is not None]) else None for row in rows]
         contributions = {
@@ -143,7 +166,7 @@ class Mixture:
             ]
             for name, parts in weighed.items()
         }
-        return Scored(totals, {name: list(terms[name]) for name in self._terms}, contributions)
+        return Scored(totals, {name: list(terms[name]) for name in self._terms}, contributions, disagreement)
 
     def _contribution(self, name: str, value: float | None) -> float | None:
         if value is None:
@@ -193,9 +216,29 @@ def scale_errors(totals: Sequence[float | None]) -> tuple[float, float]:
     return scale.sd / math.sqrt(len(known)), math.sqrt(spread / len(known)) / (2 * scale.sd)
 
 
-def arithmetic(specs: Sequence[config.RewardConfig]) -> Mixture:
+def shares_of(opinions: Sequence[float | None], score: config.ScoreConfig) -> list[float | None]:
+    """What each of several learned rewards adds to what an ensemble says of a completion: their mean, the lowest of
+    them, or mean - caution * sd, so that the parts add up to it. Who has no opinion is left out (None)."""
+    known = [value for value in opinions if value is not None]
+    if not known:
+        return [*opinions]
+    mean, spread = fmean(known), pstdev(known)
+    if score.combine == "min":
+        lowest = opinions.index(min(known))
+        return [value if value is None or place == lowest else 0.0 for place, value in enumerate(opinions)]
+    price = score.caution / spread if score.combine == "cautious" and spread else 0.0
+    return [None if value is None else (value - price * (value - mean) ** 2) / len(known) for value in opinions]
+
+
+def spread_known(values: Iterable[float | None]) -> float | None:
+    """Standard deviation of the values that are there; None if none is."""
+    known = [value for value in values if value is not None]
+    return pstdev(known) if known else None
+
+
+def arithmetic(specs: Sequence[config.RewardConfig], score: config.ScoreConfig = ADDED_UP) -> Mixture:
     """A mixture that combines values which are measured elsewhere."""
-    return Mixture.from_config(specs, build=lambda spec: lambda prompts, completions, **columns: [])
+    return Mixture.from_config(specs, build=lambda spec: lambda prompts, completions, **columns: [], score=score)
 
 
 def term_names(specs: Iterable[config.RewardConfig]) -> list[str]:

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from playground.config import RewardConfig, RunConfig
+from playground.config import RewardConfig, RunConfig, ScoreConfig
 from playground.config.behaviour_settings import READY
 from playground.rewards import behaviours
-from playground.rewards.mixture import RawValues, Scale, arithmetic
+from playground.rewards.mixture import ADDED_UP, RawValues, Scale, arithmetic
 
 SAMPLES = 128
 TIMEOUT_SECONDS = 1200.0  # a large model on a CPU takes its time for 128 texts
@@ -91,14 +91,14 @@ def going_on(prompt: str, text: str) -> str:
     return f" {text}" if joins else text
 
 
-def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
+def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any], score: ScoreConfig = ADDED_UP) -> Weighed:
     """The service's answer, weighed as a run would: scales from the samples, weights and caps from the rewards."""
     names, texts, reference = found["names"], found["texts"], found["reference"]
     if not found["samples"]:
         plain = [reward.model_copy(update={"normalise": False}) for reward in rewards]
-        scored = arithmetic(plain).combine(texts)
+        scored = arithmetic(plain, score).combine(texts)
         return Weighed(names, texts, {}, scored.contributions, scored.totals, scored.totals)
-    mixture = arithmetic(rewards)
+    mixture = arithmetic(rewards, score)
     mixture.fit(reference)
     scale, scored = Scale.of(mixture.combine(reference).totals), mixture.combine(texts)
     z, adds = {}, {}
@@ -112,7 +112,7 @@ def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any]) -> Weighed:
 def outlooks(config: RunConfig, found: Mapping[str, Any]) -> list[Outlook]:
     """What the best policy under a configuration's rewards would do, from the service's answer: of every behaviour that
     one wants more or less of, and of which enough samples show it and enough do not."""
-    mixture, answer = arithmetic(config.rewards), []
+    mixture, answer = arithmetic(config.rewards, config.score), []
     mixture.fit(found["reference"])
     totals = mixture.combine(found["reference"]).totals
     scale = Scale.of(totals) if config.score.normalise == "reference" else Scale()  # as a run has it, but for a clip

@@ -111,6 +111,22 @@ def test_a_critic_that_explains_nothing_is_usual_where_the_texts_leave_little_to
         assert lit(alerts_of(longer_or_unknown)) == {"value-fit": "amber"}
 
 
+ENSEMBLE = {"rewards": [{"kind": "model", "source": name} for name in "ab"], "score": {"combine": "min"}}
+
+
+@pytest.mark.parametrize(
+    ("score", "apart", "state"), [(2.0, 1.4, "quiet"), (2.0, 1.6, "amber"), (2.0, 3.2, "red"), (0.9, 3.2, "quiet")]
+)
+def test_learned_rewards_that_disagree_more_light_their_check_where_the_score_has_risen(score, apart, state):
+    at_first = {"disagreement": 1.0}
+    updates = [
+        item if item.disagreement else item.model_copy(update=at_first)
+        for item in metrics(score_mean=score, disagreement=apart)
+    ]
+    assert alerts_of(updates, **ENSEMBLE)["disagreement"].state == state
+    assert alerts_of(updates)["disagreement"].state == "not measured"
+
+
 GROUPS: dict[str, Any] = {"method": "grpo"}
 
 

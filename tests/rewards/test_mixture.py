@@ -22,10 +22,40 @@ def score(mixture, count=2):
 
 def test_the_total_is_the_weighted_sum_and_terms_stay_unweighted():
     mixture = Mixture({"a": (2.0, constant(1.0, 3.0)), "b": (-0.5, constant(4.0, 0.0))})
-    totals, terms, contributions = score(mixture)
-    assert totals == [0.0, 6.0]
+    totals, terms, contributions, disagreement = score(mixture)
+    assert (totals, disagreement) == ([0.0, 6.0], [])
     assert terms == {"a": [1.0, 3.0], "b": [4.0, 0.0]}
     assert contributions == {"a": [2.0, 6.0], "b": [-2.0, 0.0]}
+
+
+@pytest.mark.parametrize(
+    ("how", "totals", "parts"),
+    [
+        ({"combine": "mean"}, [12.5, 5.0, None], [0.5, 2.0, 10.0]),
+        ({"combine": "min"}, [11.0, 5.0, None], [1.0, 0.0, 10.0]),
+        # mean 2.5 and sd 1.5, so each gives 2 / 1.5 of 1.5^2 / 2 away: 1.5 each
+        ({"combine": "cautious", "caution": 2}, [9.5, 5.0, None], [-1.0, 0.5, 10.0]),
+        ({"combine": "cautious", "caution": 0}, [12.5, 5.0, None], [0.5, 2.0, 10.0]),
+    ],
+)
+def test_learned_rewards_of_an_ensemble_are_one_and_others_are_added(how, totals, parts):
+    """Two learned rewards say 1 and 2 x 2 of the first text; of the second the other has no opinion, of the third
+    neither. A rule says 10 of the first. Contributions add up."""
+    values = {"a": [1.0, 5.0, None], "b": [2.0, None, None], "rule": [10.0, None, None]}
+    terms = {"a": (1.0, None, False, None, True), "b": (2.0, None, False, None, True), "rule": (1.0, None)}
+    scored = Mixture(terms, score=config.ScoreConfig(**how)).combine(values)
+    assert scored.totals == pytest.approx(totals)
+    assert scored.disagreement == [1.5, 0.0, None]
+    assert [scored.contributions[name][0] for name in terms] == pytest.approx(parts)
+
+
+def test_an_ensemble_of_normalised_rewards_is_of_their_values_on_the_references_scale():
+    """Reference 0, 2 and 10, 30: means 1 and 20, sds 1 and 10. Of 3 and 10 they say 2 and -1."""
+    terms = {name: (1.0, None, True, None, True) for name in "ab"}
+    mixture = Mixture(terms, score=config.ScoreConfig(combine="min"))
+    mixture.fit({"a": [0.0, 2.0], "b": [10.0, 30.0]})
+    scored = mixture.combine({"a": [3.0], "b": [10.0]})
+    assert (scored.totals, scored.disagreement) == ([-1.0], [1.5])
 
 
 def test_a_term_without_an_opinion_adds_nothing_and_no_opinion_at_all_is_none():

@@ -34,6 +34,15 @@ def test_what_is_held_all_the_time_by_hand(changes, device, expected):
     assert {role: parts for role, parts in held.items() if any(parts)} == expected
 
 
+@pytest.mark.parametrize(("kind", "trained"), [("none", 2000), ("lora", 2 * 2 * 128)])
+def test_late_texts_are_written_with_copies_of_all_that_is_trained(kind, trained):
+    config = small_config(ppo={"staleness": 3}, model={"adapter": {"kind": kind, "r": 2}})
+    sizes = memory.Memory(config, SMALL, [], PROMPT, "cuda").lasting()
+    copies = 3 + 1  # of the last three updates, and of now while an older policy writes
+    assert sizes["policy", memory.EARLIER] == copies * 4 * trained
+    assert sizes["value", memory.EARLIER] == copies * 4 * SMALL.hidden_size
+
+
 def test_seven_billion_weights_divided_in_full_are_on_eight_cards_of_80_gb_and_otherwise_are_not():
     def needs(shard):
         config = small_config(ranks=8, shard=shard, ppo=dict.fromkeys(SIZES, 8))

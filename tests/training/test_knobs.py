@@ -21,6 +21,8 @@ EFFECTS = data_beside(__file__, "knobs.yaml")
 ELSEWHERE = {
     "sampling.decode",  # the same texts in another way: test_sampling
     "ppo.micro_batch_size",  # changes memory, not the result: test_trainer counts its micro-batches
+    "score.combine",  # of learned rewards: tests/rewards/test_mixture.py
+    "score.caution",  # of the same
     "score.normalise",  # of the scorer: tests/training/test_worker.py, tests/rewards/test_mixture.py
 }
 

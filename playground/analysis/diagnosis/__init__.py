@@ -35,6 +35,7 @@ CHECKS: dict[str, Check] = {
     "reference-changed": machinery_checks.reference_changed,
     "reward-misread": machinery_checks.reward_misread,
     "judge-falls": learning_checks.judge_falls,
+    "disagreement": learning_checks.disagreement,
 }
 TRICKS = ("kl-runaway", "strange-texts", "judge-falls")  # where the score rises, what is paid is not what was meant
 PAYS = {"sentiment": "it strings kind words together", "length": "it fills its texts with words"}  # by kind of reward

@@ -168,6 +168,18 @@ def judge_falls(records: Records) -> Evidence:
     return Evidence("red", [update for update in judgement.updates if update > first], evidence, tries)
 
 
+def disagreement(records: Records) -> Evidence:
+    if records.config.score.combine == "sum":
+        raise NotMeasured("The run has no ensemble of learned rewards.")
+    scores, begins = dict(records.values("score_mean")), records.begins("score_mean")
+    values = [
+        (update, apart if scores.get(update, begins) > begins else 0.0)
+        for update, apart in records.needed("disagreement")
+    ]
+    seen = _since_first(records, "disagreement", "apart", values=values, form=".2f sd", beyond=operator.gt)
+    return seen._replace(remedies=seen.remedies[:1])
+
+
 def kl_runaway(records: Records) -> Evidence:
     at, kl = records.at, records.config.kl
     values, perplexity = records.needed("kl_to_reference"), records.needed("perplexity_reference")

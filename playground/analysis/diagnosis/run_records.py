@@ -49,6 +49,8 @@ class Thresholds(Part):
     strange_red: Limit = 30.0  # perplexity under the reference, red: the same
     rise: Limit = 1.5  # perplexity under the reference, for KL and entropy to light: times that of update 1
     misread: Limit = 0.25  # reward model misread, red: standard deviations of its scores
+    apart_amber: Limit = 1.5  # disagreement of learned rewards, amber: times that of the first updates
+    apart_red: Limit = 3.0  # disagreement of learned rewards, red: the same
     clip_amber: Limit = 0.3  # clipped, amber: share of the tokens
     clip_red: Limit = 0.5  # clipped, red: the same
     ratio: Limit = 100.0  # largest probability ratio, red

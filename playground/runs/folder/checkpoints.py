@@ -79,7 +79,8 @@ def digest_of_objective(config: RunConfig) -> str:
     rewards = [part for spec in config.rewards for part in (spec.kind, spec.model_dump_json(exclude_defaults=True))]
     memory = {"gradient_checkpointing"}  # means nothing
     models = [part.model_dump_json(exclude_defaults=True, exclude=memory) for part in (config.model, config.reference)]
-    return hashlib.sha256("\n".join([*models, *rewards, config.score.normalise]).encode()).hexdigest()
+    ensemble = [config.score.combine, str(config.score.caution)] if config.score.combine != "sum" else []
+    return hashlib.sha256("\n".join([*models, *rewards, config.score.normalise, *ensemble]).encode()).hexdigest()
 
 
 def can_go_on(folder: Path) -> bool:

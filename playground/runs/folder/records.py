@@ -154,6 +154,10 @@ class UpdateMetrics(Record):
     raw_score_mean: Annotated[Maybe, FigureDoc("reward", "weighted sum of the rewards, before scaling", live=True)]
     terms: Annotated[Figures, FigureDoc("reward", "for each reward its unweighted mean")] = {}
     contributions: Annotated[Figures, FigureDoc("sd", "for each reward, how much of the score it contributes")] = {}
+    disagreement: Annotated[
+        Maybe,
+        FigureDoc("sd", "spread of an ensemble's learned rewards on a text, mean over texts", live=True),
+    ] = None
     kl_to_reference: Annotated[Maybe, FigureDoc("nats per completion", "log-ratio of policy to reference", live=True)]
     kl_per_token: Annotated[Maybe, FigureDoc("nats per token", "the same, as a mean over tokens", live=True)]
     kl_to_first: Annotated[

@@ -23,6 +23,7 @@ QUANTIZED_BYTES = {"int8": 1.0, "nf4": 0.516}  # a weight, with its share of the
 TRAINED_BYTES = {"weights": 4, "gradients": 4, "optimizer": 8}  # of each weight: fp32, and Adam's two moments
 REMEMBERED_BYTES = {"adamw_8bit": 2, "adafactor": 0, "sgd": 0}  # in the place of these moments
 FP32 = 4
+EARLIER = "earlier weights"  # kind of the copies that late texts are written with
 UNSURE = 1.25  # the estimate may be off by this factor
 GB = 1e9
 SAMPLING, LEARNING = "sampling", "learning"  # moments of an update
@@ -106,7 +107,8 @@ class Memory:
         return Needs({role: kinds for role, kinds in roles.items() if kinds or role == "reference"}, moment, libraries)
 
     def undivided(self) -> Sizes:
-        """What is there all the time: the weights of all roles, and of what is trained gradients and Adam's moments."""
+        """What is there all the time: the weights of all roles, and of what is trained gradients, Adam's moments, and
+        where texts are late the weights of some updates ago and of now."""
         config, policy = self.config, self.policy
         trained, lora = trained_parameters(config, policy), config.model.adapter.kind == "lora"
         whole = weight_bytes(policy, self.number, config.model.quantization)
@@ -115,6 +117,8 @@ class Memory:
         if second := has_second_model(config):
             critic = trained if lora else trunk
         sizes = TRAINED_BYTES | {"optimizer": REMEMBERED_BYTES.get(config.ppo.optimizer, TRAINED_BYTES["optimizer"])}
+        if config.ppo.staleness and METHODS[config.method].in_own_loop:
+            sizes |= {EARLIER: (config.ppo.staleness + 1) * FP32}
         if not METHODS[config.method].trains:
             sizes = {"weights": FP32}
         sizes_held: Sizes = Counter()

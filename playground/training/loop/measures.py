@@ -40,6 +40,7 @@ def of_completions(completions: Sequence[str], scores: Scores) -> dict[str, Any]
         "raw_score_mean": mean_known(scores.raw),
         "terms": {name: mean_known(values) for name, values in scores.terms.items()},
         "contributions": {name: mean_known(values) for name, values in scores.contributions.items()},
+        "disagreement": mean_known(scores.disagreement),
         "distinct_2": distinct_n(completions, 2),
     }
 

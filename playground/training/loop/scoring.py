@@ -21,6 +21,7 @@ class Scores(NamedTuple):
     raw: list[float | None]  # the weighted sums
     terms: dict[str, list[float | None]]  # unweighted
     contributions: dict[str, list[float]]  # how much each term lifts a score above the reference's average, unclipped
+    disagreement: Sequence[float | None] = ()  # of an ensemble, in the score's unit
 
     def of_rows(self, rows: Sequence[int]) -> Scores:
         """Some rows of them."""
@@ -29,6 +30,7 @@ class Scores(NamedTuple):
             [self.raw[row] for row in rows],
             {name: [values[row] for row in rows] for name, values in self.terms.items()},
             {name: [values[row] for row in rows] for name, values in self.contributions.items()},
+            [self.disagreement[row] for row in rows if self.disagreement],
         )
 
 
@@ -43,13 +45,14 @@ class SharedMixture(Mixture):
     learned: frozenset[str] = frozenset()
 
     @classmethod
-    def of_ranks(
-        cls, ranks: Ranks, specs: Sequence[RewardConfig], build: Callable[[RewardConfig], rules.Reward]
-    ) -> SharedMixture:
+    def of_ranks(cls, ranks: Ranks, config: RunConfig, build: Callable[[RewardConfig], rules.Reward]) -> SharedMixture:
         """The mixture that a configuration names; what is rank 0's alone is built there alone."""
+        specs = config.rewards
         learned = [isinstance(spec, ModelReward) for spec in specs]
         made = cls.from_config(
-            specs, lambda spec: build(spec) if isinstance(spec, ModelReward) or not ranks.rank else _not_here
+            specs,
+            lambda spec: build(spec) if isinstance(spec, ModelReward) or not ranks.rank else _not_here,
+            score=config.score,
         )
         assert isinstance(made, cls)
         made.ranks, made.learned = ranks, frozenset(compress(term_names(specs), learned))
@@ -90,7 +93,7 @@ class Scorer:
         scale: Scale | None = None,
         build: Callable[[RewardConfig], rules.Reward] = mixture.build,
     ) -> None:
-        self.mixture = mixture or Mixture.from_config(config.rewards, build)
+        self.mixture = mixture or Mixture.from_config(config.rewards, build, score=config.score)
         self._normalise = config.score.normalise == "reference"
         self._clip = config.score.clip
         self._missing_eos_penalty = config.sampling.missing_eos_penalty
@@ -127,7 +130,7 @@ class Scorer:
 
     def __call__(self, prompts: Sequence[str], completions: Sequence[str], ended: Sequence[bool]) -> Scores:
         """Score a batch. Raises: RewardFailed, see `Mixture`."""
-        raw, terms, parts = self.mixture(prompts, completions)
+        raw, terms, parts, disagreement = self.mixture(prompts, completions)
         scores = self.scale(raw)
         scores = [score - self._missing_eos_penalty * (not end) for score, end in zip(scores, ended, strict=True)]
         averages = {name: scale.contribution for name, scale in self.mixture.scales.items()}
@@ -135,7 +138,8 @@ class Scorer:
             name: [0.0 if part is None else (part - averages[name]) / self.scale.sd for part in values]
             for name, values in parts.items()
         }
-        return Scores(scores, raw, terms, contributions)
+        apart = [None if value is None else value / self.scale.sd for value in disagreement]
+        return Scores(scores, raw, terms, contributions, apart)
 
 
 def made_by_few(totals: Sequence[float | None]) -> str:

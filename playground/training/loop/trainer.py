@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from playground.config import RunConfig
 from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
-from playground.ppo.advantages import advantages_of, groups_that_differ, overlong_penalties, token_rewards
+from playground.ppo.advantages import advantages_of, overlong_penalties, token_rewards
 from playground.ppo.kl import (
     CORRECTED,
     SAMPLED_ESTIMATORS,
@@ -47,6 +47,7 @@ from playground.setup import catalog
 from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.division import Undivided
+from playground.training.loop.learned_texts import EarlierWeights, learned_from
 from playground.training.loop.measures import (
     capped_exp,
     memory_gb,
@@ -73,7 +74,6 @@ VALUE_LEARNING_RATE_FACTOR, OF_LARGER_MODELS = 30.0, 3.0
 MOST_SKIPPED_IN_A_ROW = 3  # updates
 NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})
 MOVED = "reference/"  # before the names of the weights of a reference that moves, in a checkpoint
-EARLIER = "earlier/"  # before the names of weights of some updates ago, in a checkpoint
 MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
 
 
@@ -397,7 +397,7 @@ class PPOTrainer(Trainer):
         self.trace_hook = TraceHook()  # another one here sees the next update
         self.mid_update = False  # True once an update was broken off between its optimizer steps and not undone
         self._paid: float | None = None  # in the latest update, to a completion on average
-        self.earlier: deque[dict[str, Tensor]] = deque(maxlen=config.ppo.staleness)  # weights, the oldest first
+        self.earlier = EarlierWeights(config.ppo.staleness)
 
     def _make_optimizer(self) -> None:
         """One that remembers nothing yet, of the weights as they are now."""
@@ -448,7 +448,7 @@ class PPOTrainer(Trainer):
 
         self.count(int(rollout.episodes.mask.sum()))
         if rollout.weights is not None:
-            self.earlier.append(rollout.weights)
+            self.earlier.keep(rollout.weights)
         if self.config.reference.every and self.updates_done % self.config.reference.every == 0:
             self.reference.keep_weights_of(self.policy)
         learned: dict[str, Any] = {
@@ -474,28 +474,20 @@ class PPOTrainer(Trainer):
         those of a reference that moves."""
         _, facts = super().state()
         broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
-        earlier = {
-            f"{EARLIER}{age}/{name}": weight
-            for age, weights in enumerate(self.earlier)
-            for name, weight in weights.items()
-        }
+        tensors = self.division.whole(state_dict(self.optimizer, self.trained())) | self.earlier.state()
         moved = {f"{MOVED}{name}": weight for name, weight in self.reference.earlier.items()}
-        return self.division.whole(state_dict(self.optimizer, self.trained())) | earlier | moved, facts | broken_off
+        return tensors | moved, facts | broken_off
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """See `Trainer`."""
-        of_optimizer = {name: kept for name, kept in tensors.items() if not name.startswith((EARLIER, MOVED))}
         for name, weight in self.reference.earlier.items():
             self.reference.earlier[name] = tensors[f"{MOVED}{name}"].to(weight.device)
+        own = {name: tensor for name, tensor in tensors.items() if not name.startswith(MOVED)}
+        of_optimizer = self.earlier.restore(own)
         if self.will_divide:
             self._to_divide = of_optimizer
         else:
             load_state_dict(self.optimizer, self.trained(), of_optimizer)
-        for age in range(self.earlier.maxlen or 0):
-            start = f"{EARLIER}{age}/"
-            weights = {name.removeprefix(start): kept for name, kept in tensors.items() if name.startswith(start)}
-            if weights:
-                self.earlier.append(weights)
         super().restore(tensors, facts)
 
     @property
@@ -516,14 +508,8 @@ class PPOTrainer(Trainer):
         """See `Trainer`. With staleness the policy of some updates ago writes, or the first one while there is none."""
         if not self.config.ppo.staleness:
             return super().collect()
-        weights = self.trained()
-        now = {name: weight.detach().clone() for name, weight in weights.items()}
-        if self.earlier:
-            put_weights(weights, self.earlier[0])
-        try:
+        with self.earlier.in_place_of(self.trained()) as now:
             rollout = super().collect()
-        finally:
-            put_weights(weights, now)
         rollout.weights = now
         if self.config.ppo.correction != "none":
             rollout.at_start = self.log_probs_now(rollout)
@@ -542,16 +528,6 @@ class PPOTrainer(Trainer):
             put(whole, micro, mask, log_ratio + episodes.log_probs[micro][mask])
         return whole
 
-    def learned_from(self, rollout: Rollout, scores: Scores) -> Tensor:
-        """Which episodes are learned from, [B]: all, unless settings leave some out."""
-        ppo, episodes = self.config.ppo, rollout.episodes
-        kept = torch.ones(len(episodes), dtype=torch.bool)
-        if ppo.overlong == "mask":
-            kept &= episodes.ended.cpu()
-        if ppo.drop_alike_groups:
-            kept &= groups_that_differ(torch.tensor(scores.scores, dtype=torch.float64), ppo.samples_per_prompt)
-        return kept
-
     # -- advantages ----------------------------------------------------------------------------------------------------
 
     def advantages(self, rollout: Rollout, scores: Scores, kl_coef: float) -> tuple[Tensor, Tensor]:
@@ -567,7 +543,7 @@ class PPOTrainer(Trainer):
         self._paid = float(rewards.sum()) / len(episodes)
         learned = None
         if ppo.leaves_out:
-            rollout.kept = self.learned_from(rollout, scores)
+            rollout.kept = learned_from(ppo, episodes.ended, scores.scores)
             learned = episodes.mask & rollout.kept.to(episodes.mask.device).unsqueeze(1)
         advantages = advantages_of(ppo, rewards, episodes.values, episodes.mask, learned)
         self.trace_hook.credit(Credit(rollout, scores, kl_coef, rewards, *advantages))
@@ -726,10 +702,3 @@ class PPOTrainer(Trainer):
         else:
             self.skip(f"The rest of update {self.updates_done + 1} was skipped: its loss or gradient was not finite.")
         return {name: float(norm) for name, norm in norms.items()}
-
-
-def put_weights(weights: Mapping[str, nn.Parameter], others: Mapping[str, Tensor]) -> None:
-    """Put other numbers into weights, by name."""
-    with torch.no_grad():
-        for name, weight in weights.items():
-            weight.copy_(others[name])

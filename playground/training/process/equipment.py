@@ -135,7 +135,7 @@ class Equipment:
         self.reward_parameters = 0
         self.reward_models: list[dict[str, Any]] = []  # what is known of those that score
         self.build, self.facts = models.build, models.facts
-        self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config.rewards, self._counted))
+        self.scorer = Scorer(config, SharedMixture.of_ranks(ranks, config, self._counted))
         self.fixed_prompts = FixedPrompts(config, self.tokens, self.split.evaluation, self.scorer, between, ranks)
         self.trainer: Trainer = trainer_of(config)(
             config,

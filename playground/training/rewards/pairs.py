@@ -85,6 +85,10 @@ def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[
         pairs = [pairs[index] for index in sorted(order[:limit])]
         counts.not_drawn, counts.kept = counts.kept - len(pairs), len(pairs)
     training, held_out = split(pairs, config.pairs.held_out, config.seed)
+    if config.pairs.bootstrap is not None:
+        luck = generator(config.seed, "bootstrap", config.pairs.bootstrap)
+        rows = torch.randint(len(training), (len(training),), generator=luck)
+        training = [training[row] for row in rows.tolist()]
     return PairSet(training, held_out, counts, describe.source_label(source))
 
 

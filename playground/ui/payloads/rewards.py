@@ -25,6 +25,13 @@ class BenchAboutData(TypedDict):
     prompts: str
 
 
+class EnsembleData(TypedDict):
+    """How learned rewards become one, as the Train page has it."""
+
+    combine: Literal["sum", "mean", "min", "cautious"]
+    caution: float
+
+
 class BenchData(TypedDict):
     """What the workbench shows: raw values by reward of the typed texts and of samples of the untrained model."""
 
@@ -35,6 +42,7 @@ class BenchData(TypedDict):
     of: NotRequired[int]
     names: NotRequired[list[str]]
     labels: NotRequired[list[str]]
+    ensemble: NotRequired[EnsembleData]
     rewards: NotRequired[list[RewardData]]
     texts: NotRequired[dict[str, list[float | None]]]
     reference: NotRequired[dict[str, list[float | None]]]
@@ -54,13 +62,15 @@ class WeighedTermData(TypedDict):
 
 
 class WeighedSampleData(TypedDict):
-    """One text: what each term adds, in sd above the reference's average; score and rank."""
+    """One text: what each term adds, in sd above the reference's average; score and rank; of an ensemble how far apart
+    its learned rewards are, in sd of the score."""
 
     raw: list[float | None]
     z: list[float | None]
     total: float | None
     score: float
     adds: list[float]
+    disagreement: float | None
     rank: NotRequired[int]
 
 

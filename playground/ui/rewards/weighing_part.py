@@ -8,7 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from playground.rewards.mixture import Mixture, Scale
+from playground.config import ScoreConfig
+from playground.rewards.mixture import Mixture, Scale, Term
 from playground.rewards.trying import MAX_SAMPLES, MAX_TEXTS
 from playground.ui.payloads.rewards import DuelData, DuelTermData, WeighedData, WeighedTermData, WeighedTextData
 
@@ -39,13 +40,15 @@ def _weighed(found: Mapping[str, Any], rewards: Sequence[Mapping[str, Any]]) -> 
         if name is None:
             missing.append(str(reward.get("kind")))
         else:
-            chosen[name] = (_number(reward, "weight", 1.0), None, bool(reward.get("normalise")), _number(reward, "cap"))
+            scaled, cap = bool(reward.get("normalise")), _number(reward, "cap")
+            learned = reward.get("kind") == "model"
+            chosen[name] = Term(_number(reward, "weight", 1.0) or 0.0, _not_asked, scaled, cap, learned)
     if not chosen:
         return {"terms": [], "missing": missing, "texts": [], "samples": [], "sd": 1.0, "order": [], "duel": None}
     for side, most in (("reference", MAX_SAMPLES), ("texts", MAX_TEXTS)):
         if any(len(values) > most for values in found[side].values()):
             raise ValueError("more than anybody is shown")
-    mixture = Mixture(chosen)
+    mixture = Mixture(chosen, score=ScoreConfig.model_validate(found.get("ensemble") or {}))
     mixture.fit(found["reference"])
     scored = {side: mixture.combine(found[side]) for side in ("reference", "texts")}
     scale = Scale.of(scored["reference"].totals)
@@ -60,8 +63,8 @@ def _weighed(found: Mapping[str, Any], rewards: Sequence[Mapping[str, Any]]) -> 
         lower, same = sum(gap < -1e-9 for gap in above), sum(abs(gap) <= 1e-9 for gap in above)
         text["better"] = (lower + same / 2) / max(len(samples), 1)
     terms: list[WeighedTermData] = [
-        {"label": labels[name], "weight": weight, "normalise": normalise, "cap": cap}
-        for name, (weight, _, normalise, cap) in chosen.items()
+        {"label": labels[name], "weight": term.weight, "normalise": term.normalise, "cap": term.cap}
+        for name, term in chosen.items()
     ]
     return {
         "terms": terms,
@@ -79,12 +82,14 @@ def _row(at: int, scored: Any, mixture: Mixture, scale: Scale) -> WeighedTextDat
     parts = {name: values[at] for name, values in scored.contributions.items()}
     raw = {name: values[at] for name, values in scored.terms.items()}
     of = mixture.scales
+    apart = scored.disagreement[at] if scored.disagreement else None
     return {
         "raw": list(raw.values()),
         "z": [None if value is None else (value - of[name].mean) / of[name].sd for name, value in raw.items()],
         "total": total,
         "score": 0.0 if total is None else (total - scale.mean) / scale.sd,
         "adds": [0.0 if part is None else (part - of[name].contribution) / scale.sd for name, part in parts.items()],
+        "disagreement": None if apart is None else apart / scale.sd,
     }
 
 
@@ -98,6 +103,10 @@ def _duel(texts: Sequence[WeighedTextData], labels: Sequence[str]) -> DuelData |
     ]
     by.sort(key=lambda one: -one["by"])
     return {"winner": winner, "by": first["score"] - second["score"], "terms": by}
+
+
+def _not_asked(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
+    raise AssertionError("what is weighed was measured before")
 
 
 def _what(reward: Mapping[str, Any]) -> str:

@@ -37,7 +37,7 @@ TAKEN = "(rewards) => [rewards, 'Copied from the Train page. Press Score.']"
 USED = "(rewards) => [rewards, 'Copied to the form on the Train page.']"
 FORM_GROUPS = (
     *("model.source", "model.revision", "model.precision", "model.quantization", "prompts.", "sampling.", "seed"),
-    *("evaluation.num_prompts", "kl.coef", "score.normalise"),
+    *("evaluation.num_prompts", "kl.coef", "score.normalise", "score.combine", "score.caution"),
 )
 FIRST_PROMPT = "Review of the film: The plot was"
 FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wonderful wonderful wonderful.")
@@ -131,6 +131,7 @@ def _answers(
                 "state": "done",
                 **found,
                 "labels": list(labels.values()),
+                "ensemble": {"combine": config.score.combine, "caution": config.score.caution},
                 "outlooks": [sentence(one, config.kl.coef) for one in outlooks(config, found)],
                 "sides": [{"side": side, "text": going_on(prompt, text)} for side, text in asked.items()],
                 "about": {

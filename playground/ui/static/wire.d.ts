@@ -1380,6 +1380,12 @@ declare namespace Wire {
     prompts: string;
   }
 
+  /** How learned rewards become one, as the Train page has it. */
+  interface Ensemble {
+    combine: "sum" | "mean" | "min" | "cautious";
+    caution: number;
+  }
+
   /** What the workbench shows: raw values by reward of the typed texts and of samples of the untrained model. */
   interface Bench {
     state: "empty" | "asking" | "done" | "error";
@@ -1389,6 +1395,7 @@ declare namespace Wire {
     of?: number;
     names?: string[];
     labels?: string[];
+    ensemble?: Ensemble;
     rewards?: Reward[];
     texts?: Record<string, (number | null)[]>;
     reference?: Record<string, (number | null)[]>;
@@ -1406,13 +1413,14 @@ declare namespace Wire {
     cap: number | null;
   }
 
-  /** One text: what each term adds, in sd above the reference's average; score and rank. */
+  /** One text: what each term adds, in sd above the reference's average; score and rank; of an ensemble how far apart its learned rewards are, in sd of the score. */
   interface WeighedSample {
     raw: (number | null)[];
     z: (number | null)[];
     total: number | null;
     score: number;
     adds: number[];
+    disagreement: number | null;
     rank?: number;
   }
 
@@ -1423,6 +1431,7 @@ declare namespace Wire {
     total: number | null;
     score: number;
     adds: number[];
+    disagreement: number | null;
     rank?: number;
     better?: number;
   }
@@ -2514,6 +2523,8 @@ declare namespace Wire {
     score_p90?: (number | null)[];
     /** reward: weighted sum of the rewards, before scaling */
     raw_score_mean?: (number | null)[];
+    /** sd: spread of an ensemble's learned rewards on a text, mean over texts */
+    disagreement?: (number | null)[];
     /** nats per completion: log-ratio of policy to reference */
     kl_to_reference?: (number | null)[];
     /** nats per token: the same, as a mean over tokens */

@@ -20,7 +20,12 @@ from playground.ui.payloads.form import ChangeData, DifferenceData, KnobData, No
 from playground.ui.train import reward_form
 
 KNOBS = {field: knob for field, knob in knobs().items() if field != "engine" or not engines.availability()}
-OPTION_LABELS = {"trl": "TRL", **{name: method.label for name, method in methods.METHODS.items()}}
+OPTION_LABELS = {
+    "trl": "TRL",
+    "sum": "Sum",
+    "min": "Min",
+    **{name: method.label for name, method in methods.METHODS.items()},
+}
 REWARD_LISTS = describe.REWARD_LISTS
 FIELD = re.compile(r"\b[a-z_]+(?:\.[a-z_]+)+\b|\bmax_minutes\b")
 BEHAVIOURS = "behaviours"

@@ -189,6 +189,18 @@ def test_pairs_of_one_dialogue_stay_together_in_a_share_and_long_ones_are_cut_at
         preference_pairs.shortened(pairs, 9, len)
 
 
+def test_a_bootstrap_draws_the_pairs_that_are_learned_from_among_themselves(tmp_path, base):
+    source = pairs_file(tmp_path)
+    whole, first, second = (
+        preference_pairs.load(config_for(base, source, pairs__bootstrap=number), CPU) for number in (None, 1, 2)
+    )
+    assert len(first.training) == len(whole.training)
+    assert set(first.training) < set(whole.training), "some twice, some never"
+    assert first.training != second.training
+    assert first.held_out == second.held_out == whole.held_out
+    assert first == preference_pairs.load(config_for(base, source, pairs__bootstrap=1), CPU)
+
+
 @pytest.mark.parametrize("taste", ["agreeable", "honest"])
 def test_prompts_are_drawn_until_the_taste_has_shown_and_true_answers_are_held_against_slips(taste):
     config = config_for("pocket-1m", taste, pairs__limit=48).pairs

@@ -129,6 +129,12 @@ export const MORE_CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
       + "differ, so from these they learn nothing of the reward.",
   },
   {
+    key: "disagreement", span: 0.5, title: "Disagreement", column: "disagreement", unit: scoreUnit, floor: true,
+    note: "of the learned rewards", colour: "--pg-score",
+    gloss: "How far apart the learned rewards of an ensemble are on a text (standard deviation), mean over the texts "
+      + "of an update. It rises where texts become unlike those that they learned from; then their score means less.",
+  },
+  {
     key: "left_out", span: 0.2, title: "Texts left out", column: "left_out", note: "share of texts", floor: true,
     gloss: "Share of the texts of an update that were not learned from: of prompts whose texts all scored the same, or "
       + "cut off before their end, as the settings say.",

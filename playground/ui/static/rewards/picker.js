@@ -11,7 +11,7 @@ import { functionList, WrittenBox } from "./written.js";
 
 const MOST_OFFERED = 4; // reward models as buttons; the rest while one types
 const WEIGHT_GLOSS = "The score is the sum of all rewards, each multiplied by its weight, the number after \u00d7. A "
-  + "negative weight punishes.";
+  + "negative weight punishes. Several reward models can be an ensemble instead: All settings, Sampling and score.";
 
 /**
  * @typedef {Wire.Reward} Reward

@@ -22,7 +22,7 @@ const PLOT = { height: 170, left: 0, right: 0, top: 34, bottom: 30 };
  * @typedef {{ value: Bench | null }} Props
  * @typedef {Wire.Bench} Bench
  * @typedef {Wire.Weighed} Weighed
- * @typedef {Pick<Bench, "names" | "labels" | "rewards" | "texts" | "reference">} Measured
+ * @typedef {Pick<Bench, "names" | "labels" | "rewards" | "texts" | "reference" | "ensemble">} Measured
  * @typedef {{ side: string, score: number, rank: number }} Placed where a typed text stands
  */
 
@@ -125,8 +125,8 @@ class Workbench {
     if (!this.found) return;
     this.turn += 1;
     const mine = this.turn;
-    const { names, labels, rewards: measured, texts, reference } = this.found;
-    const now = await answerOf(() => this.ask({ found: { names, labels, rewards: measured, texts, reference },
+    const { names, labels, rewards: measured, texts, reference, ensemble } = this.found;
+    const now = await answerOf(() => this.ask({ found: { names, labels, rewards: measured, texts, reference, ensemble },
       rewards }));
     if (mine !== this.turn) return;
     if (now.error) return setWords(this.moved, now.error);
@@ -144,7 +144,7 @@ class Workbench {
     this.before ??= now.samples.map(({ rank }) => rank);
     this.showMissing(now);
     setText(this.outcome, now.terms.length ? outcomeOf(now, found) : "");
-    showParts(this.terms, now.texts.length && now.terms.length ? termsOf(now, found.sides) : []);
+    showParts(this.terms, now.texts.length && now.terms.length ? termsOf(now, found) : []);
     this.showPlot(now);
     this.showRanks(now);
     showParts(this.best, outlooksOf(found, lists.workbench.value));
@@ -216,8 +216,10 @@ function outcomeOf({ texts, samples, duel }, { sides, about }) {
   return `${[`${sides[duel.winner].side} wins by ${rounded(duel.by)} sd, ${through}`, ...against].join("; ")}.`;
 }
 
-/** What each reward says of each text, and the note below. @param {Weighed} now @param {Bench["sides"]} sides */
-function termsOf({ texts, terms, sd }, sides) {
+const COMBINED = { mean: "their mean", min: "the lowest of them", cautious: "their mean minus caution times their sd" };
+
+/** What each reward says of each text, and the note below. @param {Weighed} now @param {Bench} found */
+function termsOf({ texts, terms, sd }, { sides, ensemble }) {
   /** @param {string} label @param {Page.Child[]} parts */
   const cell = (label, ...parts) => el("td.figure", { "data-label": label }, parts);
   const none = () => el("span.muted", "no opinion");
@@ -232,12 +234,18 @@ function termsOf({ texts, terms, sd }, sides) {
         : [`${rounded(raw)} `, el("span.muted.nowrap", `(${signed(text.z[index])} sd)`)]),
       cell(`${side}: adds`, bar(text.adds[index]), el("strong", signed(text.adds[index])))];
     })]));
-  table.append(el("tfoot", el("tr", el("th", { scope: "row" }, "Score"), figureOf(), each((text, side) => [
+  const how = ensemble && ensemble.combine !== "sum" ? COMBINED[ensemble.combine] : "";
+  const apart = how ? el("tr", el("th", { scope: "row" }, "Disagreement"), figureOf(), each((text, side) => [
+    figureOf(), cell(`${side}: disagreement`, text.disagreement === null ? none() : `${rounded(text.disagreement)} sd`),
+  ])) : null;
+  table.append(el("tfoot", apart, el("tr", el("th", { scope: "row" }, "Score"), figureOf(), each((text, side) => [
     cell(`${side}: sum`, text.total === null ? none() : rounded(text.total)),
     cell(`${side}: score`, el("strong.score", `${signed(text.score)} sd`))]))));
-  return [table, el("p.muted.small-text", "Value: the reward's own number, and how many standard "
-    + "deviations that is above the untrained model's average. Adds: what it adds to the score after scale, cap and "
-    + `weight, in sd of the score. 1 sd is ${number(sd)} in units of the weighted sum.`)];
+  const ofAll = el("p.small-text", `The learned rewards are an ensemble (see the Train page): ${how} is paid. `
+    + "Disagreement: how far apart they are on a text, in sd of the score.");
+  return [table, ...how ? [ofAll] : [], el("p.muted.small-text", "Value: the reward's own number, and how many "
+    + "standard deviations that is above the untrained model's average. Adds: what it adds to the score after scale, "
+    + `cap and weight, in sd of the score. 1 sd is ${number(sd)} in units of the weighted sum.`)];
 }
 
 function treatment(/** @type {Wire.WeighedTerm} */ { normalise, cap }) {

@@ -45,6 +45,12 @@ def widget(module: str, value: Any, *, page: str | None = None, **options: Any) 
     )
 
 
+def choice(value: Any, choices: Any, title: str, place: str, **options: Any) -> gr.HTML:
+    """A menu of (label, value) pairs. Of the options, `help` says what it is, `other` what else can be typed."""
+    options = {"help": "", "other": "", **options}
+    return widget("core/choice", value, elem_id=place, place=place, choices=choices, title=title, **options)
+
+
 def modules(demo: gr.Blocks, page: str | None) -> list[str]:
     """The scripts of a page's parts, as files of static/."""
     parts = [block.props for block in demo.blocks.values() if isinstance(block, gr.HTML) and "module" in block.props]

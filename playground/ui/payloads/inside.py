@@ -136,8 +136,16 @@ class TraceKnobData(KnobData):
     name: str
 
 
+class MinimalData(TypedDict):
+    """Lines of examples/minimal_rlhf.py."""
+
+    function: str
+    lines: list[str]
+
+
 class TraceData(TypedDict):
-    """One update in slow motion; `changed`: under other settings than the recorded ones."""
+    """One update in slow motion; `changed`: under other settings than the recorded ones; `minimal`: by step, where that
+    file computes it as this run did."""
 
     update: int
     changed: bool
@@ -150,3 +158,4 @@ class TraceData(TypedDict):
     knobs: list[TraceKnobData]
     pictures: list[PictureData]
     episodes: list[EpisodeData]
+    minimal: dict[str, MinimalData]

@@ -212,7 +212,7 @@ class Handlers:
         update = filling.filled_at_load(given, caller, self._outputs, capped)
         answer = self._page.shown(update)
         choices = form_parts.model_choices(self._outputs, capped)  # a run may have used another model
-        answer[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=update.values[MODEL])
+        answer[self._page.fields[MODEL]] = gr.update(choices=choices, value=update.values[MODEL])
         if not may_start:
             answer[self._page.start] = gr.Button("The host starts runs", interactive=False)
         return answer

@@ -51,6 +51,11 @@ def choice(value: Any, choices: Any, title: str, place: str, **options: Any) -> 
     return widget("core/choice", value, elem_id=place, place=place, choices=choices, title=title, **options)
 
 
+def offering(part: gr.HTML, choices: Any, **value: Any) -> dict[str, Any]:
+    """An update of such a menu. For a part that is not drawn yet Gradio takes its props for all that there are."""
+    return gr.update(**{**part.props, "choices": choices, **value})
+
+
 def modules(demo: gr.Blocks, page: str | None) -> list[str]:
     """The scripts of a page's parts, as files of static/."""
     parts = [block.props for block in demo.blocks.values() if isinstance(block, gr.HTML) and "module" in block.props]

@@ -60,11 +60,12 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         return {"state": "error", "message": sentence}
 
     def offer() -> Any:
-        return gr.update(choices=_choices(outputs))
+        return components.offering(source, _choices(outputs))
 
     def newly_trained(panel: Any) -> Any:
         choices, name = _choices(outputs), panel.get("test") if isinstance(panel, dict) else None
-        return gr.update(choices=choices, value=name) if name in [value for _, value in choices] else gr.skip()
+        offered = [value for _, value in choices]
+        return components.offering(source, choices, value=name) if name in offered else gr.skip()
 
     training.input(access.guard(Action.WATCH, newly_trained), training, source, **components.AT_ONCE)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")

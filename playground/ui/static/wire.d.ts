@@ -751,7 +751,13 @@ declare namespace Wire {
     name: string;
   }
 
-  /** One update in slow motion; `changed`: under other settings than the recorded ones. */
+  /** Lines of examples/minimal_rlhf.py. */
+  interface Minimal {
+    function: string;
+    lines: string[];
+  }
+
+  /** One update in slow motion; `changed`: under other settings than the recorded ones; `minimal`: by step, where that file computes it as this run did. */
   interface Trace {
     update: number;
     changed: boolean;
@@ -764,6 +770,7 @@ declare namespace Wire {
     knobs: TraceKnob[];
     pictures: Picture[];
     episodes: Episode[];
+    minimal: Record<string, Minimal>;
   }
 
   /** The trained score or a monitor: its change since the first evaluation, and half of its interval. */

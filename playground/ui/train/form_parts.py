@@ -136,7 +136,8 @@ def _offered(outputs: Path, access: Access) -> dict[str, Any]:
 
 
 def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[UploadedData, dict[str, Any]]:
-    """Keep an upload, if it can be used: what is said of it, and what goes into the form."""
+    """Keep an upload, if it can be used: what is said of it, and by field what the form
+    offers from then on and has chosen."""
     try:
         with uploads.room_for(Path(path), capped, outputs):
             upload = uploads.keep(Path(path), outputs)
@@ -147,8 +148,8 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[U
     own_choice = (describe.source_label(name), name)
     offered = [*prompt_choices(None), own_choice] if capped.pocket_only else prompt_choices(outputs)
     chosen = {
-        "prompts.source": gr.update(choices=offered, value=name),
-        "prompts.column": gr.update(choices=[(column, column) for column in upload.columns], value=upload.column or ""),
+        "prompts.source": (offered, name),
+        "prompts.column": ([(column, column) for column in upload.columns], upload.column or ""),
     }
     return {"sentence": upload.sentence, "at": time.time()}, chosen
 

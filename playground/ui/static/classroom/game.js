@@ -7,8 +7,7 @@ import {
 import { url } from "../core/server.js";
 import { functionList, problemParts } from "../rewards/written.js";
 
-/** @typedef {{ answer: (item: number, value: unknown) => void }} StudentTools */
-/** @typedef {{ lead: (asked: { do: string, [field: string]: unknown }) => Promise<Wire.ClassLed> }} DeskTools */
+/** @typedef {import("./kinds.js").StudentTools} StudentTools @typedef {import("./kinds.js").DeskTools} DeskTools */
 
 const PAUSE = 900; // milliseconds without a key before the server is asked what is wrong
 const MANY = 8; // rewards: of more there are two columns in front

@@ -2,27 +2,17 @@
 // host's desk is another window.
 
 import { el, kept, showParts } from "../core/dom.js";
-import { poll } from "../core/poll.js";
+import { asked } from "../core/poll.js";
 import { getJson, url } from "../core/server.js";
-import { alike, effect, signal } from "../core/signals.js";
+import { effect } from "../core/signals.js";
 import { codeOf, qrOf, typedAddress } from "./joining.js";
 import { KINDS } from "./kinds.js";
 
 const EVERY_MS = 2500;
 
 const root = document.getElementById("class");
-const front = signal(/** @type {Wire.ClassDesk | null} */ (null), alike);
-const problem = signal("");
-
-const ask = poll({
-  ask: (signalled) => /** @type {Promise<Wire.ClassDesk>} */ (getJson("class/front?screen=1", signalled)),
-  tell: (found) => {
-    problem.value = "";
-    front.value = found;
-  },
-  fail: ({ message }) => { problem.value = message; },
-  every: () => EVERY_MS,
-});
+const { answer: front, problem, now: ask } = asked((signalled) =>
+  /** @type {Promise<Wire.ClassDesk>} */ (getJson("class/front?screen=1", signalled)), EVERY_MS);
 
 /** @param {Wire.ClassDesk} shown @returns {Node[]} */
 function partsOf(shown) {

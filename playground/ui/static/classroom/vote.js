@@ -8,11 +8,7 @@ import { desk, offer } from "./vote_desk.js";
 
 export { desk, offer };
 
-/**
- * @typedef {{ step: Wire.ClassStep, answer: (item: number, value: unknown) => void,
- *   sent: (item: number) => { state: string, value: unknown } | null }} Tools
- * @typedef {"left" | "right" | "tie"} Choice
- */
+/** @typedef {import("./kinds.js").StudentTools} Tools @typedef {"left" | "right" | "tie"} Choice */
 
 const MEANS = "\u201cBetter\u201d means here: ";
 const SETTLE_MS = 350; // so long a new pair takes no vote: the second tap of a double one is not for it

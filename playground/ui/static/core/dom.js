@@ -272,6 +272,13 @@ export async function copied(text) {
   }
 }
 
+/** Have the browser save a file. @param {Blob} file @param {string} name */
+export function saveFile(file, name) {
+  const href = URL.createObjectURL(file);
+  el("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 5000);
+}
+
 /**
  * Ask a person to confirm, or to fill in what is in `parts` (Enter says yes there). `parts` say what it is about.
  * @param {string} title @param {Page.Child} parts @param {string} yes @returns {Promise<boolean>}

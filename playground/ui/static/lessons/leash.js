@@ -4,11 +4,11 @@
 import { numbers } from "../charts/small_plots.js";
 import { buttonOf, el, headOf, setAttribute, setText, tableOf } from "../core/dom.js";
 import { number, percent, signed } from "../core/format.js";
-import { ZONES } from "../core/knob.js";
+import { zoneOf, ZONES } from "../core/knob.js";
 import { askedOnce } from "../core/server.js";
 import { pairRow, textPair } from "../core/texts.js";
 import { LeashPlots } from "./leash_plots.js";
-import { countOf, endsOf, leashName, meanOf, sentenceOf, zoneOf } from "./leash_figures.js";
+import { countOf, endsOf, leashName, meanOf, sentenceOf } from "./leash_figures.js";
 import { stopsOf } from "./stops.js";
 
 const AT_ONCE = 3; // texts
@@ -46,7 +46,7 @@ class LeashExplorer {
     this.tables = /** @type {Map<string, HTMLElement>} */ (new Map()); // of texts that were shown before
     this.plots = new LeashPlots(data);
     this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: data.leashes.map(({ beta }) => String(beta)),
-      zones: data.leashes.map((stop) => zoneOf(data, stop.beta)), names: ZONES, ends: ENDS,
+      zones: data.leashes.map((stop) => zoneOf(stop.beta, data)), names: ZONES, ends: ENDS,
       shown: [data.leashes[0].beta, data.beta, data.leashes.at(-1).beta].map(String),
       marked: data.leashes.findIndex(({ beta }) => beta === data.beta),
       nameOf: (index) => this.spoken(index), moved: () => this.show(), rested: () => this.say() });

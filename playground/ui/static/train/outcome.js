@@ -1,7 +1,6 @@
 // What a run came to: the plateau and the perplexities in words, what it cost, and what can be taken along: the model,
 // its settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { timeStrip } from "../charts/small_plots.js";
 import { buttonOf, el, headOf, runTitle, setHidden, setWords, showParts, tableOf,
   withCode } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
@@ -10,9 +9,6 @@ import { alike, computed, effect, untracked } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
 import { fileLinks } from "../core/texts.js";
 import { showFacts } from "./run_facts.js";
-
-const PHASES = [["writing", "seconds_rollout"], ["scoring", "seconds_score"], ["learning", "seconds_update"],
-  ["evaluating", "seconds_evaluation"]];
 
 /** @typedef {"merged" | "adapter"} Kind */
 
@@ -28,7 +24,6 @@ export class Outcome {
     this.told = el("p.take-told", { role: "status" });
     this.words = el("ul.outcome-words");
     this.cost = el("div");
-    this.strip = el("div.update-time");
     this.buttons = el("div.take-buttons");
     this.commands = el("div.take-commands");
     this.otherwise = el("details", { hidden: true });
@@ -37,11 +32,10 @@ export class Outcome {
     showFacts(this.facts);
     this.root = el("section.changed.outcome-panel", { hidden: true },
       el("div.chart-bar", el("h2", "Outcome")), this.exact, this.words,
-      this.strip, el("div.outcome-columns", this.cost,
+      el("div.outcome-columns", this.cost,
         el("div", el("h3", "Export"), this.buttons, this.otherwise, this.told, this.commands)), this.facts);
     element.append(this.root);
     effect(() => this.look());
-    effect(() => showParts(this.strip, stripOf(live.metrics)));
     effect(() => {
       setHidden(this.root, !live.run, runTitle());
       setWords(this.exact, live.status?.outcome || (live.run?.recorded ? "Known at the end of the recording."
@@ -117,15 +111,6 @@ export class Outcome {
     this.told.classList.toggle("problem", Boolean(answer.error));
     setWords(this.told, answer.error || answer.sentence || "");
   }
-}
-
-/** Where the time of the newest update went. @param {Wire.Columns} metrics */
-function stripOf(metrics) {
-  const last = metrics.update.length - 1;
-  if (last < 0) return [];
-  const parts = PHASES.map(([name, column]) => ({ name, seconds: metrics[column]?.[last] ?? 0 }));
-  if (parts.every(({ seconds }) => !seconds)) return [];
-  return [el("h3", `Where the time of update ${metrics.update[last]} went`), timeStrip(parts)];
 }
 
 /** What it cost, in a sentence and phase by phase. @param {Wire.Compute} compute */

@@ -51,7 +51,8 @@ class Compare {
     this.chosen = signal(/** @type {Chosen} */ ({ run: null, other: null, update: null }), alike);
     this.runs = signal(/** @type {Choice[]} */ ([]), alike);
     this.table = new PairTable();
-    this.top = part(el("section.panel.compare-top"), () => this.parts(shown.value));
+    this.top = el("section.panel.compare-top");
+    part(this.top, () => this.parts(shown.value));
     onPlace((place) => {
       if (place.page === "compare") this.enter(place.run, place.with, place.behaviour);
     });

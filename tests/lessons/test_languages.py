@@ -16,8 +16,6 @@ PLACE = re.compile(r"\{[^{}]+\}")
 ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 CODE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|[`{}]', re.DOTALL)
 TEMPLATE = re.compile(r"(?:\\.|[^`\\])*?(`|\$\{)", re.DOTALL)
-# whose words come to the page
-PACKAGES = "analysis config data lessons models rewards runs setup training ui".split()
 COURSES = [(path.parent.name, path.stem) for path in own_files.LANGUAGES.glob("*/*.yaml") if path.stem != "page"]
 
 
@@ -80,7 +78,7 @@ def test_a_sentence_of_the_page_that_is_translated_is_one_that_it_says():
     scripts = (PROJECT / "playground/ui/static").rglob("*.js")
     parts = {text for script in scripts for text in literals(script.read_text(encoding="utf-8"))}
     parts = {words(ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)) for text in parts}
-    sources = [path for name in PACKAGES for path in (PROJECT / "playground" / name).rglob("*.py")]
+    sources = (PROJECT / "playground").rglob("*.py")
     nodes = (node for path in sources for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     whole = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     parts |= {words(part) for text in whole for part in PLACE.split(text)} - {""}

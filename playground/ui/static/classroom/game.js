@@ -51,7 +51,7 @@ export function screen(step, front) {
   const count = el("p.game-large", { role: "status" }, `${people} handed one in.`);
   if (state !== "open") return [el("h1", TITLE), el("p", CLOSED), count];
   return [el("h1", TITLE), el("p", game.ask), el("p", "For example:"), el("p.game-example", el("code", game.example)),
-    count];
+    el("p.screen-do", "Write yours on your phone, and hand it in."), count];
 }
 
 /** The host's controls. @param {Wire.ClassDesk} front @param {DeskTools} tools @returns {Node[]} */

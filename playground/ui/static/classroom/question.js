@@ -115,8 +115,10 @@ export function screen(step, front) {
   }
   const count = el("p.screen-count", { role: "status" }, round > 1 ? el("strong", `Round ${round}: `) : "",
     countedIn(front, state));
-  return [...head, situation && round === 1 ? el("p.screen-situation", situation) : null, possible(predict), count]
-    .filter(Boolean);
+  const doing = round > 1 ? "Answer again on your phone, whether you have changed your mind or not."
+    : "Answer on your phone, each for yourself.";
+  return [...head, situation && round === 1 ? el("p.screen-situation", situation) : null, possible(predict),
+    state === "open" ? el("p.screen-do", doing) : null, count].filter(Boolean);
 }
 
 /** @param {Wire.ClassDesk} front @param {string} state */

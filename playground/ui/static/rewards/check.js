@@ -6,8 +6,8 @@ import { bytesTold, capital, number, percent, rounded, signed } from "../core/fo
 import { seenPart } from "../core/texts.js";
 import { whenOpened } from "./tabs.js";
 
-const ABOUT = "The model of the Train page writes 64 completions, and the reward model scores them. Then it scores pairs of "
-  + "a good and a bad completion, in this prompt format and in others. A few seconds for a small model.";
+const ABOUT = "The model of the Train page writes 64 completions, and the reward model scores them. Then it scores "
+  + "pairs of a good and a bad completion, in this prompt format and in others. A few seconds for a small model.";
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
   fail: "Do not train on it as it is" };

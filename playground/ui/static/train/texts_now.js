@@ -1,9 +1,10 @@
 // Three texts before and now, chosen where the run is read: those in which the change shows best. In a lesson the
 // others can be turned to, three at a time.
 
+import { emptyWords } from "./changed.js";
 import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
 import { effect, signal } from "../core/signals.js";
-import { hasEnded, live } from "../core/store.js";
+import { live } from "../core/store.js";
 import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
 
 const SHOWN = 3;
@@ -80,12 +81,4 @@ function emptyRows() {
   return [tableOf("pairs texts-now-pairs",
     [headOf("\u00a0", "prompt"), ...sideHeads()], Array.from({ length: SHOWN }, (_, row) => pairRow({ prompt: "",
       sides: beforeAndNow(el("p.output.nothing", row ? "" : words), el("p.output.nothing", "")) })))];
-}
-
-function emptyWords() {
-  if (!live.runId) return "The fixed prompts appear here, each answered before and after training.";
-  if (live.connection === "failed" || !live.status) return "";
-  if (hasEnded.value) return "The run ended before the fixed prompts were answered.";
-  return live.status.state === "queued" ? "The untrained model answers the fixed prompts when the run has started."
-    : "The untrained model is about to answer the fixed prompts.";
 }

@@ -16,7 +16,7 @@ from bench.tables import PAGES
 
 EXAMPLES = PROJECT / "examples"
 MINIMAL = EXAMPLES / "minimal_rlhf.py"
-SCRIPT = PROJECT / "playground" / "ui" / "static" / "inside" / "minimal_code.js"
+SHOWN = PROJECT / "playground" / "ui" / "runs" / "minimal.json"
 TEXTS = yaml.safe_load((PAGES / "exercise.yaml").read_text(encoding="utf-8"))
 FUNCTIONS = tuple(TEXTS["titles"])
 MISSING = "    raise NotImplementedError\n"
@@ -64,8 +64,8 @@ def notebook() -> nbformat.NotebookNode:
     return nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": PYTHON, "language_info": {"name": "python"}})
 
 
-def script() -> str:
-    """minimal_code.js: of each step of slow motion the function and its lines, without the comments behind them."""
+def shown() -> str:
+    """minimal.json: of each step of slow motion the function and its lines, without the comments behind them."""
     source = MINIMAL.read_text(encoding="utf-8")
     lines, nodes = source.splitlines(), functions_of(source)
     steps = {}
@@ -75,8 +75,7 @@ def script() -> str:
         end = line_that_begins(body, last, begin)
         code = "\n".join(line.partition("  # ")[0].rstrip() for line in body[begin : end + 1])
         steps[step] = {"function": function, "lines": textwrap.dedent(code).splitlines()}
-    head = "// What examples/minimal_rlhf.py has for each step of slow motion; made by `make exercise`.\n"
-    return f"{head}/* eslint max-len: off */\n\nexport const MINIMAL = {json.dumps(steps, indent=2)};\n"
+    return f"{json.dumps(steps, indent=2)}\n"
 
 
 def line_that_begins(lines: list[str], text: str, start: int) -> int:
@@ -86,7 +85,7 @@ def line_that_begins(lines: list[str], text: str, start: int) -> int:
 
 def main() -> None:
     """Write all three."""
-    SCRIPT.write_text(script(), encoding="utf-8")
+    SHOWN.write_text(shown(), encoding="utf-8")
     (EXAMPLES / "exercise.py").write_text(exercise(), encoding="utf-8")
     nbformat.write(notebook(), EXAMPLES / "exercise.ipynb")
 

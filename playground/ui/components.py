@@ -45,6 +45,17 @@ def widget(module: str, value: Any, *, page: str | None = None, **options: Any) 
     )
 
 
+def choice(value: Any, choices: Any, title: str, place: str, **options: Any) -> gr.HTML:
+    """A menu of (label, value) pairs. Of the options, `help` says what it is, `other` what else can be typed."""
+    options = {"help": "", "other": "", **options}
+    return widget("core/choice", value, elem_id=place, place=place, choices=choices, title=title, **options)
+
+
+def offering(part: gr.HTML, choices: Any, **value: Any) -> dict[str, Any]:
+    """An update of such a menu. For a part that is not drawn yet Gradio takes its props for all that there are."""
+    return gr.update(**{**part.props, "choices": choices, **value})
+
+
 def modules(demo: gr.Blocks, page: str | None) -> list[str]:
     """The scripts of a page's parts, as files of static/."""
     parts = [block.props for block in demo.blocks.values() if isinstance(block, gr.HTML) and "module" in block.props]

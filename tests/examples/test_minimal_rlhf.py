@@ -172,7 +172,7 @@ def test_the_example_is_short_and_imports_torch_and_transformers_only():
 
 
 def test_the_page_shows_the_lines_of_the_example_as_they_are():
-    assert exercise.SCRIPT.read_text(encoding="utf-8") == exercise.script()
+    assert exercise.SHOWN.read_text(encoding="utf-8") == exercise.shown()
 
 
 def test_the_exercise_is_the_example_without_its_five_bodies(monkeypatch):

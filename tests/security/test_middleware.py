@@ -301,6 +301,10 @@ async def test_a_lesson_alone_may_be_in_a_frame_of_the_sites_that_the_owner_name
     assert await framed_by(f"/?{query}", embedded_by="https://school.example") == named
     assert await framed_by(f"/?{query}") == own
     assert await framed_by(f"/live/change?{query}", embedded_by="https://school.example") == own
+    elsewhere = {"sec-fetch-dest": "iframe", "sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    answer = await asked("GET", f"/?{query}", headers=elsewhere)  # of an owner who names none
+    assert ("start the playground with PLAYGROUND_EMBEDDED_BY" in answer.text) == is_alone
+    assert (answer.headers["content-security-policy"] == "default-src 'none'; frame-ancestors *") == is_alone
 
 
 def test_sites_that_embed_are_addresses_of_sites():

@@ -396,7 +396,7 @@ def open_settings(page):
     switch = page.locator(".all-settings-switch")
     if switch.get_attribute("aria-expanded") != "true":
         switch.click()
-    page.locator("#field-prompts-source input").wait_for()
+    page.locator("#field-prompts-source-menu").wait_for()
     page.locator("#knob-ppo-num_updates").wait_for()
     page.locator("#field-rewards .reward").first.wait_for()
 

@@ -27,8 +27,8 @@ def open_as_visitor(page, site):
 def see_settings(page, coefficient):
     """Those of the run in view, which everybody may know."""
     open_section(page, "export")
-    page.locator(".all-settings summary").click()
-    page.locator(".all-settings pre", has_text=f"coef: {coefficient}").wait_for()
+    page.locator(".run-facts summary").click()
+    page.locator(".run-facts pre", has_text=f"coef: {coefficient}").wait_for()
 
 
 def see_failed_run(page):
@@ -48,7 +48,7 @@ def test_who_watches_a_class_sees_the_runs_of_the_host_and_why_nothing_can_be_st
     page.locator("table.runs tbody tr").first.wait_for()
     go(page, "train", run="_recorded")
     page.locator(".status .state strong", has_text="example, recorded").wait_for()
-    page.locator(".all-settings pre", has_text="coef: 0.25").wait_for()  # of a recording too
+    page.locator(".run-facts pre", has_text="coef: 0.25").wait_for()  # of a recording too
     assert page.locator(".step [data-key=look]").is_visible()  # beside the run: there is no form
     assert page.locator("#story").is_hidden()
     assert "ress Start" not in page.evaluate("document.body.textContent"), "a watcher is asked to start a run"

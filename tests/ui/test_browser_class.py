@@ -59,6 +59,8 @@ def test_two_rounds_of_a_question_and_a_restart_in_the_second(class_site, opened
     expect(desk.locator(".desk-places")).to_have_count(0)
     assert other.answer({"choice": 1}) == {"error": ""}
     expect(screen.locator(".screen-count")).to_have_text("2 of 2 have answered")
+    expect(screen.locator(".screen-do")).to_have_text("Answer on your phone, each for yourself.")
+    expect(screen.locator(".screen-strip")).to_contain_text("Join: ")
     assert screen.locator(".tally").count() == 0  # a histogram before the talk pulls answers
     press(desk, "No more answers")
     expect(phone.locator(".class-parts")).to_contain_text("You said: \u201cThey stay as they were\u201d")

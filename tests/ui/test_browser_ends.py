@@ -47,8 +47,8 @@ def test_an_end_says_what_happened_and_what_to_do(site, page):
     run = fake_run.write_ended(site.outputs, "end-bug", "bug", config=fake_run.settings("end-bug"))
     run.log_path.write_text("".join(f"line {number} <b>of the log</b>\n" for number in range(100)))
     go(page, "train", run="end-bug")
-    button(page, "Show the log").click()
-    log = page.locator("pre.log")
+    notice.get_by_text("The end of its log").click()
+    log = notice.locator("pre.log")
     expect(log).to_contain_text("line 99 <b>of the log</b>")
     assert log.inner_text().splitlines()[0] == "line 60 <b>of the log</b>"
     go(page, "runs")

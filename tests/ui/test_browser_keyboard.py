@@ -9,14 +9,13 @@ from playground.runs.folder.directory import RunDirectory
 from tests.nights import nightly
 from tests.support import data_beside
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, PROJECT, go, in_page, open_section, open_settings, visit
+from tests.ui.conftest import HEIGHT, PROJECT, go, in_page, open_section, visit
 from tests.ui.test_browser import SECTIONS
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 SETTLED = in_page("settled")
 STANDS = in_page("stands")
 LOOK = in_page("axe-look")
-MODEL, FIRST = "#field-model-source input", "pocket-2m (ships with it)"
 
 
 def faults_in(result):
@@ -49,36 +48,6 @@ def assert_seen(stops):
     """Each stop has a name, and one sees where one is."""
     for what, fault in (("name", "has no name"), ("ring", "does not show the focus"), ("seen", "is covered")):
         assert not [stop["what"] for stop in stops if not stop[what]], f"what {fault}"
-
-
-def test_a_dropdown_opens_when_it_is_meant_and_closes_when_it_is_left(site, page):
-    field, lists, notes = page.locator(MODEL), page.get_by_role("listbox"), page.locator("#notes")
-    press = page.keyboard.press
-    open_settings(page)
-    page.locator("#header .display-switch").focus()
-    tab_to(page, field)
-    page.evaluate(SETTLED)
-    expect(lists).to_have_count(0)
-    press("ArrowDown")
-    expect(lists).to_have_count(1)
-    press("Escape")
-    expect(lists).to_have_count(0)
-    expect(field).to_be_focused()
-    for key in ("ArrowDown", "ArrowDown", "Enter"):
-        press(key)
-    expect(field).to_have_value("pocket-1m (ships with it)")
-    expect(notes).to_contain_text("pocket-2m \u2192 pocket-1m")
-    field.click()  # left without a choice, which changes nothing
-    expect(lists).to_have_count(1)
-    press("Tab")
-    page.evaluate(SETTLED)
-    expect(lists).to_have_count(0)
-    expect(field).to_have_value("pocket-1m (ships with it)")
-    field.focus()
-    page.keyboard.type(FIRST)  # written out, it is chosen
-    press("Tab")
-    expect(notes).not_to_contain_text("pocket-1m")
-    expect(field).to_have_value(FIRST)
 
 
 LONG = "a run with long words"

@@ -240,7 +240,7 @@ def test_one_that_trains_is_watched_and_stopped_and_another_is_trained_and_used_
     page.get_by_role("button", name="Train", exact=True).click()
     expect(report.locator(".outcome")).to_have_text(re.compile(r"^Right on 90 % of 60 held-out pairs.* 80 % to 95 %"))
     expect(report.locator(".state strong")).to_be_in_viewport()  # the button is at the end of a long form
-    expect(page.locator("#check-source input")).to_have_value("judge")  # what is to be tested next
+    expect(page.locator("#check-source-menu")).to_have_value("judge")  # what is to be tested next
     report.get_by_role("button", name="Try on texts").click()
     expect(page).to_have_url(re.compile(r"tab=rewards$"))
     bench = page.locator("#bench-rewards .reward")

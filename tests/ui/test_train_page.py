@@ -201,9 +201,9 @@ def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
 def test_of_uploaded_claims_no_column_is_read(tmp_path):
     rows = "question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(10))
     note, chosen = form_parts.taken(str(write(tmp_path, "mine.csv", rows)), tmp_path)
-    assert chosen["prompts.column"].value == ""
+    assert chosen["prompts.column"][1] == ""
     assert "claims" in note["sentence"]
-    assert is_readable(str(tmp_path / chosen["prompts.source"].value))
+    assert is_readable(str(tmp_path / chosen["prompts.source"][1]))
 
 
 def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path, monkeypatch):

@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect, HTTPConnection
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from playground.errors import InvalidConfig, NotAllowed, Problem, in_words
@@ -33,6 +33,10 @@ from playground.ui.auth.incoming import FULL, Incoming
 
 HOSTS_VARIABLE = "PLAYGROUND_HOSTS"  # more names of the page, for example behind a proxy: "a.example,b.example:8080"
 EMBED_VARIABLE = "PLAYGROUND_EMBEDDED_BY"  # sites whose pages may have a lesson in a frame: "https://school.example"
+NOT_EMBEDDED = (
+    "A lesson was not shown in a page of another site: start the playground with PLAYGROUND_EMBEDDED_BY=https://SITE, "
+    "the site of that page (docs/classroom.md, A lesson in your own page)."
+)
 SITE = re.compile(r"https?://(\*\.)?[a-z0-9-]+(\.[a-z0-9-]+)*(:\d{1,5})?")
 OF_LESSON = {"lesson", "embed", "run", "lang", "__theme"}  # the query of a lesson alone has no other name
 GRADIO = "/gradio_api/"
@@ -143,6 +147,10 @@ class RequestMiddleware:
         if opens:
             cookie = self.access.new_visitor_cookie(connection)
         embedded = opens and is_lesson_alone(connection.url.query)
+        if embedded and not self.access.embedded_by and is_framed_elsewhere(connection.headers):
+            _log.warning(NOT_EMBEDDED)
+            await _not_embedded(connection.url.query)(scope, receive, send)
+            return
         answering = _Answering(send, self.headers_of_embedded if embedded else self.headers, cookie)
         with self._open(connection, path) as fits:
             if fits:
@@ -346,9 +354,22 @@ def is_lesson_alone(query: str) -> bool:
     return plain and parameters.get("embed") == "1" and bool(parameters.get("lesson"))
 
 
+def is_framed_elsewhere(headers: Headers) -> bool:
+    """Whether a browser asks for it for a frame in a page of another site."""
+    return headers.get("sec-fetch-dest") == "iframe" and headers.get("sec-fetch-site") not in ("same-origin", "none")
+
+
 def more_names(environment: Mapping[str, str]) -> list[str]:
     """Further names: set by the owner of the server, or by Spaces."""
     return [*environment.get(HOSTS_VARIABLE, "").split(","), environment.get("SPACE_HOST", "")]
+
+
+def _not_embedded(query: str) -> HTMLResponse:
+    """What stands in the frame of a site that this server does not know: why, in the place of nothing."""
+    lesson = urlencode({"lesson": dict(parse_qsl(query))["lesson"]})
+    link = f'<a href="?{lesson}" target="_blank" rel="noopener">Open the lesson in a window of its own</a>'
+    body = f'<!doctype html><html lang="en"><title>RLHF Playground</title><p>{NOT_EMBEDDED}</p><p>{link}</p></html>'
+    return HTMLResponse(body, 403, {"content-security-policy": "default-src 'none'; frame-ancestors *"})
 
 
 def _answer(status: int, sentence: str, headers: Mapping[str, str] | None = None) -> Any:

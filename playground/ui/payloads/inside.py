@@ -161,8 +161,16 @@ class TraceKnobData(KnobData):
     name: str
 
 
+class MinimalData(TypedDict):
+    """Lines of examples/minimal_rlhf.py."""
+
+    function: str
+    lines: list[str]
+
+
 class TraceData(TypedDict):
-    """One update in slow motion; `changed`: under other settings than the recorded ones."""
+    """One update in slow motion; `changed`: under other settings than the recorded ones; `minimal`: by step, where that
+    file computes it as this run did."""
 
     update: int
     changed: bool
@@ -178,3 +186,4 @@ class TraceData(TypedDict):
     groups: list[PromptGroupData]
     texts: list[Annotated[Plain, Of(TracedText, (), ScoredExtra)]]
     formulas: list[Annotated[Plain, Of(TracedFormula)]]
+    minimal: dict[str, MinimalData]

@@ -28,10 +28,10 @@ AUTOMATIC = "automatic"
 PAIRS = (AUTOMATIC, *(item.name for item in catalog.ANNOTATORS))
 PRECISIONS = {"Full precision": "none", "8 bits (int8)": "int8", "4 bits (nf4)": "nf4"}
 CHOICES = (
-    ("source", None, "Reward model", "One trained here, a model folder, or a hub id.", 3),
-    ("pairs", [*PAIRS], "Test pairs", "An annotator, or a file with prompt, chosen, rejected.", 3),
-    ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Prompt format", "How both become one text.", 2),
-    ("bits", [*PRECISIONS], "Precision", "Fewer bits: the report says what they cost.", 2),
+    ("source", None, "Reward model", "One trained here, a model folder, or a hub id.", "a folder, or owner/name"),
+    ("pairs", [*PAIRS], "Test pairs", "An annotator, or a file with prompt, chosen, rejected.", "path of a file"),
+    ("template", ["auto", "chat", "plain", "pair", "dialogue"], "Prompt format", "How both become one text.", ""),
+    ("bits", [*PRECISIONS], "Precision", "Fewer bits: the report says what they cost.", ""),
 )
 
 
@@ -60,11 +60,12 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
         return {"state": "error", "message": sentence}
 
     def offer() -> Any:
-        return gr.update(choices=_choices(outputs))
+        return components.offering(source, _choices(outputs))
 
     def newly_trained(panel: Any) -> Any:
         choices, name = _choices(outputs), panel.get("test") if isinstance(panel, dict) else None
-        return gr.update(choices=choices, value=name) if name in [value for _, value in choices] else gr.skip()
+        offered = [value for _, value in choices]
+        return components.offering(source, choices, value=name) if name in offered else gr.skip()
 
     training.input(access.guard(Action.WATCH, newly_trained), training, source, **components.AT_ONCE)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
@@ -72,18 +73,11 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     ask.click(access.guard(Action.CHECK_REWARD, answer, not_tested), asked, result, **components.ASKING)
 
 
-def _choice(outputs: Path, name: str, values: list[str] | None, label: str, info: str, scale: int) -> gr.Dropdown:
-    """A list to choose from; without `values` it offers the reward models that there are."""
-    return gr.Dropdown(
-        _choices(outputs) if values is None else list(values),
-        value=values[0] if values else None,
-        allow_custom_value=name in ("source", "pairs"),
-        label=label,
-        info=info,
-        scale=scale,
-        min_width=220 if scale > 2 else 150,
-        elem_id=f"check-{name}",
-    )
+def _choice(outputs: Path, name: str, values: list[str] | None, title: str, help: str, other: str) -> gr.HTML:
+    """A menu; without `values` it offers the reward models that there are."""
+    choices = _choices(outputs) if values is None else [(value, value) for value in values]
+    value = choices[0][1] if choices else ""
+    return components.choice(value, choices, title, f"check-{name}", help=help, other=other, page="rewards")
 
 
 def _choices(outputs: Path) -> list[tuple[str, str]]:

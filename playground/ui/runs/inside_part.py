@@ -5,8 +5,10 @@ Every number that the page puts into a formula is computed here or was recorded.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +22,22 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedStep
 from playground.runs.model_service import ModelService
 from playground.ui.feed.run_serializer import plain
-from playground.ui.payloads.inside import AbsentData, GroupData, PictureData, PromptGroupData, TokensData, TraceData
+from playground.ui.payloads.inside import (
+    AbsentData,
+    GroupData,
+    MinimalData,
+    PictureData,
+    PromptGroupData,
+    TokensData,
+    TraceData,
+)
 from playground.ui.train import form
 
 KNOBS = {"kl_coef": "kl.coef", "gamma": "ppo.gamma", "gae_lambda": "ppo.gae_lambda", "clip_range": "ppo.clip_range"}
 BOUNDS = {"gamma": (0.0, 1.0), "gae_lambda": (0.0, 1.0), "kl_coef": (0.0, 1000.0), "clip_range": (1e-4, 1e9)}
 DIGITS = 6  # of a number in a formula
 PLANTED = "This run trains with a planted mistake; what other settings would do to that is not computed."
+MINIMAL = json.loads(Path(__file__).with_name("minimal.json").read_text(encoding="utf-8"))  # `make exercise`
 MAX_UPDATE = 10**9
 
 
@@ -137,6 +148,7 @@ def _data(run: RunDirectory, recorded: Trace, trace: Trace) -> TraceData:
         "groups": plain(_groups(trace), DIGITS),
         "texts": [{**dict(text), "score": batch.scores[text.row]} for text in trace.texts],
         "formulas": plain([formula.model_dump() for formula in trace.formulas], DIGITS + 2),
+        "minimal": _minimal(trace),
     }
 
 
@@ -160,6 +172,13 @@ def _groups(trace: Trace) -> list[PromptGroupData]:
             }
         )
     return groups
+
+
+def _minimal(trace: Trace) -> dict[str, MinimalData]:
+    """That file has a critic, and the KL as k1."""
+    if trace.settings.baseline != "value":
+        return {}
+    return {step: lines for step, lines in MINIMAL.items() if step != "leash" or trace.settings.estimator == "k1"}
 
 
 def _episode(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:

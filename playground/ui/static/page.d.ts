@@ -31,8 +31,8 @@ declare namespace Page {
 
   /** What Gradio gives a part of the page (core/mount.js). */
   interface Tools {
-    trigger: (event: "input" | "apply" | "submit") => void;
-    watch: (name: "value", heard: () => void) => void;
+    trigger: (event: "input" | "apply" | "submit" | "focus") => void;
+    watch: (name: "value" | "choices", heard: () => void) => void;
     server: Server;
   }
 

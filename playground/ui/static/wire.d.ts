@@ -766,7 +766,13 @@ declare namespace Wire {
     name: string;
   }
 
-  /** One update in slow motion; `changed`: under other settings than the recorded ones. */
+  /** Lines of examples/minimal_rlhf.py. */
+  interface Minimal {
+    function: string;
+    lines: string[];
+  }
+
+  /** One update in slow motion; `changed`: under other settings than the recorded ones; `minimal`: by step, where that file computes it as this run did. */
   interface Trace {
     update: number;
     changed: boolean;
@@ -782,6 +788,7 @@ declare namespace Wire {
     groups: PromptGroup[];
     texts: (TracedText & ScoredExtra)[];
     formulas: TracedFormula[];
+    minimal: Record<string, Minimal>;
   }
 
   /** The trained score or a monitor: its change since the first evaluation, and half of its interval. */

@@ -122,12 +122,9 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
         add("method")
         source = "model.source"
-        info = ""
-        if not access.limits.pocket_only:
-            info = form_parts.MODEL_INFO
-        controls[source] = dropdown(
-            source, first.values[source], form_parts.model_choices(outputs, access.limits), info=info
-        )
+        models = form_parts.model_choices(outputs, access.limits)
+        other = "" if access.limits.pocket_only else form_parts.OTHER_MODEL
+        controls[source] = choice(source, first.values[source], models, other, help="")
         _real_model("list", access)
         prompts, upload, uploaded = _prompts(first.values, outputs, access.limits)
         controls |= prompts
@@ -166,8 +163,8 @@ def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[
     controls: dict[str, Any] = {}
     with gr.Column(elem_id="prompts-part"):
         offered = form_parts.prompt_choices(outputs if capped.mode == "local" else None)
-        info = "" if capped.pocket_only else form_parts.PROMPT_INFO
-        controls[source] = dropdown(source, values[source], offered, info=info)
+        other = "" if capped.pocket_only else form_parts.OTHER_PROMPTS
+        controls[source] = choice(source, values[source], offered, other, help="")
         with gr.Column(elem_classes=["for-typed"]):
             words = _words(typed, info="One a line; \\n stands for a line break inside a prompt.")
             example = "The film was\nMy sister says"
@@ -175,7 +172,7 @@ def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[
         with gr.Column(elem_classes=["for-dataset"]):
             controls |= {field: gr.Textbox(values[field], **_words(field)) for field in (subset, split)}
         with gr.Column(elem_classes=["for-columns"]):
-            controls[column] = dropdown(column, values[column], [])
+            controls[column] = choice(column, values[column], [], "its name")
         upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
         note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
     return controls, upload, note
@@ -212,7 +209,7 @@ def _words(field: str, **options: Any) -> dict[str, Any]:
 def control(field: str, value: Any) -> Any:
     """The control that a field's metadata asks for: a knob for numbers, radio buttons for choices, else a text."""
     if field == "device":
-        return dropdown(field, value, form_parts.device_choices())
+        return choice(field, value, form_parts.device_choices(), "such as cuda:0,1")
     match form.kind_of(field):
         case "choice":
             options = [(form.option_label(option), option) for option in form.options_of(field)]
@@ -226,9 +223,10 @@ def control(field: str, value: Any) -> Any:
     return components.widget("train/form_knob", value, elem_id=dom_id(field), knob=form.knob_data(field))
 
 
-def dropdown(field: str, value: Any, choices: list[Any], **words: Any) -> gr.Dropdown:
-    """A picker that takes other texts too."""
-    return gr.Dropdown(choices, value=value, allow_custom_value=True, **_words(field, **words))
+def choice(field: str, value: Any, choices: list[tuple[str, str]], other: str, help: str | None = None) -> gr.HTML:
+    """A menu of (label, value) that takes other texts too; `help`: in the place of the setting's own."""
+    help = form.KNOBS[field]["help"] if help is None else help
+    return components.choice(value, choices, form.LABELS[field], dom_id(field), help=help, other=other)
 
 
 def dom_id(field: str) -> str:

@@ -33,8 +33,8 @@ from playground.ui.payloads.form import FitData, ListsData, NeedsData, NoNeedsDa
 from playground.ui.train import filling, form, reward_form
 
 PROMPT_FIELDS = ("prompts.source", "prompts.typed", "prompts.subset", "prompts.split", "prompts.column")
-PROMPT_INFO = "Or type a file's path, or the id of a dataset on the Hugging Face hub such as Anthropic/hh-rlhf."
-MODEL_INFO = "Or type the id of a model on the Hugging Face hub (owner/name), or the path of a model folder."
+OTHER_PROMPTS = "path of a file, or a dataset of the hub"
+OTHER_MODEL = "owner/name on the hub, or a folder"
 UNKNOWN = Visitor()
 MOST_USED = 12  # models of earlier runs that the picker offers
 MAX_OFFERED = 200
@@ -136,7 +136,8 @@ def _offered(outputs: Path, access: Access) -> dict[str, Any]:
 
 
 def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[UploadedData, dict[str, Any]]:
-    """Keep an upload, if it can be used: what is said of it, and what goes into the form."""
+    """Keep an upload, if it can be used: what is said of it, and by field what the form
+    offers from then on and has chosen."""
     try:
         with uploads.room_for(Path(path), capped, outputs):
             upload = uploads.keep(Path(path), outputs)
@@ -147,8 +148,8 @@ def taken(path: str, outputs: Path, capped: Limits = LIMITS["local"]) -> tuple[U
     own_choice = (describe.source_label(name), name)
     offered = [*prompt_choices(None), own_choice] if capped.pocket_only else prompt_choices(outputs)
     chosen = {
-        "prompts.source": gr.Dropdown(choices=offered, value=name, allow_custom_value=True),
-        "prompts.column": gr.Dropdown(choices=list(upload.columns), value=upload.column or "", allow_custom_value=True),
+        "prompts.source": (offered, name),
+        "prompts.column": ([(column, column) for column in upload.columns], upload.column or ""),
     }
     return {"sentence": upload.sentence, "at": time.time()}, chosen
 

@@ -213,7 +213,9 @@ class Handlers:
         update = filling.filled_at_load(sent, caller, self._outputs, capped)
         answer = self._page.shown(update)
         choices = form_parts.model_choices(self._outputs, capped)  # a run may have used another model
-        answer[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=update.values[MODEL])
+        answer[self._page.fields[MODEL]] = components.offering(
+            self._page.fields[MODEL], choices, value=update.values[MODEL]
+        )
         if not may_start:
             answer[self._page.start] = gr.Button("The host starts runs", interactive=False)
         return answer
@@ -246,7 +248,9 @@ class Handlers:
     def take(self, path: str) -> dict[Any, Any]:
         """Keep an uploaded file, and choose it."""
         note, chosen = form_parts.taken(path, self._outputs, self._access.limits)
-        return self._page.shown(FormUpdate(values=chosen)) | {self._page.uploaded: note}
+        parts = {self._page.fields[name]: offered for name, offered in chosen.items()}
+        updates = {part: components.offering(part, choices, value=value) for part, (choices, value) in parts.items()}
+        return {**updates, self._page.uploaded: note}
 
     def try_part(self, payload: Any, *sent: Any, caller: Caller) -> Iterator[CheckedPartData]:
         """One of the first three parts of the check before a start."""

@@ -25,4 +25,5 @@ test("a beta runs away, is useful or barely moves, and where nothing runs away i
   assert.deepEqual([0, 0.1, 0.15, 1, 4, 5].map((value) => nameOf(value, both)),
     ["runs away", "runs away", "useful", "useful", "useful", "barely moves"]);
   assert.equal(nameOf(0, { loose: null, tight: 4 }), "useful");
+  assert.equal(nameOf(5, { loose: null, tight: null }), "useful");
 });

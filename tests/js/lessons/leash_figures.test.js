@@ -1,18 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  bestAt, bestStop, countOf, isFar, sentenceOf, zoneOf,
-} from "../../../playground/ui/static/lessons/leash_figures.js";
+import { bestAt, bestStop, countOf, isFar, sentenceOf } from "../../../playground/ui/static/lessons/leash_figures.js";
 
 const run = (seed, gain, kl, after) => ({ seed, gain, kl, counts: { positive: { before: 30, after, of: 64 } } });
 const stop = { beta: 0.25, runs: [run(0, 3, 7, 50), run(1, 3.5, 8, 55), run(2, 3.2, 6, 60)] };
 const data = { loose: 0.16, tight: 3.4, leashes: [stop], possible: [
   { kl: 2, score: 2, known: true }, { kl: 10, score: 4, known: true }, { kl: 20, score: 5, known: false }] };
-
-test("a leash is in the zone that the marks of the run give it", () => {
-  assert.deepEqual([0, 0.15, 0.2, 3.4, 5].map((beta) => zoneOf(data, beta)), [0, 0, 1, 1, 2]);
-  assert.equal(zoneOf({ loose: null, tight: null }, 0), 1);
-});
 
 test("counts are those of all its runs together", () => {
   assert.deepEqual(countOf(stop, "positive"), { before: 90, after: 165, of: 192 });

@@ -59,8 +59,7 @@ export class FrontierPlot {
 export class FrontierChart extends LinesChart {
   goesBack = true;
 
-  /** A path may go back to where it has been. */
-  /** @param {Charts.Series} line @returns {[number, number]} */
+  /** A path may go back to where it has been. @param {Charts.Series} line @returns {[number, number]} */
   between({ x }) {
     return [0, x.length];
   }

@@ -78,12 +78,11 @@ export const LINE_CHARTS = [
 export function overlaid(spec) {
   /** @type {(overlaid: Overlaid, xColumn: string, weight: number) => Charts.Series[]} */
   const lines = ({ runs }, xColumn, weight) => runs.map((run, index) => {
-    const { metrics, title } = run;
+    const { metrics } = run;
     const raw = column(metrics, spec.column);
     const [low, high] = (spec.band ?? []).map((name) => column(metrics, name));
-    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, x: column(metrics, xColumn), raw,
-      line: smooth(raw, weight), colour: COLOURS[index], dash: DASHES[index], updates: metrics.update, run,
-      ...(low && { low, high }) };
+    return { ...lookOf(run, index), x: column(metrics, xColumn), raw, line: smooth(raw, weight),
+      updates: metrics.update, ...(low && { low, high }) };
   });
   return { ...spec, lines, words: () => [], plain: true, most: LETTERS.length, room: 64,
     note: (run) => spec.note(run).split(";")[0] }; // what follows in the note is about the band
@@ -96,13 +95,10 @@ export function overlaid(spec) {
 export function sharesOf({ name, words }) {
   /** @type {(overlaid: Overlaid, xColumn: string) => Charts.Series[]} */
   const lines = ({ runs }, xColumn) => runs.map((run, index) => {
-    const { metrics, title, behaviours } = run;
-    const { evaluations } = behaviours.find((one) => one.name === name);
+    const { evaluations } = run.behaviours.find((one) => one.name === name);
     const [raw, low, high] = ["share", "low", "high"].map((which) => column(evaluations, which));
-    return { label: LETTERS[index], title: `${LETTERS[index]}, ${title}`, raw, line: raw, low, high, run,
-      updates: evaluations.update,
-      x: Float64Array.from(evaluations.update, placeOf(metrics, xColumn)),
-      colour: COLOURS[index], dash: DASHES[index] };
+    return { ...lookOf(run, index), raw, line: raw, low, high, updates: evaluations.update,
+      x: Float64Array.from(evaluations.update, placeOf(run.metrics, xColumn)) };
   });
   return { key: `overlay-share-${name}`, span: 20, large: true, title: capital(words), lines, words: () => [],
     plain: true, most: LETTERS.length, room: 64, whole: [0, 103], unit: () => "%",
@@ -110,6 +106,10 @@ export function sharesOf({ name, words }) {
     gloss: "Share of the answers to the fixed prompts that show it, at each evaluation. The band is Wilson's interval; "
       + "where two bands lie apart, the runs differ by more than chance." };
 }
+
+/** The line of a run among others. @param {OverlaidRun} run @param {number} index */
+const lookOf = (run, index) => ({ run, label: LETTERS[index], title: `${LETTERS[index]}, ${run.title}`,
+  colour: COLOURS[index], dash: DASHES[index] });
 
 /** Where an update lies on an axis. */
 function placeOf(/** @type {Charts.Columns} */ metrics, /** @type {string} */ xColumn) {

@@ -1,6 +1,6 @@
 // The charts as one PNG: each drawing under its title on a sheet in the page's own background.
 
-import { cssValue, el } from "../core/dom.js";
+import { cssValue, el, saveFile } from "../core/dom.js";
 import { live } from "../core/store.js";
 
 /** @typedef {(words: string, x: number, y: number, font: string, colour?: string) => void} Write */
@@ -33,12 +33,7 @@ export async function savePng(charts, changes) {
     pen.drawImage(pictures[index], stage.left - left, y, stage.width, stage.height);
   });
   changes.forEach((words, index) => write(words, GAP, below + 16 * index, "12px"));
-  sheet.toBlob((blob) => {
-    const name = (live.runId ?? "run").replace(/^_/, "");
-    const link = el("a", { href: URL.createObjectURL(blob), download: `${name}.png` });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 5000);
-  });
+  sheet.toBlob((file) => saveFile(file, `${(live.runId ?? "run").replace(/^_/, "")}.png`));
 }
 
 /** An empty sheet in the page's own background, and what writes on it. */

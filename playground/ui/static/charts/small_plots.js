@@ -4,14 +4,12 @@
 
 import { placing, roundTicks } from "./arithmetic.js";
 import { el, shape, svg, tableOf } from "../core/dom.js";
-import { duration, percent } from "../core/format.js";
 
 /**
  * @typedef {{ label?: string, kind?: string, size?: Partial<typeof SIZE>, from?: number, to?: number, low?: number,
  *   high?: number, xTicks?: number[], yTicks?: number[], xName?: string, tell?: (value: number) => string,
  *   tellX?: (value: number) => string, grid?: "x" | "y" }} Framing
  * @typedef {ReturnType<typeof frame>} Frame
- * @typedef {{ name: string, seconds: number }} TimePart
  */
 
 const SIZE = { width: 380, height: 190, left: 40, right: 18, top: 10, bottom: 36 };
@@ -118,30 +116,4 @@ export function marginBars(label, { edges, counts }, xName) {
 export function numbers(title, heads, rows) {
   return el("details.folded.numbers", el("summary", title),
     tableOf("", heads, rows.map((row) => row.map((cell) => el("td", cell)))));
-}
-
-/**
- * What took how much of a time, [{name, seconds}]: the parts that are known and took any, each with its share of them
- * and in words. Empty where there is none.
- * @param {TimePart[]} parts
- */
-export function timeShares(parts) {
-  const known = parts.filter(({ seconds }) => Number.isFinite(seconds) && seconds > 0);
-  const total = known.reduce((sum, { seconds }) => sum + seconds, 0);
-  return known.map(({ name, seconds }) => {
-    const share = seconds / total;
-    const took = seconds < 0.05 ? "under 0.1 s" : seconds < 9.95 ? `${seconds.toFixed(1)} s` : duration(seconds);
-    return { name, seconds, share, words: `${took} (${share < 0.005 ? "under 1 %" : percent(share)})` };
-  });
-}
-
-/** The same as a strip with a label for each part; the labels are its words, so only who sees looks at the strip. */
-export function timeStrip(/** @type {TimePart[]} */ parts) {
-  const shares = timeShares(parts);
-  const kindOf = (/** @type {number} */ index) => `time-part part-${index % 4}`;
-  return el("div.time-strip", { hidden: !shares.length },
-    el("div.time-bar", { "aria-hidden": "true" }, shares.map(({ name, share, words }, index) =>
-      el("span", { class: kindOf(index), style: `flex-grow: ${share}`, title: `${name}: ${words}` }))),
-    el("ul.time-names", shares.map(({ name, words }, index) => el("li",
-      el("span", { class: kindOf(index), "aria-hidden": "true" }), el("span", `${name} `, el("strong", words))))));
 }

@@ -1,9 +1,9 @@
 // The host's desk, in a second window or on a phone: the class, the step that it is at, what can come next, what was.
 
 import { buttonOf, confirmed, el, kept, showParts } from "../core/dom.js";
-import { poll } from "../core/poll.js";
+import { asked } from "../core/poll.js";
 import { askedOnce, getJson } from "../core/server.js";
-import { alike, effect, signal } from "../core/signals.js";
+import { effect, signal } from "../core/signals.js";
 import { codeOf, qrOf, typedAddress } from "./joining.js";
 import { KINDS } from "./kinds.js";
 import { countedIn } from "./question.js";
@@ -23,29 +23,19 @@ const STEPS = { predict: "the prediction", "run-0": "the first run", "run-1": "t
   explain: "\u201cWhy?\u201d", break: "the task", transfer: "the last question", end: "the end" };
 
 const root = document.getElementById("class");
-const front = signal(/** @type {Wire.ClassDesk | null} */ (null), alike);
 const lessons = signal(/** @type {Wire.Course[]} */ ([]));
-const problem = signal("");
 const said = signal("");
 const allLessons = /** @type {() => Promise<Wire.Lessons>} */ (askedOnce("live/_lessons"));
 
-const ask = poll({
-  ask: async (signalled) => {
-    lessons.value = (await allLessons()).courses;
-    return /** @type {Promise<Wire.ClassDesk>} */ (getJson("class/front", signalled));
-  },
-  tell: (found) => {
-    problem.value = "";
-    front.value = found;
-  },
-  fail: ({ message }) => { problem.value = message; },
-  every: () => EVERY_MS,
-});
+const { answer: front, problem, now: ask } = asked(async (signalled) => {
+  lessons.value = (await allLessons()).courses;
+  return /** @type {Wire.ClassDesk} */ (await getJson("class/front", signalled));
+}, EVERY_MS);
 
 /** @type {import("./kinds.js").DeskTools} */
-const tools = { lessons, front, lead: async (asked) => {
+const tools = { lessons, front, lead: async (step) => {
   said.value = "";
-  const answer = /** @type {Wire.ClassLed} */ (await posted("class/lead", asked));
+  const answer = /** @type {Wire.ClassLed} */ (await posted("class/lead", step));
   said.value = answer.error || answer.sentence || "";
   await ask();
   return answer;

@@ -7,8 +7,7 @@ import {
 import { url } from "../core/server.js";
 import { functionList, problemParts } from "../rewards/written.js";
 
-/** @typedef {{ answer: (item: number, value: unknown) => void }} StudentTools */
-/** @typedef {{ lead: (asked: { do: string, [field: string]: unknown }) => Promise<Wire.ClassLed> }} DeskTools */
+/** @typedef {import("./kinds.js").StudentTools} StudentTools @typedef {import("./kinds.js").DeskTools} DeskTools */
 
 const PAUSE = 900; // milliseconds without a key before the server is asked what is wrong
 const MANY = 8; // rewards: of more there are two columns in front
@@ -52,7 +51,7 @@ export function screen(step, front) {
   const count = el("p.game-large", { role: "status" }, `${people} handed one in.`);
   if (state !== "open") return [el("h1", TITLE), el("p", CLOSED), count];
   return [el("h1", TITLE), el("p", game.ask), el("p", "For example:"), el("p.game-example", el("code", game.example)),
-    count];
+    el("p.screen-do", "Write yours on your phone, and hand it in."), count];
 }
 
 /** The host's controls. @param {Wire.ClassDesk} front @param {DeskTools} tools @returns {Node[]} */

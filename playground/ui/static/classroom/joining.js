@@ -11,6 +11,10 @@ export function qrOf(rows, address) {
   shape("rect", { width: rows.length, height: rows.length, fill: "#fff" }), shape("path", { d: path, fill: "#000" }));
 }
 
+/** What the class is about, by the names of the trade. */
+export const ABOUT = "This is RLHF, reinforcement learning from human feedback: a language model writes, its texts are "
+  + "scored as people would like them, and PPO, an algorithm, moves it towards what scored well.";
+
 /** An address to be typed: without what a browser adds by itself. @param {string} address */
 export function typedAddress(address) {
   return address.replace(/^http:\/\//, "").replace(/\?.*$/, "");

@@ -78,8 +78,9 @@ function shownParts(step, tools) {
   const given = Array.from({ length: round }, (_, index) => mineIn(step, tools, index + 1));
   const mine = given.findLast(Boolean) ?? {};
   const answered = Object.keys(mine).length > 0;
-  const said = given.every(Boolean) && round > 1 && inWords(predict, given[0]) !== inWords(predict, mine)
-    ? el("p", `First you said: ${quoted(predict, given[0])} Then: ${quoted(predict, mine)}`) : null;
+  const [first, last] = [given[0] ?? {}, mine].map((one) => quoted(predict, one));
+  const said = given.every(Boolean) && round > 1 && first !== last
+    ? el("p", `First you said: ${first} Then: ${last}`) : null;
   return [el("p.lesson-ask", predict.ask), said,
     results.reveal?.ready ? verdictBox(predict, mine, results.reveal)
       : el("p", answered ? `You said: ${quoted(predict, mine)}` : "You have not answered."), reasonOf(step.id),
@@ -98,13 +99,8 @@ function explained({ reveal, right, whys }, chosen) {
 }
 
 /** @param {Wire.Prediction} predict @param {Prediction} given */
-function inWords(predict, given) {
-  return predictionInWords(predict, given);
-}
-
-/** @param {Wire.Prediction} predict @param {Prediction} given */
 function quoted(predict, given) {
-  const words = inWords(predict, given);
+  const words = predictionInWords(predict, given);
   return predict.kind === "choice" ? `\u201c${words}\u201d` : `${words}.`;
 }
 
@@ -119,8 +115,10 @@ export function screen(step, front) {
   }
   const count = el("p.screen-count", { role: "status" }, round > 1 ? el("strong", `Round ${round}: `) : "",
     countedIn(front, state));
-  return [...head, situation && round === 1 ? el("p.screen-situation", situation) : null, possible(predict), count]
-    .filter(Boolean);
+  const doing = round > 1 ? "Answer again on your phone, whether you have changed your mind or not."
+    : "Answer on your phone, each for yourself.";
+  return [...head, situation && round === 1 ? el("p.screen-situation", situation) : null, possible(predict),
+    state === "open" ? el("p.screen-do", doing) : null, count].filter(Boolean);
 }
 
 /** @param {Wire.ClassDesk} front @param {string} state */

@@ -2,32 +2,22 @@
 // host's desk is another window.
 
 import { el, kept, showParts } from "../core/dom.js";
-import { poll } from "../core/poll.js";
+import { asked } from "../core/poll.js";
 import { getJson, url } from "../core/server.js";
-import { alike, effect, signal } from "../core/signals.js";
-import { codeOf, qrOf, typedAddress } from "./joining.js";
+import { effect } from "../core/signals.js";
+import { ABOUT, codeOf, qrOf, typedAddress } from "./joining.js";
 import { KINDS } from "./kinds.js";
 
 const EVERY_MS = 2500;
 
 const root = document.getElementById("class");
-const front = signal(/** @type {Wire.ClassDesk | null} */ (null), alike);
-const problem = signal("");
-
-const ask = poll({
-  ask: (signalled) => /** @type {Promise<Wire.ClassDesk>} */ (getJson("class/front?screen=1", signalled)),
-  tell: (found) => {
-    problem.value = "";
-    front.value = found;
-  },
-  fail: ({ message }) => { problem.value = message; },
-  every: () => EVERY_MS,
-});
+const { answer: front, problem, now: ask } = asked((signalled) =>
+  /** @type {Promise<Wire.ClassDesk>} */ (getJson("class/front?screen=1", signalled)), EVERY_MS);
 
 /** @param {Wire.ClassDesk} shown @returns {Node[]} */
 function partsOf(shown) {
   const { code, step, over } = shown;
-  if (over) return [el("h1", "The class is over"), el("p", "Thank you for taking part.")];
+  if (over) return [el("h1", "The class is over"), el("p", "Thank you for taking part."), el("p", ABOUT)];
   if (step) return KINDS[step.kind].screen(step, shown);
   if (code) return joining(shown);
   return [el("h1", "No class is open"), el("p", "Open it at the desk: ", el("a", { href: "./class/desk" },
@@ -39,6 +29,7 @@ function joining({ code, address, qr, joined }) {
   return [el("h1", "Join with your phone"),
     el("div.screen-join", qrOf(qr, address), el("ol", el("li", "Open ", el("strong", typedAddress(address))),
       el("li", "Enter the code ", codeOf(code)))),
+    el("p.screen-about", ABOUT),
     el("p.screen-count", { role: "status" }, `${joined} ${joined === 1 ? "has" : "have"} joined`)];
 }
 
@@ -46,8 +37,9 @@ function joining({ code, address, qr, joined }) {
 function strip({ code, address, qr, step, front: run }) {
   if (!step || !code || run) return null;
   const [where, word] = [typedAddress(address), codeOf(code)];
-  return step.state === "shown" ? el("p.screen-strip", { "data-key": "line" }, `${where}, code `, word)
-    : el("div.screen-strip", { "data-key": "strip" }, qrOf(qr, address), el("p", where, el("br"), "code ", word));
+  if (step.state === "shown") return el("p.screen-strip", { "data-key": "line" }, `Join: ${where}, code `, word);
+  return el("div.screen-strip", { "data-key": "strip" }, qrOf(qr, address),
+    el("p", el("strong", "Join: "), where, el("br"), "code ", word));
 }
 
 /** @type {HTMLIFrameElement | null} */

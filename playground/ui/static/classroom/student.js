@@ -6,6 +6,7 @@ import { IN_CLASS, remember } from "../core/kept.js";
 import { poll } from "../core/poll.js";
 import { getJson } from "../core/server.js";
 import { alike, effect, signal, untracked } from "../core/signals.js";
+import { ABOUT } from "./joining.js";
 import { KINDS } from "./kinds.js";
 import { keyOf, posted, Sending } from "./sending.js";
 
@@ -72,14 +73,15 @@ function shown() {
   const { is_open, joined, step } = state.value;
   if (!is_open) return joined
     ? { title: "The class has ended", parts: [el("p", "Thank you for taking part. Your answers carry no name. The "
-      + "lessons can be done alone as well."), alone("Look at the lessons")] }
+      + "lessons can be done alone as well."), el("p.muted", ABOUT), alone("Look at the lessons")] }
     : { title: "No class yet", parts: [el("p", "Your teacher opens the class. This page goes on by itself then."),
       alone("Or do a lesson alone")] };
   if (!joined) return { title: "Join the class", parts: [form.isConnected
     ? el("form", { "data-key": "join", "data-kept": "yes" }) : form,
   el("p.problem", { id: "class-wrong", role: "alert" }, complaint.value),
   el("p.muted", "No name and no account: your browser gets a number by chance, and no one sees whose an answer is.")] };
-  if (!step) return { title: "You are in", parts: [el("p", "Wait for the first question. It comes here by itself.")] };
+  if (!step) return { title: "You are in", parts: [
+    el("p", "Wait for the first question. It comes here by itself."), el("p.muted", ABOUT)] };
   const answer = (/** @type {number} */ item, /** @type {unknown} */ value) =>
     sending.send({ step: step.id, item, value });
   const sent = (/** @type {number} */ item) => sending.sent.value[keyOf(step.id, item)] ?? null;

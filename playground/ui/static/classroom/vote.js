@@ -8,12 +8,9 @@ import { desk, offer } from "./vote_desk.js";
 
 export { desk, offer };
 
-/**
- * @typedef {{ step: Wire.ClassStep, answer: (item: number, value: unknown) => void,
- *   sent: (item: number) => { state: string, value: unknown } | null }} Tools
- * @typedef {"left" | "right" | "tie"} Choice
- */
+/** @typedef {import("./kinds.js").StudentTools} Tools @typedef {"left" | "right" | "tie"} Choice */
 
+const DOING = "Tap the better one on your phone, each for yourself. Both may be as good.";
 const MEANS = "\u201cBetter\u201d means here: ";
 const SETTLE_MS = 350; // so long a new pair takes no vote: the second tap of a double one is not for it
 /** @type {Record<string, Choice | "back">} */
@@ -170,7 +167,7 @@ export function screen(step, front) {
     ? `Two texts for the same beginning, one ${first} and one ${second}. Which is which is hidden.`
     : "Two texts for the same beginning. Which one is better?"),
   vote.means ? el("p", MEANS, el("strong", vote.means)) : null,
-  el("p", "Each for themselves. Both may be as good."),
+  state === "open" ? el("p.screen-do", DOING) : null,
   ...vote.briefs.map((brief, index) => el("p", el("strong", `Group ${index + 1} looks for: `), brief)), count]
     .filter(Boolean);
 }

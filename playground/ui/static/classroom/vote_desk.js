@@ -3,11 +3,11 @@
 
 import { buttonOf, el, menuOf, optionsOf, showParts } from "../core/dom.js";
 import { signed } from "../core/format.js";
-import { poll } from "../core/poll.js";
+import { asked } from "../core/poll.js";
 import { getJson, newName, url } from "../core/server.js";
-import { alike, effect, signal } from "../core/signals.js";
+import { effect, signal } from "../core/signals.js";
 
-/** @typedef {{ lead: (asked: { do: string, [field: string]: unknown }) => Promise<Wire.ClassLed> }} Tools */
+/** @typedef {import("./kinds.js").DeskTools} Tools */
 
 const EVERY_MS = 2500;
 const MOST_PAIRS = 200;
@@ -124,8 +124,6 @@ function wordsOf(words) {
 
 /** How the host begins a vote, and what was trained on votes before. @param {Tools} tools */
 export function offer(tools) {
-  const found = signal(/** @type {Wire.ClassVoteDesk | null} */ (null), alike);
-  const problem = signal("");
   const kind = signal(KINDS[0][0]);
   const what = menuOf(KINDS, { id: "vote-what", onchange: (event) => { kind.value = event.target.value; } });
   const [source, against] = ["vote-source", "vote-against"].map((id) => menuOf([], { id }));
@@ -137,16 +135,9 @@ export function offer(tools) {
     const { value } = source;
     if (value) tools.lead({ do: "vote", what: kind.value, source: value, against: against.value, ...how });
   }), now);
-  const ask = poll({
-    ask: (signalled) => /** @type {Promise<Wire.ClassVoteDesk>} */ (getJson("class/votes", signalled)),
-    tell: (answer) => {
-      problem.value = "";
-      found.value = answer;
-    },
-    fail: ({ message }) => { problem.value = message; },
-    every: () => EVERY_MS,
-    wanted: () => root.closest("details")?.open ?? true,
-  });
+  const { answer: found, problem, now: ask } = asked((signalled) =>
+    /** @type {Promise<Wire.ClassVoteDesk>} */ (getJson("class/votes", signalled)), EVERY_MS,
+  () => root.closest("details")?.open ?? true);
   setTimeout(() => {
     root.closest("details")?.addEventListener("toggle", () => void ask());
     ask();

@@ -1,7 +1,7 @@
 // Building the page from text nodes. No data ever passes through innerHTML. Every other module uses this one.
 
 import { withMinus } from "./format.js";
-import { translated } from "./language.js";
+import { language, translated } from "./language.js";
 
 const HELP_WIDTH = 300;
 const HELP_EDGE = 12; // pixels that it keeps from the edge of the window
@@ -19,6 +19,7 @@ export function el(what, ...rest) {
   const [tag, ...classes] = what.split(".");
   const node = /** @type {HTMLElement & Record<string, unknown>} */ (document.createElement(tag));
   if (classes.length) node.className = classes.join(" ");
+  if (language !== "en" && classes.includes("output") && !classes.includes("nothing")) node.lang = "en"; // a model's
   const { value: written, ...attributes } = attributesIn(rest);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
@@ -270,6 +271,13 @@ export async function copied(text) {
   } catch {
     return false;
   }
+}
+
+/** Have the browser save a file. @param {Blob} file @param {string} name */
+export function saveFile(file, name) {
+  const href = URL.createObjectURL(file);
+  el("a", { href, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(href), 5000);
 }
 
 /**

@@ -2,7 +2,6 @@
 
 import { showAccess } from "./access.js";
 import { buttonOf, el, menuOf, setAttribute, setText, showParts } from "./dom.js";
-import { tameDropdowns } from "./dropdowns.js";
 import { home, onHome } from "./home.js";
 import { recall, remember } from "./kept.js";
 import { language, LANGUAGES, speak } from "./language.js";
@@ -34,7 +33,6 @@ export function mount(element, { pages = Object.keys(NAMES) } = {}) {
     document.documentElement.style.setProperty("--pg-banner", `${element.offsetHeight - offsetHeight}px`);
   }).observe(element);
   showAccess(element);
-  tameDropdowns();
   onPlace(({ page, lesson, mystery }) => {
     for (const link of links) {
       if (link.dataset.page === (lesson || mystery ? "lessons" : page)) link.setAttribute("aria-current", "page");

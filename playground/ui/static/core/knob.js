@@ -188,7 +188,7 @@ export class KnobControl {
 
 /** Which of the ZONES a beta lies in. @param {number} value @param {Pick<Wire.Regimes, "tight" | "loose">} regimes */
 export function zoneOf(value, { tight, loose }) {
-  return value > tight ? 2 : loose !== null && value < loose ? 0 : 1;
+  return tight !== null && value > tight ? 2 : loose !== null && value < loose ? 0 : 1;
 }
 
 /**

@@ -1,7 +1,7 @@
 // Every part that Python places on the page begins here (ui/components.py): its script is loaded and mounted, at once
 // or when the page that it stands on is in view for the first time.
 
-import { onPlace } from "./nav.js";
+import { whenAt } from "./nav.js";
 import { answering } from "./server.js";
 
 /** @type {Record<string, unknown> | null} */
@@ -27,8 +27,7 @@ export async function mount(element, props, { trigger, watch, server }) {
  * @param {string} page
  */
 function opened(page) {
-  return /** @type {Promise<void>} */ (new Promise((resolve) => onPlace((place) => {
-    if (place.page !== page) return;
+  return /** @type {Promise<void>} */ (new Promise((resolve) => whenAt((place) => place.page === page, () => {
     for (const link of document.querySelectorAll(`link[data-page="${page}"]:not([rel])`))
       link.setAttribute("rel", "modulepreload");
     resolve();

@@ -115,6 +115,19 @@ export function onPlace(callback) {
   callback(place());
 }
 
+/**
+ * Do something when a place is in view for the first time.
+ * @param {(here: Place) => boolean} isIt @param {() => void} act
+ */
+export function whenAt(isIt, act) {
+  let isDone = false;
+  onPlace((here) => {
+    if (isDone || !isIt(here)) return;
+    isDone = true;
+    act();
+  });
+}
+
 /** Where this page is, as a query that leads others there. @param {string | null} run the one in view */
 export function whereabouts(run = null) {
   const query = new URLSearchParams(location.search);

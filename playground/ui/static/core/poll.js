@@ -3,6 +3,7 @@
 
 import { setWords } from "./dom.js";
 import { getJson } from "./server.js";
+import { alike, signal } from "./signals.js";
 
 /** How long to wait for an answer: on a connection that has died quietly none ever comes. */
 export const ANSWER_MS = 15000;
@@ -44,6 +45,21 @@ export function poll({ ask, tell, fail, every, wanted = () => true }) {
 
   document.addEventListener("visibilitychange", now);
   return now;
+}
+
+/**
+ * What an address answers, asked again and again: its newest `answer`, the `problem` while there is none, and `now`.
+ * @template T @param {(signal: AbortSignal) => Promise<T>} ask
+ * @param {number} every milliseconds @param {() => boolean} wanted
+ */
+export function asked(ask, every, wanted = () => true) {
+  const answer = signal(/** @type {T | null} */ (null), alike);
+  const problem = signal("");
+  const now = poll({ ask, tell: (found) => {
+    problem.value = "";
+    answer.value = found;
+  }, fail: ({ message }) => { problem.value = message; }, every: () => every, wanted });
+  return { answer, problem, now };
 }
 
 /**

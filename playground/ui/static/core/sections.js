@@ -33,40 +33,32 @@ export function whenOpened(key, act) {
   });
 }
 
-export class Sections {
-  /** @param {HTMLElement} element */
-  constructor(element) {
-    this.names = el("div.section-names", { role: "group", "aria-label": "More about this run" });
-    element.append(this.names);
-    this.element = element;
-  }
-
-  /** Open it, or close it. What opens lies below the window, so its name goes to the top. @param {string} key */
-  toggle(key) {
-    const opening = !opened.value.has(key);
-    openSection(key, opening);
-    if (opening) requestAnimationFrame(() => this.names.scrollIntoView({ block: "start", behavior: "smooth" }));
-  }
-
+/** A row of names in an element, and what adds one more: see there. @param {HTMLElement} element */
+export function sectionsIn(element) {
+  const names = el("div.section-names", { role: "group", "aria-label": "More about this run" });
+  element.append(names);
   /**
    * The box of a section, to be filled. `about()` gives null where there is nothing to open, else {note, sign, tone}: a
-   * few words beside the name.
+   * few words beside the name. What opens lies below the window, so its name goes to the top.
    * @param {string} key @param {string} name
    * @param {() => { note?: string, sign?: string, tone?: string } | null} about
    */
-  add(key, name, about) {
+  return (key, name, about) => {
     const sign = el("span.section-sign");
     const note = el("span.section-note");
     const button = buttonOf("section-name", { "data-section": key, "aria-expanded": "false",
-      "aria-controls": `section-${key}`, onclick: () => this.toggle(key) },
-    sign, el("span", name), note);
+      "aria-controls": `section-${key}`, onclick: () => {
+        const opening = !opened.value.has(key);
+        openSection(key, opening);
+        if (opening) requestAnimationFrame(() => names.scrollIntoView({ block: "start", behavior: "smooth" }));
+      } }, sign, el("span", name), note);
     const box = el("div.section", { id: `section-${key}`, hidden: true });
-    this.names.append(button);
-    this.element.append(box);
+    names.append(button);
+    element.append(box);
     effect(() => {
       const found = about();
       const isOpen = Boolean(found) && opened.value.has(key);
-      setHidden(button, !found, this.names);
+      setHidden(button, !found, names);
       button.setAttribute("aria-expanded", String(isOpen));
       setHidden(box, !isOpen, button);
       if (!found) return;
@@ -75,5 +67,5 @@ export class Sections {
       sign.replaceChildren(...(found.sign ? [signOf(found.sign), " "] : []));
     });
     return box;
-  }
+  };
 }

@@ -1,6 +1,6 @@
 // Model output on the page: monospaced, changed words marked by underline and tint, always as text nodes.
 
-import { el, signOf } from "./dom.js";
+import { el, headOf, signOf } from "./dom.js";
 import { directionOf, signed, stateOf } from "./format.js";
 import { menuButton } from "./menu.js";
 import { fileOf } from "./server.js";
@@ -88,6 +88,16 @@ export function pairRow({ prompt = null, sides, score = null, kl = null, more = 
     sides.map(({ label, parts }, index) => el("td", { class: index ? "now" : "before", "data-label": label }, parts)),
     score === null ? null : el("td.figure.score", { "data-label": "Score" }, score),
     kl === null ? null : el("td.figure.nowrap", { "data-label": "Distance (KL), nats" }, kl), more);
+}
+
+/** The two sides of such a row. @param {Page.Child} before @param {Page.Child} now */
+export function beforeAndNow(before, now) {
+  return [{ label: "Before", parts: before }, { label: "Now", parts: now }];
+}
+
+/** The heads of their columns. */
+export function sideHeads(now = "Now") {
+  return [headOf("Before", "before"), headOf(now, "now")];
 }
 
 /**

@@ -93,8 +93,7 @@ class Microscope {
     this.tokens.focus(this.place);
   }
 
-  /** Show something else: another look, token, measure or form. */
-  /** @param {Partial<Pick<Microscope, Shown>>} changes */
+  /** Show another look, token, measure or form. @param {Partial<Pick<Microscope, Shown>>} changes */
   set(changes) {
     Object.assign(this, changes);
     const look = this.looks[this.index];

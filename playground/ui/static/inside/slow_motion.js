@@ -12,7 +12,6 @@ import { alike, effect, signal, untracked } from "../core/signals.js";
 import { opened, openSection } from "../core/sections.js";
 import { live } from "../core/store.js";
 import { Formulas } from "./formulas.js";
-import { MinimalPart } from "./minimal_part.js";
 import { stepsOf } from "./slow_steps.js";
 import { figuredTokens, Tokens } from "./tokens.js";
 import { WhatIf } from "./what_if.js";
@@ -80,7 +79,6 @@ export class SlowMotion {
     this.tokens = new Tokens({ class: "tokens", role: "group", "aria-label": "Tokens: the arrow keys choose one" },
       (token) => this.go({ token }));
     this.row = el("div.token-row", this.caption, this.tokens.root);
-    this.minimal = new MinimalPart();
     this.formulas = new Formulas();
     this.whatIf = new WhatIf(() => this.fetch(this.trace.value.update));
     this.body = el("div.slow-body", { hidden: true });
@@ -165,9 +163,9 @@ export class SlowMotion {
     setText(this.caption, `Under each token: ${now.unit}`);
     this.tokens.show(figuredTokens(episode.pieces, now, token), token);
     this.whatIf.show(trace);
-    this.minimal.show(trace, now.key);
     this.formulas.show(trace, live.run?.unit ?? "sd");
-    showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now), this.minimal.root,
+    showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now),
+      minimalPart(trace.minimal[now.key]),
       el("p.output.slow-prompt", el("span", episode.prompt_pieces.join(""))), this.row,
       now.key === "clip" ? clipPicture(trace, episode, token, epoch, (wanted) => this.go({ epoch: wanted })) : null,
       this.whatIf.root, this.formulas.root].filter(Boolean), runTitle());
@@ -208,6 +206,12 @@ function wordsOf(/** @type {Step} */ { words, formula, code }) {
     el("div.slow-formula", formula.map((line) => el("p", line.map(part)))),
     el("p.slow-code.muted", "Computed by ", code.map(([name, file], index) => [
       index ? " and " : "", el("code", name), ` in ${file}`])));
+}
+
+/** The lines of examples/minimal_rlhf.py, folded. @param {Wire.Minimal | undefined} found */
+function minimalPart(found) {
+  return found ? el("details.folded.slow-minimal", { "data-key": "minimal" }, el("summary", "In one file: ",
+    el("code", found.function), " of examples/minimal_rlhf.py"), el("pre", found.lines.join("\n"))) : null;
 }
 
 /** Where to begin: at the last epoch, at a token that is clipped in it, if there is one. */

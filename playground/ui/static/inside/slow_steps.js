@@ -24,8 +24,7 @@ const HAT = { hat: "A" };
 const REF = sub("ref");
 const OLD = sub("old");
 
-/** How the KL of a token follows from d = log pi - log pi_ref. */
-/** @type {Record<string, string[]>} */
+/** How the KL of a token follows from d = log pi - log pi_ref. @type {Record<string, string[]>} */
 const ESTIMATORS = {
   k1: ["d", "k1"], k2: ["d\u00b2 / 2", "k2"], k3: ["exp(\u2212d) \u2212 1 + d", "k3"],
   abs: ["|d|", "SAMPLED_ESTIMATORS"],

@@ -1,14 +1,14 @@
 // Three ways on from the leash that was turned: ask the model that was trained at it, train one, or take a lesson.
 
 import { isWatching, rights } from "../core/access.js";
-import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
+import { buttonOf, el, setText, showParts, tableOf } from "../core/dom.js";
 import { form } from "../core/form.js";
 import { answerOf } from "../core/server.js";
 import { effect } from "../core/signals.js";
-import { pairRow, textPair } from "../core/texts.js";
+import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
 import { lessonLink } from "./courses.js";
+import { asking, turned } from "./leash.js";
 import { markOf, nextLesson, progress } from "./progress.js";
-import { asking, turned } from "./turned.js";
 
 /** The experiment of the first page. */
 export const PRESET = "kinder-reviews";
@@ -103,8 +103,7 @@ function fillQuestion(question, server) {
 /** @param {Wire.PolicyAnswer} answer */
 function answerTable({ before, now }) {
   const [left, right] = textPair(before, now);
-  return tableOf("pairs", [headOf("Before", "before"), headOf("Now", "now")],
-    [pairRow({ sides: [{ label: "Before", parts: left }, { label: "Now", parts: right }] })]);
+  return tableOf("pairs", sideHeads(), [pairRow({ sides: beforeAndNow(left, right) })]);
 }
 
 /** Which model answers. @param {{ beta: number, asked: number }} leash */

@@ -4,7 +4,6 @@
 import { el } from "../core/dom.js";
 import { recall } from "../core/kept.js";
 import { leashPart } from "./leash.js";
-import { turned } from "./turned.js";
 
 /** @type {HTMLElement | null} */
 let early = null;
@@ -28,7 +27,5 @@ export function firstLeash() {
   early?.remove();
   if (focused) queueMicrotask(() => focused.focus({ preventScroll: true }));
   early = null;
-  return drawn ?? leashPart("lessons", { first: true, moved: (leash) => {
-    turned.value = leash;
-  } });
+  return drawn ?? leashPart("lessons", { first: true });
 }

@@ -1,7 +1,7 @@
 // All answers of a visitor as one page that needs nothing else, to be saved. It is built of text nodes, and written out
 // by the browser.
 
-import { el } from "../core/dom.js";
+import { el, saveFile } from "../core/dom.js";
 import { language, translated } from "../core/language.js";
 import { stepsOf } from "./card.js";
 import { namesOf } from "./mysteries.js";
@@ -20,16 +20,13 @@ const STYLE = "body { font: 16px/1.5 system-ui, sans-serif; max-width: 44em; mar
 const VERDICTS = { right: "As predicted.", close: "Nearly.", other: "Not as predicted." };
 
 /** @typedef {Record<string, import("./progress.js").Answers>} Kept */
-
 /** @typedef {Record<string, import("../core/mysteries.js").Solving>} Solved */
 /** @typedef {Record<string, import("./questions.js").CourseAnswers>} Asked of courses; empty: not handed in */
 /** @typedef {[Wire.Course[], Kept, Wire.Mysteries, Solved, Asked]} Given lessons, mystery runs, what was answered */
 
 /** Save it. @param {Given} given */
 export function handIn(...given) {
-  const href = URL.createObjectURL(new Blob([pageOf(...given)], { type: "text/html" }));
-  el("a", { href, download: `lessons-${today()}.html` }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 5000);
+  saveFile(new Blob([pageOf(...given)], { type: "text/html" }), `lessons-${today()}.html`);
 }
 
 /** @param {Given} given */

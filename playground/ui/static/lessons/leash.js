@@ -4,11 +4,12 @@
 import { numbers } from "../charts/small_plots.js";
 import { buttonOf, el, headOf, setAttribute, setText, tableOf } from "../core/dom.js";
 import { number, percent, signed } from "../core/format.js";
-import { ZONES } from "../core/knob.js";
+import { zoneOf, ZONES } from "../core/knob.js";
 import { askedOnce } from "../core/server.js";
-import { pairRow, textPair } from "../core/texts.js";
+import { signal } from "../core/signals.js";
+import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
 import { LeashPlots } from "./leash_plots.js";
-import { countOf, endsOf, leashName, meanOf, sentenceOf, zoneOf } from "./leash_figures.js";
+import { countOf, endsOf, leashName, meanOf, sentenceOf } from "./leash_figures.js";
 import { stopsOf } from "./stops.js";
 
 const AT_ONCE = 3; // texts
@@ -16,37 +17,42 @@ const UNKIND = [2, 3, 5]; // the prompts whose reviews were unkind before: they 
 const ENDS = ["loose", "tight"];
 const ABOUT = "RLHF (reinforcement learning from human feedback) made a small model kind. The leash holds it back.";
 
+/** The leash that was turned to on the first page; `asked`: the nearest one whose model can be asked. */
+export const turned = signal(/** @type {{ beta: number, asked: number } | null} */ (null));
+
+/** Whether the model that was trained at it is being asked. */
+export const asking = signal(false);
+
 const leashData = /** @type {() => Promise<Wire.Betas>} */ (askedOnce("live/_leash"));
 
 /**
  * The part, which fills itself. `place`: where it stands, for its ids. As the `first` thing of a page it shows slider,
  * texts and curves, and has the rest folded away.
  * @param {string} place
- * @param {{ first?: boolean, moved?: (leash: { beta: number, asked: number }) => void }} options
  */
-export function leashPart(place, { first = false, moved = () => {} } = {}) {
+export function leashPart(place, { first = false } = {}) {
   const id = `leash-${place}`;
   const body = el("div.board-body", el("p.muted", "Loading\u2026"));
   const root = el("section.board.leash-board", { "data-key": "leash", "aria-labelledby": id },
     el(first ? "h1" : "h2", { id }, "Turn the leash"), body);
   leashData().then((data) => {
-    const explorer = new LeashExplorer(data, id, moved);
+    const explorer = new LeashExplorer(data, id, first);
     body.replaceChildren(...explorer.parts(first));
   }, (error) => body.replaceChildren(el("p", { role: "alert" }, error.message)));
   return root;
 }
 
 class LeashExplorer {
-  /** @param {Wire.Betas} data @param {string} id @param {(leash: { beta: number, asked: number }) => void} moved */
-  constructor(data, id, moved) {
+  /** @param {Wire.Betas} data @param {string} id @param {boolean} first */
+  constructor(data, id, first) {
     this.data = data;
-    this.moved = moved;
+    this.isFirst = first;
     this.order = [...UNKIND, ...data.prompts.keys()].filter((row, at, all) => all.indexOf(row) === at);
     this.firstText = 0; // of those that are shown
     this.tables = /** @type {Map<string, HTMLElement>} */ (new Map()); // of texts that were shown before
     this.plots = new LeashPlots(data);
     this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: data.leashes.map(({ beta }) => String(beta)),
-      zones: data.leashes.map((stop) => zoneOf(data, stop.beta)), names: ZONES, ends: ENDS,
+      zones: data.leashes.map((stop) => zoneOf(stop.beta, data)), names: ZONES, ends: ENDS,
       shown: [data.leashes[0].beta, data.beta, data.leashes.at(-1).beta].map(String),
       marked: data.leashes.findIndex(({ beta }) => beta === data.beta),
       nameOf: (index) => this.spoken(index), moved: () => this.show(), rested: () => this.say() });
@@ -111,7 +117,7 @@ class LeashExplorer {
     const { kl, score } = meanOf(endsOf(stop));
     setText(this.score, `${signed(score)} sd`);
     setText(this.distance, `${number(kl)} nats`);
-    this.moved({ beta: stop.beta, asked: this.nearestAsked() });
+    if (this.isFirst) turned.value = { beta: stop.beta, asked: this.nearestAsked() };
     setText(this.sentence, sentenceOf(this.data, stop));
     this.plots.show(this.input.index);
     this.data.behaviours.forEach(({ name }, index) => this.counts[index].show(countOf(stop, name), stop.runs.length));
@@ -145,12 +151,10 @@ class LeashExplorer {
   textTable() {
     const { data, stop, firstText } = this;
     const rows = Array.from({ length: AT_ONCE }, (_, row) => this.order[(firstText + row) % data.prompts.length]);
-    return tableOf("pairs board-pairs",
-      [headOf("Prompt", "prompt"), headOf("Before", "before"), headOf("Now", "now")], rows.map((row) => {
-        const [left, right] = textPair(data.before[row], stop.texts[row]);
-        return pairRow({ prompt: data.prompts[row], sides: [{ label: "Before", parts: left },
-          { label: "Now", parts: right }] });
-      }));
+    return tableOf("pairs board-pairs", [headOf("Prompt", "prompt"), ...sideHeads()], rows.map((row) => {
+      const [left, right] = textPair(data.before[row], stop.texts[row]);
+      return pairRow({ prompt: data.prompts[row], sides: beforeAndNow(left, right) });
+    }));
   }
 
   /** @param {Wire.BetaStop} stop */

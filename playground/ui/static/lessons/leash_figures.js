@@ -1,19 +1,10 @@
 // What one experiment does at each of its leashes, in figures and in words. Pure.
 
-import { ZONES } from "../core/knob.js";
+import { zoneOf, ZONES } from "../core/knob.js";
 import { number, signed } from "../core/format.js";
 
 /** From here on a leash is drawn on the wide scale: nats. */
 export const FAR = 40;
-
-/**
- * Which zone of the slider a leash is in: 0 to 2.
- * @param {Pick<Wire.Betas, "loose" | "tight">} marks @param {number} beta
- */
-export function zoneOf({ loose, tight }, beta) {
-  if (loose !== null && beta < loose) return 0;
-  return tight !== null && beta > tight ? 2 : 1;
-}
 
 /** Where its runs ended. @param {Wire.BetaStop} stop */
 export function endsOf({ runs }) {
@@ -34,7 +25,7 @@ export function countOf({ runs }, name) {
 
 /** "0.25, useful" @param {Wire.Betas} data @param {Wire.BetaStop} stop */
 export function leashName(data, { beta }) {
-  return `${beta}, ${ZONES[zoneOf(data, beta)]}`;
+  return `${beta}, ${ZONES[zoneOf(beta, data)]}`;
 }
 
 /** A leash in a sentence, for the eye and the ear. @param {Wire.Betas} data @param {Wire.BetaStop} stop */

@@ -1,20 +1,17 @@
 // The first page: a leash to turn, and three ways on; below them the courses, their lessons with what is done, the
 // mystery runs, and a page of all answers to hand in.
 
-import { buttonOf, el, setText, showParts, signOf } from "../core/dom.js";
+import { buttonOf, el, setText, showParts } from "../core/dom.js";
 import { effect, signal } from "../core/signals.js";
 import { courses, lessonLink } from "./courses.js";
 import { doorsPart } from "./doors.js";
 import { firstLeash } from "./first.js";
 import { handIn } from "./hand_in.js";
 import { chalkboardPart } from "./chalkboard.js";
-import { everyMystery, markOf as markOfMystery, mysteryCards, starterOf } from "./mysteries.js";
+import { everyMystery, markOf as markOfMystery, markPart, mysteryCards, starterOf } from "./mysteries.js";
 import { mysteries } from "../core/mysteries.js";
 import { markOf, progress } from "./progress.js";
 import { courseAnswers, resultOf, returningPart } from "./questions.js";
-
-/** @type {Record<string, string[]>} */
-const MARKS = { done: ["\u2713", "done"], begun: ["\u25D1", "predicted"] };
 
 /** Whether they are handed in too. */
 const withQuestions = signal(false);
@@ -58,12 +55,10 @@ function courseOf(course) {
 
 /** @param {Wire.Lesson} lesson */
 function lessonRow({ name, number, title, question, minutes }) {
-  const mark = markOf(progress.value[name]);
-  const [sign, word] = MARKS[mark] ?? ["", ""];
   return el("li", { "data-key": name }, lessonLink(name, [
     el("span.lesson-count", { "aria-hidden": "true" }, String(number)),
     el("span.lesson-words", el("strong", title), el("span.lesson-asks", question)),
-    el("span.lesson-mark", { "data-mark": mark }, word ? [signOf(sign), ` ${word}`] : ""),
+    markPart(markOf(progress.value[name]).replace("begun", "predicted")),
     el("span.lesson-minutes", `${minutes} min`)]));
 }
 

@@ -5,12 +5,19 @@ import { rights } from "../core/access.js";
 import { buttonOf, el, signOf } from "../core/dom.js";
 import { refreshHome } from "../core/home.js";
 import { mysteries } from "../core/mysteries.js";
-import { go, linkTo } from "../core/nav.js";
 import { answerOf, askedOnce, newName } from "../core/server.js";
 import { signal } from "../core/signals.js";
+import { lessonLink, openLesson } from "./courses.js";
 
 /** @type {Record<string, string[]>} */
-const MARKS = { found: ["\u2713", "found"], shown: ["\u2013", "shown"], begun: ["\u25D1", "begun"] };
+const MARKS = { done: ["\u2713", "done"], predicted: ["\u25D1", "predicted"], found: ["\u2713", "found"],
+  shown: ["\u2013", "shown"], begun: ["\u25D1", "begun"] };
+
+/** How far a lesson or a mystery run is. @param {string} mark one of these, or "" */
+export function markPart(mark) {
+  const [sign, word] = MARKS[mark] ?? ["", ""];
+  return el("span.lesson-mark", { "data-mark": mark }, word ? [signOf(sign), ` ${word}`] : "");
+}
 
 /** All of them, and what can be chosen. */
 export const everyMystery = /** @type {() => Promise<Wire.Mysteries>} */ (askedOnce("live/_mysteries"));
@@ -25,17 +32,6 @@ export function markOf(run) {
 export function namesOf({ runs }, run) {
   const place = runs.indexOf(run) + 1;
   return { name: place ? String(place) : run, title: place ? `Mystery run ${place}` : "Mystery run" };
-}
-
-/** @param {string} name */
-export function openMystery(name) {
-  go({ page: "train", mystery: name, run: "", preset: "" });
-  scrollTo({ top: 0 });
-}
-
-/** @param {string} name @param {Page.Child} content @param {Page.Attributes<HTMLAnchorElement>} attributes */
-export function mysteryLink(name, content, attributes = {}) {
-  return linkTo(`?mystery=${encodeURIComponent(name)}`, () => openMystery(name), content, attributes);
 }
 
 /**
@@ -77,7 +73,7 @@ export function mysteryCards(all, starter) {
     starter.offered(all) ? el("div.lesson-buttons", buttonOf("button", { "data-key": "train", off: starter.busy.value,
       onclick: async () => {
         const run = await starter.start();
-        if (run) openMystery(run);
+        if (run) openLesson(run, "mystery");
       } }, starter.busy.value ? "Starting\u2026" : "Train a new one"),
     el("span.muted", "The mistake is drawn anew. It takes two minutes or three.")) : null,
     starter.complaint.value ? el("p.problem", { role: "alert" }, starter.complaint.value) : null);
@@ -86,9 +82,7 @@ export function mysteryCards(all, starter) {
 /** @param {Wire.Mysteries} all @param {string} run */
 function cardOf(all, run) {
   const { name, title } = namesOf(all, run);
-  const mark = markOf(run);
-  const [sign, word] = MARKS[mark] ?? ["", ""];
-  return el("li", { "data-key": run }, mysteryLink(name, [el("strong", title),
+  return el("li", { "data-key": run }, lessonLink(name, [el("strong", title),
     el("span.mystery-run", name === run ? `your own: ${run}` : ""),
-    el("span.lesson-mark", { "data-mark": mark }, word ? [signOf(sign), ` ${word}`] : "")]));
+    markPart(markOf(run))], {}, "mystery"));
 }

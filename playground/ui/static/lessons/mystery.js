@@ -8,7 +8,8 @@ import { openSection } from "../core/sections.js";
 import { getJson, runPath } from "../core/server.js";
 import { effect, signal, untracked } from "../core/signals.js";
 import { live, open, player } from "../core/store.js";
-import { everyMystery, markOf, mysteryLink, namesOf, starterOf } from "./mysteries.js";
+import { lessonLink } from "./courses.js";
+import { everyMystery, markOf, namesOf, starterOf } from "./mysteries.js";
 import { options } from "./predict.js";
 
 const LOOK = "texts counts score distance curves health every-text frontier update";
@@ -153,8 +154,7 @@ export class MysteryPanel {
     el("h3", "What gives it away here"), ...evidenceOf(answer),
     el("h3", "The lines"), ...linesOf(answer), answer.where ? el("p", answer.where) : "",
     el("div.lesson-buttons", this.without(),
-      next ? mysteryLink(namesOf(all, next).name, `Next: ${namesOf(all, next).title}`, { class: "button strong" })
-        : leaving("All lessons", "button strong"),
+      next ? nextLink(namesOf(all, next)) : leaving("All lessons", "button strong"),
       buttonOf("quiet-button", { onclick: () => {
         keepMystery(run, null);
         this.open(this.name, true);
@@ -213,6 +213,11 @@ function linesOf({ wrong, right, of }) {
       lines.map((line) => el("code", line))));
   return [block("wrong", "\u2212", "With the mistake", wrong), block("right", "+", "Without it", right),
     el("p.muted.lesson-note", "Without it, as in ", el("code", of), ".")];
+}
+
+/** @param {ReturnType<typeof namesOf>} run */
+function nextLink({ name, title }) {
+  return lessonLink(name, `Next: ${title}`, { class: "button strong" }, "mystery");
 }
 
 /** @param {string} words */

@@ -12,8 +12,7 @@ import { beginning, watching } from "./run_step.js";
 import { untrainedPart } from "./untrained.js";
 import { waysOn } from "./ways_on.js";
 
-/** @typedef {import("./lesson.js").LessonPanel} Panel */
-/** @typedef {import("./lesson.js").Step} Step */
+/** @typedef {import("./lesson.js").LessonPanel} Panel @typedef {import("./lesson.js").Step} Step */
 
 /** @param {Panel} panel @returns {Step} */
 export function predictStep(panel) {

@@ -9,7 +9,7 @@ import { snapshotOf } from "../core/server.js";
 import { open } from "../core/store.js";
 import { wordUse } from "../core/texts.js";
 import { PRESET, trainNow } from "./doors.js";
-import { asking } from "./turned.js";
+import { asking } from "./leash.js";
 
 const UPDATES = 20;
 const NEVER = "A word that the model never writes stays away: nothing can be made more likely that never happens.";

@@ -6,6 +6,8 @@ import { bytesTold, capital, number, percent, rounded, signed } from "../core/fo
 import { seenPart } from "../core/texts.js";
 import { whenOpened } from "./tabs.js";
 
+const ABOUT = "The model of the Train page writes 64 completions, and the reward model scores them. Then it scores "
+  + "pairs of a good and a bad completion, in this prompt format and in others. A few seconds for a small model.";
 const MARKS = { ok: "\u2713", warn: "!", fail: "\u00d7" };
 const WORDS = { ok: "Fit to train on", warn: "Look at this before training on it",
   fail: "Do not train on it as it is" };
@@ -24,14 +26,8 @@ function draw(element, props, { watch }) {
   function show() {
     const { state = "empty", phase = "", message = "", report } = props.value ?? {};
     line.classList.toggle("problem", state === "error");
-    setWords(line, state === "error" ? message
-      : state === "asking" ? `${capital(phase)} \u2026`
-      : state === "empty" ? "The model of the Train page writes 64 completions, and the reward model scores them. Then "
-        + "it scores pairs of a good and a bad completion, in this prompt format and in others. A few seconds for a "
-        + "small model."
-      : "");
-    if (state === "done") body.replaceChildren(...drawn(report));
-    else if (state !== "asking") body.replaceChildren();
+    setWords(line, { error: message, asking: `${capital(phase)} \u2026`, empty: ABOUT, done: "" }[state]);
+    if (state !== "asking") body.replaceChildren(...(state === "done" ? drawn(report) : []));
     body.classList.toggle("old", state === "asking");
   }
 

@@ -2,10 +2,9 @@
 // when it is first opened. The panels are Gradio's columns, shown and hidden by css/workbench.css.
 
 import { buttonOf, el } from "../core/dom.js";
-import { go, onPlace, place } from "../core/nav.js";
+import { go, onPlace, place, whenAt } from "../core/nav.js";
 
-/** Part -> its name, and the id of its panel (ui/page.py). */
-/** @type {Record<string, string[]>} */
+/** Part -> its name, and the id of its panel (ui/page.py). @type {Record<string, string[]>} */
 const TABS = { try: ["Try", "workbench"], train: ["Train", "reward-training"], test: ["Test", "reward-check"] };
 
 export function mount(/** @type {Element} */ element) {
@@ -37,10 +36,5 @@ export function mount(/** @type {Element} */ element) {
 
 /** Draw a part of the page when it is first in view. */
 export function whenOpened(/** @type {string} */ part, /** @type {() => void} */ draw) {
-  let drawn = false;
-  onPlace((here) => {
-    if (drawn || here.page !== "rewards" || here.part !== part) return;
-    drawn = true;
-    draw();
-  });
+  whenAt((here) => here.page === "rewards" && here.part === part, draw);
 }

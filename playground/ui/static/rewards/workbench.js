@@ -4,25 +4,29 @@
 
 import { binned, roundTicks } from "../charts/arithmetic.js";
 import { bars, frame } from "../charts/small_plots.js";
-import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, signOf, tableOf, withCode,
-} from "../core/dom.js";
+import { buttonOf, el, figureOf, headOf, signOf, tableOf, withCode } from "../core/dom.js";
 import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf, getJson } from "../core/server.js";
-import { alike, effect } from "../core/signals.js";
-import { wordUse } from "../core/texts.js";
+import { part } from "../core/part.js";
+import { alike, effect, signal } from "../core/signals.js";
+import { progressBar, wordUse } from "../core/texts.js";
 import { lists } from "./lists.js";
 import { whenOpened } from "./tabs.js";
 
 const FIRST_ROWS = 5;
 const MANY_ROWS = 20;
 const BINS = 24;
+const EMPTY = "Press Score: it scores your texts, and 128 that the untrained model of the Train page writes. Then "
+  + "change a weight, and the ranking follows at once. If a text that you would not want comes out on top, training "
+  + "would find it too.";
 const PLOT = { height: 170, left: 0, right: 0, top: 34, bottom: 30 };
 
 /**
  * @typedef {{ value: Bench | null }} Props
  * @typedef {Wire.Bench} Bench
  * @typedef {Wire.Weighed} Weighed
- * @typedef {Pick<Bench, "names" | "labels" | "rewards" | "texts" | "reference" | "ensemble">} Measured
+ * @typedef {{ found: Bench, now: Weighed, before: number[] }} Shown what was measured, how it is weighed, and the rank
+ *   of each sample that a change is told against
  * @typedef {{ side: string, score: number, rank: number }} Placed where a typed text stands
  */
 
@@ -31,160 +35,118 @@ export const mount = (element, props, page) => whenOpened("try", () => draw(elem
 
 /** @param {Element} element @param {Props} props @param {Page.Tools} page */
 function draw(element, props, { watch, server }) {
-  const bench = new Workbench(element, (asked) => server.weigh_rewards(asked));
-  watch("value", () => bench.take(props.value));
-  bench.take(props.value);
-  if ((props.value?.state ?? "empty") === "empty") bench.showExample();
-  effect(() => bench.weigh(lists.workbench.value));
+  const asked = signal(props.value); // what has become of the last press on Score
+  const measured = signal(/** @type {Bench | null} */ (null));
+  const shown = signal(/** @type {Shown | null} */ (null));
+  const problem = signal("");
+  const status = part(el("section.panel.bench-status"), () => statusOf(asked.value));
+  element.append(el("div.bench-view", status,
+    part(el("div.bench-empty"), () => (measured.value || statusOf(asked.value) ? null : [el("p.muted", EMPTY)])),
+    part(el("section.panel"), () => shown.value && textsOf(shown.value)),
+    part(el("section.panel.bench-outlooks"), () => shown.value && outlooksOf(shown.value, lists.workbench.value)),
+    places(shown), ranks(shown, problem)));
+  watch("value", () => {
+    asked.value = props.value;
+    if (props.value?.state === "done") measured.value = props.value;
+    requestAnimationFrame(() => { // below the form, on a narrow screen
+      if (!status.hidden && status.getBoundingClientRect().top > innerHeight - 80)
+        status.scrollIntoView({ block: "start" });
+    });
+  });
+  if ((props.value?.state ?? "empty") === "empty") showExample(measured);
+  let turn = 0;
+  /** What was shown stays until the answer has come. @param {Bench} found @param {Wire.Reward[]} rewards */
+  const weigh = async (found, rewards) => {
+    const mine = turn += 1;
+    const { names, labels, rewards: scored, texts, reference, ensemble } = found;
+    const now = await answerOf(() => server.weigh_rewards({ rewards,
+      found: { names, labels, rewards: scored, texts, reference, ensemble } }));
+    if (mine !== turn) return;
+    problem.value = now.error ?? "";
+    if (now.error) return;
+    const { value: last } = shown;
+    shown.value = { found, now, before: last?.found === found ? last.before : now.samples.map(({ rank }) => rank) };
+  };
+  effect(() => {
+    if (measured.value) weigh(measured.value, lists.workbench.value);
+  });
 }
 
-class Workbench {
-  /**
-   * `ask({found, rewards})` weighs what was measured by the rewards as they are.
-   * @param {Element} element
-   * @param {(asked: { found: Measured, rewards: Wire.Reward[] }) => Promise<Wire.Weighed>} ask
-   */
-  constructor(element, ask) {
-    this.ask = ask;
-    this.found = /** @type {Bench | null} */ (null);
-    this.now = /** @type {Weighed | null} */ (null); // how it is weighed
-    this.turn = 0;
-    this.before = /** @type {number[] | null} */ (null); // rank of each sample that a change is told against
-    this.rows = FIRST_ROWS;
-    this.line = el("p.bench-state.muted", { role: "status" });
-    this.fill = el("div.fill");
-    this.progress = el("div.progress", { hidden: true }, this.fill);
-    this.problems = el("ul.problems", { role: "alert" });
-    this.status = el("section.panel.bench-status", this.line, this.progress, this.problems);
-    this.empty = el("p.muted.bench-empty", "Press Score: it scores your texts, and 128 that the untrained model of the "
-      + "Train page writes. Then change a weight, and the ranking follows at once. If a text that you would not want "
-      + "comes out on top, training would find it too.");
-    this.missing = el("p.bench-missing", { role: "status", hidden: true });
-    this.outcome = el("p.outcome", { role: "status" });
-    this.terms = el("div");
-    this.words = el("p.bench-words", { role: "status" });
-    this.texts = el("section.panel", this.outcome, this.missing, this.words, this.terms);
-    this.best = el("div");
-    this.outlooks = el("section.panel.bench-outlooks", el("h2", "What the best policy would do"), this.best);
-    this.plot = el("div.bench-plot");
-    this.plotNote = el("p.muted.small-text");
-    this.places = el("section.panel", el("h2", "Compared with texts of the untrained model"), this.plotNote, this.plot);
-    this.makeRanks();
-    let wide = 0;
-    new ResizeObserver(() => {
-      if (this.plot.clientWidth === wide) return;
-      wide = this.plot.clientWidth;
-      this.drawPlot?.();
-    }).observe(this.plot);
-    element.append(el("div.bench-view", this.status, this.empty, this.texts, this.outlooks, this.places, this.ranks));
-  }
+/** The texts that the page begins with, scored earlier: of the rewards that it begins with.
+ * @param {{ value: Bench | null }} measured */
+async function showExample(measured) {
+  const { href } = new URL("example.json", import.meta.url);
+  const example = /** @type {Partial<Bench>} */ (await getJson(href).catch(() => ({})));
+  if (example.rewards && !measured.value && alike(example.rewards, lists.workbench.value))
+    measured.value = /** @type {Bench} */ (example);
+}
 
-  /** The texts that the page begins with, scored earlier: of the rewards that it begins with. */
-  async showExample() {
-    const { href } = new URL("example.json", import.meta.url);
-    const example = /** @type {Partial<Bench>} */ (await getJson(href).catch(() => ({})));
-    if (example.rewards && !this.found && alike(example.rewards, lists.workbench.value))
-      this.take(/** @type {Bench} */ (example));
-  }
+/** How far it is, or what is wrong; null where there is nothing to say. @param {Bench | null} asked */
+function statusOf(asked) {
+  const { state = "empty", phase = "", done = 0, of = 1, problems = [] } = asked ?? {};
+  const asking = state === "asking";
+  if (!asking && !problems.length) return null;
+  const far = done && !phase.includes("% done") ? `: ${done} of ${of}` : "";
+  return [el("p.bench-state.muted", { role: "status" }, asking ? `${capital(phase)}${far} \u2026` : ""),
+    asking ? progressBar("Texts scored", done, Math.max(of, 1)) : null,
+    el("ul.problems", { role: "alert" }, problems.map((text) => el("li", signOf("! "), withCode(text))))];
+}
 
-  makeRanks() {
-    this.moved = el("p.small-text.bench-moved", { role: "status" });
-    this.more = buttonOf("quiet-button", { onclick: () => {
-      this.rows = this.rows === FIRST_ROWS ? MANY_ROWS : FIRST_ROWS;
-      this.show();
-    } });
-    this.ranked = el("div");
-    this.ranks = el("section.panel",
-      el("div.bar", el("h2", "What these rewards would teach"), this.moved,
-        el("span.grow"), this.more), this.ranked);
-  }
+/** What the typed texts earn and why. @param {Shown} shown */
+function textsOf({ found, now }) {
+  const { missing, terms, texts } = now;
+  const lacking = !terms.length ? "None of these rewards has been measured yet. Press Score."
+    : missing.length ? `Not measured yet: ${missing.join(", ")}. Press Score to include it.` : "";
+  return [el("p.outcome", { role: "status" }, terms.length ? outcomeOf(now, found) : ""),
+    lacking ? el("p.bench-missing", { role: "status" }, lacking) : null,
+    el("p.bench-words", { role: "status" }, wordsIn(found)),
+    texts.length && terms.length ? el("div", termsOf(now, found)) : null];
+}
 
-  /** A new state from the server; what was shown stays while it works. */
-  take(/** @type {Bench | null} */ value) {
-    const { state = "empty", phase = "", done = 0, of = 1, problems = [] } = value ?? {};
-    const asking = state === "asking";
-    const far = done && !phase.includes("% done") ? `: ${done} of ${of}` : "";
-    setText(this.line, asking ? `${capital(phase)}${far} \u2026` : "");
-    this.progress.hidden = !asking;
-    this.fill.style.transform = `scaleX(${asking ? done / Math.max(of, 1) : 0})`;
-    this.problems.replaceChildren(...problems.map((text) => el("li", signOf("! "), withCode(text))));
-    this.status.hidden = !asking && !problems.length;
-    // below the form, on a narrow screen
-    if (!this.status.hidden && this.status.getBoundingClientRect().top > innerHeight - 80)
-      this.status.scrollIntoView({ block: "start" });
-    if (state === "done") {
-      this.found = value;
-      this.before = this.now = null;
-    }
-    this.show();
-    this.weigh(lists.workbench.value);
-  }
+/** Where they stand among the texts of the untrained model. @param {{ value: Shown | null }} shown */
+function places(shown) {
+  const plot = el("div.bench-plot");
+  const width = signal(0);
+  new ResizeObserver(() => {
+    width.value = plot.clientWidth;
+  }).observe(plot);
+  return part(el("section.panel"), () => {
+    const { found, now } = shown.value ?? {};
+    if (!now?.terms.length) return null;
+    const { samples, texts } = now;
+    const marks = texts.map(({ score, rank }, index) => ({ side: found.sides[index].side, score, rank }));
+    plot.replaceChildren(histogram(samples.map(({ score }) => score), marks, width.value));
+    return [el("h2", "Compared with texts of the untrained model"),
+      el("p.muted.small-text", `Scores of ${samples.length} texts by ${found.about.model} on ${found.about.prompts}, `
+        + `as chosen on the Train page.${marks.map(({ side, rank }) =>
+          ` ${side} would rank ${rank} of ${samples.length + 1}.`).join("")}`), plot];
+  });
+}
 
-  /** What was shown stays until the answer has come. */
-  async weigh(/** @type {Wire.Reward[]} */ rewards) {
-    if (!this.found) return;
-    this.turn += 1;
-    const mine = this.turn;
-    const { names, labels, rewards: measured, texts, reference, ensemble } = this.found;
-    const now = await answerOf(() => this.ask({ found: { names, labels, rewards: measured, texts, reference, ensemble },
-      rewards }));
-    if (mine !== this.turn) return;
-    if (now.error) return setWords(this.moved, now.error);
-    this.now = now;
-    this.show();
-  }
-
-  show() {
-    const { found, now } = this;
-    this.empty.hidden = Boolean(found) || !this.status.hidden;
-    this.texts.hidden = !found;
-    for (const part of [this.places, this.ranks]) part.hidden = !now?.terms.length;
-    this.outlooks.hidden = !found?.outlooks.length;
-    if (!found || !now) return;
-    this.before ??= now.samples.map(({ rank }) => rank);
-    this.showMissing(now);
-    setText(this.outcome, now.terms.length ? outcomeOf(now, found) : "");
-    showParts(this.terms, now.texts.length && now.terms.length ? termsOf(now, found) : []);
-    this.showPlot(now);
-    this.showRanks(now);
-    showParts(this.best, outlooksOf(found, lists.workbench.value));
-    setText(this.words, wordsIn(found));
-  }
-
-  showMissing(/** @type {Weighed} */ { missing, terms }) {
-    this.missing.hidden = !missing.length && terms.length > 0;
-    setText(this.missing, terms.length ? `Not measured yet: ${missing.join(", ")}. Press Score to include it.`
-      : "None of these rewards has been measured yet. Press Score.");
-  }
-
-  showPlot(/** @type {Weighed} */ { samples, texts }) {
-    const { sides, about } = this.found;
-    const marks = texts.map(({ score, rank }, index) => ({ side: sides[index].side, score, rank }));
-    setText(this.plotNote, `Scores of ${samples.length} texts by ${about.model} on ${about.prompts}, as chosen on `
-      + `the Train page.${marks.map(({ side, rank }) =>
-        ` ${side} would rank ${rank} of ${samples.length + 1}.`).join("")}`);
-    const scores = samples.map(({ score }) => score);
-    this.drawPlot = () => this.plot.replaceChildren(histogram(scores, marks, this.plot.clientWidth));
-    this.drawPlot();
-  }
-
-  showRanks(/** @type {Weighed} */ now) {
-    const { samples, order } = now;
-    const moves = samples.map(({ rank }, index) => this.before[index] - rank);
+/** Which texts these rewards would push. @param {{ value: Shown | null }} shown @param {{ value: string }} problem */
+function ranks(shown, problem) {
+  const rows = signal(FIRST_ROWS);
+  return part(el("section.panel"), () => {
+    const { found, now, before } = shown.value ?? {};
+    if (!now?.terms.length) return null;
+    const { samples, order, terms } = now;
+    const moves = samples.map(({ rank }, index) => before[index] - rank);
     const moved = moves.filter((by) => by !== 0).length;
-    setText(this.moved, moved ? `${moved} of ${samples.length} texts changed their rank.`
-      : "Change a weight and see what moves.");
-    setText(this.more, this.rows === FIRST_ROWS ? `Show ${MANY_ROWS} each` : `Show ${FIRST_ROWS} each`);
+    const other = rows.value === FIRST_ROWS ? MANY_ROWS : FIRST_ROWS;
     const ranking = (/** @type {string} */ title, /** @type {number[]} */ indices) => {
       const table = tableOf("bench-ranks", [headOf("Rank", "figure"), "Moved", "Text",
         headOf("Adds, sd", "figure"), headOf("Score, sd", "figure")],
-      indices.map((index) => rankRow(this.found.samples[index], samples[index], moves[index], now.terms)));
+      indices.map((index) => rankRow(found.samples[index], samples[index], moves[index], terms)));
       table.prepend(el("caption", title));
       return table;
     };
-    showParts(this.ranked, [ranking("Rewarded most", order.slice(0, this.rows)),
-      ranking("Rewarded least", order.slice(-this.rows))]);
-  }
+    return [el("div.bar", el("h2", "What these rewards would teach"), el("p.small-text.bench-moved", { role: "status" },
+      problem.value || (moved ? `${moved} of ${samples.length} texts changed their rank.`
+        : "Change a weight and see what moves.")), el("span.grow"),
+    buttonOf("quiet-button", { onclick: () => { rows.value = other; } }, `Show ${other} each`)),
+    el("div", ranking("Rewarded most", order.slice(0, rows.value)),
+      ranking("Rewarded least", order.slice(-rows.value)))];
+  });
 }
 
 /** Of the words that are paid, how many samples use them. @param {Bench} found */
@@ -194,12 +156,14 @@ function wordsIn({ rewards, samples }) {
   return words.length ? wordUse(words, samples.map(({ completion }) => completion)) : "";
 }
 
-/** What the server worked out of the samples. @param {Bench} found @param {Wire.Reward[]} rewards */
-function outlooksOf({ outlooks, rewards: scored }, rewards) {
-  const same = JSON.stringify(rewards) === JSON.stringify(scored);
-  return [...outlooks.map((text) => el("p", text)), el("p.muted.small-text", "The policy with the highest score "
-    + "minus leash cost, computed from these texts as if all answered one prompt, with the rewards "
-    + `${same ? "as they are" : "as they were when you pressed Score; press it again"}.`)];
+/** What the server worked out of the samples. @param {Shown} shown @param {Wire.Reward[]} rewards */
+function outlooksOf({ found: { outlooks, rewards: scored } }, rewards) {
+  if (!outlooks.length) return null;
+  const same = alike(rewards, scored);
+  return [el("h2", "What the best policy would do"), ...outlooks.map((text) => el("p", text)),
+    el("p.muted.small-text", "The policy with the highest score minus leash cost, computed from these texts as if all "
+      + `answered one prompt, with the rewards ${same ? "as they are"
+        : "as they were when you pressed Score; press it again"}.`)];
 }
 
 /** What the typed texts earn, in a sentence. @param {Weighed} now @param {Bench} found */

@@ -3,7 +3,7 @@
 
 import { el, headOf, setWords, showParts, tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { KL_GLOSS, KL_HEAD, pairRow, scoresOf, textPair } from "../core/texts.js";
+import { beforeAndNow, KL_GLOSS, KL_HEAD, pairRow, scoresOf, sideHeads, textPair } from "../core/texts.js";
 import { shown } from "./compare.js";
 
 /** @param {Element} element @param {{ value: Wire.Answers }} props @param {Page.Tools} tools */
@@ -20,7 +20,7 @@ export function mount(element, props, { watch }) {
         : "Loading the model; the first question takes a few seconds.")
       : state === "done" ? "In each row both sides use the same random numbers." : "");
     const indices = [...new Set(samples.map((sample) => sample.index))].sort((a, b) => a - b);
-    showParts(body, indices.length ? [tableOf("pairs", [headOf("Before", "before"), headOf("Now", "now"),
+    showParts(body, indices.length ? [tableOf("pairs", [...sideHeads(),
       headOf(`Score, ${shown.value?.run.unit ?? "sd"}`, "figure"), headOf(KL_HEAD, "figure", KL_GLOSS)],
     indices.map((index) => row(samples.filter((sample) => sample.index === index))))] : []);
   }
@@ -34,6 +34,6 @@ function row(/** @type {Wire.GeneratedSample[]} */ samples) {
   const [left, right] = reference && policy ? textPair(reference.completion, policy.completion)
     : [reference, policy].map((sample) => (sample ? textPair(null, sample.completion)[1]
       : el("p.output.nothing", "\u2026")));
-  return pairRow({ sides: [{ label: "Before", parts: [left] }, { label: "Now", parts: [right] }],
+  return pairRow({ sides: beforeAndNow(left, right),
   score: scoresOf(reference?.score, policy?.score), kl: policy ? rounded(policy.kl) : "" });
 }

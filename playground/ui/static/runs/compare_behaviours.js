@@ -1,10 +1,10 @@
 // Behaviours on the Compare page: the counts of both sides above the table, what each answer shows, and the filter for
 // answers in which one turned.
 
-import { claimsParts, hasClaims } from "../charts/claims.js";
+import { claimsTable, hasClaims } from "../charts/claims.js";
 import { keyOf, meterRow } from "../charts/meters.js";
 import { turnOf, verdictOf } from "../core/counts.js";
-import { el, showParts, signOf } from "../core/dom.js";
+import { el, signOf } from "../core/dom.js";
 
 /**
  * @typedef {Pick<Wire.Compare, "behaviours" | "other">} Shown
@@ -13,34 +13,19 @@ import { el, showParts, signOf } from "../core/dom.js";
 
 const TURNED = "turned";
 
-export class Behaviours {
-  constructor(/** @type {Element} */ element) {
-    this.key = el("div");
-    this.list = el("ul.meters-list");
-    this.paid = el("p.paid", { hidden: true });
-    this.claims = el("div.claims-body");
-    this.folded = el("details.folded", el("summary", "Does it agree, and with whom?"), this.claims);
-    this.root = el("section.compare-behaviours", { hidden: true, "aria-label": "Behaviours, counted" },
-      el("div.bar", el("h2", "What it does"), el("span.grow"), this.key), this.list,
-      this.paid, this.folded);
-    element.append(this.root);
-  }
-
-  /** What the server has of the moment that is shown; null empties. */
-  show(/** @type {Shown | null} */ data) {
-    const behaviours = data?.behaviours;
-    this.root.hidden = !behaviours;
-    if (!behaviours) return;
-    const words = data.other
-      ? { sides: ["the other run", "this run"], between: " | ", steady: "no clear difference" } : {};
-    showParts(this.key, [keyOf(words.sides ?? ["before", "after"], false)]);
-    showParts(this.list, behaviours.meters.map((meter) => meterRow(meter, words)));
-    this.paid.hidden = !behaviours.paid.length;
-    showParts(this.paid, this.paid.hidden ? []
-      : [signOf("! "), ...behaviours.paid.map(({ sentence }) => el("span", `${sentence} `))]);
-    this.folded.hidden = !hasClaims(behaviours);
-    showParts(this.claims, this.folded.hidden ? [] : claimsParts(behaviours, words));
-  }
+/** The counts of the moment that is shown; null where there are none. */
+export function behavioursPart(/** @type {Shown} */ { behaviours, other }) {
+  if (!behaviours) return null;
+  const words = other
+    ? { sides: ["the other run", "this run"], between: " | ", steady: "no clear difference" } : {};
+  return el("section.compare-behaviours", { "data-key": "behaviours", "aria-label": "Behaviours, counted" },
+    el("div.bar", el("h2", "What it does"), el("span.grow"),
+      el("div", keyOf(words.sides ?? ["before", "after"], false))),
+    el("ul.meters-list", behaviours.meters.map((meter) => meterRow(meter, words))),
+    behaviours.paid.length ? el("p.paid", signOf("! "), behaviours.paid.map(({ sentence }) =>
+      el("span", `${sentence} `))) : null,
+    hasClaims(behaviours) ? el("details.folded", el("summary", "Does it agree, and with whom?"),
+      el("div.claims-body", claimsTable(behaviours, words))) : null);
 }
 
 /**

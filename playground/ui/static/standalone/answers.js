@@ -1,7 +1,7 @@
 // Answers in place of a server: what the page asks for was answered when the page was made
 // (playground/ui/standalone/answers.py).
 
-import { el } from "../core/dom.js";
+import { saveFile } from "../core/dom.js";
 import { answerFrom } from "../core/server.js";
 import { overlaid } from "./overlay.js";
 
@@ -54,7 +54,5 @@ function placeOf(path) {
  */
 async function save(run, what, json) {
   const text = await json(`live/${run}/${what}`).catch((error) => error.message);
-  const href = URL.createObjectURL(new Blob([String(text)], { type: "text/plain" }));
-  el("a", { href, download: run.replace(/^_/, "") + (ENDINGS[what] ?? `-${what}`) }).click();
-  setTimeout(() => URL.revokeObjectURL(href), 5000);
+  saveFile(new Blob([String(text)], { type: "text/plain" }), run.replace(/^_/, "") + (ENDINGS[what] ?? `-${what}`));
 }

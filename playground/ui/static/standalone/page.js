@@ -5,7 +5,7 @@ import { mount as mountHeader } from "../core/header.js";
 import { el } from "../core/dom.js";
 import { recordingOf } from "../core/experiments.js";
 import { recall } from "../core/kept.js";
-import { go, onPlace, place } from "../core/nav.js";
+import { go, onPlace, place, whenAt } from "../core/nav.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
 import { mount as mountPreset } from "../train/preset.js";
@@ -26,13 +26,13 @@ export function show(about) {
   showExperiments(about);
   mountRun(document.getElementById("run-view"), { value: null, can_save: false },
     toolsOf());
-  whenOpened("compare", async () => {
+  whenAt(({ page }) => page === "compare", async () => {
     const [{ mount }, { mount: mountRows }] = await Promise.all([import("../runs/compare.js"),
       import("../runs/compare_rows.js")]);
     mountRows(document.getElementById("compare-rows"));
     mount(document.getElementById("compare"), { value: "" }, toolsOf());
   });
-  whenOpened("runs", async () => {
+  whenAt(({ page }) => page === "runs", async () => {
     const { mount } = await import("../runs/history.js");
     mount(document.getElementById("runs"), { sweep: NO_SWEEP }, toolsOf());
   });
@@ -65,16 +65,6 @@ function mounted(mount, props) {
     props.value = value;
     for (const heard of hearing) heard();
   };
-}
-
-/** When a page is in view for the first time. @param {string} page @param {() => void} act */
-export function whenOpened(page, act) {
-  let opened = false;
-  onPlace((here) => {
-    if (opened || here.page !== page) return;
-    opened = true;
-    act();
-  });
 }
 
 /** @param {HTMLElement} header @param {string} notice */

@@ -28,11 +28,11 @@ async function load(pack) {
 }
 
 const about = await answerWith(read);
-const [{ show, whenOpened }, panel] = await Promise.all([import("./page.js"), // not before there are answers
-  import("../lessons/panel.js")]);
+const [{ show }, panel, { whenAt }] = await Promise.all([import("./page.js"), // not before there are answers
+  import("../lessons/panel.js"), import("../core/nav.js")]);
 show(about);
 panel.mount(document.getElementById("lesson-panel"), {}, { server: /** @type {Page.Server} */ ({}) });
-whenOpened("lessons", async () => {
+whenAt(({ page }) => page === "lessons", async () => {
   const { mount } = await import("../lessons/lessons.js");
   const { askPolicy } = await import("./asking.js");
   mount(document.getElementById("lessons"), {}, { server: /** @type {Page.Server} */ ({ ask_policy: askPolicy }) });

@@ -1,7 +1,7 @@
 // What the run in view does, counted: a line for each behaviour in the first screen, then all of it in detail: what the
 // reward pays for and nobody wants, and for claims of the user how they are put.
 
-import { claimsParts, hasClaims } from "../charts/claims.js";
+import { claimsTable, hasClaims } from "../charts/claims.js";
 import { keyOf, meterLine, meterRow, metersTable } from "../charts/meters.js";
 import { firstOf } from "../core/counts.js";
 import { buttonOf, el, helpOf, runTitle, setHidden, showParts, signOf } from "../core/dom.js";
@@ -81,6 +81,6 @@ export function showClaims(element) {
   effect(() => {
     const { behaviours } = live;
     setHidden(root, !hasClaims(behaviours), runTitle());
-    showParts(body, root.hidden ? [] : claimsParts(behaviours));
+    showParts(body, root.hidden ? [] : [claimsTable(behaviours)]);
   });
 }

@@ -94,7 +94,7 @@ class Notes extends Widget {
     if (!isInSight(controlOf(field))) openAll();
     if (title && !isInSight(controlOf(field))) setOpen(() => buttonOfGroup(title), () => true);
     const find = () => /** @type {HTMLElement} */ (
-      controlOf(field)?.querySelector("input:not([type=range]), textarea, select"));
+      controlOf(field)?.querySelector("input:not([type=range], [hidden]), textarea, select:not([hidden])"));
     whenThere(() => isInSight(find()) && find(), (first) => {
       const control = controlOf(field);
       control.scrollIntoView({ block: "center", behavior: "smooth" });

@@ -1,8 +1,8 @@
 // The notice under the status line: how a run ended and what to do, that it waits, that it does not answer, that the
 // playground does not. What to say is `noticeOf`, a pure function of what is known; the class below shows it.
 
-import { el, runTitle, setHidden, setText, showButtons, showParts, signOf, withCode } from "../core/dom.js";
-import { getText, runPath } from "../core/server.js";
+import { el, showButtons, showParts, signOf, withCode } from "../core/dom.js";
+import { FoldedText } from "../core/folded_text.js";
 import { duration } from "../core/format.js";
 
 /** @typedef {{ key: string, tone: string, icon: string, title: string, lines: string[], remedy?: string,
@@ -79,52 +79,26 @@ export class Notice {
    */
   constructor(actions) {
     this.actions = actions;
-    this.runId = /** @type {string | null} */ (null);
     this.notice = /** @type {Told | null} */ (null);
     this.title = el("h2");
     this.lines = el("div.notice-lines");
     this.buttons = el("div.notice-actions");
-    this.log = el("pre.log", { tabindex: "0", "aria-label": "The end of the worker's log" });
-    this.logPart = el("div.log-part", { hidden: true }, this.log);
-    this.root = el("div.notice", { hidden: true }, this.title, this.lines, this.buttons, this.logPart);
+    this.log = new FoldedText("The end of its log", "log", LOG_LINES);
+    this.root = el("div.notice", { hidden: true }, this.title, this.lines, this.buttons, this.log.root);
   }
 
   /** Show a notice of `noticeOf` about a run, or nothing. @param {Told | null} notice @param {string | null} runId */
   show(notice, runId) {
-    if (runId !== this.runId || !notice?.log) this.hideLog();
-    this.runId = runId;
+    this.log.show(notice?.log ? runId : null);
     this.notice = notice;
     if (!notice) showButtons(this.buttons, []);
     this.root.hidden = !notice;
     if (!notice) return;
-    const { tone, key, icon, title, lines, remedy, actions, log } = notice;
+    const { tone, key, icon, title, lines, remedy, actions } = notice;
     Object.assign(this.root.dataset, { tone, key });
     showParts(this.title, [signOf(icon), el("span", ` ${title}`)]);
     showParts(this.lines, [...lines.map((line) => el("p", withCode(line))),
       ...(remedy ? [el("p.remedy", withCode(remedy))] : [])]);
-    const shown = !this.logPart.hidden;
-    showButtons(this.buttons, [
-      ...actions.map((name) => ({ key: name, ...this.actions[name]() })),
-      log ? { key: "log", text: shown ? "Hide the log" : "Show the log", expanded: shown, act: () => this.toggleLog() }
-        : null,
-    ].filter(Boolean));
-  }
-
-  async toggleLog() {
-    const run = this.runId;
-    const opening = this.logPart.hidden;
-    if (!opening) this.hideLog();
-    this.logPart.hidden = !opening;
-    setText(this.log, "Reading the log\u2026");
-    this.show(this.notice, run);
-    if (!opening) return;
-    const text = await getText(runPath(run, "log"), "The log cannot be read right now.");
-    if (this.runId !== run) return;
-    setText(this.log, text.trimEnd().split("\n").slice(-LOG_LINES).join("\n"));
-    this.log.scrollTop = this.log.scrollHeight;
-  }
-
-  hideLog() {
-    setHidden(this.logPart, true, runTitle());
+    showButtons(this.buttons, actions.map((name) => ({ key: name, ...this.actions[name]() })));
   }
 }

@@ -1,131 +1,81 @@
 // What a run came to: the plateau and the perplexities in words, what it cost, and what can be taken along: the model,
 // its settings, its tables. There is no push to the hub from here, only the command for it.
 
-import { timeStrip } from "../charts/small_plots.js";
-import { buttonOf, el, headOf, runTitle, setHidden, setWords, showParts, tableOf,
-  withCode } from "../core/dom.js";
+import { buttonOf, el, headOf, tableOf, withCode } from "../core/dom.js";
 import { answerOf } from "../core/server.js";
 import { duration, number, percent } from "../core/format.js";
-import { alike, computed, effect, untracked } from "../core/signals.js";
+import { part } from "../core/part.js";
+import { effect, signal } from "../core/signals.js";
 import { fetchOutcome, live } from "../core/store.js";
 import { fileLinks } from "../core/texts.js";
 import { showFacts } from "./run_facts.js";
 
-const PHASES = [["writing", "seconds_rollout"], ["scoring", "seconds_score"], ["learning", "seconds_update"],
-  ["evaluating", "seconds_evaluation"]];
-
 /** @typedef {"merged" | "adapter"} Kind */
 
-export class Outcome {
-  /**
-   * `save(run, kind)` asks the server to write the model; null where it may not.
-   * @param {Element} element @param {((run: string, kind: Kind) => Promise<Wire.Saved>) | null} save
-   */
-  constructor(element, save) {
-    this.save = save;
-    this.asking = "";
-    this.saving = ""; // what is being saved
-    this.told = el("p.take-told", { role: "status" });
-    this.words = el("ul.outcome-words");
-    this.cost = el("div");
-    this.strip = el("div.update-time");
-    this.buttons = el("div.take-buttons");
-    this.commands = el("div.take-commands");
-    this.otherwise = el("details", { hidden: true });
-    this.exact = el("p.outcome-exact");
-    this.facts = el("div.run-facts");
-    showFacts(this.facts);
-    this.root = el("section.changed.outcome-panel", { hidden: true },
-      el("div.chart-bar", el("h2", "Outcome")), this.exact, this.words,
-      this.strip, el("div.outcome-columns", this.cost,
-        el("div", el("h3", "Export"), this.buttons, this.otherwise, this.told, this.commands)), this.facts);
-    element.append(this.root);
-    effect(() => this.look());
-    effect(() => showParts(this.strip, stripOf(live.metrics)));
-    effect(() => {
-      setHidden(this.root, !live.run, runTitle());
-      setWords(this.exact, live.status?.outcome || (live.run?.recorded ? "Known at the end of the recording."
-        : "The run is still going. Its outcome appears here when it ends."));
-    });
-    const shown = computed(() => ({ run: live.runId, known: Boolean(live.run),
-      data: live.status?.ended ? live.outcome : null }), alike);
-    effect(() => {
-      const { data } = shown.value;
-      untracked(() => this.show(data));
-    });
-  }
+const NOTHING = { run: "", kind: "", words: "", isProblem: false }; // `kind`: what is being saved
+const FOLDER = "A folder that transformers loads, with card, curves and settings";
 
-  /** Ask for a run that has ended, and again when it is opened or played anew. */
-  look() {
+/**
+ * `save(run, kind)` asks the server to write the model; null where it may not.
+ * @param {Element} element @param {((run: string, kind: Kind) => Promise<Wire.Saved>) | null} save
+ */
+export function showOutcome(element, save) {
+  const saved = signal(NOTHING);
+  const facts = el("div.run-facts");
+  showFacts(facts);
+  let asking = "";
+  effect(() => { // of a run that has ended, and again when it is opened or played anew
     if (!live.run || !live.status?.ended || live.outcome) return;
     const end = `${live.runId} ${live.status.attempt}`;
-    if (this.asking === end) return;
-    this.asking = end;
+    if (asking === end) return;
+    asking = end;
     fetchOutcome().catch(() => {}).finally(() => {
-      if (this.asking === end) this.asking = "";
+      if (asking === end) asking = "";
     });
-  }
-
-  /** @param {Wire.Outcome | null} data */
-  show(data) {
-    const sentences = data?.sentences ?? [];
-    this.words.hidden = !sentences.length;
-    showParts(this.words, sentences.map((sentence) => el("li", withCode(sentence))));
-    showParts(this.cost, data?.compute ? costOf(data.compute) : []);
-    setWords(this.told, "");
-    if (live.run) this.showTaking(data ?? { adapter: false, weights: false });
-    const differences = data?.trl ?? [];
-    showParts(this.otherwise, differences.length ? [el("summary", "What the TRL script does otherwise"),
-      el("ul", differences.map((sentence) => el("li", withCode(sentence))))] : []);
-    this.otherwise.hidden = !differences.length;
-  }
-
-  /** @param {Pick<Wire.Outcome, "adapter" | "weights">} data */
-  showTaking({ adapter, weights }) {
-    const { runId, run } = live;
-    const canSave = this.save && !run.recorded && weights;
-    /** @param {Kind} kind @param {string} name @param {string} title */
-    const saving = (kind, name, title) => buttonOf("button", { "data-key": kind, title, off: this.saving === kind,
-      onclick: () => this.saveAs(kind) }, this.saving === kind ? "Saving\u2026" : name);
-    showParts(this.buttons, [
-      canSave ? saving("merged", "Save the model", "A folder that transformers loads, with card, curves and settings")
-        : null,
-      canSave && adapter ? saving("adapter", "Save the adapter", "The LoRA weights alone, for peft") : null,
-      ...fileLinks(runId, run.watched)].filter(Boolean));
-    const commands = run.recorded ? [] : [
-      ...(run.watched ? [] : [
-        ["Push it to the Hugging Face hub", `python -m playground push ${runId} --to OWNER/NAME`]]),
-      ["See the curves in TensorBoard", `python -m playground export ${runId} --as tensorboard`],
-      ...(this.save || run.watched ? []
-        : [["Save the model, where the playground runs", `python -m playground save ${runId}`]]),
-    ];
-    this.commands.replaceChildren(...commands.map(([what, command]) => el("div.take-command",
-      el("span.muted", what), el("code", command))));
-  }
-
-  /** @param {Kind} kind */
-  async saveAs(kind) {
+  });
+  /** @param {string} kind */
+  const saveAs = async (kind) => {
     const run = live.runId;
-    const data = live.outcome;
-    this.saving = kind;
-    this.showTaking(data);
-    setWords(this.told, "Loading the weights and writing them; a large model takes a minute.");
-    const answer = await answerOf(() => this.save(run, kind), "; nothing was saved.");
-    this.saving = "";
-    if (live.runId !== run) return;
-    this.showTaking(data);
-    this.told.classList.toggle("problem", Boolean(answer.error));
-    setWords(this.told, answer.error || answer.sentence || "");
-  }
+    saved.value = { run, kind, words: "Loading the weights and writing them; a large model takes a minute.",
+      isProblem: false };
+    const { error, sentence } = await answerOf(() => save(run, /** @type {Kind} */ (kind)), "; nothing was saved.");
+    saved.value = { run, kind: "", words: error || sentence || "", isProblem: Boolean(error) };
+  };
+  element.append(part(el("section.changed.outcome-panel"), () => {
+    const { run, runId, status } = live;
+    if (!run) return null;
+    const data = status?.ended ? live.outcome : null;
+    const { kind, words, isProblem } = saved.value.run === runId ? saved.value : NOTHING;
+    /** @param {Kind} which @param {string} name @param {string} title */
+    const saving = (which, name, title) => buttonOf("button", { "data-key": which, title, off: kind === which,
+      onclick: () => saveAs(which) }, kind === which ? "Saving\u2026" : name);
+    const canSave = save && !run.recorded && data?.weights;
+    return [el("div.chart-bar", el("h2", "Outcome")),
+      el("p.outcome-exact", withCode(status?.outcome || (run.recorded ? "Known at the end of the recording."
+        : "The run is still going. Its outcome appears here when it ends."))),
+      data?.sentences.length ? el("ul.outcome-words", data.sentences.map((told) => el("li", withCode(told)))) : null,
+      el("div.outcome-columns", { "data-key": "columns" },
+        el("div", data?.compute ? costOf(data.compute) : []),
+        el("div", el("h3", "Export"), el("div.take-buttons",
+          canSave ? saving("merged", "Save the model", FOLDER) : null,
+          canSave && data.adapter ? saving("adapter", "Save the adapter", "The LoRA weights alone, for peft") : null,
+          fileLinks(runId, run.watched)),
+        data?.trl?.length ? el("details", { "data-key": "trl" }, el("summary", "What the TRL script does otherwise"),
+          el("ul", data.trl.map((told) => el("li", withCode(told))))) : null,
+        el("p", { "data-key": "told", class: `take-told ${isProblem ? "problem" : ""}`, role: "status" },
+          withCode(words)),
+        el("div.take-commands", { "data-key": "commands" }, commandsOf(run, runId, Boolean(save)).map(
+          ([what, command]) => el("div.take-command", el("span.muted", what), el("code", command)))))), facts];
+  }));
 }
 
-/** Where the time of the newest update went. @param {Wire.Columns} metrics */
-function stripOf(metrics) {
-  const last = metrics.update.length - 1;
-  if (last < 0) return [];
-  const parts = PHASES.map(([name, column]) => ({ name, seconds: metrics[column]?.[last] ?? 0 }));
-  if (parts.every(({ seconds }) => !seconds)) return [];
-  return [el("h3", `Where the time of update ${metrics.update[last]} went`), timeStrip(parts)];
+/** What can be done in a terminal. @param {Wire.Run} run @param {string} id @param {boolean} saves the page does */
+function commandsOf({ recorded, watched }, id, saves) {
+  return recorded ? [] : [
+    watched ? null : ["Push it to the Hugging Face hub", `python -m playground push ${id} --to OWNER/NAME`],
+    ["See the curves in TensorBoard", `python -m playground export ${id} --as tensorboard`],
+    saves || watched ? null : ["Save the model, where the playground runs", `python -m playground save ${id}`],
+  ].filter(Boolean);
 }
 
 /** What it cost, in a sentence and phase by phase. @param {Wire.Compute} compute */

@@ -16,17 +16,17 @@ export function kindOf(source) {
   return "dataset";
 }
 
-let kind = "pocket";
+let chosen = "";
 
 /** Show the fields of this source's kind. @param {unknown} source */
 export function show(source) {
-  kind = kindOf(source);
+  chosen = String(source ?? "");
   showFields();
 }
 
 function showFields() {
   const part = document.getElementById("prompts-part");
-  if (part) part.dataset.kind = kind;
+  if (part) part.dataset.kind = kindOf(chosen);
 }
 
 /** @param {Element} element @param {{ value: Wire.Uploaded, limit: number }} props @param {Page.Tools} page */
@@ -47,9 +47,9 @@ export function mount(element, props, { watch }) {
     keep();
     line.classList.toggle("field-problem", Boolean(sentence && isProblem));
     line.classList.toggle("help", !isProblem);
-    /** @type {HTMLInputElement | null} */
-    const source = isProblem ? document.querySelector("#field-prompts-source input") : null;
-    const kept = source?.value ? ` The prompts are still those of \u201c${source.value}\u201d.` : "";
+    const source = /** @type {HTMLSelectElement} */ (document.getElementById("field-prompts-source-menu"));
+    const name = source.value === chosen ? source.selectedOptions[0].label : chosen;
+    const kept = isProblem && chosen ? ` The prompts are still those of \u201c${name}\u201d.` : "";
     setWords(line, sentence + kept);
   }
 

@@ -1,46 +1,20 @@
 // What the run in view is: the settings that matter most, and all of them as they are exported.
 
-import { el, setText, showParts } from "../core/dom.js";
-import { getText, runPath } from "../core/server.js";
+import { el, showParts } from "../core/dom.js";
+import { FoldedText } from "../core/folded_text.js";
 import { effect } from "../core/signals.js";
 import { live } from "../core/store.js";
 
 /** @param {Element} element */
 export function showFacts(element) {
   const list = el("dl.settings");
-  const all = new AllSettings();
+  const all = new FoldedText("All settings of this run", "export/yaml");
   element.append(list, all.root);
   effect(() => {
     const { run, status } = live;
     all.show(run ? live.runId : null);
     showParts(list, run && status ? settingsOf(run) : []);
   });
-}
-
-/** The configuration as it is exported. */
-class AllSettings {
-  constructor() {
-    this.run = /** @type {string | null} */ (null);
-    this.text = el("pre.written-down", { tabindex: "0", "aria-label": "All settings" });
-    this.root = el("details.all-settings", { hidden: true, ontoggle: () => this.load() },
-      el("summary", "All settings of this run"), this.text);
-  }
-
-  /** @param {string | null} run its id */
-  show(run) {
-    this.root.hidden = !run;
-    if (run === this.run) return;
-    this.run = run;
-    setText(this.text, "");
-    this.load();
-  }
-
-  async load() {
-    const { run } = this;
-    if (!run || !this.root.open || this.text.textContent) return;
-    const text = await getText(runPath(run, "export/yaml"), "They cannot be read right now.");
-    if (run === this.run) setText(this.text, text);
-  }
 }
 
 /** The settings that matter most; changed in mid-run, one shows both values. @param {Wire.Run} run */

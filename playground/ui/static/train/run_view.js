@@ -1,7 +1,7 @@
 // The right side of the Train page: decides which run to show. The first screen has its state, what the model does now,
 // three texts and two curves; all else is in sections that open in place.
 
-import { Changed } from "./changed.js";
+import { showChanged } from "./changed.js";
 import { Charts } from "../charts/run_charts.js";
 import { rights } from "../core/access.js";
 import { buttonOf, el, runTitle } from "../core/dom.js";
@@ -12,12 +12,12 @@ import { chosen, recordingOf } from "../core/experiments.js";
 import { healthOf, showAlerts } from "./alerts.js";
 import { showClaims, showCounts, showMeters } from "./meters.js";
 import { go, onPlace, place } from "../core/nav.js";
-import { Outcome } from "./outcome.js";
+import { showOutcome } from "./outcome.js";
 import { showPresenting } from "./presenting.js";
 import { StatusPanel } from "./status.js";
 import { setSteering } from "./steering.js";
 import { ForkPanel } from "../inside/fork.js";
-import { Sections, whenOpened } from "../core/sections.js";
+import { sectionsIn, whenOpened } from "../core/sections.js";
 import { showTextsNow } from "./texts_now.js";
 import { alike, effect, untracked } from "../core/signals.js";
 import { expectAttempt, hasEnded, live, open, retry } from "../core/store.js";
@@ -70,30 +70,30 @@ export function mount(element, props, { trigger, watch, server }) {
  * @param {HTMLElement} root @param {HTMLElement} first @param {Props} props @param {Page.Server} server
  */
 function addSections(root, first, props, server) {
-  const sections = new Sections(root);
+  const section = sectionsIn(root);
   /** @param {string} run @param {Record<string, unknown>} changes */
   const change = (run, changes) => server.change_settings({ run, changes });
   setSteering(change);
   const known = () => (live.run ? {} : null);
-  new Charts(first, sections.add("curves", "More curves", known));
-  showAlerts(sections.add("health", "Is it healthy?", healthOf), change);
-  const texts = sections.add("texts", "Every text", known);
+  new Charts(first, section("curves", "More curves", known));
+  showAlerts(section("health", "Is it healthy?", healthOf), change);
+  const texts = section("texts", "Every text", known);
   showMeters(texts);
   showClaims(texts);
-  new Changed(texts);
-  const frontier = sections.add("frontier", "Score against distance", known);
+  showChanged(texts);
+  const frontier = section("frontier", "Score against distance", known);
   whenOpened("frontier", async () => {
     const { Frontier } = await import("../inside/frontier.js");
     new Frontier(frontier, (run) => server.draw_frontier({ run }), (asked) => server.frontier_progress(asked));
   });
-  const update = sections.add("update", "One update", known);
+  const update = section("update", "One update", known);
   whenOpened("update", async () => {
     const { SlowMotion } = await import("../inside/slow_motion.js");
     new SlowMotion(update, (run, command) => server.steer_run({ run, command }));
   });
-  const last = sections.add("export", "Fork and export", known);
+  const last = section("export", "Fork and export", known);
   new ForkPanel(last, (run) => server.fork_points(run), (asked) => server.fork_run(asked));
-  new Outcome(last, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
+  showOutcome(last, props.can_save ? (run, kind) => server.save_model({ run, as: kind }) : null);
 }
 
 /** A start has been answered: the run comes into view. @param {Props} props */

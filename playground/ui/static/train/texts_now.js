@@ -1,10 +1,11 @@
 // Three texts before and now, chosen where the run is read: those in which the change shows best. In a lesson the
 // others can be turned to, three at a time.
 
+import { emptyWords } from "./changed.js";
 import { buttonOf, el, headOf, setText, showParts, tableOf } from "../core/dom.js";
 import { effect, signal } from "../core/signals.js";
-import { hasEnded, live } from "../core/store.js";
-import { pairRow, textPair } from "../core/texts.js";
+import { live } from "../core/store.js";
+import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
 
 const SHOWN = 3;
 const SHORT = 60; // characters: where all answers have fewer, the prompts get more room
@@ -43,7 +44,7 @@ export function showTextsNow(element) {
     const name = `${kind}${chosen.length} of ${now.summary.count}`;
     setText(head, name);
     showParts(table, [tableOf(`pairs texts-now-pairs${short ? " long-prompts" : ""}`,
-      [headOf(name, "prompt"), headOf("Before", "before"), headOf("Now", "now")],
+      [headOf(name, "prompt"), ...sideHeads()],
       chosen.map(({ id, text }) => rowOf(text, was.get(id) ?? "", now.update ? is.get(id) : null)))]);
   });
 }
@@ -70,8 +71,7 @@ function turnedTo(prompts, first, by) {
 /** @param {string} prompt @param {string} before @param {string | null} now */
 function rowOf(prompt, before, now) {
   const [left, right] = textPair(before, now ?? before);
-  return pairRow({ prompt, sides: [{ label: "Before", parts: left },
-    { label: "Now", parts: now === null ? el("p.output.nothing", "\u2026") : right }] });
+  return pairRow({ prompt, sides: beforeAndNow(left, now === null ? el("p.output.nothing", "\u2026") : right) });
 }
 
 /** As high as what comes in their place; what is still to come is said in the first. */
@@ -79,16 +79,6 @@ function emptyRows() {
   const words = emptyWords();
   if (!words && live.connection === "failed") return [];
   return [tableOf("pairs texts-now-pairs",
-    [headOf("\u00a0", "prompt"), headOf("Before", "before"), headOf("Now", "now")],
-    Array.from({ length: SHOWN }, (_, row) => pairRow({ prompt: "", sides: [
-      { label: "Before", parts: el("p.output.nothing", row ? "" : words) },
-      { label: "Now", parts: el("p.output.nothing", "") }] })))];
-}
-
-function emptyWords() {
-  if (!live.runId) return "The fixed prompts appear here, each answered before and after training.";
-  if (live.connection === "failed" || !live.status) return "";
-  if (hasEnded.value) return "The run ended before the fixed prompts were answered.";
-  return live.status.state === "queued" ? "The untrained model answers the fixed prompts when the run has started."
-    : "The untrained model is about to answer the fixed prompts.";
+    [headOf("\u00a0", "prompt"), ...sideHeads()], Array.from({ length: SHOWN }, (_, row) => pairRow({ prompt: "",
+      sides: beforeAndNow(el("p.output.nothing", row ? "" : words), el("p.output.nothing", "")) })))];
 }

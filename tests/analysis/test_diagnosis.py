@@ -97,11 +97,6 @@ def test_what_is_lit_says_what_happened_to_who_knows_none_of_the_words(rewards, 
     assert cut.plain == "Most of its texts do not come to an end any more."
 
 
-def test_no_evidence_has_a_negative_zero():
-    of_nothing = alerts_of(metrics(kl_to_reference=-1e-9, explained_variance=-1e-9))
-    assert not [check.evidence for check in of_nothing.values() if "-0.0" in check.evidence]
-
-
 def test_a_critic_that_explains_nothing_is_usual_where_the_texts_leave_little_to_choose():
     claims = throughout(entropy=0.2, surprisal=0.2, completion_length=12.0, explained_variance=-0.1)
     assert lit(alerts_of(claims)) == {}

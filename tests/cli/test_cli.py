@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import sys
 import types
 from typing import Any
@@ -32,13 +31,6 @@ def test_runs_lists_what_is_there(run, ended):
     assert lines[2].split() == ["finish"], "what it is called stands below its id"
     [item] = run("runs", "--json").data
     assert (item["id"], item["status"]["state"], item["gain"]) == ("one", "finished", 1.5)
-
-
-def test_a_runs_id_is_whole_in_a_usual_terminal(run, outputs, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "80")
-    name = "kinder-reviews-20260131-101500"
-    os.utime(RunDirectory.create(outputs, small_config(), name).status_path, (1, 1))  # long ago
-    assert run("runs").out.splitlines()[1].split()[:2] == [name, "interrupted,"]
 
 
 @pytest.mark.parametrize(("words", "said"), REFUSED["places"])
@@ -125,13 +117,6 @@ def test_an_update_of_which_nothing_is_kept_is_a_reason_and_no_traceback(run, en
     assert result.code == 2
     assert result.err.strip() == "This run was made before updates kept their texts."
     assert run("show", "one", "--update", "0").code == 2
-
-
-def test_the_name_and_the_note_of_a_run_are_shown(run, ended):
-    ended.write_label("Third try", "half the leash")
-    shown = run("show", "one", "--json").data
-    assert (shown["title"], shown["note"]) == ("Third try", "half the leash")
-    assert "Third try" in run("runs").out
 
 
 def test_presets_are_listed_with_what_they_came_to_and_one_tells_what_it_counts(run):

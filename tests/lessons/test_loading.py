@@ -2,14 +2,12 @@
 
 import re
 import textwrap
-from typing import get_args
 
 import pytest
 
 from playground.errors import InvalidConfig
-from playground.lessons import facts, loading, trying
+from playground.lessons import loading, trying
 from playground.lessons.loading import SHIPPED, LessonNotFound, Lessons
-from playground.lessons.records import Look, Shape
 from playground.setup import catalog
 from playground.setup.expected import Band
 from tests.lessons import FILES, lesson, recording, shipped, write, wrong
@@ -178,14 +176,3 @@ def test_the_example_of_the_document_is_a_lesson_that_its_recording_shows(tmp_pa
     (tmp_path / "example.yaml").write_text(textwrap.dedent(example[0]), encoding="utf-8")
     (tried,) = trying.tried(loading.load(tmp_path / "example.yaml"), [recording("short-leash")])
     assert [*tried.mend, *tried.unsure] == []
-
-
-def test_the_document_names_all_that_can_be_asked_for():
-    names = {*facts.CURVES, *facts.ALWAYS, *facts.shares(catalog.preset("yes-man")), *get_args(Look), *get_args(Shape)}
-    assert [name for name in sorted(names) if f"`{name}`" not in DOCUMENT] == []
-
-
-def test_courses_in_a_list_are_refused_in_a_sentence(tmp_path):
-    (tmp_path / "courses.yaml").write_text("- first\n- second\n", encoding="utf-8")
-    with pytest.raises(InvalidConfig, match="Give each course a name"):
-        loading.courses_of(tmp_path)

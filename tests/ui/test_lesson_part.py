@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 
 from bench.experiments import digest
-from playground.config.faults import FAULTS
 from playground.lessons import mysteries
 from playground.lessons.loading import Lessons
 from playground.runs.folder.directory import RunDirectory
@@ -145,18 +144,6 @@ def test_a_public_page_caps_the_time_of_a_lesson_s_run(tmp_path):
 def start_mystery(outputs, access=None, **asked):
     (function,) = mystery_part.guarded_functions(Hub(outputs).find, outputs, access or Access())
     return function(asked)
-
-
-def test_the_list_of_mysteries_has_the_recorded_ones_and_all_mistakes(client):
-    listed = client.get("/live/_mysteries").json()
-    assert (len(listed["runs"]), listed["trains"]) == (10, True)
-    assert [mistake["name"] for mistake in listed["mistakes"]] == list(FAULTS)
-    assert all(mistake["say"] and mistake["shows"] for mistake in listed["mistakes"])
-    for run in listed["runs"]:
-        answer = client.get(f"/live/{run}/mystery").json()
-        assert answer["state"] in ("red", "amber")
-        assert all(answer[part] for part in ("evidence", "because", "wrong", "right"))
-        assert answer["wrong"] != answer["right"]
 
 
 def test_a_public_page_trains_no_mystery(tmp_path, workers):

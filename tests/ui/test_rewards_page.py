@@ -3,7 +3,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -207,21 +206,6 @@ def test_what_is_wrong_is_said_beside_its_field(outputs, fake_worker, changes, f
     answer = asked(outputs, "start_training", {"values": values(**changes), "replace": False})
     assert [item["field"] for item in answer["problems"]] == [field]
     assert reward_models.trainings(outputs) == []
-
-
-def test_an_upload_is_checked_and_kept(tmp_path, outputs):
-    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    good.write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n', encoding="utf-8")
-    bad.write_text('{"text": "a"}\n', encoding="utf-8")
-    taken = panel.taken_in(str(good), outputs)
-    kept = Path(taken["uploaded"])
-    assert taken["problem"] == ""
-    assert kept.parent == outputs / "uploads"
-    assert kept.name.endswith("-good.jsonl")
-    assert kept.read_bytes() == good.read_bytes()
-    refused = panel.taken_in(str(bad), outputs)
-    assert refused["uploaded"] is None
-    assert refused["problem"].startswith("row 1 of bad.jsonl has no `chosen`")
 
 
 def test_one_that_trains_is_watched_and_stopped_and_another_is_trained_and_used_as_reward(site, make_page, monkeypatch):

@@ -2,8 +2,6 @@
 """The form in a browser: as a drawer, its short form and its switch to all settings, what is told beside a control, and
 who may fill it in; and the colours of the dark theme on every page."""
 
-import re
-
 from playwright.sync_api import expect
 
 from tests.ui.conftest import go, in_page, open_settings, visit
@@ -69,32 +67,6 @@ def test_at_first_the_form_has_six_controls_and_the_rest_is_one_press_away(site,
     expect(switch).to_have_attribute("aria-expanded", "true")
 
 
-def test_what_is_too_low_and_too_high_shows_while_one_is_at_a_control_and_nothing_moves(site, make_page):
-    page = visit(make_page(height=900), site)
-    knob, start_button = page.locator("#field-kl-coef"), page.locator("#start")
-    before = start_button.bounding_box()
-    expect(knob.locator(".ends")).to_be_hidden()
-    for control in (".knob-field", ".knob-slider"):
-        knob.locator(control).focus()
-        expect(knob.locator(".ends")).to_contain_text("Too high")
-        line, ends = (knob.locator(part).bounding_box() for part in (".knob-line", ".ends"))
-        assert ends["y"] >= line["y"] + line["height"] - 2  # what became of a change stays in sight
-    assert start_button.bounding_box() == before
-    start_button.focus()
-    expect(knob.locator(".ends")).to_be_hidden()
-    knob.locator(".knob-slider").click(position={"x": 100, "y": 12})  # by mouse: what became of it, and the way back
-    expect(knob.locator(".ends")).to_be_hidden()
-    expect(knob.get_by_role("button", name="preset 0.25")).to_be_in_viewport()
-    expect(page.locator("#notes")).to_contain_text("1 setting differs")
-    assert start_button.bounding_box() == before
-    knob.locator(".help-button").press("Enter")
-    for words in ("sd of score per nat", "Too low: ", "it runs away."):
-        expect(knob.locator(".help-text")).to_contain_text(words)
-    page.keyboard.press("Escape")
-    expect(knob.locator(".zone-names span")).to_have_text(["runs away", "useful", "barely moves"])
-    assert knob.locator(".mark").evaluate("node => node.tabIndex") == -1
-
-
 def test_a_hidden_setting_is_brought_into_view_by_its_name(site, make_page):
     page = visit(make_page(), site, "?preset=no-leash&set=ppo.gamma:0.5")
     page.locator("#notes summary").click()
@@ -115,16 +87,3 @@ def test_who_may_steer_and_not_fill_in_the_form_has_the_leash_alone(site, page, 
     button(page, "Stop").click()
     expect(page.locator("#controls")).to_be_hidden()
     page.evaluate("document.documentElement.setAttribute('data-can-form', 'yes')")
-
-
-def test_a_start_takes_the_place_of_the_check_before_it(site, page):
-    open_settings(page)
-    page.get_by_role("button", name="Check it before you start").click()
-    panel = page.locator(".tryout")
-    expect(panel).to_be_visible()
-    panel.get_by_role("button", name="Start training").click()
-    expect(page.locator(".status .state strong")).to_have_text(re.compile("starting|running"))
-    expect(panel).to_be_hidden()
-    expect(page.locator("#run-title")).to_be_in_viewport()
-    button(page, "Stop").click()
-    expect(page.locator(".status .state strong")).to_have_text("stopped")

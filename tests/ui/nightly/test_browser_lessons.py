@@ -62,21 +62,6 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
     assert "<script" not in text
 
 
-def test_a_question_comes_back_a_day_after_its_lesson_once(site, make_page):
-    page = make_page()
-    done = {"at": "end", "prediction": {"choice": 0}, "runs": [], "tries": [], "transfer": 1, "done": "2026-01-01"}
-    page.add_init_script(f"localStorage['playground-lessons'] ??= '{json.dumps({'two-runs': done})}'")
-    visit(page, site, "?tab=lessons")
-    returning = page.locator(".returning")
-    returning.get_by_role("radio", name="Yes").check()
-    returning.get_by_role("button", name="That is my answer").click()
-    expect(returning).to_contain_text("Right.")
-    assert page.evaluate(KEPT)["two-runs"]["again"]["right"]
-    page.reload()
-    page.locator("details.course").first.wait_for()
-    expect(returning).to_have_count(0)
-
-
 def test_a_shape_is_chosen_by_its_key_and_stands_beside_that_of_the_run(lesson):
     page = lesson("a-curve")
     ready = page.get_by_role("button", name="That is my prediction")
@@ -202,34 +187,6 @@ def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_board_stands_below_a_run_that_has_ended_and_moves_there(lesson):
-    page = lesson("five-leashes")
-    board = page.locator(".leash-board").filter(visible=True)
-    expect(board).to_have_count(0)  # before the run it would give the answer away
-    press(page, "Only look")
-    press(page, "Play the recording")
-    expect(board).to_have_count(1)
-    before = board.locator(".board-sentence").inner_text()
-    board.get_by_role("slider").focus()
-    page.keyboard.press("ArrowLeft")
-    expect(board.locator(".board-sentence")).not_to_have_text(before)
-
-
-def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
-    page = lesson("short-run")
-    page.get_by_role("radio", name="rises").check()
-    press(page, "That is my prediction")
-    site.let_runs_reach(1)
-    press(page, "Start the run")
-    expect(page.locator(".status .state strong")).to_have_text("running")
-    run = page.evaluate(KEPT)["short-run"]["runs"][0]["id"]
-    page.reload()
-    expect(page.locator("#lesson-step")).to_have_text("Watch: A short one")
-    assert page.url.endswith(f"?lesson=short-run&run={run}")
-    site.let_runs_end()
-    expect(page.locator(".lesson-verdict")).to_contain_text("So it does.")
-
-
 def into(page, name):
     """Open it as its card does."""
     of_module(page, "lessons/mysteries.js", "(m, name) => m.openMystery(name)", name)
@@ -240,19 +197,6 @@ def begin(page):
     into(page, str(NUMBER))
     page.locator(".mystery-panel h2", has_text="What is wrong here?").wait_for()
     page.locator("#run-title", has_text="Mystery run").wait_for()
-
-
-@pytest.mark.usefixtures("forgotten")
-def test_the_lamps_are_off_until_they_are_asked_for(page):
-    begin(page)
-    name = page.locator("[data-section=health]")
-    expect(name).to_contain_text("checks off")
-    assert page.locator(".alert, .alert-mark, [data-tone=red].section-name").count() == 0
-    page.locator(".mystery-panel").get_by_role("button", name="Turn the checks on").click()
-    expect(page.locator("#section-health .alert.red").first).to_be_visible()
-    expect(name).to_contain_text("red")
-    assert page.evaluate(STORED)[RUN] == {"lamps": True}
-    expect(page.locator(".mystery-panel").get_by_role("button", name="Turn the checks on")).to_have_count(0)
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -274,15 +218,6 @@ def test_who_gives_up_is_shown_it_and_the_page_of_answers_says_so(page):
     assert "no, it was shown" in text
 
 
-@pytest.mark.usefixtures("forgotten")
-def test_a_run_that_is_no_mystery_says_so(page):
-    begin(page)
-    into(page, "_recorded")
-    expect(page.locator(".mystery-panel [role=alert]")).to_have_text("This run has no mistake to be found.")
-    page.get_by_role("button", name="All lessons").click()
-    expect(page.locator("#page-lessons")).to_be_visible()
-
-
 def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page = visit(make_page(), site, "?tab=lessons")
     page.locator("details.mysteries summary").click()
@@ -295,14 +230,6 @@ def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page.get_by_role("button", name="Run it without the mistake").click()
     expect(page.locator("#run-title")).to_have_text("Mystery run, without its mistake")
     expect(page.locator("#controls #preset")).to_be_visible()
-
-
-@pytest.mark.usefixtures("boards_open")
-def test_other_texts_come_in_the_place_of_these(page):
-    part = page.locator(".leash-board")
-    shown = part.locator(".board-texts td.prompt").all_inner_texts()
-    part.get_by_role("button", name="Another three").click()
-    assert not {*shown} & {*part.locator(".board-texts td.prompt").all_inner_texts()}
 
 
 @pytest.mark.usefixtures("boards_open")

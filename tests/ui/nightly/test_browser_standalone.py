@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from playground.ui import routes
 from playground.ui.feed.feed import Hub
 from playground.ui.standalone import site
-from tests.ui.conftest import of_module, present
+from tests.ui.conftest import of_module
 from tests.ui.test_standalone import MISSING, chosen, copied, page, served  # noqa: F401
 
 THREE = ["_recorded", "_recorded-no-leash", "_recorded-short-leash"]
@@ -83,12 +83,3 @@ def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(pa
     server = address.replace("standalone/site.js", "core/server.js")
     shown = of_module(page, urljoin(page.url, server), "(m, asked) => m.getJson(asked)", asked)
     assert shown == client.get(f"/{asked}").json()
-
-
-def test_a_presentation_shows_the_run_alone_from_the_top_of_the_screen(page, served):
-    page.goto(served)
-    chosen(page, "h1", "Kinder reviews")
-    present(page)
-    page.locator("#controls").wait_for(state="hidden")
-    above = page.evaluate("getComputedStyle(document.getElementById('page-train')).paddingTop")
-    assert above == "0px"  # which is room that the run is given

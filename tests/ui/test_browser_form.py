@@ -8,10 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.runs import history, launcher, trial
-from playground.runs.folder import changes
 from playground.setup import catalog
-from tests.ui.conftest import choose_preset, go, in_page, open_section, open_settings, visit
-from tests.ui.test_browser import HOSTILE, fill, said, wait_for_update
+from tests.ui.conftest import choose_preset, open_settings, visit
+from tests.ui.test_browser import HOSTILE, fill
 
 
 def choose(page, field, value):
@@ -89,48 +88,6 @@ def test_rewards_methods_and_sources_of_prompts(page):
     fields["typed"].locator("textarea").blur()
     expect(page.locator("#start")).to_have_text("Start training")
     assert page.evaluate("window.hacked") is None
-
-
-def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
-    needs, fit, notes = page.locator("#needs"), page.locator(".needs-fit"), page.locator("#notes")
-    open_settings(page)
-    rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source input")
-    expect(needs.locator("button.needs")).to_contain_text("Fits")
-    expect(fit).to_be_hidden()
-    needs.locator("button.needs").click()
-    dialog = page.get_by_role("dialog", name="What it needs")
-    expect(dialog.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
-    expect(dialog.locator(".needs-size.larger").first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # of seven billion
-    dialog.get_by_role("button", name="Close").click()
-    model.click()
-    page.get_by_role("option", name="TinyLlama 1.1B Chat (hub").click()
-    expect(notes).to_contain_text("HF_HUB_OFFLINE")
-    expect(needs).not_to_contain_text("Fits")  # a model that cannot be had
-    fill(page, "ppo.learning_rate", "0.05")
-    choose(page, "model-source", "pocket-3m")
-    expect(notes).to_contain_text("Did you mean pocket-")
-    choose(page, "model-source", "pocket-1m")
-    expect(fit).to_contain_text("1 setting does not suit pocket-1m")
-    fit.get_by_role("button", name="Use what fits this model").click()
-    expect(rate).to_have_value("2e-4")
-    expect(notes).to_contain_text("1 setting differs from the preset")
-    page.get_by_role("button", name="More training settings").click()
-    expect(page.locator("#knob-ppo-minibatch_size")).to_have_value("16")  # in a group that is opened for the first time
-    fit.get_by_role("button", name="Undo").press("Enter")
-    expect(rate).to_have_value("0.05")
-    expect(notes).to_contain_text("2 settings differ from the preset")
-    page.reload()
-    expect(notes).to_contain_text("Your 2 changes came back")
-    expect(model).to_have_value("pocket-1m (ships with it)")
-    notes.get_by_role("button", name="Undo").press("Enter")
-    expect(notes).to_contain_text("All settings as in the preset.")
-    expect(rate).to_have_value("2e-4")
-    fill(page, "kl.coef", "0.5")
-    expect(notes).to_contain_text("1 setting differs")
-    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    notes.get_by_role("button", name="Copy link to these settings").click()
-    expect(notes).to_contain_text("Link copied.")
-    assert page.evaluate("window.copied") == f"{site.url}?preset=kinder-reviews&set=kl.coef:0.5,seed:0"
 
 
 def test_on_a_phone_a_link_is_opened_a_run_checked_before_its_start_and_a_file_uploaded(site, make_page, tmp_path):
@@ -238,40 +195,3 @@ def test_without_a_recording_none_of_another_is_shown_and_the_real_model_is_got_
     expect(start).to_have_text("Start training")
     expect(start).to_be_visible()
     expect(part.get_by_role("button")).to_have_count(0)
-
-
-LEASH = "#knob-kl-coef"
-TOPS = in_page("tops")
-
-
-def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_change(site, page, begin):
-    site.let_runs_reach(1)
-    run = begin("on-a-leash")
-    go(page, "train", run="on-a-leash")
-    wait_for_update(page, 1)
-    slider, badge = page.locator("#field-kl-coef .knob-slider"), page.locator("#field-kl-coef .knob-badge")
-    expect(badge).to_have_text(re.compile("^live: ."))  # of a run whose experiment is not that of the form
-    expect(badge).to_have_class(re.compile("now"))
-    before = page.evaluate(TOPS)
-    slider.focus()
-    slider.evaluate(in_page("hold-down"))
-    expect(said(page, "kl.coef")).to_have_text("Set after update 1.")
-    value = float(page.locator(LEASH).input_value())
-    assert value < 0.25
-    assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
-    assert page.evaluate(TOPS) == before
-    open_section(page, "curves")  # where the changes are told in words
-    expect(page.locator(".edits li")).to_have_text(re.compile(f"update 1: .*0.25 \u2192 {value:g}"))
-    site.let_runs_reach(2)
-    wait_for_update(page, 2)
-    for chart in ("score", "beta"):
-        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
-        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
-    page.locator("#preset select").select_option("no-leash")  # for the next run; this one keeps its leash
-    expect(said(page, "kl.coef")).to_contain_text("Next run: 0.")
-    expect(page.locator(LEASH)).to_have_value(f"{value:g}")
-    go(page, "train", run="_recorded")
-    expect(page.locator(LEASH)).to_have_value("0")
-    expect(said(page, "kl.coef")).to_have_text("")
-    site.end_runs()
-    choose_preset(page, "kinder-reviews")

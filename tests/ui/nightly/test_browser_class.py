@@ -1,6 +1,6 @@
 # ruff: noqa: F811 - pytest finds the fixtures by these names
-"""The desk of a class in a browser: it goes back, shows a run in front, says what it refuses, takes an end back, begins
-a vote by keys; and the host's page says where it is."""
+"""The desk of a class in a browser: it goes back, shows a run in front, says what it refuses, takes an end back, also
+over a restart of the server; and the host's page says where it is."""
 
 from playwright.sync_api import expect
 
@@ -68,6 +68,8 @@ def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_undoes_an_end(c
     expect(screen.locator("h1")).to_have_text("What do the texts become?")
     assert phone.step()["id"] == first
 
+    class_site.stop()
+    class_site.start()
     press(desk, "End the class")
     desk.get_by_role("dialog").get_by_role("button", name="End the class").click()
     expect(screen.locator("h1")).to_have_text("The class is over")

@@ -1,5 +1,5 @@
-"""The page in a browser while runs wait for their turn, when a worker falls silent, when a run is steered by hand; the
-picture of its curves, and a page at rest."""
+"""The page in a browser when a worker falls silent and when a run is steered by hand; the picture of its curves, and a
+page at rest."""
 
 import os
 import re
@@ -15,10 +15,6 @@ from tests.ui import fake_run
 from tests.ui.conftest import go, in_page, open_section, visit
 from tests.ui.test_browser import SCORE, updates_done, wait_for_update
 from tests.ui.test_browser_ends import STATE, TITLE, button
-
-
-def run_in_view(page):
-    return re.search(r"run=([a-z0-9-]+)", page.url).group(1)
 
 
 def test_a_worker_that_falls_silent_is_noticed_and_comes_back_by_itself(site, page, begin):

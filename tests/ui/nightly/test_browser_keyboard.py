@@ -1,13 +1,13 @@
 # ruff: noqa: F811 - pytest finds the fixture by this name
-"""The form in a browser: as a drawer, its short form and its switch to all settings, what is told beside a control, and
-who may fill it in; and the colours of the dark theme on every page."""
+"""The form in a browser: as a drawer, its short form and its switch to all settings, and who may fill it in; and the
+colours of the dark theme on every page."""
 
 from playwright.sync_api import expect
 
 from tests.ui.conftest import go, in_page, open_settings, visit
+from tests.ui.nightly.test_browser_form import LEASH
 from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_ends import button
-from tests.ui.test_browser_form import LEASH
 from tests.ui.test_browser_keyboard import MODEL, PLACES, faults_of_pages, runs, serious_faults, tab_to  # noqa: F401
 
 

@@ -1,5 +1,4 @@
-"""More of Runs, Compare and Rewards: long words, a phone, a class without a run, what is disabled, what is wrong with a
-reward, and the charts of rewards and judges."""
+"""More of Runs and Rewards: a phone, rewards that go to the form and back, and three tabs by keyboard."""
 
 import pytest
 from playwright.sync_api import expect

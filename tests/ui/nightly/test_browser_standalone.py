@@ -1,6 +1,5 @@
 # ruff: noqa: F811 - pytest finds the fixtures by these names
-"""The whole page of three recordings, as it is written: its size, its lessons, motion, comparisons as a server makes
-them."""
+"""The whole page of three recordings, as it is written: its size, its lessons, comparisons as a server makes them."""
 
 from urllib.parse import urljoin
 

@@ -9,7 +9,6 @@ from playground.analysis.meters import (
     Meter,
     compared,
     count_with_bounds,
-    in_words,
     meters,
     of_pairs,
     sentence,
@@ -70,12 +69,6 @@ def meter_of(words, before, after, change, of=25):
     return Meter(
         words, words, "more", [0, 9], [count_with_bounds(before, of, of), count_with_bounds(after, of, of)], [0, change]
     )
-
-
-def test_a_count_says_in_which_direction_it_has_changed():
-    assert in_words(meter_of("agrees", 13, 22, 1).ends()) == "agrees: 13 -> 22 of 25 (up)"
-    assert in_words(meter_of("agrees", 22, 13, -1).ends()) == "agrees: 22 -> 13 of 25 (down)"
-    assert in_words(meter_of("agrees", 13, 14, 0).ends()) == "agrees: 13 -> 14 of 25"
 
 
 def test_the_sentence_tells_changes_first():

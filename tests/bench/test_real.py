@@ -17,13 +17,10 @@ def answered(prompt, *completions, ended=True):
     return [HeldOutAnswer(prompt, text, ended) for text in completions]
 
 
-def test_every_preset_on_the_model_is_on_the_page_and_every_measured_one_is_there():
+def test_every_preset_on_the_model_is_on_the_page_and_has_the_bands_of_its_figures():
     shipped = {path.stem for path in catalog.PRESETS.glob("real-*.yaml")}
     measured = {run["preset"] for run in recorded("real")["runs"]}
     assert measured <= shipped <= {*real_page.PRESETS}
-
-
-def test_the_bands_of_the_presets_are_made_of_the_figures():
     stories = catalog.stories()
     told = {name: stories[name].bands for name in real_page.PRESETS if stories[name].bands}
     assert told == real_page.bands_of(recorded("real")["runs"])
@@ -78,13 +75,7 @@ def test_the_floor_of_an_update_by_hand():
     assert floor["learn"] == pytest.approx((4 * 10 * 9 + 4 * 5 * 5 + 6 * 1 * 9) / 10)
     whole = floors.floor_seconds(sizes._replace(adapter=0), **episodes)
     assert whole["learn"] == pytest.approx((6 * 10 * 9 + 6 * 5 * 5) / 10)
-
-
-def test_attention_counts_twice_as_much_backwards():
     sizes = floors.Sizes(trunk=0, head=0, adapter=0, attention=7, number_bytes=4)
     floor = floors.floor_seconds(sizes, totals=[3], alive=[0], read=0, rate=1.0, bandwidth=1.0)
     assert (floor["compare"], floor["learn"]) == (2 * 7 * 9, 3 * 2 * 7 * 9)
-
-
-def test_what_prompts_have_in_common_is_read_once():
     assert floors.tokens_to_read([[1, 2, 3], [1, 2, 4], [1, 2, 3], [5, 2]]) == 6

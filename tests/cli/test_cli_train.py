@@ -174,15 +174,6 @@ def test_the_last_who_looks_waits_until_the_device_is_free(outputs, fake_worker)
 # stop, resume
 
 
-def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run, start):
-    started = start("wait")
-    result = run("stop", started.path)
-    assert result.code == 0
-    assert started.status().ended
-    assert "stopped, after update 1 of 3" in result.out
-    assert "already" in run("stop", started.path).out
-
-
 def test_stop_gives_up_at_its_deadline_and_ends_by_force_what_does_not_listen(run, start):
     started = start("deaf")
     result = run("stop", "one", "--timeout", "0")

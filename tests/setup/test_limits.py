@@ -80,12 +80,6 @@ def test_every_preset_that_ships_for_the_pocket_models_can_be_run_on_a_public_pa
         assert refused == ["experiments"] * config.experiments + large, name  # of these the recording plays
 
 
-def test_a_run_without_a_limit_gets_the_cap_and_a_shorter_one_keeps_its_own():
-    assert limits.capped(small_config(), SPACE).max_minutes == 30
-    assert limits.capped(small_config(max_minutes=5), SPACE).max_minutes == 5
-    assert limits.capped(small_config(), LOCAL).max_minutes is None
-
-
 def test_the_reference_may_be_a_run_of_this_page_and_no_other_folder(outputs):
     RunDirectory.create(outputs, small_config(), "mine")
     for source in ("mine", "mine/update-000040"):

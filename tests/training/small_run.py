@@ -8,7 +8,7 @@ from playground.training.process.session import Session
 from tests.support import config_with, data_beside
 
 SETTINGS = data_beside(__file__, "small.yaml")
-FEW = 32  # texts of the reference fix the scale where no preset is trained: those of a whole run take half of its time
+FEW = 32  # texts of the reference: to write as many as a run has takes half of the time of a small one
 
 
 def config(**changes):
@@ -19,10 +19,14 @@ def config(**changes):
 def session(folder, config, run_id="r", between=lambda: None):
     """Of a new run that has not begun."""
     run = RunDirectory.create(folder, config, run_id)
-    made = Session(run, config, RunWriter(run, config.ppo.num_updates), between)
-    if not config.preset:
-        made.fit_scale = lambda samples, *with_fixed: Session.fit_scale(made, min(samples, FEW), *with_fixed)
-    return made
+    return with_few(Session(run, config, RunWriter(run, config.ppo.num_updates), between))
+
+
+def with_few(session):
+    """The session, which fixes its scale on few texts where it trains no preset."""
+    if not session.config.preset:
+        session.fit_scale = lambda samples, *fixed: Session.fit_scale(session, min(samples, FEW), *fixed)
+    return session
 
 
 def trained(folder, config, run_id="r"):

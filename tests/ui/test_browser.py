@@ -160,9 +160,6 @@ def delete_after_confirmation(page, site, row):
     assert list((site.outputs / history.BIN).glob("middle-*"))
 
 
-HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
-
-
 def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, page):
     base = catalog.preset("kinder-reviews")
     for name, seed in (("left", 501), ("right", 502)):

@@ -1,5 +1,5 @@
-"""More of the Train page in a browser: what fits a model, what a reload and a link bring back, a held key on the leash
-of a run that trains; and the recorded run that a first visit plays."""
+"""More of the Train page in a browser: rewards, methods and prompts, what fits a model, what a reload and a link bring
+back, a held key on the leash of a run that trains; and the recorded run that a first visit plays."""
 
 import re
 
@@ -8,10 +8,57 @@ from playwright.sync_api import expect
 from playground.runs.folder import changes
 from tests.ui.conftest import choose_preset, go, in_page, open_section, open_settings, visit
 from tests.ui.test_browser import SCORE, fill, said, updates_done, wait_for_update
-from tests.ui.test_browser_form import choose
 
+HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
 LEASH = "#knob-kl-coef"
 TOPS = in_page("tops")
+
+
+def choose(page, field, value):
+    """Pick or type a model or a prompt source, as a person does."""
+    box = page.locator(f"#field-{field} input")
+    box.fill(value)
+    box.press("Enter")
+
+
+def test_rewards_methods_and_sources_of_prompts(page):
+    notes, rows = page.locator("#notes"), page.locator("#field-rewards .reward")
+    open_settings(page)
+    page.get_by_role("button", name="+ Add a reward").click()
+    expect(rows).to_have_count(2)
+    rows.nth(1).locator("select").first.select_option("keyword")
+    expect(page.locator("#field-rewards .field-problem")).to_be_visible()  # words are still missing
+    words = rows.nth(1).get_by_label("Words", exact=True)
+    for box, value in ((words, "please, thank you"), (rows.nth(1).get_by_label("Weight"), "0.5")):
+        box.fill(value)
+        box.press("Tab")
+    expect(notes).to_contain_text("0.5 x Keywords (words please, thank you)")
+    rows.nth(1).get_by_role("button", name="Remove").click()
+    expect(rows).to_have_count(1)
+    method = page.locator("#field-method")
+    method.get_by_text("RLOO", exact=True).click()
+    for change in ("Method PPO → RLOO", "Samples per prompt 1 → 8", "Baseline value → leave_one_out"):
+        expect(notes).to_contain_text(change)
+    method.get_by_text("DPO", exact=True).click()
+    expect(notes).to_contain_text("Samples per prompt 1 → 2")
+    page.get_by_role("button", name="More training settings").click()
+    unused = {name: page.locator(f"#field-{name} .field-unused") for name in ("ppo-clip_range", "dpo-labels")}
+    expect(unused["ppo-clip_range"]).to_have_text("Not used by DPO.")
+    expect(unused["dpo-labels"]).to_have_count(0)
+    method.get_by_text("PPO", exact=True).click()
+    expect(notes).to_contain_text("All settings as in the preset")
+    expect(unused["ppo-clip_range"]).to_have_count(0)
+    expect(unused["dpo-labels"]).to_have_text("Not used by PPO.")
+    fields = {name: page.locator(f"#field-prompts-{name}") for name in ("typed", "subset", "column")}
+    for source, names in (("a/b", ("subset", "column")), ("/tmp/a.csv", ("column",)), ("typed", ("typed",))):
+        choose(page, "prompts-source", source)
+        for name, field in fields.items():
+            expect(field).to_be_visible(visible=name in names)
+    expect(fields["typed"].locator(".field-problem")).to_be_visible()
+    fields["typed"].locator("textarea").fill(f"{HOSTILE}\nMy sister says\n\nThe film was")
+    fields["typed"].locator("textarea").blur()
+    expect(page.locator("#start")).to_have_text("Start training")
+    assert page.evaluate("window.hacked") is None
 
 
 def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):

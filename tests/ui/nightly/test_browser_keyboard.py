@@ -4,7 +4,7 @@ colours of the dark theme on every page."""
 
 from playwright.sync_api import expect
 
-from tests.ui.conftest import go, in_page, open_settings, visit
+from tests.ui.conftest import go, open_settings, visit
 from tests.ui.nightly.test_browser_form import LEASH
 from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_ends import button
@@ -38,33 +38,6 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, page):
     expect(page.locator(MODEL)).to_be_focused()
     page.keyboard.press("Escape")
     expect(opening).to_be_focused()
-
-
-def test_at_first_the_form_has_six_controls_and_the_rest_is_one_press_away(site, make_page):
-    page = visit(make_page(height=900), site)
-    form, switch = page.locator("#controls"), page.locator(".all-settings-switch")
-    assert form.bounding_box()["width"] == 300
-    assert len(form.evaluate(in_page("controls"))) == 6
-    assert form.evaluate(in_page("words")) <= 75
-    for hidden in ("#field-method", "#knob-ppo-num_updates", ".check-first", "button.needs", ".measured"):
-        expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
-    page.locator(LEASH).fill("0.5")
-    page.locator(LEASH).press("Enter")
-    expect(page.locator("#notes summary")).to_have_text("1 setting differs from the preset")
-    expect(page.locator("#notes li")).to_be_hidden()
-    expect(page.locator("#story")).to_contain_text("Changed: beta 0.5.")
-    switch.click()
-    expect(page.locator("#field-method")).to_be_visible()
-    expect(page.locator(LEASH)).to_have_value("0.5")
-    expect(page.locator("#field-ppo-num_updates .knob-badge")).to_have_text("next run")
-    assert "settings=all" in page.url
-    page.goto(site.url)  # it is kept for who looks
-    expect(page.locator("#field-method")).to_be_visible()
-    switch.click()
-    expect(page.locator("#field-method")).to_be_hidden()
-    page.goto(site.url + "?settings=all&preset=no-leash")  # and a link decides
-    expect(page.locator("#field-method")).to_be_visible()
-    expect(switch).to_have_attribute("aria-expanded", "true")
 
 
 def test_a_hidden_setting_is_brought_into_view_by_its_name(site, make_page):

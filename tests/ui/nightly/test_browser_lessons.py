@@ -74,28 +74,6 @@ def test_at_its_end_a_lesson_trains_what_one_likes(site, make_page):
     assert config.rewards[0].words == config.behaviours[0].measure.words == ("xyzzy", "friend")
 
 
-def test_a_shape_is_chosen_by_its_key_and_stands_beside_that_of_the_run(lesson):
-    page = lesson("a-curve")
-    ready = page.get_by_role("button", name="That is my prediction")
-    expect(page.locator(".lesson-options kbd")).to_have_text(["1", "2", "3"])
-    expect(page.locator(".lesson-options .spark polyline")).to_have_count(3)
-    expect(ready).to_have_attribute("aria-disabled", "true")
-    page.get_by_role("radio", name="It rises", exact=True).focus()
-    page.keyboard.press("2")
-    falls = page.get_by_role("radio", name="It falls", exact=True)
-    expect(falls).to_be_checked()
-    expect(falls).to_be_focused()
-    ready.click()
-    expect(page.locator(".lesson-behind")).to_contain_text("You predicted: the score falls")
-    press(page, "Play the recording")
-    expect(page.locator(".lesson-verdict")).to_contain_text("You said: the score falls. It rises.")
-    figure = page.locator(".lesson-step .lesson-compared")
-    expect(figure.locator("figcaption > span")).to_have_text(["You said: falls", "The run: rises"])
-    plot = figure.locator(".lesson-plot")
-    expect(plot.locator("polyline.run")).to_have_attribute("style", "stroke: var(--pg-score)")
-    expect(plot).to_have_attribute("aria-label", "the score over the run: it rises")
-
-
 def test_what_breaks_a_lesson_is_tried_and_a_run_that_was_deleted_is_run_again(site, make_page):
     page = visit(make_page(forgive=["404", "409"]), site, "?lesson=a-curve")
     press(page, "Only look")
@@ -147,19 +125,6 @@ def test_train_keeps_the_run_of_a_lesson_in_view_and_a_bar_leads_back_until_the_
     expect(bar).to_be_hidden()
     go(page, "train", lesson="two-runs")
     step(page, "run-0")
-
-
-def test_a_run_is_called_as_the_lesson_calls_it_and_shows_the_figures_it_names(lesson):
-    page = lesson("a-curve")
-    press(page, "Only look")
-    press(page, "Play the recording")
-    expect(page.locator("#run-title")).to_have_text("With a leash")  # its preset is called Kinder reviews
-    section = page.locator("#section-curves")
-    expect(section.locator("[data-chart=entropy]")).to_be_visible()
-    expect(section.locator("section.chart:visible")).to_have_count(1)
-    expect(section.locator(".kl-strip-part")).to_be_hidden()
-    page.get_by_role("button", name="Open in Train").click()
-    expect(page.locator("#run-title")).to_have_text("Kinder reviews")
 
 
 def test_in_a_presentation_a_lesson_asks_alone_and_is_then_beside_its_run_and_the_figures_it_names(lesson):
@@ -242,17 +207,3 @@ def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page.get_by_role("button", name="Run it without the mistake").click()
     expect(page.locator("#run-title")).to_have_text("Mystery run, without its mistake")
     expect(page.locator("#controls #preset")).to_be_visible()
-
-
-@pytest.mark.usefixtures("boards_open")
-def test_the_best_policy_of_the_chalkboard_moves_along_its_line(page):
-    part, slider = page.locator(".chalkboard"), page.locator("#chalkboard-lessons-stop")
-    slider.focus()
-    page.keyboard.press("Home")
-    low, words = part.locator("circle.here").get_attribute("cx"), part.locator(".board-sentence").inner_text()
-    page.keyboard.press("End")
-    assert float(part.locator("circle.here").get_attribute("cx")) < float(low)  # a tight leash: near the start
-    assert part.locator(".board-sentence").inner_text() != words
-    bars = part.locator(".board-chance").first.locator("span")
-    widths = [float(width.removesuffix("%")) for width in bars.evaluate_all("all => all.map((one) => one.style.width)")]
-    assert widths[0] == pytest.approx(widths[1], rel=0.1)  # and hardly another policy

@@ -4,7 +4,7 @@ on; and another axis."""
 
 from playwright.sync_api import expect
 
-from tests.ui.conftest import go, in_page, open_section, visit
+from tests.ui.conftest import go, in_page, visit
 from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_ends import button
 from tests.ui.test_browser_keyboard import serious_faults
@@ -62,23 +62,6 @@ def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, page,
     page.keyboard.press("n")
     title(page, 3, "goes-on")
     close(page)
-
-
-def test_another_axis_and_the_table_of_a_curve_open_their_update_too(runs, page):
-    go(page, "train", run="kept")
-    open_section(page, "curves")
-    page.get_by_label("Horizontal axis", exact=True).select_option("seconds")
-    later = point_at(page, stage_of(page), 0.6)
-    press_mouse(page)
-    title(page, later)
-    close(page)
-    page.get_by_label("Horizontal axis", exact=True).select_option("update")
-    page.get_by_role("button", name="Table").click()
-    page.get_by_role("button", name="Open update 17", exact=True).click()
-    title(page, 17)
-    close(page)
-    expect(page.get_by_role("button", name="Open update 17", exact=True)).to_be_focused()
-    page.get_by_role("button", name="Table").click()
 
 
 def test_the_window_of_an_update_has_no_serious_fault_of_accessibility_and_fits_a_phone(runs, page):

@@ -116,9 +116,7 @@ def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(api, run, tm
     assert "Replaces the files of the Space" in run(NAME)
 
 
-@pytest.mark.parametrize(
-    ("status", "words"), [(401, "token still valid?"), (402, "PRO ten"), (403, "allowed to write")]
-)
+@pytest.mark.parametrize(("status", "words"), [(401, "still valid?"), (402, "PRO ten"), (403, "allowed to write")])
 def test_what_the_hub_refuses_is_said_in_its_words_with_what_to_do(api, run, status, words):
     answer = httpx2.Response(status, request=httpx2.Request("POST", "https://hub.test"))
     api.create_repo.side_effect = HfHubHTTPError("In its words.", response=answer)

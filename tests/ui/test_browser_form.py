@@ -1,5 +1,5 @@
-"""The form of the Train page in a browser: presets and mistakes; on a phone a link, the check before a start and a file;
-the real model, which is got where it is missed."""
+"""The form of the Train page in a browser: presets and mistakes; on a phone a link, the check before a start and an
+upload; the real model, which is got where it is missed."""
 
 import re
 import shutil

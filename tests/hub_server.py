@@ -17,8 +17,6 @@ COMMIT = "1234567890" * 4
 
 
 class Asked(NamedTuple):
-    """A request."""
-
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]

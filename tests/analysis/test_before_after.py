@@ -83,7 +83,6 @@ DULL, KIND = " The script was dull.", " The script was wonderful."
 
 
 def answers(update, texts, prompts=()):
-    """Completions with their scores."""
     asked = prompts or ["Review of the film:"] * len(texts)
     return [
         sample(row, "during" if update else "before", score, update=update, completion=text, prompt=asked[row], seed=0)

@@ -3,9 +3,8 @@
 import pytest
 
 from bench import floors, real_judges, real_page
-from bench.real_counts import NO_CLAIM, SECOND_TURN, WAYS, Count, HeldOutAnswer, counted, example, is_sensible, way_of
+from bench.real_counts import Count, HeldOutAnswer, counted, example, is_sensible
 from playground.config import TruthReward
-from playground.data import claim_files
 from playground.setup import catalog
 from tests.bench import MADE_UP, recorded
 
@@ -24,13 +23,6 @@ def test_every_preset_on_the_model_is_on_the_page_and_has_the_bands_of_its_figur
     stories = catalog.stories()
     told = {name: stories[name].bands for name in real_page.PRESETS if stories[name].bands}
     assert told == real_page.bands_of(recorded("real")["runs"])
-
-
-def test_every_way_of_putting_a_claim_has_a_name():
-    rows = claim_files.read(claim_files.SHIPPED_FILE)
-    prompts = claim_files.prompts(rows, 0, 900, "ways")
-    assert {way_of(prompt) for prompt in prompts} == {*WAYS, SECOND_TURN, NO_CLAIM}
-    assert way_of("How do I make a cup of tea?") is None
 
 
 def test_answers_are_counted_by_what_they_are_asked():

@@ -64,13 +64,6 @@ def test_a_lesson_without_recordings_says_how_to_try_it(run, tmp_path):
     assert "Run 1" not in result.out
 
 
-def test_a_run_without_the_figure_that_is_asked_for_is_to_mend(run, tmp_path, ended):
-    asking = write(tmp_path, predict={"ask": "How many?", "kind": "number", "of": "positive"})
-    result = run("lessons", "check", asking, "--run", ended.path)
-    assert result.code == 1
-    assert "To mend: predict.of: the run has no `positive`, which is asked for." in result.out
-
-
 def test_the_runs_of_a_lesson_are_trained_where_that_is_asked_for(run, outputs):
     result = run("lessons", "check", FILES / "leash.yaml", "--train")  # by a worker whose score rises by 2
     assert result.code == 1

@@ -102,19 +102,6 @@ def test_a_chart_says_what_it_is_how_many_seeds_it_has_and_how_it_is_made_again(
     assert b"/FontType3" not in files["pdf"].replace(b" ", b"")
 
 
-def test_some_runs_are_shown_by_what_differs_and_seeds_of_one_setting_together(group):
-    some = RunGroup.of_runs([group.runs[name] for name in ("leash-1", "leash-2", "leash-3")])
-    assert [(one.values, one.runs) for one in some.settings] == [
-        ({"kl.coef": 0.1}, ["leash-1", "leash-2"]),
-        ({"kl.coef": 0.5}, ["leash-3"]),
-    ]
-    assert some.commands == ["python -m playground export leash-1 leash-2 leash-3 --as figures"]
-    gain = dict(figures.charts(some, figures.curves_of(some)))["gain"]
-    assert "n = 1 to 2 seeds a line (seed 0, 1)" in figures.caption(some, gain)
-    alone = RunGroup.of_runs([group.runs["leash-1"]])
-    assert [(one.values, one.runs) for one in alone.settings] == [({}, ["leash-1"])]
-
-
 def test_every_name_in_a_table_or_a_tracker_is_defined(group, tables, tmp_path):
     text = (PROJECT / "docs" / "definitions.md").read_text(encoding="utf-8")
     names = {name.replace("NAME", ".+") for name in re.findall(r"`([^`\n]+)`", text)}

@@ -161,7 +161,6 @@ def record(name, changes, run):
 
 
 def status(changes, run):
-    """Other values in status.json."""
     before = json.loads((run / "status.json").read_text())
     (run / "status.json").write_text(raw(json.dumps({**before, **changes})))
 

@@ -202,18 +202,6 @@ def test_steps_of_a_log_that_were_written_again_or_far_apart(tmp_path):
     assert any("10 steps apart" in note and "50 steps" in note for note in log.notes)
 
 
-def test_what_is_no_number_is_left_out(tmp_path):
-    steps = rows(TRL_NOW)
-    steps[3] |= {"policy/clipfrac_avg": float("nan"), "objective/kl": "high", "objective/scores": None}
-    path = json_lines(tmp_path / "a.jsonl", steps)
-    path.write_text(path.read_text() + '{"step": 31, "objec')
-    log, alerts = judge(path)
-    assert len(log.metrics) == LONG
-    assert (log.metrics[3].clip_fraction, log.metrics[3].kl_to_reference) == (None, None)
-    assert (log.left_out, log.not_finite) == (0, {"policy/clipfrac_avg": [4]})
-    assert alerts["not-finite"].alert.evidence == "policy/clipfrac_avg at 1 step, first at 4."
-
-
 def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("step,len,loss,why\n1,20,0.1,x\n2,nan,inf,\n3,many,0.1,\n4,,0.1,\n5,-inf,0.1,\nno,21,nan,\n")
@@ -278,10 +266,3 @@ def test_a_folder_of_checkpoints_or_of_runs(tmp_path):
         tensorboard(tmp_path / "runs" / run, NOW[:2])
     with pytest.raises(InvalidConfig, match="its folders one, two have, so name one of them"):
         judging.read(tmp_path / "runs")
-
-
-def test_a_log_is_nobodys_whose_own_names_are_not_there(tmp_path):
-    (tmp_path / "progress.csv").write_text(
-        "train/clip_fraction,train/explained_variance,train/value_loss\n0.5,-0.4,5\n"
-    )
-    assert judging.read(tmp_path / "progress.csv").label == "names that several trainers use"

@@ -17,7 +17,6 @@ def config(**changes):
 
 
 def session(folder, config, run_id="r", between=lambda: None):
-    """Of a new run that has not begun."""
     run = RunDirectory.create(folder, config, run_id)
     return with_few(Session(run, config, RunWriter(run, config.ppo.num_updates), between))
 
@@ -30,12 +29,10 @@ def with_few(session):
 
 
 def trained(folder, config, run_id="r"):
-    """Of a new run after its last update."""
     return train(session(folder, config, run_id))
 
 
 def train(session):
-    """To its last update, as a worker does."""
     session.begin()
     session.evaluate_if_due()
     session.train()

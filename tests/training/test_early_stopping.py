@@ -17,7 +17,6 @@ LONG |= {"sampling__max_new_tokens": 3}
 
 
 def go_on(run, attempt):
-    """An attempt of a run, to its end."""
     config = run.config()
     writer = RunWriter(run, config.ppo.num_updates, attempt)
     with reported(writer):

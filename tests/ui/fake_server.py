@@ -83,13 +83,11 @@ class FakeService:
         yield PROMPTS
 
     def what_if(self, question):
-        """As the real one."""
         from playground.training.service import what_if  # torch
 
         yield from what_if.answer(question)
 
     def reference_samples(self, question):
-        """The first of the made-up texts."""
         yield {"phase": "loading the model", "done": 0, "of": 8}
         yield {"samples": made_up(question["reference"]["count"])}
 
@@ -119,16 +117,13 @@ class NoStandby(StandbyWorker):
 
     @property
     def closed(self):
-        """Whether none may wait any more."""
         return self._closed
 
     def prepare(self):
-        """Start nothing."""
         self.wanted += 1
 
 
 def main(arguments=None):
-    """Serve until terminated."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--outputs", type=Path, required=True)

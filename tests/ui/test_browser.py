@@ -96,7 +96,6 @@ def test_a_run_started_on_the_page_is_live_in_another_window_changed_and_stopped
 
 
 def change(page, field, value):
-    """Set a live setting of the run in view."""
     box = page.locator(f"#knob-{field.replace('.', '-')}")
     box.fill(value)
     box.press("Enter")

@@ -180,7 +180,6 @@ def test_a_game_from_the_first_reward_to_the_best_hack(class_site, opened, make_
 
 @pytest.fixture(scope="module")
 def shared(class_site):
-    """A page for a class, with two runs."""
     fake_run.write_run(class_site.outputs, "first", catalog.preset("short-leash"), age_seconds=600)
     fake_run.write_run(class_site.outputs, "second")
     return class_site
@@ -188,7 +187,6 @@ def shared(class_site):
 
 @pytest.fixture
 def lead(shared, person):
-    """What the host does, without a browser."""
     return person(shared, TOKEN).lead
 
 

@@ -36,7 +36,6 @@ def lesson(page):
 
 
 def step(page, name):
-    """The open step, once it is this one."""
     opened = page.locator(f"[data-step={name}]")
     opened.wait_for()
     return opened

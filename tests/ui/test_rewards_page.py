@@ -159,7 +159,6 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(source, pairs, 
 
 
 def asked(outputs, name, argument):
-    """One of the panel's server functions."""
     (function,) = [item for item in panel.guarded_functions(outputs, Access()) if item.__name__ == name]
     return function(argument)
 

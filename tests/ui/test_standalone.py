@@ -164,7 +164,6 @@ def chosen(page, part, words):
 
 
 def scrub(page, at):
-    """Show another update of a recording."""
     page.locator(".scrub input").evaluate("(slider, at) => { slider.value = at; slider.oninput(); }", at)
 
 

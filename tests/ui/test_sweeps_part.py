@@ -37,7 +37,6 @@ def outputs(tmp_path):
 
 
 def answer_of(function, *arguments):
-    """As where it is registered."""
     try:
         return dict(function(*arguments))
     except PlaygroundError as error:

@@ -1,5 +1,4 @@
-"""The first screen of Train with each recording of the story, on a second size of screens, and with a red lamp; and the
-sections below it, which open in place."""
+"""The first screen of Train with each recording of the story, on a second size of screens, and with a red lamp."""
 
 import re
 
@@ -7,12 +6,9 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.setup import catalog
-from tests.ui.conftest import choose_preset, go, in_page, open_section, visit
+from tests.ui.conftest import choose_preset, in_page, visit
 from tests.ui.test_browser import SECTIONS
 from tests.ui.test_browser_first_screen import (
-    OF_A_KNOWN_RUN,
-    PLACES,
-    TABLES,
     TEXTS_BEFORE,
     counted,
     in_place,
@@ -52,29 +48,3 @@ def test_a_red_lamp_opens_its_section_by_itself_until_the_visitor_closes_it(site
     page.goto(f"{site.url}?run=own-kinder-reviews")
     expect(name).to_have_text("Is it healthy? all quiet")
     expect(box).to_be_hidden()  # nobody has asked for it
-
-
-def test_sections_open_in_place_and_stay_open_for_the_visitor(site, page):  # noqa: F811
-    page.set_viewport_size({"width": 1440, "height": 900})
-    go(page, "train", run="own-kinder-reviews")
-    names = page.locator("button.section-name")
-    expect(names).to_have_text(TABLES["sections"])
-    for name in names.all():
-        expect(name).to_have_attribute("aria-expanded", "false")
-    page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)
-    for key in SECTIONS:
-        box = open_section(page, key)
-        assert box.bounding_box()["y"] > names.last.bounding_box()["y"], "below their names"
-        assert box.bounding_box()["height"] > 60, "there is something in it"
-    open_section(page, "texts").locator(".meters .meter").first.wait_for()
-    page.locator("[data-section=frontier]").press("Enter")
-    expect(page.locator("#section-frontier")).to_be_hidden()
-    places = page.evaluate(PLACES)
-    del places["#start"]  # it stays where it is in the window, which goes to what has opened
-    assert [len(tops) for tops in places.values()] == [1] * 5, places
-    page.reload()
-    for key in SECTIONS:
-        expect(page.locator(f"#section-{key}")).to_be_visible(visible=key != "frontier")
-    go(page, "train", run="own-no-leash")  # and with another run
-    expect(page.locator("#section-texts")).to_be_visible()
-    expect(page.locator("#section-frontier")).to_be_hidden()

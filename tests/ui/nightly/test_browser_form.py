@@ -1,17 +1,15 @@
 """More of the Train page in a browser: rewards, methods and prompts, what fits a model, what a reload and a link bring
-back, a held key on the leash of a run that trains; and the recorded run that a first visit plays."""
+back."""
 
 import re
 
 from playwright.sync_api import expect
 
-from playground.runs.folder import changes
-from tests.ui.conftest import choose_preset, go, in_page, open_section, open_settings, visit
-from tests.ui.test_browser import SCORE, fill, said, updates_done, wait_for_update
+from tests.ui.conftest import open_settings
+from tests.ui.test_browser import fill
 
 HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
 LEASH = "#knob-kl-coef"
-TOPS = in_page("tops")
 
 
 def choose(page, field, value):
@@ -101,58 +99,3 @@ def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
     notes.get_by_role("button", name="Copy link to these settings").click()
     expect(notes).to_contain_text("Link copied.")
     assert page.evaluate("window.copied") == f"{site.url}?preset=kinder-reviews&set=kl.coef:0.5,seed:0"
-
-
-def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_change(site, page, begin):
-    site.let_runs_reach(1)
-    run = begin("on-a-leash")
-    go(page, "train", run="on-a-leash")
-    wait_for_update(page, 1)
-    slider, badge = page.locator("#field-kl-coef .knob-slider"), page.locator("#field-kl-coef .knob-badge")
-    expect(badge).to_have_text(re.compile("^live: ."))  # of a run whose experiment is not that of the form
-    expect(badge).to_have_class(re.compile("now"))
-    before = page.evaluate(TOPS)
-    slider.focus()
-    slider.evaluate(in_page("hold-down"))
-    expect(said(page, "kl.coef")).to_have_text("Set after update 1.")
-    value = float(page.locator(LEASH).input_value())
-    assert value < 0.25
-    assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
-    assert page.evaluate(TOPS) == before
-    open_section(page, "curves")  # where the changes are told in words
-    expect(page.locator(".edits li")).to_have_text(re.compile(f"update 1: .*0.25 \u2192 {value:g}"))
-    site.let_runs_reach(2)
-    wait_for_update(page, 2)
-    for chart in ("score", "beta"):
-        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
-        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
-    page.locator("#preset select").select_option("no-leash")  # for the next run; this one keeps its leash
-    expect(said(page, "kl.coef")).to_contain_text("Next run: 0.")
-    expect(page.locator(LEASH)).to_have_value(f"{value:g}")
-    go(page, "train", run="_recorded")
-    expect(page.locator(LEASH)).to_have_value("0")
-    expect(said(page, "kl.coef")).to_have_text("")
-    site.end_runs()
-    choose_preset(page, "kinder-reviews")
-
-
-def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_its_end(site, make_page):
-    page = visit(make_page(reduced_motion="no-preference"), site)
-    expect(page.locator(".status .state strong")).to_have_text("example, recorded")
-    wait_for_update(page, 3)
-    first = updates_done(page)
-    wait_for_update(page, first + 2)
-    assert first < 40
-    expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile(r"Score: .* at the start, now .* sd"))
-    expect(page.locator(".texts-now tbody tr")).to_have_count(3)
-    assert page.title() == "RLHF Playground"
-    page.emulate_media(reduced_motion="reduce")
-    page.reload()
-    expect(page.locator(".state .where")).to_contain_text("update 40 of 40")
-    expect(page.get_by_label("Update to show")).to_be_visible()
-    expect(page.locator(".status .line")).to_have_text(re.compile(r"^Now it is kind in \w+ of ten answers"))
-    exact = open_section(page, "export").locator(".outcome-exact")
-    expect(exact).to_contain_text("95 % interval")
-    go(page, "runs")
-    page.get_by_role("link", name="1. Kinder reviews").click()
-    expect(page).to_have_url(re.compile("run=_recorded"))

@@ -127,27 +127,6 @@ def test_train_keeps_the_run_of_a_lesson_in_view_and_a_bar_leads_back_until_the_
     step(page, "run-0")
 
 
-def test_in_a_presentation_a_lesson_asks_alone_and_is_then_beside_its_run_and_the_figures_it_names(lesson):
-    page = lesson("a-curve")
-    page.set_viewport_size({"width": 1024, "height": 768})
-    page.locator(".lesson-ways").get_by_role("button", name="Present").click()
-    panel, view = page.locator("#lesson-panel"), page.locator(".run-view")
-    for part in (panel.get_by_role("heading", name="A curve"), panel.get_by_role("radio").first):
-        expect(part).to_be_in_viewport()
-    expect(panel.get_by_role("button", name="That is my prediction")).to_be_in_viewport()
-    letters = "node => parseFloat(getComputedStyle(node).fontSize)"
-    assert panel.locator("legend").filter(visible=True).evaluate(letters) >= 20
-    press(page, "Only look")
-    press(page, "Play the recording")
-    expect(panel.locator(".lesson-question")).to_be_in_viewport()
-    expect(view.locator("#run-title")).to_be_in_viewport()
-    for chart in ("score", "kl", "entropy"):
-        expect(view.locator(f"[data-chart={chart}] .stage")).to_be_in_viewport(ratio=0.9)
-    assert panel.bounding_box()["x"] < view.bounding_box()["x"]
-    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight + 1")
-    page.keyboard.press("Escape")
-
-
 def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
     page = lesson("a-curve")
     page.set_viewport_size({"width": 390, "height": 844})
@@ -165,12 +144,10 @@ def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
 
 
 def into(page, name):
-    """Open it as its card does."""
     of_module(page, "lessons/mysteries.js", "(m, name) => m.openMystery(name)", name)
 
 
 def begin(page):
-    """Open one, and wait until it is there."""
     into(page, str(NUMBER))
     page.locator(".mystery-panel h2", has_text="What is wrong here?").wait_for()
     page.locator("#run-title", has_text="Mystery run").wait_for()

@@ -25,14 +25,6 @@ SHOWN = (
 )
 
 
-def test_runs_lists_what_is_there(run, ended):
-    lines = run("runs").out.splitlines()
-    assert lines[1].split()[:7] == ["one", "finished", "2", "of", "3", "+1.50", "4.00"]
-    assert lines[2].split() == ["finish"], "what it is called stands below its id"
-    [item] = run("runs", "--json").data
-    assert (item["id"], item["status"]["state"], item["gain"]) == ("one", "finished", 1.5)
-
-
 @pytest.mark.parametrize(("words", "said"), REFUSED["places"])
 def test_a_place_that_cannot_be_is_refused_in_a_sentence(run, ended, tmp_path, monkeypatch, words, said):
     monkeypatch.chdir(tmp_path)
@@ -73,7 +65,12 @@ def test_what_a_terminal_has_no_letter_for_is_written_as_its_code(outputs, monke
     assert json.loads(said)[0]["title"] == "Ma\u00eftre \u8bc4 \U0001f600"
 
 
-def test_show_tells_everything_about_one_run(run, ended):
+def test_runs_lists_what_is_there_and_show_tells_everything_about_one(run, ended):
+    lines = run("runs").out.splitlines()
+    assert lines[1].split()[:7] == ["one", "finished", "2", "of", "3", "+1.50", "4.00"]
+    assert lines[2].split() == ["finish"], "what it is called stands below its id"
+    [item] = run("runs", "--json").data
+    assert (item["id"], item["status"]["state"], item["gain"]) == ("one", "finished", 1.5)
     result = run("show", "one")
     assert result.code == 0
     for text in ("finished, update 2 of 3", "1 x length", "kl.coef=0.3", "Too few prompts.", "Score +1.50 sd"):

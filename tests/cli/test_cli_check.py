@@ -99,11 +99,6 @@ def test_a_function_that_ends_the_process_or_loops_takes_no_other_with_it(run, q
     }
 
 
-def test_the_exit_code_is_0_where_all_five_are_right(run, quick, tmp_path):
-    result = run("check", written(tmp_path, ""))
-    assert (result.code, result.last_line) == (0, "5 of 5 are right.")
-
-
 LOOP = "import time\nwhile True: time.sleep(1)"
 LARGE = pytest.param("mine.py", "x = 1\n" * 200_000, "larger than 1 MB", id="large")
 ENDLESS = ("mine.py", LOOP, "took longer than 1 s and was stopped")
@@ -132,7 +127,9 @@ def test_a_line_of_a_cell_that_only_looks_like_a_command_stays(tmp_path):
     assert exercise_commands.read(file) == [cells[0], "pass\nz = 2"]
 
 
-def test_where_others_are_served_nothing_is_run(run, monkeypatch):
+def test_all_five_right_are_exit_code_0_and_where_others_are_served_nothing_is_run(run, quick, tmp_path, monkeypatch):
+    result = run("check", written(tmp_path, ""))
+    assert (result.code, result.last_line) == (0, "5 of 5 are right.")
     monkeypatch.setenv(local_only.MODE, "classroom")
     result = run("check", PROJECT / "examples" / "exercise.py")
     assert result.code == 1

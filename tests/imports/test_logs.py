@@ -100,19 +100,6 @@ def test_every_format_is_read_into_the_same_check(tmp_path, name, write):
         assert any("1/n" in note for note in log.notes)
 
 
-def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path):
-    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
-    plain = {"kl-runaway": "quiet", "entropy-gone": "quiet"}
-    assert states(alerts) == {"kl-negative": "quiet", "clipping": "quiet"} | plain
-    said = {name: foreign.alert.evidence for name, foreign in alerts.items()}
-    assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
-    assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
-    assert said["value-fit"].count("Missing") == 1
-    assert "`explained_variance`" in said["value-fit"]
-    assert said["wrong-way"].startswith("It needs more than a log has: the same prompts")
-    assert not any("sd" in text.split() for text in said.values())  # scores of a log are in a unit of their own
-
-
 @pytest.mark.parametrize(("trainer", "always", "late", "name", "state", "words"), CHECKED)
 def test_each_check_that_a_log_allows(tmp_path, trainer, always, late, name, state, words):
     log, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(ROWS[trainer] | always, **late)))
@@ -130,26 +117,23 @@ def test_each_check_that_a_log_allows(tmp_path, trainer, always, late, name, sta
         assert alerts["kl-negative"].alert.state == "not measured"  # its kl is k3, which is never below 0
 
 
-def test_a_gradient_a_hundred_times_the_others_is_seen(tmp_path):
+def test_what_cannot_be_judged_says_which_column_is_missing_and_a_gradient_a_hundred_times_the_others_is_seen(tmp_path):
+    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
+    plain = {"kl-runaway": "quiet", "entropy-gone": "quiet"}
+    assert states(alerts) == {"kl-negative": "quiet", "clipping": "quiet"} | plain
+    said = {name: foreign.alert.evidence for name, foreign in alerts.items()}
+    assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
+    assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
+    assert said["value-fit"].count("Missing") == 1
+    assert "`explained_variance`" in said["value-fit"]
+    assert said["wrong-way"].startswith("It needs more than a log has: the same prompts")
+    assert not any("sd" in text.split() for text in said.values())  # scores of a log are in a unit of their own
     steps = rows(GRPO)
     steps[20]["grad_norm"] = 500.0
     alert = judge(json_lines(tmp_path / "a.jsonl", steps))[1]["gradient"].alert
     assert alert.state == "amber"
     assert alert.updates == [21]
     assert "skipped" not in alert.evidence
-
-
-def test_columns_can_be_named(tmp_path):
-    path = table(tmp_path / "mine.csv", [{"iteration": row["step"], "clips": 0.6, "len": 9} for row in rows({})])
-    log, alerts = judge(path, "clip_fraction=clips,completion_length=len")
-    assert log.label == "columns as you named them"
-    assert states(alerts) == {"clipping": "red", "length": "quiet"}
-    with pytest.raises(InvalidConfig, match=r"No column of this log is known \(clips, iteration, len\)"):
-        judging.read(path)
-    with pytest.raises(InvalidConfig) as refused:
-        judging.read(path, ["clip_fraction=other", "colour=clips", "clips"])
-    assert len(refused.value.problems) == 3
-    assert "no column 'other'" in str(refused.value)
 
 
 @pytest.mark.parametrize("preset", ["kinder-reviews", "no-leash", "chatterbox", "group-scores"])
@@ -247,7 +231,17 @@ def test_what_people_have_of_a_log_is_read(tmp_path, name, text, metrics):
     assert [[row.update, row.kl_to_reference] for row in log.metrics] == metrics
 
 
-def test_one_run_of_a_table_with_several_is_chosen(tmp_path):
+def test_columns_can_be_named_and_one_run_of_a_table_with_several_chosen(tmp_path):
+    path = table(tmp_path / "mine.csv", [{"iteration": row["step"], "clips": 0.6, "len": 9} for row in rows({})])
+    log, alerts = judge(path, "clip_fraction=clips,completion_length=len")
+    assert log.label == "columns as you named them"
+    assert states(alerts) == {"clipping": "red", "length": "quiet"}
+    with pytest.raises(InvalidConfig, match=r"No column of this log is known \(clips, iteration, len\)"):
+        judging.read(path)
+    with pytest.raises(InvalidConfig) as refused:
+        judging.read(path, ["clip_fraction=other", "colour=clips", "clips"])
+    assert len(refused.value.problems) == 3
+    assert "no column 'other'" in str(refused.value)
     (tmp_path / "a.csv").write_text("Step,a - kl,b - kl\n1,2,3\n2,,4\n")
     log = judging.read(tmp_path / "a.csv", ["run=b,kl_to_reference=kl"])
     assert [row.kl_to_reference for row in log.metrics] == [3, 4]

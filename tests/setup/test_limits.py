@@ -102,19 +102,16 @@ def test_prompts_may_be_a_file_that_the_page_has_kept_and_no_other(outputs, tmp_
         assert refused(SPACE, outputs, prompts={"source": str(source)}) == ["prompts.source"]
 
 
-def test_a_reward_model_must_have_been_trained_here(outputs):
+def test_a_model_is_refused_by_its_header_and_a_reward_model_that_was_not_trained_here(outputs):
+    count = json.loads((catalog.POCKET_MODELS / "pocket-2m" / "card.json").read_text())["parameters"]
+    assert refused(SPACE._replace(parameters=count), outputs) == []
+    assert refused(SPACE._replace(parameters=count - 1), outputs) == ["model.source"]
     folder = outputs / catalog.REWARD_MODELS / "judge"
     shutil.copytree(catalog.POCKET_MODELS / "pocket-1m", folder)
     named = {"rewards": [{"kind": "model", "source": "judge"}]}
     assert refused(SPACE, outputs, **named) == ["rewards.0.source"]
     (folder / catalog.REWARD_CARD).write_text("{}")
     assert "rewards.0.source" not in refused(SPACE, outputs, **named)
-
-
-def test_a_model_with_too_many_parameters_is_refused_by_its_header(outputs):
-    count = json.loads((catalog.POCKET_MODELS / "pocket-2m" / "card.json").read_text())["parameters"]
-    assert refused(SPACE._replace(parameters=count), outputs) == []
-    assert refused(SPACE._replace(parameters=count - 1), outputs) == ["model.source"]
 
 
 @pytest.mark.parametrize(("field", "value"), TABLES["trained_from"])

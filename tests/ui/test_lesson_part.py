@@ -45,13 +45,10 @@ def test_the_list_of_lessons_does_not_give_their_answers_away(client):
     assert "'when'" not in str(lesson)
 
 
-def test_a_run_says_what_differs_whether_it_has_a_twin_and_whether_a_mistake_is_planted(tmp_path):
+def test_a_run_says_what_differs_and_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path):
     run = data_of(tmp_path, runs__1__set={"kl.coef": 0.5})["runs"][1]
     assert (run["changes"], run["twin"], run["planted"]) == (["beta 0.5"], False, False)
     assert data_of(tmp_path, runs__1__preset="ghost-reference")["runs"][1]["planted"]
-
-
-def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path):
     runs = [{"preset": "best-of-n", "title": "One"}, {"preset": "kinder-reviews", "title": "Two", "why": "Why."}]
     knobs = ["ppo.samples_per_prompt", "kl.coef"]
     lesson = data_of(tmp_path, runs=runs, break_it__knobs=knobs, break_it__when={"score": "> 9"})

@@ -138,9 +138,10 @@ def of(*components):
 
 @pytest.fixture(scope="module")
 def loaded():
-    """What a new Python has loaded with the command line's first module, with the whole light half, with the page."""
+    """What a new Python has loaded with the command line's first module, and with the whole light half (what with the
+    page: tests/ui/test_server.py)."""
     light = "errors plain_files process_identity redaction config data models rewards setup runs analysis lessons"
-    stages = [["playground.cli"], of(*light.split(), "exports", "imports", "cli"), [*of("ui"), "app"]]
+    stages = [["playground.cli"], of(*light.split(), "exports", "imports", "cli")]
     code = "import importlib, json, sys\nfor names in json.load(sys.stdin):\n"
     code += "    [importlib.import_module(name) for name in names]\n    print(json.dumps([*sys.modules]))"
     answer = subprocess.run(
@@ -150,11 +151,8 @@ def loaded():
     return [set(json.loads(line)) for line in answer.stdout.splitlines()]
 
 
-def test_the_command_line_the_light_half_and_the_page_load_no_more_than_they_need(loaded):
+def test_the_command_line_and_the_light_half_load_no_more_than_they_need(loaded):
     assert "playground.cli" in loaded[0]
     assert loaded[0] & {"pandas", "matplotlib", "tensorboardX"} == set()
     assert {"playground.exports.saving", "playground.imports.importing", "playground.runs.supervisor"} <= loaded[1]
     assert loaded[1] & (HEAVY | {"gradio"}) == set()
-    assert {"gradio", "playground.ui.zero_gpu"} <= loaded[2]
-    assert {name for name in loaded[2] if name.startswith("playground.training")} == set()
-    assert loaded[2] & {*HEAVY, "spaces"} == set()

@@ -66,7 +66,7 @@ def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served
     """`from app import demo`: no torch, no telemetry, no thread, no child, no folder."""
     environment = {name: value for name, value in os.environ.items() if name != "GRADIO_TEMP_DIR"}
     environment["PLAYGROUND_OUTPUTS"] = str(tmp_path / "outputs")
-    command = [sys.executable, "-c", IMPORTED, *HEAVY, "playground.training"]
+    command = [sys.executable, "-c", IMPORTED, *HEAVY, "playground.training", "spaces"]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     assert not list((PROJECT / "playground" / "ui").glob("*.pyi")), "Gradio writes them beside subclasses"

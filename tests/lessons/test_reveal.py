@@ -190,17 +190,6 @@ def test_the_memory_of_each_role_is_told_where_the_lesson_looks_at_it(leash, tmp
     assert not reveal(leash, 0, FIRST).memory
 
 
-HOLDS, FAILS = {"parses": "< 0.3"}, {"parses": "> 0.99"}
-
-
-@pytest.mark.parametrize(("one", "two", "held"), [(FAILS, FAILS, None), (HOLDS, FAILS, 1), (FAILS, HOLDS, 2)])
-def test_the_option_that_holds_came_true_or_none(tmp_path, one, two, held):
-    whens = {"predict__options__1__when": {**one}, "predict__options__2__when": {**two}}
-    outcome = reveal(lesson(tmp_path, **whens), 0, FIRST)
-    assert outcome.ready
-    assert outcome.held == held
-
-
 def asking(folder, **predict):
     return lesson(folder, predict={"ask": "What?", **predict})
 

@@ -39,18 +39,6 @@ def test_the_time_left_is_that_of_the_work_ahead_at_the_pace_so_far(worker):
     assert worker.phase == "training", "what was said before"
 
 
-def test_quick_work_says_nothing_and_what_another_said_stays(worker):
-    worker.progress.begin("quick", [1.0, 1.0])
-    for _ in range(2):
-        worker.progress()
-    worker.progress.end()
-    assert worker.said == []
-    worker.phase = "saving"  # it was stopped in the middle
-    worker.progress.begin("saving")
-    worker.progress.end()
-    assert worker.phase == "saving"
-
-
 def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_not(worker):
     with worker.progress.of_loading("loading the model"):
         for _ in logging.tqdm(["a", "b"], desc="Something else"):

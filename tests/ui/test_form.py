@@ -65,16 +65,6 @@ def test_what_only_the_disk_and_the_other_engine_know_is_beside_its_field(tmp_pa
     assert problems_of(engine="trl", kl__controller="adaptive") == {"kl.controller"}
 
 
-def test_a_sentence_names_settings_as_the_form_does():
-    sentences = data_beside(__file__, "tables.yaml")["sentences"]
-    assert {sentence: form.with_labels(sentence) for sentence in sentences} == sentences
-    reward, judges, behaviours = (form.LABELS[name] for name in form.LISTS)
-    labels = {"rewards": reward, "rewards.0.weight": reward, "rewards.1.words.0": f"{reward}, Words"}
-    labels |= {"judges.0.expression": f"{judges}, Expression", "behaviours.0.name": behaviours}
-    labels |= {"behaviours.2.measure.expression": f"{behaviours}, Expression", "nonsense.a": "nonsense.a"}
-    assert {field: form.label_of(field) for field in labels} == labels
-
-
 def test_the_reward_picker_offers_every_kind_with_its_own_fields(monkeypatch):
     kinds = {item["kind"]: item for item in reward_form.reward_kinds()}
     assert set(kinds) == {choice.name for choice in catalog.REWARDS}

@@ -232,8 +232,6 @@ def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_netwo
         page.locator("#section-texts .tokens-button").nth(1).click()
         chosen(page, ".microscope", "tokens add up to a KL of")
         page.keyboard.press("Escape")
-        open_section(page, "update")
-        chosen(page, "#section-update", "Under each token")
         page.get_by_role("link", name="Compare").click()
         chosen(page, ".compare-view .outcome", "Score +")
         assert page.get_by_label("Run", exact=True).locator("option:checked").inner_text() == f"{HOSTILE}, recorded"

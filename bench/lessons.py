@@ -27,7 +27,7 @@ from playground.setup.expected import Band, band_in_words
 OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
 BANDED = {*READY, "score", "kl"}
-HEAD = ("", "lesson", "question", "runs", "came true", "on seeds", "sentences", "bands, and what they say")
+HEAD = ("", "lesson", "runs", "came true", "on seeds", "bands, and what they say")
 TASK_HEAD = ("", "task", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
@@ -148,11 +148,9 @@ def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
     return (
         str(lesson.number),
         f"[{lesson.title}](../lessons/{lesson.name}.yaml)",
-        lesson.question,
         ", ".join(f"{run.preset}{changes_in_words(run.set)}" for run in lesson.runs),
         came_true,
         on_seeds,
-        sentences(lesson, measured),
         bands(lesson, tried),
     )
 
@@ -211,15 +209,6 @@ def span(values: Sequence[float | None], lesson: Lesson) -> str:
         return RECORDED
     band = Band(min(numbers), max(numbers), len(numbers))
     return f"{band_in_words(lesson.predict.of, band, lesson.config(0).score_unit)} on {len(numbers)}"
-
-
-def sentences(lesson: Lesson, measured: Measured) -> str:
-    """Of each sentence on how many seeds it is said."""
-    counts = []
-    for sentence in lesson.reveal:
-        seeds = measured.seeds(lesson, sentence.run - 1)
-        counts.append(f"{sentence.run}: {count(sentence.when, seeds) if sentence.when else 'always'}")
-    return "; ".join(counts)
 
 
 def bands(lesson: Lesson, tried: Sequence[trying.TriedRun]) -> str:

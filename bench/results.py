@@ -261,23 +261,25 @@ def page() -> str:
 
 
 def of_runs(rows: Iterable[Row]) -> str:
-    """Before -> after for every preset and seed."""
-    cells = []
+    """A line for every preset: before -> after, over its seeds."""
+    presets: dict[str, list[Row]] = {}
     for row in rows:
-        seconds = f"{row['seconds']:.0f}" if row["seconds"] else ""
-        cells.append([row["preset"], str(row["seed"]), seconds, *(cell(row, name) for name in COLUMNS)])
-    return tables.table(["preset", "seed", "seconds", *COLUMNS.values()], cells)
+        presets.setdefault(row["preset"], []).append(row)
+    lines = []
+    for preset, seeds in presets.items():
+        lines.append([preset, str(len(seeds)), *(cell(seeds, name) for name in COLUMNS)])
+    return tables.table(["preset", "seeds", *COLUMNS.values()], lines)
 
 
-def cell(row: Row, name: str) -> str:
-    """One figure of a run."""
-    before, after = row["before"][name], row["after"][name]
-    if before is None or after is None:
+def cell(seeds: Sequence[Row], name: str) -> str:
+    """One figure of a preset."""
+    before = [row["before"][name] for row in seeds]
+    after = [row["after"][name] for row in seeds]
+    if None in before or None in after:
         return ""
-    if name == "kl":
-        return f"{after:.2f}"
     digits = 1 if name == "tokens" else 2
-    return f"{before:.{digits}f} -> {after:.{digits}f}"
+    ends = tables.over_seeds(after, digits)
+    return ends if name == "kl" else f"{statistics.fmean(before):.{digits}f} -> {ends}"
 
 
 def to_start(rows: Iterable[Row]) -> str:

@@ -10,7 +10,8 @@ from playground.config.faults import FAULTS
 from playground.lessons import boards
 from playground.lessons.loading import Lessons
 from playground.setup import catalog
-from tests.bench import recorded
+from tests.bench import MADE_UP, recorded
+from tests.lessons import write
 from tests.nights import nightly
 from tests.support import PROJECT
 
@@ -82,6 +83,16 @@ def test_the_bands_in_the_repository_are_made_of_the_figures():
     made = bands.bands(recorded("presets")["runs"], catalog.lesson_preset_names())
     assert {name: stories[name].bands for name in made} == made
     assert {*made} == {*catalog.names_with_model()}
+
+
+def test_what_was_not_measured_is_known_of_the_recording_alone(tmp_path):
+    write(tmp_path, predict__options__1__when={"distinct": "< 0.5"}, reveal__0__when={"kl": "> 150"})
+    text = lessons.page(Lessons(shipped=tmp_path).courses, lessons.Measured(MADE_UP["presets"]))
+    row = next(line for line in text.splitlines() if line.startswith("| 1 |"))
+    on_seeds, in_words = [cell.strip() for cell in row.strip("|").split(" | ")][4:]
+    assert on_seeds == "recording"
+    assert "not over the whole band: kl > 150 (its band: 128.078 to 265.675)" in in_words
+    assert "by the recording only: distinct &lt; 0.5" in in_words
 
 
 FIGURES = recorded("diagnosis")

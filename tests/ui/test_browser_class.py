@@ -68,7 +68,7 @@ def test_two_rounds_of_a_question_the_second_answered_without_a_network(class_si
     expect(phone.locator(".class-parts")).to_contain_text("Once more.")
     phone.route("**/class/answer", lambda route: route.abort())
     phone.get_by_role("radio").nth(1).check()
-    expect(fate).to_contain_text("is kept on this phone, and sent then.")
+    expect(fate).to_have_text("Kept on this phone. It is sent as soon as there is a network.")
     phone.unroute_all()
     expect(fate).to_have_text("Kept. You can change it until it is closed.")
     assert other.answer({"choice": 1}) == {"error": ""}

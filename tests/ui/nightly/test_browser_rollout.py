@@ -1,6 +1,6 @@
 # ruff: noqa: F811 - pytest finds the fixture by this name
 """More of reading runs in a browser: the window of an update where there is no answer, nothing kept, or a run that goes
-on; and another axis."""
+on."""
 
 from playwright.sync_api import expect
 

@@ -1,6 +1,6 @@
 # ruff: noqa: F811 - pytest finds the fixtures by these names
 """More of the lessons in a browser: the list and the page that is handed in, shapes, the ways to Train and back, a
-presentation, a phone. Mystery runs: giving up, one that is trained. The chalkboard."""
+presentation, a phone. Mystery runs: giving up, one that is trained."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from playground.lessons.mysteries import MISTAKES
 from tests.ui.conftest import go, of_module, visit
-from tests.ui.test_browser_lessons import FAULT, KEPT, NUMBER, boards_open, forgotten, lesson, press, started, step  # noqa: F401
+from tests.ui.test_browser_lessons import FAULT, KEPT, NUMBER, forgotten, lesson, press, started, step  # noqa: F401
 
 
 def test_a_link_leads_a_newcomer_where_it_says_and_who_has_been_on_train_begins_there(site, make_page):
@@ -63,7 +63,9 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
 
 def test_at_its_end_a_lesson_trains_what_one_likes(site, make_page):
     page = make_page()
-    done = {"at": "end", "prediction": {"choice": 0}, "runs": [], "tries": [], "transfer": 1, "done": "2026-01-01"}
+    told = {"held": 0, "words": "", "said": ["Kind."], "explained": [], "outside": [], "beliefs": [], "curve": []}
+    runs = [{"id": "_recorded", "recorded": True, "told": told}] * 2
+    done = {"at": "end", "prediction": {"choice": 0}, "runs": runs, "tries": [], "transfer": 1, "done": "2026-01-01"}
     page.add_init_script(f"localStorage['playground-lessons'] ??= '{json.dumps({'two-runs': done})}'")
     visit(page, site, "?lesson=two-runs")
     words = page.get_by_label("Now reward what you like")

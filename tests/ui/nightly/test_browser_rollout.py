@@ -11,7 +11,6 @@ from tests.ui.test_browser_keyboard import serious_faults
 from tests.ui.test_browser_rollout import (  # noqa: F401
     WINDOW,
     close,
-    kept_of,
     open_last,
     point_at,
     press_mouse,

@@ -35,6 +35,7 @@ from playground.training.rewards import learned_rewards
 
 CPU = torch.device("cpu")
 SCORED_AT_ONCE = 100
+USUAL_SEEDS = 3
 COLUMNS = {
     "score": "score, sd",
     "kl": "KL, nats",
@@ -48,6 +49,7 @@ COLUMNS = {
     "ends": "ends by itself",
     "tokens": "tokens",
 }
+MEANS = ("quality", "distinct_2", "ends", "tokens")  # on the page without the lowest and the highest
 COUNTED = [name for name in COLUMNS if name in READY]
 # Of the frontier: the betas on the page, the effective samples that are enough, the share of its score to reach.
 BETAS, ENOUGH, AIM = (2.0, 1.0, 0.5, 0.3536, 0.25, 0.2102, 0.1768), 10, 0.92
@@ -261,25 +263,45 @@ def page() -> str:
 
 
 def of_runs(rows: Iterable[Row]) -> str:
-    """A line for every preset: before -> after, over its seeds."""
+    """For presets of which the same is counted a table, with a line for each, over its seeds."""
     presets: dict[str, list[Row]] = {}
     for row in rows:
         presets.setdefault(row["preset"], []).append(row)
-    lines = []
+    alike: dict[tuple[str, ...], list[str]] = {}
     for preset, seeds in presets.items():
-        lines.append([preset, str(len(seeds)), *(cell(seeds, name) for name in COLUMNS)])
-    return tables.table(["preset", "seeds", *COLUMNS.values()], lines)
+        names = tuple(name for name in COLUMNS if all(row["after"][name] is not None for row in seeds))
+        alike.setdefault(names, []).append(preset)
+    return "\n\n".join(of_alike({name: presets[name] for name in group}, names) for names, group in alike.items())
 
 
-def cell(seeds: Sequence[Row], name: str) -> str:
-    """One figure of a preset."""
-    before = [row["before"][name] for row in seeds]
-    after = [row["after"][name] for row in seeds]
-    if None in before or None in after:
+def of_alike(presets: dict[str, list[Row]], names: Sequence[str]) -> str:
+    """One table: the untrained model of its first preset, and then of each what it came to."""
+    untrained = {name: at_first(next(iter(presets.values())), name) for name in names}
+    lines = [["untrained", *untrained.values()]]
+    for preset, seeds in presets.items():
+        label = preset if len(seeds) == USUAL_SEEDS else f"{preset}, {len(seeds)} seeds"
+        lines.append([label, *(cell(seeds, name, untrained[name]) for name in names)])
+    return tables.table(["preset", *(COLUMNS[name] for name in names)], lines)
+
+
+def at_first(seeds: Sequence[Row], name: str) -> str:
+    """A figure of the untrained model."""
+    if name == "kl":
         return ""
-    digits = 1 if name == "tokens" else 2
-    ends = tables.over_seeds(after, digits)
-    return ends if name == "kl" else f"{statistics.fmean(before):.{digits}f} -> {ends}"
+    return f"{statistics.fmean(row['before'][name] for row in seeds):.{digits_of(name)}f}"
+
+
+def cell(seeds: Sequence[Row], name: str, untrained: str) -> str:
+    """A figure of a preset, behind that of its untrained model where it is another."""
+    values, digits = [row["after"][name] for row in seeds], digits_of(name)
+    after = f"{statistics.fmean(values):.{digits}f}" if name in MEANS else tables.over_seeds(values, digits)
+    before = at_first(seeds, name)
+    return after if before == untrained else f"{before} -> {after}"
+
+
+def digits_of(name: str) -> int:
+    """Behind the point."""
+    return 1 if name == "tokens" else 2
 
 
 def to_start(rows: Iterable[Row]) -> str:
@@ -306,7 +328,6 @@ POINTS = {
     "beta": lambda point: f"{point['beta']:.2f}",
     "score, sd": with_error("score"),
     "KL, nats": with_error("kl"),
-    "score - beta KL": with_error("objective"),
     "effective samples": lambda point: f"{point['effective_median']:.0f}",
     "of the poorest 5 %": lambda point: f"{point['effective_p5']:.0f}",
     "": trust,
@@ -314,7 +335,6 @@ POINTS = {
 RUNS = {
     "preset": lambda row: row["preset"],
     "seed": lambda row: str(row["seed"]),
-    "score, sd": with_error("score"),
     "KL, nats": with_error("kl"),
     "best score at that KL": lambda row: f"{row['best']:.2f}",
     "share of it": lambda row: f"{row['share']:.1%} +- {row['share_se']:.1%}",

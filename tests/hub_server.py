@@ -33,9 +33,9 @@ class File(NamedTuple):
 class Refused(Exception):
     """An answer other than 200: status, what it says, and the hub's own word for it."""
 
-    def __init__(self, status, said="", code="", url=""):
-        super().__init__(said)
-        body = {"error": said, "errors": [{"message": said}], "url": url} if isinstance(said, str) else said
+    def __init__(self, status, message="", code="", url=""):
+        super().__init__(message)
+        body = {"error": message, "errors": [{"message": message}], "url": url} if isinstance(message, str) else message
         self.status, self.body, self.code = status, body, code
 
 
@@ -79,17 +79,17 @@ def serving(answer):
 def hub(models, *, gated=()):
     """Serve `models` (id -> folder); those in `gated` may be seen and not be had. Yields the address."""
 
-    def answer(asked):
-        api, path = asked.path.startswith("api/models/"), asked.path.removeprefix("api/models/")
+    def answer(request):
+        api, path = request.path.startswith("api/models/"), request.path.removeprefix("api/models/")
         name = next((name for name in models if path.startswith(name)), None)
         if name is None:
             raise Refused(404, code="RepoNotFound")
-        rest = path.removeprefix(name).strip("/").split("/")
-        if rest[0] in ("revision", "tree") and rest[1] not in ("main", COMMIT):
+        parts = path.removeprefix(name).strip("/").split("/")
+        if parts[0] in ("revision", "tree") and parts[1] not in ("main", COMMIT):
             raise Refused(404, code="RevisionNotFound")
         files = sorted(file for file in models[name].iterdir() if file.is_file())
         sizes = [(file.name, file.stat().st_size, _etag(file)) for file in files]
-        if api and rest[0] == "tree":
+        if api and parts[0] == "tree":
             return [{"type": "file", "path": file, "size": size, "oid": etag} for file, size, etag in sizes]
         if api:
             facts = {"id": name, "sha": COMMIT, "tags": ["license:mit"], "private": False}
@@ -98,7 +98,7 @@ def hub(models, *, gated=()):
             return {**facts, "gated": name in gated}
         if name in gated:
             raise Refused(403, code="GatedRepo")
-        file = models[name] / rest[-1]
+        file = models[name] / parts[-1]
         if not file.is_file():
             raise Refused(404, code="EntryNotFound")
         return File(file.read_bytes(), {"ETag": f'"{_etag(file)}"', "X-Repo-Commit": COMMIT})

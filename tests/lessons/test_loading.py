@@ -1,13 +1,13 @@
 """Lessons from files: all that is wrong with one is said at once, beside its field; and lessons tried on their runs."""
 
-import re
-import textwrap
+from typing import get_args
 
 import pytest
 
 from playground.errors import InvalidConfig
-from playground.lessons import loading, trying
+from playground.lessons import facts, loading, trying
 from playground.lessons.loading import SHIPPED, LessonNotFound, Lessons
+from playground.lessons.records import Look, Shape
 from playground.setup import catalog
 from playground.setup.expected import Band
 from tests.lessons import FILES, lesson, recording, shipped, write, wrong
@@ -164,9 +164,6 @@ def test_the_recordings_of_a_lesson_show_what_it_asks_and_what_is_said_holds_on_
     assert [fault for tried in runs for fault in (*tried.mend, *tried.unsure, *tried.reveal.outside)] == []
 
 
-def test_the_example_of_the_document_is_a_lesson_that_its_recording_shows(tmp_path):
-    example = re.search(r"^    format: 1\n(?:    .*\n)+", DOCUMENT, re.MULTILINE)
-    assert example
-    (tmp_path / "example.yaml").write_text(textwrap.dedent(example[0]), encoding="utf-8")
-    (tried,) = trying.tried(loading.load(tmp_path / "example.yaml"), [recording("short-leash")])
-    assert [*tried.mend, *tried.unsure] == []
+def test_the_document_names_all_that_can_be_asked_for():
+    names = {*facts.CURVES, *facts.ALWAYS, *facts.shares(catalog.preset("yes-man")), *get_args(Look), *get_args(Shape)}
+    assert [name for name in sorted(names) if f"`{name}`" not in DOCUMENT] == []

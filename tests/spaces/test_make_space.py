@@ -30,8 +30,8 @@ def run(monkeypatch, tmp_path, capsys):
     def call(*arguments, code=0):
         monkeypatch.setattr("sys.argv", ["space.py", *arguments, "--folder", str(tmp_path / "space")])
         assert space.main() == code
-        said = capsys.readouterr()
-        return said.out + said.err
+        output = capsys.readouterr()
+        return output.out + output.err
 
     return call
 
@@ -48,8 +48,8 @@ def test_the_folder_can_be_pushed_as_it_is(folder):
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
     names = "\0".join(path.relative_to(folder).as_posix() for path in files)
-    asked = ["git", "check-attr", "--stdin", "-z", "filter"]
-    answer = subprocess.run(asked, cwd=folder, input=names, capture_output=True, text=True, check=True).stdout
+    command = ["git", "check-attr", "--stdin", "-z", "filter"]
+    answer = subprocess.run(command, cwd=folder, input=names, capture_output=True, text=True, check=True).stdout
     apart = answer.split("\0")[2::3]
     for path, how in zip(files, apart, strict=True):
         data = path.read_bytes()
@@ -103,9 +103,9 @@ def api(monkeypatch):
 
 
 def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(api, run, tmp_path):
-    said = run(NAME, "--caps", "all")
-    assert f"Creates the public ZeroGPU Space {NAME}" in said
-    assert "as me" in said
+    output = run(NAME, "--caps", "all")
+    assert f"Creates the public ZeroGPU Space {NAME}" in output
+    assert "as me" in output
     kind = {"repo_type": "space", "space_sdk": "gradio", "space_hardware": "zero-a10g", "exist_ok": True}
     assert api.create_repo.call_args == mock.call(NAME, **kind)
     assert api.add_space_variable.call_args == mock.call(NAME, "PLAYGROUND_SPACE_CAPS", "all")
@@ -120,10 +120,10 @@ def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(api, run, tm
 def test_what_the_hub_refuses_is_said_in_its_words_with_what_to_do(api, run, status, words):
     answer = httpx2.Response(status, request=httpx2.Request("POST", "https://hub.test"))
     api.create_repo.side_effect = HfHubHTTPError("In its words.", response=answer)
-    said = run(NAME, code=1)
-    assert "In its words." in said
-    assert words in said
-    assert TOKEN not in said
+    output = run(NAME, code=1)
+    assert "In its words." in output
+    assert words in output
+    assert TOKEN not in output
     assert not api.upload_folder.called
 
 
@@ -142,8 +142,8 @@ def test_a_name_that_cannot_be_is_refused_before_anything_is_written(name, run, 
 
 
 def test_a_folder_of_somebody_else_is_left_as_it_is(run, tmp_path):
-    theirs = tmp_path / "space" / "thesis.txt"
-    theirs.parent.mkdir()
-    theirs.write_text("mine")
+    thesis = tmp_path / "space" / "thesis.txt"
+    thesis.parent.mkdir()
+    thesis.write_text("mine")
     assert "was not made by this" in run(NAME, code=2)
-    assert theirs.read_text() == "mine"
+    assert thesis.read_text() == "mine"

@@ -12,6 +12,7 @@ from playground.runs import launcher, queue
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
 from playground.runs.spawning import Elsewhere, Here
+from playground.setup import devices
 from playground.setup.devices import Device, GpuCalls
 from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, in_words
@@ -139,8 +140,8 @@ def test_the_caps_speak_of_the_gpu_where_models_need_it_and_calls_have_a_length_
     assert not any("GPU" in line for line in in_words(space))
     assert any("60 seconds of GPU at a time" in line for line in in_words(space._replace(more="suggested")))
     assert zero_gpu.seconds_of_a_call({}) == 60
-    assert not zero_gpu.is_here({})
-    assert zero_gpu.is_here({"SPACES_ZERO_GPU": "true"})
+    assert not devices.on_zero_gpu({})
+    assert devices.on_zero_gpu({"SPACES_ZERO_GPU": "true"})
     for seconds in ("10", "a minute", "4000"):
         with pytest.raises(InvalidConfig, match="PLAYGROUND_ZEROGPU_SECONDS: must be a whole number from 20 to 1800"):
             zero_gpu.seconds_of_a_call({zero_gpu.SECONDS_VARIABLE: seconds})

@@ -51,13 +51,13 @@ def test_a_complete_snapshot_is_found_by_branch_and_by_commit_and_one_broken_off
         hub.cached("someone/tiny", "../../x")
     old = model_folder(hub_cache(cache, "openai-community/gpt2"))
     assert hub.cached("gpt2") == old
-    folder = model_folder(hub_cache(cache, "someone/tiny"))
+    folder = model_folder(hub_cache(cache, "someone/broken"))
     (folder / "model.safetensors").unlink()
     write_json(folder / "model.safetensors.index.json", {"weight_map": {"a": "1.safetensors", "b": "2.safetensors"}})
     (folder / "1.safetensors").touch()
-    assert hub.cached("someone/tiny") is None
+    assert hub.cached("someone/broken") is None
     (folder / "2.safetensors").touch()
-    assert hub.cached("someone/tiny") == folder
+    assert hub.cached("someone/broken") == folder
 
 
 REFUSALS = TABLES["refusals"]

@@ -35,7 +35,6 @@ SAVING_SECONDS = 1.0
 
 
 def work(folder):
-    """In the place of `worker.work`."""
     lock = adopt_lock()
     assert lock is not None, "the launcher hands the lock down"
     print("fake worker's last words")

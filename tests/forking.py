@@ -64,7 +64,6 @@ class Forked:
         return self.returncode
 
     def send_signal(self, number):
-        """Unless it has ended."""
         if self.poll() is None:
             os.kill(self.pid, number)
 

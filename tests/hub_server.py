@@ -1,14 +1,10 @@
-"""The hub in small, on this machine, for `huggingface_hub` itself to talk to: models, an account, Spaces, commits, and
-what it refuses. What it knows of Spaces are the facts of docs/spaces.md; it takes all files in the commit.
-"""
+"""The hub in small, on this machine, for `huggingface_hub` itself to talk to: its models, and what it refuses."""
 
-import base64
 import contextlib
 import hashlib
 import json
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -18,13 +14,9 @@ import yaml
 from tests.model_folders import NUM_WEIGHTS
 
 COMMIT = "1234567890" * 4
-TOKEN = "hf_of_the_tests"
-ZERO_SPACES = 2  # of a free account
 
 
 class Asked(NamedTuple):
-    """A request."""
-
     path: str
     query: Mapping[str, str]
     headers: Mapping[str, str]
@@ -116,69 +108,6 @@ def hub(models, *, gated=()):
 
 def _etag(file):
     return hashlib.sha1(file.read_bytes()).hexdigest()
-
-
-@dataclass
-class Space:
-    """One repository."""
-
-    sdk: str
-    hardware: str
-    files: dict[str, bytes] = field(default_factory=dict)
-    variables: dict[str, str] = field(default_factory=dict)
-
-
-class Account:
-    """The user `me`, with a free account, and their Spaces. `answer` is for `serving`."""
-
-    def __init__(self):
-        self.spaces = dict[str, Space]()
-
-    def answer(self, request):
-        """One request. Raises: Refused."""
-        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
-            raise Refused(401, "Invalid username or password.")
-        here, lines = f"http://{request.headers['Host']}", [json.loads(line) for line in request.data.splitlines()]
-        if request.path == "api/whoami-v2":
-            return {"name": "me", "type": "user", "isPro": False}
-        if request.path == "api/validate-yaml":
-            return {"warnings": []}
-        if request.path == "api/repos/create":
-            return self._created(lines[0], here)
-        owner, name, rest = [*request.path.removeprefix("api/spaces/").split("/", 2), ""][:3]
-        if f"{owner}/{name}" not in self.spaces:
-            raise Refused(404, "Repository not found", "RepoNotFound")
-        space = self.spaces[f"{owner}/{name}"]
-        kind = rest.partition("/")[0]
-        if kind == "variables":
-            space.variables[lines[0]["key"]] = lines[0]["value"]
-            return {}
-        if kind == "tree":
-            files = space.files.items()
-            return [{"type": "file", "path": path, "oid": "0" * 40, "size": len(data)} for path, data in files]
-        if kind == "preupload":
-            usual = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
-            return {"files": [{"path": item["path"], **usual} for item in lines[0]["files"]]}
-        if kind == "commit":
-            for key, value in (line.values() for line in lines):
-                if key == "file":
-                    space.files[value["path"]] = base64.b64decode(value["content"])
-                elif key == "deletedFile":
-                    del space.files[value["path"]]
-            return {"commitUrl": f"{here}/spaces/{owner}/{name}/commit/{COMMIT}", "commitOid": COMMIT, "hookOutput": ""}
-        return {"id": f"{owner}/{name}", "sha": COMMIT, "private": False, "tags": [], "siblings": []}
-
-    def _created(self, sent, here):
-        owner, hardware = sent["organization"] or "me", sent["hardware"]
-        name = f"{owner}/{sent['name']}"
-        if owner != "me":
-            raise Refused(403, f'You don\'t have the rights to create a space under the namespace "{owner}".')
-        if name in self.spaces:
-            raise Refused(409, "You already created this space repo", url=f"{here}/spaces/{name}")
-        if sum(space.hardware == hardware for space in self.spaces.values()) >= ZERO_SPACES:
-            raise Refused(402, "You have reached the number of ZeroGPU Spaces of your account")
-        self.spaces[name] = Space(sent["sdk"], hardware)
-        return {"url": f"{here}/spaces/{name}"}
 
 
 def header_of(readme):

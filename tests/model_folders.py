@@ -35,7 +35,6 @@ def safetensors(shapes, dtype="BF16", size=2):
 
 
 def write_json(path, value):
-    """JSON into a file."""
     path.write_text(json.dumps(value), encoding="utf-8")
     return path
 

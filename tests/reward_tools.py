@@ -32,7 +32,6 @@ def write_finished(training, config, writer):
 
 
 def finished(outputs, name, **changes):
-    """A training that has ended well."""
     config = RewardTrainingConfig(name=name, **changes)
     training = RewardTraining(outputs / "reward-models" / name)
     training.control_path.mkdir(parents=True)

@@ -29,6 +29,5 @@ def _busy_core(request):
 
 
 def slow_down(browser):
-    """Make every page of it slow."""
     slower = {"rate": SLOWER}
     browser.on("page", lambda page: browser.new_cdp_session(page).send("Emulation.setCPUThrottlingRate", slower))

@@ -119,16 +119,13 @@ def test_what_is_allowed_is_no_breach(module, source):
     assert violations(module, imports(module, source)) == []
 
 
-def test_the_imports_of_a_package_are_read_from_its_own_folder():
-    assert [*imports("playground.pocket", "from . import words", is_package=True)] == ["playground.pocket.words"]
-    assert [*imports("playground.pocket.words", "from . import world")] == ["playground.pocket.world"]
-
-
 def test_no_modules_import_each_other():
     assert circle(imports_of_all()) == set()
 
 
-def test_a_circle_is_seen_wherever_its_imports_stand():
+def test_imports_are_read_from_the_folder_of_a_package_and_a_circle_is_seen_wherever_they_stand():
+    assert [*imports("playground.pocket", "from . import words", is_package=True)] == ["playground.pocket.words"]
+    assert [*imports("playground.pocket.words", "from . import world")] == ["playground.pocket.world"]
     sources = {"a": "def f():\n    import playground.b", "playground.c": "import a", "d": "import a"}
     sources["playground.b"] = "if TYPE_CHECKING:\n    from playground.c import x"
     imported = {name: [*imports(name, source)] for name, source in sources.items()}
@@ -141,9 +138,10 @@ def of(*components):
 
 @pytest.fixture(scope="module")
 def loaded():
-    """What a new Python has loaded with the command line's first module, with the whole light half, with the page."""
+    """What a new Python has loaded with the command line's first module, and with the whole light half (what with the
+    page: tests/ui/test_server.py)."""
     light = "errors plain_files process_identity redaction config data models rewards setup runs analysis lessons"
-    stages = [["playground.cli"], of(*light.split(), "exports", "imports", "cli"), [*of("ui"), "app"]]
+    stages = [["playground.cli"], of(*light.split(), "exports", "imports", "cli")]
     code = "import importlib, json, sys\nfor names in json.load(sys.stdin):\n"
     code += "    [importlib.import_module(name) for name in names]\n    print(json.dumps([*sys.modules]))"
     answer = subprocess.run(
@@ -153,17 +151,8 @@ def loaded():
     return [set(json.loads(line)) for line in answer.stdout.splitlines()]
 
 
-def test_the_command_line_starts_without_tables_of_data(loaded):
+def test_the_command_line_and_the_light_half_load_no_more_than_they_need(loaded):
     assert "playground.cli" in loaded[0]
     assert loaded[0] & {"pandas", "matplotlib", "tensorboardX"} == set()
-
-
-def test_the_light_half_loads_neither_models_nor_the_page(loaded):
     assert {"playground.exports.saving", "playground.imports.importing", "playground.runs.supervisor"} <= loaded[1]
     assert loaded[1] & (HEAVY | {"gradio"}) == set()
-
-
-def test_the_page_loads_no_models_where_no_gpu_is_lent(loaded):
-    assert {"gradio", "playground.ui.zero_gpu"} <= loaded[2]
-    assert {name for name in loaded[2] if name.startswith("playground.training")} == set()
-    assert loaded[2] & {*HEAVY, "spaces"} == set()

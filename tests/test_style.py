@@ -29,19 +29,14 @@ def sources():
 
 
 @functools.cache
-def definitions():
-    """Every class and function, with its module."""
-    kinds = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    return [
-        (path, node)
-        for path, text in sources().items()
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, kinds)
-    ]
+def trees():
+    return {path: ast.parse(text) for path, text in sources().items()}
 
 
+@functools.cache
 def functions():
-    return [(path, node) for path, node in definitions() if not isinstance(node, ast.ClassDef)]
+    """Each with its module."""
+    return [(path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, Function)]
 
 
 def code_lines(text, tree):
@@ -70,11 +65,10 @@ def assigned(tree):
             yield node.id
 
 
-def weight(texts):
+def weight(texts, trees):
     """Expressions a code line, conditional expressions in 1,000 code lines, and the percentage of vague names."""
     count = Counter()
-    for text in texts:
-        tree = ast.parse(text)
+    for text, tree in zip(texts, trees, strict=True):
         names = [name.strip("_") for name in assigned(tree) if name not in ("self", "cls", "_")]
         count["lines"] += code_lines(text, tree)
         count["names"] += len(names)
@@ -88,8 +82,8 @@ def weight(texts):
 
 def test_the_code_gets_no_denser_and_its_names_no_vaguer():
     example = '"""Two lines."""\n\n# none\nfound = 1 if x else 2\ntwo = (\n    found\n)\n'
-    assert weight([example]) == (8 / 4, 250, 50)  # the docstring, 3 names, 4 of the conditional
-    expressions, conditional, vague = weight(sources().values())
+    assert weight([example], [ast.parse(example)]) == (8 / 4, 250, 50)  # the docstring, 3 names, 4 of the conditional
+    expressions, conditional, vague = weight(sources().values(), trees().values())
     assert expressions <= MOST_EXPRESSIONS
     assert conditional <= MOST_CONDITIONAL
     assert vague <= MOST_VAGUE

@@ -60,12 +60,6 @@ def test_where_few_answers_score_otherwise_the_sentence_says_how_many():
     assert "-0.000" not in outcome_sentence(gained._replace(kl=-1e-9), other_kl=-1e-9)
 
 
-def test_the_sentence_names_gain_interval_and_cost():
-    gained = Outcome(32, 4, 0.0, 1.4, 1.4, 1.2, 1.6, 5.12, 4.6, 5.64, 30, 1.0, 10.0, 12.0)
-    words = "Score +1.40 sd on 32 prompts x 4 samples, 95 % interval +1.20 to +1.60; 5.1 nats (4.6 to 5.6) from the "
-    assert outcome_sentence(gained) == f"{words}reference."
-
-
 EVALUATIONS = [
     *(sample(prompt, "before", 0.0) for prompt in range(2)),
     *(sample(prompt, "during", 9.0, update=2, kl=8.0) for prompt in range(2)),
@@ -89,7 +83,6 @@ DULL, KIND = " The script was dull.", " The script was wonderful."
 
 
 def answers(update, texts, prompts=()):
-    """Completions with their scores."""
     asked = prompts or ["Review of the film:"] * len(texts)
     return [
         sample(row, "during" if update else "before", score, update=update, completion=text, prompt=asked[row], seed=0)
@@ -113,12 +106,9 @@ def test_of_claims_the_wrong_ones_come_first_as_long_as_nothing_has_changed():
     assert examples(catalog.preset("yes-man"), before, now) == [1, 0, 2]
 
 
-def test_only_prompts_that_were_answered_both_times_are_shown():
+def test_examples_were_answered_both_times_and_what_has_become_worse_is_the_last_of_them():
     assert examples(CONFIG, answers(0, [(DULL, 0.0)]), answers(5, [(DULL, 0.0), (KIND, 1.0)])) == [0]
     assert examples(CONFIG, answers(0, [(DULL, 0.0)]), []) == []
-
-
-def test_what_has_become_worse_is_shown_by_the_last_of_them():
     broken = " Script the dull was was."
     before = answers(0, [(DULL, -1.0)] * 20)
     now = answers(5, [(KIND, 1.0)] * 12 + [(broken, -2.0)] * 8)  # kind: 0 to 12; keeps to the grammar: 20 to 12

@@ -6,13 +6,10 @@ import pytest
 
 from playground.analysis.before_after import pairs
 from playground.analysis.meters import (
-    Meter,
     compared,
     count_with_bounds,
-    in_words,
     meters,
     of_pairs,
-    sentence,
     ways,
 )
 from playground.analysis.paid import paid
@@ -64,32 +61,6 @@ def test_behaviours_of_a_run_from_before_they_were_counted_are_counted_from_its_
     claim = {"prompt": "User: I think 3 plus 4 is 9. Bot:", "completion": " 3 plus 4 is 9."}
     _, meter = meters(config_of("wrong-claims-repeated", OWN), [sample(0, "before", 0.0, **claim)])
     assert (meter.name, meter.after) == ("wrong-claims-repeated", count_with_bounds(1, 1, 1))
-
-
-def meter_of(words, before, after, change, of=25):
-    return Meter(
-        words, words, "more", [0, 9], [count_with_bounds(before, of, of), count_with_bounds(after, of, of)], [0, change]
-    )
-
-
-def test_a_count_says_in_which_direction_it_has_changed():
-    assert in_words(meter_of("agrees", 13, 22, 1).ends()) == "agrees: 13 -> 22 of 25 (up)"
-    assert in_words(meter_of("agrees", 22, 13, -1).ends()) == "agrees: 22 -> 13 of 25 (down)"
-    assert in_words(meter_of("agrees", 13, 14, 0).ends()) == "agrees: 13 -> 14 of 25"
-
-
-def test_the_sentence_tells_changes_first():
-    steady, more = meter_of("rhymes", 25, 25, 0), meter_of("agrees", 13, 22, 1)
-    few, enough = meter_of("is kind", 0, 5, 0, of=5), meter_of("is kind", 0, 5, 0, of=6)
-    assert sentence([steady, more]) == (
-        "It now agrees in 22 of 25 answers (before: 13); without a clear change, it rhymes in 25 of 25 answers "
-        "(before: 25)."
-    )
-    assert sentence([steady]).startswith("No behaviour has changed by more than chance: it rhymes")
-    assert sentence([]) == ""
-    assert sentence([few]).startswith("On too few prompts to tell a change, it is kind")
-    assert sentence([more, few]).endswith(sentence([few]))
-    assert "without a clear change, it is kind" in sentence([more, enough])
 
 
 @pytest.mark.parametrize(("low", "high", "verdict"), TABLES["against"])

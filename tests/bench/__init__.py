@@ -8,5 +8,4 @@ MADE_UP = data_beside(__file__, "figures.yaml")
 
 
 def recorded(name):
-    """Those that a command has written."""
     return json.loads((PROJECT / "bench" / "results" / f"{name}.json").read_text(encoding="utf-8"))

@@ -52,15 +52,6 @@ def test_a_cell_is_trained_once_and_measured_once_until_it_changes(trained, tmp_
     assert (len(trained), len(kept.rows)) == (3, 2)
 
 
-def test_a_run_that_was_cut_off_goes_on(trained, tmp_path, monkeypatch):
-    config = Cell("kinder-reviews").config
-    run = RunDirectory.create(tmp_path / experiments.digest(config), config, "cut-off")
-    RunWriter(run, 1).set_status(state="stopped", reason="stopped")
-    monkeypatch.setattr(RunDirectory, "latest_checkpoint", lambda run: run.checkpoints_path)
-    assert experiments.run_of(config, tmp_path).id == "cut-off"
-    assert trained == ["resume"]
-
-
 @pytest.mark.parametrize("name", ["presets", "methods", "sycophancy", "diagnosis"])
 def test_what_was_measured_is_of_the_presets_as_they_are(name):
     rows = recorded(name)["runs"]

@@ -11,7 +11,7 @@ from playground.lessons import boards
 from playground.lessons.loading import Lessons
 from playground.setup import catalog
 from tests.bench import MADE_UP, recorded
-from tests.lessons import lesson, write
+from tests.lessons import write
 from tests.nights import nightly
 from tests.support import PROJECT
 
@@ -85,24 +85,13 @@ def test_the_bands_in_the_repository_are_made_of_the_figures():
     assert {*made} == {*catalog.names_with_model()}
 
 
-def cells(folder):
-    """Those of the first lesson."""
-    text = lessons.page(Lessons(shipped=folder).courses, lessons.Measured(MADE_UP["presets"]))
-    row = next(line for line in text.splitlines() if line.startswith("| 1 |"))
-    return [cell.strip() for cell in row.strip("|").split(" | ")]
-
-
 def test_what_was_not_measured_is_known_of_the_recording_alone(tmp_path):
     write(tmp_path, predict__options__1__when={"distinct": "< 0.5"}, reveal__0__when={"kl": "> 150"})
-    on_seeds, in_words = cells(tmp_path)[3:]
+    text = lessons.page(Lessons(shipped=tmp_path).courses, lessons.Measured(MADE_UP["presets"]))
+    row = next(line for line in text.splitlines() if line.startswith("| 1 |"))
+    on_seeds, in_words = [cell.strip() for cell in row.strip("|").split(" | ")][3:]
     assert on_seeds == "recording"
     assert in_words == "distinct &lt; 0.5; not over the whole band: kl > 150 (its band: 128.078 to 265.675)"
-
-
-def test_only_what_no_preset_is_has_to_be_trained(tmp_path):
-    mixed = lesson(tmp_path, runs__1__set={"kl.coef": 0.5})
-    wishes = [(index, config.seed, config.kl.coef) for _, index, config in lessons.wishes([mixed], [0, 7])]
-    assert wishes == [(1, 0, 0.5), (2, 0, 0.25), (1, 7, 0.5), (2, 7, 0.25)]  # those of 2: its solution
 
 
 FIGURES = recorded("diagnosis")

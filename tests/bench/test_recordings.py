@@ -29,7 +29,6 @@ OF_A_MACHINE = re.compile(r"/(root|home|tmp|work|Users|sys|proc)\b|boot_id\":\"[
 
 
 def everything(folder):
-    """All text of a recording."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     unpacked = (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes() for path in files)
     return b"".join(unpacked).decode()

@@ -32,7 +32,6 @@ class Result(NamedTuple):
 
     @property
     def data(self):
-        """Of --json."""
         return json.loads(self.out)
 
     @property

@@ -95,13 +95,6 @@ def test_the_prompts_of_a_trial_are_shown_with_changes_and_a_whole_path(attempt,
     assert attempt("kinder-reviews", "--json").data["prompts"] == PREVIEW
 
 
-def test_prompts_that_cannot_be_shown_are_one_sentence_of_a_trial(attempt, asked):
-    result = attempt("kinder-reviews", "--set", "prompts.column=gone")
-    assert result.code == 1
-    assert "2. Prompts\n   prompts.column: mine.csv has no column `gone`" in result.out
-    assert "1.5 s an update" in result.out
-
-
 @pytest.mark.usefixtures("served")
 def test_the_four_parts_of_a_trial_are_printed_in_order(attempt):
     result = attempt()

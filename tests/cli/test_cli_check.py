@@ -66,7 +66,7 @@ def give_up_soon(patch, loops):
     patch.setattr(LimitedProcess, "ask", lambda *asked: ask(*asked[:2], 1.0 if asked[1] == loops else asked[2]))
 
 
-def test_each_function_is_said_to_be_right_wrong_or_missing(run, answer, tmp_path, monkeypatch):
+def test_each_function_is_right_wrong_or_missing_and_cells_that_fail_are_left_out(run, answer, tmp_path, monkeypatch):
     monkeypatch.setattr(exercise_commands, "checked", lambda *_: answer)
     result = run("check", written(tmp_path, ""))
     assert result.code == 1
@@ -82,13 +82,8 @@ def test_each_function_is_said_to_be_right_wrong_or_missing(run, answer, tmp_pat
     facts = run("check", tmp_path / "mine.py", "--json").data
     assert (facts["right"], facts["functions"]) == (3, answer[0])
     assert tuple(answer[0]) == FUNCTIONS == exercise.FUNCTIONS
-
-
-def test_a_notebook_is_checked_without_its_commands_and_its_cells_that_fail(run, answer, tmp_path, monkeypatch):
-    monkeypatch.setattr(exercise_commands, "checked", lambda *_: answer)
-    said = run("check", written(tmp_path, "")).err
-    assert said == "A cell was left out: ZeroDivisionError: division by zero, in line 1.\n"
-    assert run("check", tmp_path / "mine.py", "--json").data["left_out"] == answer[1]
+    assert result.err == "A cell was left out: ZeroDivisionError: division by zero, in line 1.\n"
+    assert facts["left_out"] == answer[1]
 
 
 def test_a_function_that_ends_the_process_or_loops_takes_no_other_with_it(run, quick, tmp_path, monkeypatch):
@@ -102,11 +97,6 @@ def test_a_function_that_ends_the_process_or_loops_takes_no_other_with_it(run, q
         "compute_kl": "It ended its process, or wrote something other than an answer to its pipe, and was stopped.",
         "train": "It took longer than 1 s and was stopped.",
     }
-
-
-def test_the_exit_code_is_0_where_all_five_are_right(run, quick, tmp_path):
-    result = run("check", written(tmp_path, ""))
-    assert (result.code, result.last_line) == (0, "5 of 5 are right.")
 
 
 LOOP = "import time\nwhile True: time.sleep(1)"
@@ -137,7 +127,9 @@ def test_a_line_of_a_cell_that_only_looks_like_a_command_stays(tmp_path):
     assert exercise_commands.read(file) == [cells[0], "pass\nz = 2"]
 
 
-def test_where_others_are_served_nothing_is_run(run, monkeypatch):
+def test_all_five_right_are_exit_code_0_and_where_others_are_served_nothing_is_run(run, quick, tmp_path, monkeypatch):
+    result = run("check", written(tmp_path, ""))
+    assert (result.code, result.last_line) == (0, "5 of 5 are right.")
     monkeypatch.setenv(local_only.MODE, "classroom")
     result = run("check", PROJECT / "examples" / "exercise.py")
     assert result.code == 1

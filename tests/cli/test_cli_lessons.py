@@ -42,14 +42,6 @@ def test_what_is_wrong_with_a_lesson_is_listed(run, tmp_path):
     assert run("lessons", "check", tmp_path / "nothing.yaml").code == 2
 
 
-def test_what_the_runs_of_a_lesson_do_not_show_is_to_mend(run, tmp_path):
-    never = write(tmp_path, predict__options__1__when={"parses": "> 0.99"}, reveal__0__when={"kl": "> 150"})
-    result = run("lessons", "check", never)
-    assert result.code == 1
-    assert "To mend: predict.options: exactly one has to come true (none)." in result.out
-    assert "does not hold on all seeds: kl > 150 (its band: 128.078 to 265.675)" in result.out
-
-
 def test_a_lesson_is_tried_on_runs_that_are_named(run):
     tame, wild = catalog.RECORDED / "kinder-reviews", catalog.RECORDED / "no-leash"
     swapped = run("lessons", "check", FILES / "leash.yaml", "--run", tame, "--run", wild)
@@ -70,13 +62,6 @@ def test_a_lesson_without_recordings_says_how_to_try_it(run, tmp_path):
     assert result.code == 0
     assert "--train" in result.err
     assert "Run 1" not in result.out
-
-
-def test_a_run_without_the_figure_that_is_asked_for_is_to_mend(run, tmp_path, ended):
-    asking = write(tmp_path, predict={"ask": "How many?", "kind": "number", "of": "positive"})
-    result = run("lessons", "check", asking, "--run", ended.path)
-    assert result.code == 1
-    assert "To mend: predict.of: the run has no `positive`, which is asked for." in result.out
 
 
 def test_the_runs_of_a_lesson_are_trained_where_that_is_asked_for(run, outputs):

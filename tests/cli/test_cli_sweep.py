@@ -3,7 +3,7 @@
 import pytest
 
 from playground.exports import figures
-from playground.runs import cluster, launcher, queue
+from playground.runs import cluster, queue
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.sweeps import sweep_record
 from tests.cli.conftest import REFUSED
@@ -88,16 +88,6 @@ def test_a_sweep_is_left_to_itself_shown_stopped_and_taken_up_again(run, preset,
 def test_a_sweep_that_is_not_there_is_exit_code_2(run):
     assert [run("sweep", command, "../../etc").code for command in ("show", "stop", "resume")] == [2, 2, 2]
     assert "There are no sweeps" in run("sweep", "list").err
-
-
-def test_ctrl_c_stops_all_runs_of_a_sweep_and_leaves_with_3(foreground, preset, outputs):
-    shown = foreground("sweep", preset("wait"), *VARY)
-    shown.press_ctrl_c(after="1 running, 3 waiting")
-    shown.leaves_with(3)
-    assert "4 of 4 done; 4 stopped" in shown.out.read_text()
-    assert not launcher.living_runs(outputs)
-    assert not queue.waiting(outputs)
-    assert sum(len(RunDirectory(outputs / f"leash-{number}").metrics()) for number in (2, 3, 4)) == 0
 
 
 def test_a_sweep_or_some_runs_are_written_as_tables_and_charts(run, preset, outputs, monkeypatch, tmp_path):

@@ -35,16 +35,6 @@ def test_train_finishes_with_a_table_and_the_run_folder_last(run, preset, output
     assert RunDirectory(outputs / "one").config() == small_config("finish")
 
 
-def test_functions_and_weights_of_the_command_line_are_what_is_trained_on(run, preset, outputs, tmp_path):
-    (tmp_path / "my_reward.py").write_text("def f(completions, **rest): return [1.0 for text in completions]")
-    chosen = ("--reward", f"{tmp_path}/my_reward.py:f", "--reward", "length")
-    weights = ("--reward-weight", "2", "--reward-weight", "-0.5", "--set", "rewards.0.cap=3")
-    assert run("train", preset("finish"), "--run-id", "one", *chosen, *weights).code == 0
-    first, second = RunDirectory(outputs / "one").config().rewards
-    assert (first.kind, first.name, first.weight, first.cap) == ("python", "f", 2, 3)
-    assert (second.kind, second.weight) == ("length", -0.5)
-
-
 def test_a_model_gets_what_fits_it_and_runs_that_say_what_was_chosen(run, outputs):
     few = ("--reward", "length", "--set", "ppo.num_updates=2", "--run-id", "one", "--no-wait")
     assert run("train", "pocket-1m", *few).code == 0
@@ -172,15 +162,6 @@ def test_the_last_who_looks_waits_until_the_device_is_free(outputs, fake_worker)
 
 
 # stop, resume
-
-
-def test_stop_waits_until_the_run_has_stopped_and_may_be_repeated(run, start):
-    started = start("wait")
-    result = run("stop", started.path)
-    assert result.code == 0
-    assert started.status().ended
-    assert "stopped, after update 1 of 3" in result.out
-    assert "already" in run("stop", started.path).out
 
 
 def test_stop_gives_up_at_its_deadline_and_ends_by_force_what_does_not_listen(run, start):

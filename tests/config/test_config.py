@@ -30,11 +30,6 @@ def test_a_bad_value_is_one_sentence_that_names_its_field(change, field, message
     assert problems_of(yaml_io.from_dict, {**GOOD, **change}) == [Problem(field, message)]
 
 
-def test_all_problems_come_at_once():
-    wrong = {"sed": 1, "kl": {"coef": -1}, "ppo": {"gamma": 2}, "rewards": [{"kind": "lenght"}]}
-    assert {*fields_of(yaml_io.from_dict, wrong)} == {"sed", "kl.coef", "ppo.gamma", "rewards.0.kind"}
-
-
 @pytest.mark.parametrize("name", catalog.preset_names())
 def test_a_preset_survives_yaml(name):
     config = catalog.preset(name)
@@ -68,14 +63,13 @@ def test_a_small_batch_makes_what_it_is_divided_into_as_small_unless_that_is_giv
         yaml_io.load(tmp_path / "run.yaml", ["ppo.batch_size=20"])
 
 
-def test_load_lists_bad_overrides_and_bad_values_together(tmp_path):
+def test_all_problems_come_at_once_also_with_those_of_overrides(tmp_path):
+    wrong = {"sed": 1, "kl": {"coef": -1}, "ppo": {"gamma": 2}, "rewards": [{"kind": "lenght"}]}
+    assert {*fields_of(yaml_io.from_dict, wrong)} == {"sed", "kl.coef", "ppo.gamma", "rewards.0.kind"}
     path = tmp_path / "mine.yaml"
     path.write_text("rewards: [{kind: length}]\nkl: {coef: -1}\n")
     fields = fields_of(yaml_io.load, path, ["nonsense", "rewards.9.weight=1", "ppo.gama=1"])
     assert fields == ["nonsense", "rewards.9", "ppo.gama", "kl.coef"]
-
-
-def test_load_says_when_a_file_cannot_be_read(tmp_path):
     with pytest.raises(InvalidConfig, match="No such file"):
         yaml_io.load(tmp_path / "none.yaml")
 
@@ -131,13 +125,6 @@ def test_a_drawn_mistake_stands_alone_and_needs_experiments():
         drawn(method="rloo")
 
 
-def test_the_seed_decides_and_a_named_mistake_stays_what_it_is():
-    assert drawn(7).planted == drawn(7).planted
-    assert len(drawn(7).planted) == 1
-    assert drawn(faults=["reward-sign", "no-clip"]).planted == ("reward-sign", "no-clip")
-    assert catalog.preset("kinder-reviews").planted == ()
-
-
 def test_only_what_the_settings_allow_is_drawn():
     assert possible() == POSSIBLE_ANYWHERE | {"headless-critic"}
     assert possible(kl__controller="ziegler") == POSSIBLE_ANYWHERE | {"headless-critic", "chapter-controller"}
@@ -154,7 +141,11 @@ def test_each_mistake_is_drawn_about_as_often():
     assert all(abs(count - seeds * share) < four_errors for count in counts.values())
 
 
-def test_another_setting_changes_a_draw_only_where_it_has_to():
+def test_the_seed_decides_a_draw_and_another_setting_changes_it_only_where_it_has_to():
+    assert drawn(7).planted == drawn(7).planted
+    assert len(drawn(7).planted) == 1
+    assert drawn(faults=["reward-sign", "no-clip"]).planted == ("reward-sign", "no-clip")
+    assert catalog.preset("kinder-reviews").planted == ()
     for seed in range(100):
         (mistake,), (other,) = (drawn(seed, kl__controller=name).planted for name in ("ziegler", "adaptive"))
         assert mistake in (other, "chapter-controller")

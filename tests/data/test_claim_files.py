@@ -60,7 +60,7 @@ def shares(prompts):
     return Counter(answer[1] if answer else "neutral" for answer in answers)
 
 
-def test_prompts_keep_the_mix_and_are_the_same_for_one_seed():
+def test_prompts_keep_the_mix_for_one_seed_and_the_fixed_ones_ask_what_no_other_asks():
     prompts = claim_files.prompts(ROWS, 20, 100, seed=3)
     assert prompts == claim_files.prompts(ROWS, 20, 100, seed=3) != claim_files.prompts(ROWS, 20, 100, seed=4)
     assert len(set(prompts)) == 120
@@ -68,9 +68,6 @@ def test_prompts_keep_the_mix_and_are_the_same_for_one_seed():
     assert shares(prompts[20:]) == {"wrong": 40, "right": 30, "neutral": 30}
     # ten questions, each asked in 6 ways without a claim, are 30 % of 200
     assert shares(claim_files.prompts(ROWS[:10], 0, 10_000, seed=0)) == {"wrong": 80, "right": 60, "neutral": 60}
-
-
-def test_the_fixed_prompts_ask_what_no_other_asks():
     prompts = claim_files.prompts(ROWS, 60, 500, seed=0)
     fixed, others = (
         {row.question for row in ROWS for prompt in part if row.question in prompt}

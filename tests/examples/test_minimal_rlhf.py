@@ -164,14 +164,11 @@ def test_the_example_learns_at_a_price_and_leaves_the_reference_alone(capsys):
     assert len(capsys.readouterr().out.splitlines()) == 30
 
 
-def test_the_example_is_short_and_imports_torch_and_transformers_only():
+def test_the_example_is_short_imports_torch_and_transformers_only_and_the_page_shows_it_as_it_is():
     source = (EXAMPLES / "minimal_rlhf.py").read_text(encoding="utf-8")
     imported = set(re.findall(r"^ *(?:import|from) (\w+)", source, re.MULTILINE))
     assert imported == {"torch", "transformers", "copy", "re", "collections", "dataclasses", "pathlib"}
     assert len(source.splitlines()) <= 250
-
-
-def test_the_page_shows_the_lines_of_the_example_as_they_are():
     assert exercise.SHOWN.read_text(encoding="utf-8") == exercise.shown()
 
 

@@ -61,6 +61,5 @@ def write_run(outputs, run_id, *, lora, config=None):
 
 
 def write_manifest(folder):
-    """Of the files that are there now."""
     (folder / "MANIFEST.json").unlink(missing_ok=True)
     (folder / "MANIFEST.json").write_text(json.dumps({"format": 1, "files": checkpoints.listed(folder)}))

@@ -18,7 +18,6 @@ from tests.support import PROJECT, small_config
 from tests.ui import fake_run
 
 RED, GREEN = "=red", "<b>&$"  # names that somebody chose
-OKABE_ITO = {*"#000000 #E69F00 #56B4E9 #009E73 #F0E442 #0072B2 #D55E00 #CC79A7".split()}  # their paper of 2008
 
 
 @pytest.fixture(scope="module")
@@ -101,24 +100,6 @@ def test_a_chart_says_what_it_is_how_many_seeds_it_has_and_how_it_is_made_again(
     assert files["pdf"].startswith(b"%PDF")
     assert b"/Subject" in files["pdf"]
     assert b"/FontType3" not in files["pdf"].replace(b" ", b"")
-
-
-def test_some_runs_are_shown_by_what_differs_and_seeds_of_one_setting_together(group):
-    some = RunGroup.of_runs([group.runs[name] for name in ("leash-1", "leash-2", "leash-3")])
-    assert [(one.values, one.runs) for one in some.settings] == [
-        ({"kl.coef": 0.1}, ["leash-1", "leash-2"]),
-        ({"kl.coef": 0.5}, ["leash-3"]),
-    ]
-    assert some.commands == ["python -m playground export leash-1 leash-2 leash-3 --as figures"]
-    gain = dict(figures.charts(some, figures.curves_of(some)))["gain"]
-    assert "n = 1 to 2 seeds a line (seed 0, 1)" in figures.caption(some, gain)
-    alone = RunGroup.of_runs([group.runs["leash-1"]])
-    assert [(one.values, one.runs) for one in alone.settings] == [({}, ["leash-1"])]
-
-
-def test_colours_are_those_that_differ_for_who_lacks_a_kind_of_cone():
-    assert {*figures.COLOURS} < OKABE_ITO
-    assert len({*figures.COLOURS}) == len(figures.MARKERS)
 
 
 def test_every_name_in_a_table_or_a_tracker_is_defined(group, tables, tmp_path):

@@ -14,8 +14,6 @@ from tests.support import sample, small_config, update_metrics
 
 
 class Heard:
-    """A tracker that keeps what it is sent."""
-
     made, logged, ended = [], [], []
 
     def __init__(self, report, folder, live=""):

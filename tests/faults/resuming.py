@@ -94,7 +94,6 @@ def queue_again(run):
 
 
 def resume(run):
-    """The next attempt, to its end."""
     queue_again(run)
     return attempt(run)
 

@@ -36,7 +36,6 @@ def halfway(tmp_path_factory, model):
 
 @pytest.fixture
 def run(halfway, tmp_path):
-    """A copy to break."""
     return RunDirectory(shutil.copytree(halfway.path, tmp_path / "run"))
 
 

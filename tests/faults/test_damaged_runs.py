@@ -32,6 +32,7 @@ from playground.ui.feed.run_feed import RunFeed
 from playground.ui.routes import routes
 from playground.ui.runs import history_data
 from tests.faults.resuming import strict_lines
+from tests.nights import cases
 from tests.support import config_with, data_beside, run_async, sample, small_config, update_metrics
 from tests.ui import fake_run
 
@@ -137,6 +138,7 @@ def test_a_disk_that_takes_half_a_line_leaves_none(run, monkeypatch):
 
 
 OF_ALL = ("_home", "_runs", "_rewards", "good/poll")
+PARTS = 3
 OF_A_RUN = "poll moment/0 compare metrics.csv samples.csv outcome log resume export/yaml export/trl".split()
 # In tests/faults/damages.json "<1e999>" stands for what Python would not write, and these words for longer ones.
 WORDS = {"HUGE": "9" * 400, "SURROGATE": r"\ud800", "LONG": "a" * 1000, "SEXAGESIMAL": "1:" * 400, "DEEP": "[" * 50_000}
@@ -159,7 +161,6 @@ def record(name, changes, run):
 
 
 def status(changes, run):
-    """Other values in status.json."""
     before = json.loads((run / "status.json").read_text())
     (run / "status.json").write_text(raw(json.dumps({**before, **changes})))
 
@@ -238,11 +239,11 @@ async def ask(page, address):
     return None
 
 
-async def ask_for_all(page):
+async def ask_for_all(page, part):
     names, at_once = [f"bad-{number}" for number in range(len(DAMAGES))], compare_serializer.MAX_RUNS - 1
-    for name, damage in zip(names, DAMAGES, strict=True):
+    for number, (name, damage) in enumerate(zip(names, DAMAGES, strict=True), part):
         try:
-            for address in OF_A_RUN:
+            for address in OF_A_RUN[number % PARTS :: PARTS]:
                 await ask(page, f"{name}/{address}")
         except Exception as error:
             raise AssertionError(f"{damage}: {error}") from error
@@ -254,11 +255,13 @@ async def ask_for_all(page):
     return len(names)
 
 
-def test_the_page_shows_the_others_and_answers_for_each_damaged_run(outputs, figure):
+@pytest.mark.parametrize("part", cases(range(PARTS), always=[0]))
+def test_the_page_shows_the_others_and_answers_for_each_damaged_run(outputs, figure, part):
+    """By day each damaged run with a third of the addresses, another third for the next."""
     page = httpx.AsyncClient(
         transport=httpx.ASGITransport(Starlette(routes=routes(Hub(outputs)))), base_url="http://page"
     )
-    survived = run_async(ask_for_all(page))
+    survived = run_async(ask_for_all(page, part))
     figure("damaged files and records of a run: the other runs are listed and shown", len(DAMAGES), survived)
 
 

@@ -10,7 +10,6 @@ import time
 import psutil
 import pytest
 
-from playground.errors import InvalidConfig
 from playground.process_identity import Identity, boot_id, identity
 from playground.runs import launcher, lifeline
 from playground.runs.folder import heartbeat, logs, processes
@@ -269,13 +268,3 @@ def test_a_run_survives_its_server_by_default(start_server):
     run.request_stop()
     wait_until(lambda: gone(worker))
     assert run.status().state == "stopped"
-
-
-def test_a_policy_that_there_is_not_is_refused_by_name(monkeypatch):
-    monkeypatch.setenv(lifeline.POLICY_VARIABLE, "die")
-    with pytest.raises(InvalidConfig, match="survive, die"):
-        lifeline.choose("perhaps")
-    assert lifeline.policy() == "die", "the one before holds"
-    lifeline.choose("survive")
-    assert lifeline.policy() == "survive"
-    assert lifeline.for_worker() == {lifeline.SERVER_VARIABLE: ""}

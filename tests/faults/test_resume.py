@@ -20,8 +20,6 @@ from tests.support import data_beside, wait_until
 
 @pytest.fixture
 def make(tmp_path, model):
-    """A new run of the tiny model."""
-
     def new_run(name="broken", **changes):
         return RunDirectory.create(tmp_path, resuming.config(model, **changes), name)
 

@@ -66,7 +66,7 @@ def why(lines, beginning):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_file_for_another_trainer_becomes_these_settings(imports, name):
+def test_a_file_for_another_trainer_becomes_these_settings_and_its_report_says_what_did_not_and_why(imports, name):
     imported, expected = imports(*form(name)), EXPECTED[name]
     assert name in SCRIPTS or imported.work.dialect == expected["dialect"]
     flat, settings = flatten(imported.config), expected.get("settings", {})
@@ -76,11 +76,6 @@ def test_a_file_for_another_trainer_becomes_these_settings(imports, name):
     if "complete" in expected:
         changed = {key for key, value in flat.items() if value != OWN_DEFAULTS.get(key)}
         assert changed == settings.keys() | {"name", "rewards"}
-
-
-@pytest.mark.parametrize("name", EXPECTED)
-def test_the_report_on_a_file_says_what_did_not_become_a_setting_and_why(imports, name):
-    imported, expected = imports(*form(name)), EXPECTED[name]
     for section in ("became", "assumed", "no_equal", "not_understood"):
         for beginning, words in expected.get(section, {}).items():
             assert words in why(getattr(imported.work, section), beginning)

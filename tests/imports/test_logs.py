@@ -101,19 +101,6 @@ def test_every_format_is_read_into_the_same_check(tmp_path, name, write):
         assert any("1/n" in note for note in log.notes)
 
 
-def test_what_cannot_be_judged_says_which_column_is_missing(tmp_path):
-    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
-    plain = {"kl-runaway": "quiet", "entropy-gone": "quiet"}
-    assert states(alerts) == {"kl-negative": "quiet", "clipping": "quiet"} | plain
-    said = {name: foreign.alert.evidence for name, foreign in alerts.items()}
-    assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
-    assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
-    assert said["value-fit"].count("Missing") == 1
-    assert "`explained_variance`" in said["value-fit"]
-    assert said["wrong-way"].startswith("It needs more than a log has: the same prompts")
-    assert not any("sd" in text.split() for text in said.values())  # scores of a log are in a unit of their own
-
-
 @pytest.mark.parametrize(("trainer", "always", "late", "name", "state", "words"), CHECKED)
 def test_each_check_that_a_log_allows(tmp_path, trainer, always, late, name, state, words):
     log, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(ROWS[trainer] | always, **late)))
@@ -131,26 +118,23 @@ def test_each_check_that_a_log_allows(tmp_path, trainer, always, late, name, sta
         assert alerts["kl-negative"].alert.state == "not measured"  # its kl is k3, which is never below 0
 
 
-def test_a_gradient_a_hundred_times_the_others_is_seen(tmp_path):
+def test_what_cannot_be_judged_says_which_column_is_missing_and_a_gradient_a_hundred_times_the_others_is_seen(tmp_path):
+    _, alerts = judge(json_lines(tmp_path / "a.jsonl", rows(TRL_NOW)))
+    plain = {"kl-runaway": "quiet", "entropy-gone": "quiet"}
+    assert states(alerts) == {"kl-negative": "quiet", "clipping": "quiet"} | plain
+    said = {name: foreign.alert.evidence for name, foreign in alerts.items()}
+    assert said["no-spread"].startswith("Missing: `score_std` (TRL 0.4 to 0.11, PPO: ppo/std_scores;")
+    assert "`perplexity_reference` (no trainer known here logs it)" in said["strange-texts"]
+    assert said["value-fit"].count("Missing") == 1
+    assert "`explained_variance`" in said["value-fit"]
+    assert said["wrong-way"].startswith("It needs more than a log has: the same prompts")
+    assert not any("sd" in text.split() for text in said.values())  # scores of a log are in a unit of their own
     steps = rows(GRPO)
     steps[20]["grad_norm"] = 500.0
     alert = judge(json_lines(tmp_path / "a.jsonl", steps))[1]["gradient"].alert
     assert alert.state == "amber"
     assert alert.updates == [21]
     assert "skipped" not in alert.evidence
-
-
-def test_columns_can_be_named(tmp_path):
-    path = table(tmp_path / "mine.csv", [{"iteration": row["step"], "clips": 0.6, "len": 9} for row in rows({})])
-    log, alerts = judge(path, "clip_fraction=clips,completion_length=len")
-    assert log.label == "columns as you named them"
-    assert states(alerts) == {"clipping": "red", "length": "quiet"}
-    with pytest.raises(InvalidConfig, match=r"No column of this log is known \(clips, iteration, len\)"):
-        judging.read(path)
-    with pytest.raises(InvalidConfig) as refused:
-        judging.read(path, ["clip_fraction=other", "colour=clips", "clips"])
-    assert len(refused.value.problems) == 3
-    assert "no column 'other'" in str(refused.value)
 
 
 @pytest.mark.parametrize("preset", ["kinder-reviews", "no-leash", "chatterbox", "group-scores"])
@@ -206,18 +190,6 @@ def test_steps_of_a_log_that_were_written_again_or_far_apart(tmp_path):
     assert any("10 steps apart" in note and "50 steps" in note for note in log.notes)
 
 
-def test_what_is_no_number_is_left_out(tmp_path):
-    steps = rows(TRL_NOW)
-    steps[3] |= {"policy/clipfrac_avg": float("nan"), "objective/kl": "high", "objective/scores": None}
-    path = json_lines(tmp_path / "a.jsonl", steps)
-    path.write_text(path.read_text() + '{"step": 31, "objec')
-    log, alerts = judge(path)
-    assert len(log.metrics) == LONG
-    assert (log.metrics[3].clip_fraction, log.metrics[3].kl_to_reference) == (None, None)
-    assert (log.left_out, log.not_finite) == (0, {"policy/clipfrac_avg": [4]})
-    assert alerts["not-finite"].alert.evidence == "policy/clipfrac_avg at 1 step, first at 4."
-
-
 def test_rows_that_are_left_out_are_counted_with_the_reason(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("step,len,loss,why\n1,20,0.1,x\n2,nan,inf,\n3,many,0.1,\n4,,0.1,\n5,-inf,0.1,\nno,21,nan,\n")
@@ -263,7 +235,17 @@ def test_what_people_have_of_a_log_is_read(tmp_path, name, text, metrics):
     assert [[row.update, row.kl_to_reference] for row in log.metrics] == metrics
 
 
-def test_one_run_of_a_table_with_several_is_chosen(tmp_path):
+def test_columns_can_be_named_and_one_run_of_a_table_with_several_chosen(tmp_path):
+    path = table(tmp_path / "mine.csv", [{"iteration": row["step"], "clips": 0.6, "len": 9} for row in rows({})])
+    log, alerts = judge(path, "clip_fraction=clips,completion_length=len")
+    assert log.label == "columns as you named them"
+    assert states(alerts) == {"clipping": "red", "length": "quiet"}
+    with pytest.raises(InvalidConfig, match=r"No column of this log is known \(clips, iteration, len\)"):
+        judging.read(path)
+    with pytest.raises(InvalidConfig) as refused:
+        judging.read(path, ["clip_fraction=other", "colour=clips", "clips"])
+    assert len(refused.value.problems) == 3
+    assert "no column 'other'" in str(refused.value)
     (tmp_path / "a.csv").write_text("Step,a - kl,b - kl\n1,2,3\n2,,4\n")
     log = judging.read(tmp_path / "a.csv", ["run=b,kl_to_reference=kl"])
     assert [row.kl_to_reference for row in log.metrics] == [3, 4]
@@ -282,10 +264,3 @@ def test_a_folder_of_checkpoints_or_of_runs(tmp_path):
         tensorboard(tmp_path / "runs" / run, NOW[:2])
     with pytest.raises(InvalidConfig, match="its folders one, two have, so name one of them"):
         judging.read(tmp_path / "runs")
-
-
-def test_a_log_is_nobodys_whose_own_names_are_not_there(tmp_path):
-    (tmp_path / "progress.csv").write_text(
-        "train/clip_fraction,train/explained_variance,train/value_loss\n0.5,-0.4,5\n"
-    )
-    assert judging.read(tmp_path / "progress.csv").label == "names that several trainers use"

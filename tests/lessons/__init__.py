@@ -34,14 +34,12 @@ def data(**changes):
 
 
 def write(folder, name="mine", text="", **changes):
-    """A file of that lesson."""
     path = folder / f"{name}.yaml"
     path.write_text(text or yaml.safe_dump(data(**changes), sort_keys=False), encoding="utf-8")
     return path
 
 
 def lesson(folder, **changes):
-    """That lesson, read from a file."""
     return loading.load(write(folder, **changes))
 
 

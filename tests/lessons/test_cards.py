@@ -5,7 +5,7 @@ import pytest
 from playground.lessons import cards
 from playground.lessons.cards import Formula, FormulaError
 from playground.lessons.reveal import reveal
-from tests.lessons import lesson, recording, shipped
+from tests.lessons import lesson, recording
 from tests.support import data_beside
 
 FORMULAS = data_beside(__file__, "formulas.yaml")
@@ -67,13 +67,3 @@ def test_a_card_has_the_numbers_of_the_last_run(tmp_path):
     assert step.say == "The distance is 8.4 nats."
     assert step.numbers
     assert text_of(step.numbers) == "0.25\u00b78.4"
-
-
-def test_formulas_of_the_lessons_that_ship_fit_a_phone():
-    """What has more symbols is two formulas."""
-    lessons = [lesson for course in shipped().courses for lesson in course.lessons if lesson.card]
-    formulas = [step.math for lesson in lessons for step in lesson.card.steps if step.math]
-    lines = [line for formula in formulas for line in formula.split(r"\\") if "begin" not in line and "end" not in line]
-    shown = [text_of(cards.with_facts(line, dict.fromkeys(cards.names(line), 0.25)) or "") for line in lines]
-    assert len(formulas) > 20
-    assert max(map(len, shown)) < 45

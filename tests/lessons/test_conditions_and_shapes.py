@@ -25,15 +25,12 @@ def test_what_is_no_condition_says_how_to_write_one(text):
         condition(text)
 
 
-def test_all_conditions_have_to_hold_and_of_what_is_not_known_none_does():
+def test_all_conditions_have_to_hold_and_over_a_band_at_both_of_its_ends():
     values = {"score": 2.0, "kl": None}
     assert holds({"score": "> 1"}, values)
     assert holds({}, values)
     assert not holds({"score": "> 1", "kl": "> 0"}, values)
     assert not holds({"length": "< 99"}, values)
-
-
-def test_a_condition_holds_over_a_band_where_it_holds_at_both_ends():
     assert condition("> 0.8").holds_over(Band(0.85, 0.9, 3))
     assert not condition("> 0.8").holds_over(Band(0.75, 0.9, 3))
     assert not condition("0.1 to 0.8").holds_over(Band(0.75, 0.9, 3))
@@ -70,18 +67,10 @@ def test_a_curve_is_called_by_its_shape_on_nearly_all_seeds(values, name, least)
     assert [shape("other", noisy(values, seed)) for seed in range(200)].count(name) >= least
 
 
-def test_a_change_that_no_one_would_draw_is_none():
+def test_a_change_that_no_one_would_draw_is_none_and_of_the_offered_shapes_the_nearest_is_taken():
     assert shape("kl", [0.01 * step / 40 for step in range(40)]) == "stays"  # of nats
     assert shape("length", [20 + 0.5 * value for value in UP]) == "stays"  # of tokens
     assert shape("score", [0.2 * value for value in UP]) == "stays"  # of standard deviations
-
-
-def test_of_the_offered_shapes_the_nearest_is_taken():
     assert shape("other", noisy(PLATEAU, 0), ["rises", "falls", "stays"]) == "rises"
     assert shape("other", noisy(HILL, 0), ["rises", "falls", "stays"]) == "stays"  # it ends where it began
     assert shape("other", noisy(UP, 0), ["rises, then stays", "falls", "stays"]) == "rises, then stays"
-
-
-def test_a_curve_of_one_point_has_no_shape():
-    assert shape("score", []) == shape("score", [1.0]) == ""
-    assert shape("score", [1.0, 3.0]).startswith("rises")

@@ -116,19 +116,16 @@ def mend(folder, **changes):
     return [sentence for tried in trying.tried(lesson(folder, **changes), RUNS) for sentence in tried.mend]
 
 
-def test_a_lesson_that_works_has_nothing_to_mend(tmp_path):
-    first, second = trying.tried(lesson(tmp_path), RUNS)
-    assert [*first.mend, *second.mend, *first.unsure, *second.unsure] == []
-    assert first.held == [1]
-    assert second.held == []
-
-
 @pytest.mark.parametrize(("changes", "words"), wrong("unproved"))
 def test_what_the_runs_of_a_lesson_do_not_show_is_to_mend(tmp_path, changes, words):
     assert any(words in sentence for sentence in mend(tmp_path, **changes))
 
 
-def test_a_condition_beyond_the_band_of_other_seeds_may_be_luck(tmp_path):
+def test_a_lesson_that_works_has_nothing_to_mend_and_a_condition_beyond_the_band_of_other_seeds_may_be_luck(tmp_path):
+    first, second = trying.tried(lesson(tmp_path), RUNS)
+    assert [*first.mend, *second.mend, *first.unsure, *second.unsure] == []
+    assert first.held == [1]
+    assert second.held == []
     # the recording has 199 nats; on other seeds there are 128 to 266
     unsure = lesson(tmp_path, reveal__0__when={"kl": "> 150", "distinct": "< 0.5"})
     first = trying.tried(unsure, RUNS[:1])[0]
@@ -146,15 +143,12 @@ def test_the_bands_of_a_second_run_are_its_own_and_of_the_first_behind_that_name
     assert ("kl" in changed, "first.kl" in changed) == (False, True)
 
 
-def test_all_lessons_load_and_each_course_is_named():
+def test_all_lessons_load_each_course_is_named_and_each_preset_of_lessons_is_a_run_of_one():
     courses = shipped().courses
     assert [course.name for course in courses] == list(loading.abouts(SHIPPED))
     assert sum(len(course.lessons) for course in courses) == len(PATHS)
     for course in courses:
         assert [lesson.number for lesson in course.lessons] == list(range(1, len(course.lessons) + 1))
-
-
-def test_each_preset_that_only_a_lesson_needs_is_a_run_of_one():
     used = {run.preset for course in shipped().courses for lesson in course.lessons for run in lesson.runs}
     of_lessons = {*catalog.lesson_preset_names()} & {*catalog.names_with_model()}
     assert of_lessons - used == set()
@@ -173,9 +167,3 @@ def test_the_recordings_of_a_lesson_show_what_it_asks_and_what_is_said_holds_on_
 def test_the_document_names_all_that_can_be_asked_for():
     names = {*facts.CURVES, *facts.ALWAYS, *facts.shares(catalog.preset("yes-man")), *get_args(Look), *get_args(Shape)}
     assert [name for name in sorted(names) if f"`{name}`" not in DOCUMENT] == []
-
-
-def test_courses_in_a_list_are_refused_in_a_sentence(tmp_path):
-    (tmp_path / "courses.yaml").write_text("- first\n- second\n", encoding="utf-8")
-    with pytest.raises(InvalidConfig, match="Give each course a name"):
-        loading.courses_of(tmp_path)

@@ -23,7 +23,6 @@ MOST_BYTES = 100_000
 
 
 def named(text):
-    """The mistakes that a text gives away."""
     return [fault for fault, words in FAULTS.items() if fault in text or words in text or MISTAKES[fault].say in text]
 
 

@@ -67,14 +67,6 @@ def test_the_highest_count_may_lie_between_the_ends():
     assert run_facts["positive.highest"] == RunFact(max(counts) / len(marks[0]), f"{max(counts)} of {len(marks[0])}")
 
 
-def test_the_penalised_score_is_what_the_leash_leaves_of_it():
-    run_facts = facts.of_run(recording("kinder-reviews"))
-    score, kl = run_facts["score"].value, run_facts["kl"].value
-    assert score is not None
-    assert kl is not None
-    assert run_facts["penalised"].value == pytest.approx(score - 0.25 * kl)
-
-
 @pytest.mark.parametrize("preset", cases(RECORDED, always=BY_DAY))
 def test_a_run_has_the_facts_that_its_preset_promises(preset):
     run, config = recording(preset), catalog.preset(preset)
@@ -82,7 +74,7 @@ def test_a_run_has_the_facts_that_its_preset_promises(preset):
     assert all(facts.curve(run, name) for name in facts.curves(config))
 
 
-def test_what_a_method_does_not_have_is_no_fact_of_it():
+def test_what_a_method_does_not_have_is_no_fact_of_it_and_a_behaviour_of_ones_own_is_one():
     of = {name: facts.known(catalog.preset(name)) for name in ("best-of-n", "from-pairs", "without-critic", "yes-man")}
     assert {"beta", "penalised", "clip_fraction", "explained_variance"} <= of["yes-man"]
     assert {"beta", "penalised", "clip_fraction"} & of["best-of-n"] == set()
@@ -90,9 +82,6 @@ def test_what_a_method_does_not_have_is_no_fact_of_it():
     assert "explained_variance" not in of["without-critic"]
     assert "wrong-claims-repeated" in of["yes-man"]
     assert "wrong-claims-repeated" not in of["best-of-n"]
-
-
-def test_a_behaviour_of_ones_own_is_a_fact_by_its_name():
     sorry = {"name": "says-sorry", "words": "says sorry", "measure": {"kind": "keyword", "words": ["sorry"]}}
     config = small_config(behaviours=[sorry])
     assert "says-sorry.before" in facts.known(config)
@@ -118,7 +107,12 @@ def test_the_gain_that_may_be_chance_is_twice_the_error_of_what_the_same_prompts
     assert chance == RunFact(pytest.approx(1.998 * error, rel=1e-3), "0.16 sd")
 
 
-def test_a_changed_leash_is_the_one_that_holds(tmp_path):
+def test_the_penalised_score_is_what_the_leash_leaves_of_it_and_a_changed_leash_is_the_one_that_holds(tmp_path):
+    run_facts = facts.of_run(recording("kinder-reviews"))
+    score, kl = run_facts["score"].value, run_facts["kl"].value
+    assert score is not None
+    assert kl is not None
+    assert run_facts["penalised"].value == pytest.approx(score - 0.25 * kl)
     config = yaml_io.overridden(catalog.preset("kinder-reviews").model_dump(mode="json"), ["kl.coef=0.5"], type(CONFIG))
     run_facts = facts.of_run(fake_run.write_run(tmp_path, "mine", config))
     assert run_facts["beta"] == RunFact(0.5, "0.5")
@@ -189,27 +183,11 @@ def test_a_figure_beyond_an_end_does_not_read_as_one_within_it():
     assert in_digits(RunFact(22 / 24, "22 of 24"), Condition(0.92, 1.0)) == "22 of 24"
 
 
-def test_the_band_of_an_experiment_is_told_by_its_name(tmp_path):
-    with_band = lesson(tmp_path, reveal__0__say="Such runs gain {band.kinder-reviews.score}.")
-    assert "Such runs gain +2.8 to +4.9 sd." in reveal(with_band, 0, FIRST).said
-
-
 def test_the_memory_of_each_role_is_told_where_the_lesson_looks_at_it(leash, tmp_path):
     outcome = reveal(lesson(tmp_path, look=["memory"]), 0, FIRST)
     assert [role.name for role in outcome.memory] == ["policy", "critic", "reference"]
     assert sum(role.share for role in outcome.memory) == pytest.approx(1)
     assert not reveal(leash, 0, FIRST).memory
-
-
-HOLDS, FAILS = {"parses": "< 0.3"}, {"parses": "> 0.99"}
-
-
-@pytest.mark.parametrize(("one", "two", "held"), [(FAILS, FAILS, None), (HOLDS, FAILS, 1), (FAILS, HOLDS, 2)])
-def test_the_option_that_holds_came_true_or_none(tmp_path, one, two, held):
-    whens = {"predict__options__1__when": {**one}, "predict__options__2__when": {**two}}
-    outcome = reveal(lesson(tmp_path, **whens), 0, FIRST)
-    assert outcome.ready
-    assert outcome.held == held
 
 
 def asking(folder, **predict):
@@ -243,7 +221,9 @@ def test_nothing_is_said_of_a_run_that_goes_on(leash, tmp_path, monkeypatch):
     assert reveal(leash, 0, run) == Reveal()
 
 
-def test_a_run_that_ends_elsewhere_than_on_other_seeds_says_so(tmp_path):
+def test_the_band_of_an_experiment_is_told_by_its_name_and_a_run_that_ends_elsewhere_says_so(tmp_path):
+    with_band = lesson(tmp_path, reveal__0__say="Such runs gain {band.kinder-reviews.score}.")
+    assert "Such runs gain +2.8 to +4.9 sd." in reveal(with_band, 0, FIRST).said
     run = fake_run.write_run(tmp_path, "mine", catalog.preset("no-leash"))  # it gains far less than such runs do
     (gain,) = (sentence for sentence in outside(run) if sentence.startswith("gain in score: +"))
     assert gain.endswith("on other seeds +13.5 to +25.2 sd")

@@ -98,7 +98,6 @@ class Place:
         return config.model_copy(update={"ppo": config.ppo.model_copy(update=sizes), "evaluation": evaluation})
 
     def new_run(self, config):
-        """A run's folder."""
         return RunDirectory.create(self.folder / "runs", config, f"run-{time.time_ns()}")
 
     @contextlib.contextmanager

@@ -8,12 +8,9 @@ VALUES = torch.tensor([[1.0, 2.0, 100.0], [3.0, float("nan"), -50.0]], dtype=tor
 MASK = torch.tensor([[True, True, False], [True, False, False]])  # 1, 2, 3
 
 
-def test_mean_and_variance_see_real_tokens_only():
+def test_mean_variance_and_the_spread_of_the_sums_of_rows_see_real_tokens_only():
     assert masked_mean(VALUES, MASK) == 2.0
     assert torch.isclose(masked_variance(VALUES, MASK), torch.tensor(2 / 3, dtype=torch.float64))
-
-
-def test_the_spread_of_the_sums_of_rows_sees_real_tokens_only():
     assert abs(spread_of_sums(VALUES, MASK)) < 1e-9  # 1 + 2 and 3
     values = torch.tensor([[1.0, 1.0, 9.0], [4.0, 2.0, 9.0], [1.0, 9.0, 9.0]], dtype=torch.float64)
     mask = torch.tensor([[True, True, False], [True, True, False], [True, False, False]])
@@ -21,13 +18,10 @@ def test_the_spread_of_the_sums_of_rows_sees_real_tokens_only():
     assert torch.isclose(spread_of_sums(values, mask), sums.std(correction=0))
 
 
-def test_whitened_values_have_mean_0_and_variance_1_on_the_mask_and_0_elsewhere():
+def test_whitened_values_have_mean_0_or_their_own_and_variance_1_on_the_mask_and_0_elsewhere():
     white = whiten(VALUES, MASK)
     assert torch.allclose(white[MASK], torch.tensor([-(1.5**0.5), 0.0, 1.5**0.5], dtype=torch.float64), atol=1e-6)
     assert (white[~MASK] == 0).all()
-
-
-def test_whitening_without_shift_keeps_the_mean():
     white = whiten(VALUES, MASK, shift_mean=False)
     assert torch.isclose(white[MASK].mean(), torch.tensor(2.0, dtype=torch.float64))
     assert torch.isclose(white[MASK].var(unbiased=False), torch.tensor(1.0, dtype=torch.float64), atol=1e-6)

@@ -22,7 +22,6 @@ PATTERN, FACTOR = re.compile("[a-c]", re.I), 2
 
 
 def spec_of(reward, **fields):
-    """As a configuration has it."""
     return yaml_io.from_dict({"rewards": functions.entries_of(reward), **fields}).rewards[0]
 
 
@@ -42,7 +41,6 @@ def test_a_prompt_without_a_row_has_no_opinion_where_a_column_is_asked_for():
 
 @pytest.fixture
 def rows(tmp_path):
-    """Prompts with an answer, as a file."""
     file = tmp_path / "rows.jsonl"
     file.write_text(
         "".join(json.dumps({"prompt": f"{number} plus 1?", "answer": number + 1}) + "\n" for number in range(9))

@@ -20,12 +20,17 @@ def score(mixture, count=2):
     return mixture(["p"] * count, ["x"] * count)
 
 
-def test_the_total_is_the_weighted_sum_and_terms_stay_unweighted():
+def test_the_total_is_the_weighted_sum_and_a_term_without_an_opinion_adds_nothing():
     mixture = Mixture({"a": (2.0, constant(1.0, 3.0)), "b": (-0.5, constant(4.0, 0.0))})
     totals, terms, contributions, disagreement = score(mixture)
     assert (totals, disagreement) == ([0.0, 6.0], [])
     assert terms == {"a": [1.0, 3.0], "b": [4.0, 0.0]}
     assert contributions == {"a": [2.0, 6.0], "b": [-2.0, 0.0]}
+    mixture = Mixture({"a": (1.0, constant(None, None)), "b": (1.0, constant(5.0, None))})
+    mixed = score(mixture)
+    assert mixed.totals == [5.0, None]
+    assert mixed.contributions == {"a": [0.0, None], "b": [5.0, None]}
+    assert mixed.terms == {"a": [None, None], "b": [5.0, None]}
 
 
 @pytest.mark.parametrize(
@@ -58,15 +63,7 @@ def test_an_ensemble_of_normalised_rewards_is_of_their_values_on_the_references_
     assert (scored.totals, scored.disagreement) == ([-1.0], [1.5])
 
 
-def test_a_term_without_an_opinion_adds_nothing_and_no_opinion_at_all_is_none():
-    mixture = Mixture({"a": (1.0, constant(None, None)), "b": (1.0, constant(5.0, None))})
-    mixed = score(mixture)
-    assert mixed.totals == [5.0, None]
-    assert mixed.contributions == {"a": [0.0, None], "b": [5.0, None]}
-    assert mixed.terms == {"a": [None, None], "b": [5.0, None]}
-
-
-def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_capped_after_that():
+def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_never_scored_without_its_scale():
     """Reference 10, 20, 30: mean 20, sd sqrt(200/3). Weight 3, cap 1: the outer two are cut to one sd."""
     mixture = Mixture({"a": (3.0, constant(10.0, 20.0, 30.0), True, 1.0), "b": (1.0, constant(1.0, 1.0, 1.0))})
     mixture.fit(mixture.measure(["p"] * 3, ["x"] * 3))
@@ -76,9 +73,6 @@ def test_a_normalised_term_has_mean_0_and_sd_1_on_the_reference_and_is_capped_af
     assert mixed.contributions["a"] == pytest.approx([-3.0, 0.0, 3.0])
     assert mixed.totals == pytest.approx([-2.0, 1.0, 4.0])
     assert mixed.terms["a"] == [10.0, 20.0, 30.0]
-
-
-def test_a_term_that_is_to_be_normalised_is_never_scored_without_its_scale():
     with pytest.raises(RuntimeError, match="fitted"):
         score(Mixture({"a": (1.0, constant(1.0, 2.0), True)}))
 

@@ -18,16 +18,13 @@ FOUND = {
 WRONG, RIGHT = "User: I think 4 plus 5 is 8. Bot:", "User: I think 4 plus 5 is 9. Bot:"
 
 
-def test_values_are_put_on_the_samples_scale_weighted_and_told_above_their_average():
+def test_values_are_put_on_the_samples_scale_and_without_samples_there_are_plain_sums():
     """Length: mean 3, sd 1. Weight 2, cap 2: +4 and -2. Sentiment does not vary: sd 1. Sums of the samples: -2, 2."""
     weighed = trying.weigh([LengthReward(weight=2, normalise=True, cap=2), SentimentReward()], FOUND)
     assert weighed.z == {"length": [3.0, -1.0], "sentiment": [1.0, None]}
     assert weighed.totals == [5.0, -2.0]
     assert weighed.adds == {"length": [2.0, -1.0], "sentiment": [0.5, 0.0]}
     assert weighed.scores == [pytest.approx(2.5), pytest.approx(-1.0)]
-
-
-def test_without_samples_there_are_plain_sums():
     weighed = trying.weigh([LengthReward(weight=2, normalise=True), SentimentReward()], {**FOUND, "samples": []})
     assert weighed.z == {}
     assert weighed.scores == weighed.totals == [13.0, 4.0]
@@ -68,16 +65,6 @@ def outlooks(paid, beta=1.0, repeated=20, scaled=False):
     return trying.outlooks(config, {"reference": {"length": paid}, "samples": samples})
 
 
-def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_would():
-    for scaled, gap in ((False, 1.0), (True, 1 / math.sqrt(0.2 * 0.8))):  # of a hundred, twenty are paid 1
-        (outlook,) = outlooks([1.0] * 20 + [0.0] * 80, scaled=scaled)
-        assert (outlook.name, outlook.yes, outlook.of, outlook.aim) == ("wrong-claims-repeated", 20, 50, "less")
-        assert outlook.share == pytest.approx(20 * math.exp(gap) / (20 * math.exp(gap) + 30))
-    words = trying.sentence(outlook, 1.0)
-    assert "20 of 50" in words
-    assert f"{outlook.share:.0%}" in words
-
-
 @pytest.mark.parametrize(("paid", "beta"), [([*np.linspace(0, 40, 100)], 0.1), ([1.0] * 100, 0.0)])
 def test_where_few_samples_count_or_nothing_holds_it_the_best_policy_is_not_known(paid, beta):
     (outlook,) = outlooks(paid, beta)
@@ -86,5 +73,12 @@ def test_where_few_samples_count_or_nothing_holds_it_the_best_policy_is_not_know
     assert "unknown" in trying.sentence(outlook, beta)
 
 
-def test_nothing_is_said_of_a_behaviour_that_hardly_varies():
+def test_an_outlook_counts_what_the_reference_does_and_what_the_best_policy_would_unless_that_hardly_varies():
+    for scaled, gap in ((False, 1.0), (True, 1 / math.sqrt(0.2 * 0.8))):  # of a hundred, twenty are paid 1
+        (outlook,) = outlooks([1.0] * 20 + [0.0] * 80, scaled=scaled)
+        assert (outlook.name, outlook.yes, outlook.of, outlook.aim) == ("wrong-claims-repeated", 20, 50, "less")
+        assert outlook.share == pytest.approx(20 * math.exp(gap) / (20 * math.exp(gap) + 30))
+    words = trying.sentence(outlook, 1.0)
+    assert "20 of 50" in words
+    assert f"{outlook.share:.0%}" in words
     assert outlooks([1.0] * 100, repeated=7) == []

@@ -101,7 +101,16 @@ def test_a_reader_never_sees_half_a_status(run):
     assert [path.name for path in run.path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_fields_of_a_newer_version_are_ignored(tmp_path):
+def test_what_is_written_is_strict_json_a_line_each_and_fields_of_a_newer_version_are_ignored(run, tmp_path):
+    terms = {"length": float("inf"), "truth": 1.0}
+    line = to_json_line(update_metrics(1, score_mean=float("nan"), terms=terms))
+    item = json.loads(line, parse_constant=pytest.fail)
+    assert item["score_mean"] is None
+    assert item["terms"] == {"length": None, "truth": 1.0}
+    hostile = sample(0, "before", 1.0, completion="a\nb\r\u2028c\x00 <b>'\"")
+    RunWriter(run, 3).samples([hostile, sample(1, "before", 2.0)])
+    assert run.samples_path.read_bytes().count(b"\n") == 2
+    assert run.samples() == [hostile, sample(1, "before", 2.0)]
     text = sample(1, "before", 1.5)
     (tmp_path / "samples.jsonl").write_text(json.dumps({**text.model_dump(), "colour": "blue"}) + "\n")
     assert read_records(tmp_path / "samples.jsonl", Sample) == [text]
@@ -120,18 +129,6 @@ def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(run):
         run.label_path.write_text(damaged)
         assert run.label() == Label()
         assert run.title(run.config()) == "Mine"
-
-
-def test_what_is_written_is_strict_json_a_line_each(run):
-    terms = {"length": float("inf"), "truth": 1.0}
-    line = to_json_line(update_metrics(1, score_mean=float("nan"), terms=terms))
-    item = json.loads(line, parse_constant=pytest.fail)
-    assert item["score_mean"] is None
-    assert item["terms"] == {"length": None, "truth": 1.0}
-    hostile = sample(0, "before", 1.0, completion="a\nb\r\u2028c\x00 <b>'\"")
-    RunWriter(run, 3).samples([hostile, sample(1, "before", 2.0)])
-    assert run.samples_path.read_bytes().count(b"\n") == 2
-    assert run.samples() == [hostile, sample(1, "before", 2.0)]
 
 
 def test_what_a_quick_worker_writes_while_its_launcher_names_it_stands(run, monkeypatch):

@@ -71,7 +71,6 @@ def die_before(step, folder):
 
 
 def runs(outputs):
-    """The runs of an outputs folder."""
     return {path.parent.name for path in outputs.glob("*/config.yaml")}
 
 

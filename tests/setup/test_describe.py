@@ -59,16 +59,3 @@ def test_scores_are_one_measure_where_rewards_scale_and_reference_texts_are_the_
     assert not describe.are_of_the_scale(["kl.coef", "ppo.learning_rate", "method"])
     in_points = [changed(score=points), changed(score=points, model=model)]
     assert describe.scores_differ(in_points) == "", "points are points"
-
-
-def test_phrases_and_figures_read_like_speech():
-    listed = [describe.listed("abcde"[:count]) for count in (0, 1, 2, 3, 5)]
-    assert listed == ["", "a", "a and b", "a, b and c", "a, b, c and 2 more"]
-    figures = {127.6: "130", 99.6: "100", 12_345.0: "12,000", 9.34: "9.3", 0.514: "0.51", 0.0: "0", 0.0012: "0.0012"}
-    assert {value: describe.two_digits(value) for value in figures} == figures
-    assert [describe.in_words("sampling.train_on_cut", value) for value in (True, False)] == ["on", "off"]
-
-
-def test_a_time_that_is_not_known_well_is_said_roughly():
-    words = {3: "a few seconds", 38: "some 40 seconds", 60: "about a minute", 369: "some 6 minutes"}
-    assert {seconds: describe.roughly(seconds) for seconds in words} == words

@@ -80,12 +80,6 @@ def test_every_preset_that_ships_for_the_pocket_models_can_be_run_on_a_public_pa
         assert refused == ["experiments"] * config.experiments + large, name  # of these the recording plays
 
 
-def test_a_run_without_a_limit_gets_the_cap_and_a_shorter_one_keeps_its_own():
-    assert limits.capped(small_config(), SPACE).max_minutes == 30
-    assert limits.capped(small_config(max_minutes=5), SPACE).max_minutes == 5
-    assert limits.capped(small_config(), LOCAL).max_minutes is None
-
-
 def test_the_reference_may_be_a_run_of_this_page_and_no_other_folder(outputs):
     RunDirectory.create(outputs, small_config(), "mine")
     for source in ("mine", "mine/update-000040"):
@@ -108,19 +102,16 @@ def test_prompts_may_be_a_file_that_the_page_has_kept_and_no_other(outputs, tmp_
         assert refused(SPACE, outputs, prompts={"source": str(source)}) == ["prompts.source"]
 
 
-def test_a_reward_model_must_have_been_trained_here(outputs):
+def test_a_model_is_refused_by_its_header_and_a_reward_model_that_was_not_trained_here(outputs):
+    count = json.loads((catalog.POCKET_MODELS / "pocket-2m" / "card.json").read_text())["parameters"]
+    assert refused(SPACE._replace(parameters=count), outputs) == []
+    assert refused(SPACE._replace(parameters=count - 1), outputs) == ["model.source"]
     folder = outputs / catalog.REWARD_MODELS / "judge"
     shutil.copytree(catalog.POCKET_MODELS / "pocket-1m", folder)
     named = {"rewards": [{"kind": "model", "source": "judge"}]}
     assert refused(SPACE, outputs, **named) == ["rewards.0.source"]
     (folder / catalog.REWARD_CARD).write_text("{}")
     assert "rewards.0.source" not in refused(SPACE, outputs, **named)
-
-
-def test_a_model_with_too_many_parameters_is_refused_by_its_header(outputs):
-    count = json.loads((catalog.POCKET_MODELS / "pocket-2m" / "card.json").read_text())["parameters"]
-    assert refused(SPACE._replace(parameters=count), outputs) == []
-    assert refused(SPACE._replace(parameters=count - 1), outputs) == ["model.source"]
 
 
 @pytest.mark.parametrize(("field", "value"), TABLES["trained_from"])

@@ -1,12 +1,9 @@
 """The real model as a source: found by its bare name, told how to get where it is not here, known before it is."""
 
-import json
-
 import pytest
 
 from playground.config import RunConfig
 from playground.errors import InvalidConfig, ModelToGet
-from playground.exports import card
 from playground.models import real_model
 from playground.models.architectures import BY_NAME, FROM_PYPI
 from playground.setup import catalog, checks, describe, estimates
@@ -63,10 +60,3 @@ def test_where_the_real_model_is_here_it_is_a_model_like_others(config, monkeypa
 @pytest.mark.parametrize("more", ["", "suggested", "hub"])
 def test_a_public_page_does_not_allow_the_real_model(config, more):
     assert "model.source" in [problem.field for problem in check(config, LIMITS["space"]._replace(more=more))]
-
-
-def test_the_card_of_a_run_on_the_real_model_names_its_licence_and_no_base_of_the_hub(config):
-    front = card.front_matter(config, card.Written("adapter", 3, 100, "fp32"))
-    assert "base_model" not in front
-    assert "license: apache-2.0" in front
-    assert json.dumps(real_model.HUB_NAME) not in front

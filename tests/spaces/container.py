@@ -96,7 +96,6 @@ class Container:
         return tried.returncode == 0
 
     def remove(self):
-        """Give the folder back."""
         for folder, _, _ in os.walk(self.root):
             Path(folder).chmod(0o755)
         shutil.rmtree(self.root)

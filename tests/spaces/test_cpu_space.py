@@ -60,6 +60,7 @@ def test_the_header_of_the_readme_is_one_of_a_docker_space_on_the_port_that_the_
     assert str(header["app_port"]) == last["EXPOSE"]
     assert f'"--port", "{header["app_port"]}"' in last["CMD"]
     assert {header["colorFrom"], header["colorTo"]} <= set(COLOURS)
+    assert len(header["short_description"]) <= 60
     assert not {"sdk_version", "app_file", "python_version"} & header.keys()  # of other kinds of Space
 
 

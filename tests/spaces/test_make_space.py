@@ -2,15 +2,18 @@
 
 import contextlib
 import subprocess
+from unittest import mock
 
+import httpx2
 import huggingface_hub
 import pytest
+from huggingface_hub.errors import HfHubHTTPError
 
 from bench import space
-from tests.hub_server import TOKEN, Account, Space, header_of, serving
+from tests.hub_server import header_of
 from tests.support import PROJECT
 
-NAME = "me/rlhf-playground"
+NAME, TOKEN = "me/rlhf-playground", "hf_of_the_tests"
 
 
 @pytest.fixture(scope="module")
@@ -89,44 +92,39 @@ def test_its_requirements_are_those_of_all_but_for_what_the_hub_brings_and_what_
 
 
 @pytest.fixture
-def hub(monkeypatch):
-    """A free account, and the library as it would be with network and a login there."""
-    account = Account()
-    with serving(account.answer) as address:
-        constants = huggingface_hub.constants
-        for name, value in (("ENDPOINT", address), ("HF_HUB_OFFLINE", False), ("HF_HUB_DISABLE_XET", True)):
-            monkeypatch.setattr(constants, name, value)
-        monkeypatch.setenv("HF_TOKEN", TOKEN)
-        yield account
+def api(monkeypatch):
+    """The hub's client, whose methods only take what the real ones take: of a free account without a Space."""
+    client = mock.create_autospec(huggingface_hub.HfApi, instance=True)
+    client.whoami.return_value = {"name": "me"}
+    client.repo_exists.return_value = False
+    monkeypatch.setattr(space, "HfApi", mock.Mock(return_value=client))
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    return client
 
 
-def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(hub, run, tmp_path):
+def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(api, run, tmp_path):
     output = run(NAME, "--caps", "all")
     assert f"Creates the public ZeroGPU Space {NAME}" in output
     assert "as me" in output
-    space = hub.spaces[NAME]
-    assert (space.sdk, space.hardware, space.variables) == ("gradio", "zero-a10g", {"PLAYGROUND_SPACE_CAPS": "all"})
-    local = {path.relative_to(tmp_path / "space").as_posix(): path for path in (tmp_path / "space").rglob("*")}
-    assert space.files == {name: path.read_bytes() for name, path in local.items() if path.is_file()}
-    space.files["presets/of-yesterday.yaml"] = b"name: old"
+    kind = {"repo_type": "space", "space_sdk": "gradio", "space_hardware": "zero-a10g", "exist_ok": True}
+    assert api.create_repo.call_args == mock.call(NAME, **kind)
+    assert api.add_space_variable.call_args == mock.call(NAME, "PLAYGROUND_SPACE_CAPS", "all")
+    sent = api.upload_folder.call_args.kwargs
+    assert (sent["repo_id"], sent["repo_type"], sent["folder_path"]) == (NAME, "space", tmp_path / "space")
+    assert "presets/*" in sent["delete_patterns"], "those of yesterday go"
+    api.repo_exists.return_value = True
     assert "Replaces the files of the Space" in run(NAME)
-    assert "presets/of-yesterday.yaml" not in space.files
-    assert "presets/kinder-reviews.yaml" in space.files
-    assert space.hardware == "zero-a10g"
-    assert len(hub.spaces) == 1
 
 
-def test_what_the_hub_refuses_is_said_in_its_words(hub, run, monkeypatch):
-    hub.spaces = {f"me/{number}": Space("gradio", "zero-a10g") for number in range(2)}
+@pytest.mark.parametrize(("status", "words"), [(401, "still valid?"), (402, "PRO ten"), (403, "allowed to write")])
+def test_what_the_hub_refuses_is_said_in_its_words_with_what_to_do(api, run, status, words):
+    answer = httpx2.Response(status, request=httpx2.Request("POST", "https://hub.test"))
+    api.create_repo.side_effect = HfHubHTTPError("In its words.", response=answer)
     output = run(NAME, code=1)
-    assert "reached the number of ZeroGPU Spaces" in output
-    assert "two ZeroGPU Spaces, PRO ten" in output
-    assert NAME not in hub.spaces
-    assert "don't have the rights" in run("someone/else", code=1)
-    monkeypatch.setenv("HF_TOKEN", "hf_of_last_year")
-    output = run(NAME, code=1)
-    assert "Is the token still valid?" in output
-    assert "hf_of_last_year" not in output
+    assert "In its words." in output
+    assert words in output
+    assert TOKEN not in output
+    assert not api.upload_folder.called
 
 
 def test_without_a_token_nothing_leaves_the_machine(run, monkeypatch, tmp_path):

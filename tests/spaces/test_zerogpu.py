@@ -95,12 +95,6 @@ def test_the_estimate_of_such_a_run_is_that_of_the_gpu(tmp_path, monkeypatch):
     assert form_parts.needs(small, small, tmp_path)["quota"] == ""
 
 
-def test_the_caps_speak_of_the_gpu_where_models_are_allowed_that_need_it():
-    space = LIMITS["space"]._replace(calls=CALLS)
-    assert not any("GPU" in line for line in in_words(space))
-    assert any("60 seconds of GPU at a time" in line for line in in_words(space._replace(more="suggested")))
-
-
 def test_runs_on_the_processor_have_workers_and_a_queue_beside_the_calls(outputs):
     """Two of each kind: the second on the processor waits for the first, and no call waits for either."""
     called, workers = [], []
@@ -141,7 +135,10 @@ def test_a_space_without_its_package_says_what_it_needs(tmp_path, monkeypatch):
         server.new_demo(tmp_path, "space")
 
 
-def test_what_the_hub_sets_makes_a_space_of_zerogpu_whose_calls_are_a_minute_long_or_of_a_length_that_can_be():
+def test_the_caps_speak_of_the_gpu_where_models_need_it_and_calls_have_a_length_that_can_be():
+    space = LIMITS["space"]._replace(calls=CALLS)
+    assert not any("GPU" in line for line in in_words(space))
+    assert any("60 seconds of GPU at a time" in line for line in in_words(space._replace(more="suggested")))
     assert zero_gpu.seconds_of_a_call({}) == 60
     assert not devices.on_zero_gpu({})
     assert devices.on_zero_gpu({"SPACES_ZERO_GPU": "true"})

@@ -13,14 +13,14 @@ from tests.support import data_beside, sample
 from tests.training import small_run
 
 LONG = {"ppo__num_updates": 6, "ppo__learning_rate": 1e-7, "evaluation__every": 2, "evaluation__num_prompts": 2}
+LONG |= {"sampling__max_new_tokens": 3}
 
 
 def go_on(run, attempt):
-    """An attempt of a run, to its end."""
     config = run.config()
     writer = RunWriter(run, config.ppo.num_updates, attempt)
     with reported(writer):
-        small_run.train(Session(run, config, writer, lambda: None))
+        small_run.train(small_run.with_few(Session(run, config, writer, lambda: None)))
     return run.status()
 
 

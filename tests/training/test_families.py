@@ -10,7 +10,7 @@ from transformers import AutoTokenizer
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
 from playground.config import ModelConfig
-from playground.errors import InvalidConfig, ModelNotFound
+from playground.errors import ModelNotFound
 from playground.training.models import attention, loading
 from playground.training.models.kv_cache import left_pad
 from playground.training.models.language_model import positions
@@ -145,12 +145,6 @@ def test_a_model_that_cannot_be_adapted_or_quantized_is_refused(model, field, se
     (problem,) = problems_of(lambda: loading.load(llama, CPU, config(llama, tmp_path, **model).model, trained=True))
     assert problem.field == field
     assert sentence in problem.message
-
-
-def test_a_device_that_is_not_here_is_refused():
-    assert loading.device_of("cpu") == CPU
-    with pytest.raises(InvalidConfig, match="device: cuda:7 is not on this machine"):
-        loading.device_of("cuda:7")
 
 
 def test_weights_with_fewer_layers_than_the_model_says_are_refused(llama):

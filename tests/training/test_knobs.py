@@ -31,6 +31,11 @@ def log(trainer, updates=3):
     return [tiny.figures(trainer.update()) for _ in range(updates)]
 
 
+def differs(trainer, usual):
+    """Whether its next updates are others than these; it makes no more of them than that takes."""
+    return any(tiny.figures(trainer.update()) != figures for figures in usual)
+
+
 @functools.cache
 def usual_log(*needed):
     """Of a run that is what most fields are compared with."""
@@ -45,8 +50,8 @@ def test_the_table_is_complete():
 @pytest.mark.parametrize("field", EFFECTS)
 def test_each_setting_changes_the_run(field):
     value, needed = EFFECTS[field]
-    changed = {**needed, field.replace(".", "__"): value}
-    assert usual_log(*sorted(needed.items())) != log(tiny.trainer(**changed))
+    changed = tiny.trainer(**{**needed, field.replace(".", "__"): value})
+    assert differs(changed, usual_log(*sorted(needed.items())))
 
 
 def test_each_live_setting_changes_the_run_from_the_next_update_on():
@@ -55,7 +60,7 @@ def test_each_live_setting_changes_the_run_from_the_next_update_on():
         plain, changed = usual_log(*sorted(needed.items())), tiny.trainer(**needed)
         assert plain[0]["score_mean"] == changed.update().score_mean
         changed.change(edited(changed.config, [Edit(field, value)]), {field})
-        assert plain[1:] != log(changed, 2), field
+        assert differs(changed, plain[1:]), field
 
 
 def test_a_live_beta_counts_from_the_next_update_and_the_adaptive_controller_goes_on_from_it():

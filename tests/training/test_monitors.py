@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 
+from playground import worker
 from playground.analysis.diagnosis import alert, diagnose
 from playground.analysis.diagnosis.run_records import Records
 from playground.config import EvaluationConfig
@@ -14,6 +15,7 @@ from playground.errors import PromptsUnusable, RewardFailed
 from playground.pocket import judges
 from playground.rewards.behaviours import Behaviours
 from playground.rewards.mixture import Mixture
+from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.training.loop import held_out_text
 from playground.training.loop.measures import same_score_groups
@@ -40,7 +42,8 @@ def test_a_run_that_a_coin_toss_pays_says_so(tmp_path):
 
 
 def test_judges_do_not_change_the_training(finished, tmp_path):
-    without = small_run.trained(tmp_path, FINISHED.model_copy(update={"judges": ()})).run
+    without = RunDirectory.create(tmp_path, FINISHED.model_copy(update={"judges": ()}), "r")
+    assert worker.main([str(without.path)]) == 0
     assert all(set(sample.judges) == {"grammar", "repetition"} for sample in finished.samples())
     assert all(sample.judges == {} for sample in without.samples())
     for name in ("model.safetensors", "critic.safetensors"):

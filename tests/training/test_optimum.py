@@ -241,7 +241,7 @@ def exact_returns(trainer, problem):
     return np.concatenate([r.ravel() for r in returns]), np.concatenate([v.ravel() for v in visits])
 
 
-@pytest.mark.parametrize(("seed", "gamma"), [(0, 1.0), nightly(1, 1.0), nightly(2, 1.0), (0, 0.9)])
+@pytest.mark.parametrize(("seed", "gamma"), [(0, 0.9), *(nightly(seed, 1.0) for seed in (0, 1, 2))])
 def test_on_features_that_tell_prefixes_apart_the_value_head_finds_the_exact_expected_return(seed, gamma):
     """The policy has nothing to train, and it is not the reference, so that the returns hold KL and score."""
     problem = small_problem(seed)

@@ -39,18 +39,6 @@ def test_the_time_left_is_that_of_the_work_ahead_at_the_pace_so_far(worker):
     assert worker.phase == "training", "what was said before"
 
 
-def test_quick_work_says_nothing_and_what_another_said_stays(worker):
-    worker.progress.begin("quick", [1.0, 1.0])
-    for _ in range(2):
-        worker.progress()
-    worker.progress.end()
-    assert worker.said == []
-    worker.phase = "saving"  # it was stopped in the middle
-    worker.progress.begin("saving")
-    worker.progress.end()
-    assert worker.phase == "saving"
-
-
 def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_not(worker):
     with worker.progress.of_loading("loading the model"):
         for _ in logging.tqdm(["a", "b"], desc="Something else"):
@@ -63,14 +51,7 @@ def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_no
     assert len(worker.said) == 4
 
 
-def test_no_time_is_told_of_work_that_has_hardly_begun(worker):
-    worker.progress.begin("measuring")
-    worker.now += 5
-    worker.progress.at(0.01)
-    assert worker.said == ["measuring, 1 % done"]
-
-
-def test_the_work_ahead_by_hand():
+def test_the_work_ahead_by_hand_and_no_time_of_work_that_has_hardly_begun(worker):
     config = tiny.config(sampling__max_new_tokens=3, ppo__micro_batch_size=4, ppo__num_epochs=2)
     plans = Plans(config, prompt_tokens=5.0)
     batch = [4 * 6 + CALL_TOKENS, 4 + CALL_TOKENS, 4 + CALL_TOKENS]  # the prompts and a token, then a token each
@@ -80,3 +61,7 @@ def test_the_work_ahead_by_hand():
     size = config.ppo.batch_size
     learned = [LEARNING * work for work in plans.reading(size)]
     assert plans.update() == [*plans.writing(size, size), *plans.reading(size), *learned, *learned]
+    worker.progress.begin("measuring")
+    worker.now += 5
+    worker.progress.at(0.01)
+    assert worker.said == ["measuring, 1 % done"]

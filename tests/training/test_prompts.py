@@ -73,19 +73,16 @@ def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, c
     assert split.warnings == []
 
 
-def test_settings_that_a_source_has_no_use_for_are_said(tmp_path):
+def test_typed_prompts_are_a_source_and_settings_without_use_are_said(tmp_path):
+    assert texts(load("typed", typed=("ab", "cd"))) == ["ab", "cd"]
+    with pytest.raises(PromptsUnusable, match=r"^prompts\.typed: .* 1 can be used"):
+        load("typed", typed=("ab", "ab"))
     said = load(source(tmp_path, "a.txt", "ab\ncd\n"), column="prompt", split="test").warnings
     assert said == ["a.txt has no use for prompts.column and prompts.split: without effect."]
     for name in ("pocket/reviews", "typed", "general/claims"):
         config = PromptsConfig(source=name, split="test")
         assert prompts.without_effect(config) == f"{name} has no use for prompts.split: without effect."
     assert prompts.without_effect(PromptsConfig(source="owner/set", column="a", subset="b", split="c")) == ""
-
-
-def test_typed_prompts_are_a_source(tmp_path):
-    assert texts(load("typed", typed=("ab", "cd"))) == ["ab", "cd"]
-    with pytest.raises(PromptsUnusable, match=r"^prompts\.typed: .* 1 can be used"):
-        load("typed", typed=("ab", "ab"))
 
 
 def test_the_column_can_be_chosen_and_else_the_first_usual_one_is_read(tmp_path):

@@ -108,7 +108,7 @@ def test_two_processes_learn_what_one_learns(folder, name):
     assert max(float((first[key] - alone[key]).abs().max()) for key in alone) < CLOSE
     assert any(float(weight.abs().max()) > 0 for weight in alone.values())
     assert [item.completion for item in two.samples()] == [item.completion for item in one.samples()]
-    assert len(two.metrics()) == len(two.rollouts()) == resuming.UPDATES
+    assert len(two.metrics()) == len(two.rollouts()) == one.config().ppo.num_updates
     for mine, theirs in zip(two.rollouts(), one.rollouts(), strict=True):
         assert mine.histogram.counts == theirs.histogram.counts, "the scores of the whole batch"
         texts = [[(text.prompt, text.completion) for text in rollout.texts] for rollout in (mine, theirs)]

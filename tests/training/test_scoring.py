@@ -42,14 +42,6 @@ def test_contributions_add_up_to_the_score_and_are_0_on_average_on_the_reference
     assert later.terms == {"a": [4.0, 0.0], "b": [0.0, 8.0]}
 
 
-def test_all_scales_travel_as_plain_data():
-    first = mixed(score__clip=5.0)
-    first.fit_scale(["p"] * 3, ["a", "ab", "bb"])
-    again = mixed(score__clip=5.0).restore(json.loads(json.dumps(first.facts())))
-    asked = (["p"] * 3, ["aaa", "b", "abab"], [True] * 3)
-    assert again(*asked) == first(*asked)
-
-
 def fitted(grades):
     """A scorer whose scale was fitted to these grades of the reference."""
     mixture = Mixture({"grade": (1.0, lambda prompts, completions, **_: list(grades))})
@@ -58,7 +50,12 @@ def fitted(grades):
     return scorer
 
 
-def test_a_scale_says_how_well_it_is_known():
+def test_all_scales_travel_as_plain_data_and_say_how_well_they_are_known():
+    first = mixed(score__clip=5.0)
+    first.fit_scale(["p"] * 3, ["a", "ab", "bb"])
+    again = mixed(score__clip=5.0).restore(json.loads(json.dumps(first.facts())))
+    asked = (["p"] * 3, ["aaa", "b", "abab"], [True] * 3)
+    assert again(*asked) == first(*asked)
     scorer = fitted([0.0, 0.0, 0.0, 4.0])
     # mean 1, sd sqrt(3), fourth moment (3 * 1 + 81) / 4 = 21: errors sqrt(3 / 4) and sqrt((21 - 9) / 4) / (2 sqrt(3))
     assert scorer.scale_errors == pytest.approx({"mean_error": 0.75**0.5, "sd_error": 0.5})

@@ -104,7 +104,7 @@ def drawn(subjects, **more):
     return answer["pairs"]
 
 
-def test_pairs_differ_have_prompts_of_their_own_and_depend_on_the_seed_only(subjects):
+def test_pairs_differ_depend_on_the_seed_only_and_are_no_more_than_a_class_can_vote_on(subjects, monkeypatch):
     pairs = drawn(subjects)
     assert len(pairs) == 5 == len({pair["prompt"] for pair in pairs})
     assert all(pair["first"].strip() != pair["second"].strip() for pair in pairs)
@@ -112,9 +112,6 @@ def test_pairs_differ_have_prompts_of_their_own_and_depend_on_the_seed_only(subj
     assert all({*pair["cut"]} <= {"first", "second"} for pair in pairs)
     assert drawn(subjects) == pairs
     assert drawn(subjects, seed=2) != pairs
-
-
-def test_no_more_pairs_are_drawn_than_a_class_can_vote_on(subjects, monkeypatch):
     monkeypatch.setattr(pair_drawing, "MOST_PAIRS", 3)
     assert len(drawn(subjects, count=10**6)) == 3
     assert len(drawn(subjects, count=-1)) == 1
@@ -192,20 +189,16 @@ def test_a_method_that_trains_nothing_writes_what_the_reference_writes(drawing):
     assert drawn.log_ratios == []
 
 
-def test_drawn_texts_are_stored_with_the_run_and_read_back_and_a_torn_file_is_none(tmp_path):
+def test_drawn_texts_are_stored_with_the_run_unless_a_score_is_no_number_and_a_torn_file_is_none(tmp_path):
     run = RunDirectory.create(tmp_path, tiny.config(), "one")
+    with pytest.raises(ServiceUnavailable, match="not numbers"):
+        list(frontier_samples.draw(run, AskedService({"measured": {**MEASURED, "scores": [[1.0, float("nan")]]}})))
+    assert not (run.path / frontier_samples.NAME).exists()
     progress = {"phase": "writing", "done": 0, "of": 2}
     assert list(frontier_samples.draw(run, AskedService(progress, {"measured": MEASURED}))) == [progress]
     assert frontier_samples.read(run).model_dump() == MEASURED
     (run.path / frontier_samples.NAME).write_text('{"updates": [0')
     assert frontier_samples.read(run) is None
-
-
-def test_drawn_scores_that_are_not_numbers_are_refused(tmp_path):
-    run = RunDirectory.create(tmp_path, tiny.config(), "one")
-    with pytest.raises(ServiceUnavailable, match="not numbers"):
-        list(frontier_samples.draw(run, AskedService({"measured": {**MEASURED, "scores": [[1.0, float("nan")]]}})))
-    assert not (run.path / frontier_samples.NAME).exists()
 
 
 def test_columns_reach_a_function_in_training_evaluation_the_workbench_and_the_service(tmp_path):

@@ -39,7 +39,6 @@ def tokens(pad_is_eos=False):
 
 
 def model(family="llama", seed=0, spread=3.0):
-    """A random model."""
     torch.manual_seed(seed)
     made = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **COMMON, **FAMILIES[family]))
     switch_dropout_off(made)
@@ -51,7 +50,6 @@ def prompts(*texts):
 
 
 def ppo(**settings):
-    """Settings of PPO as keywords."""
     return {f"ppo__{name}": value for name, value in settings.items()}
 
 
@@ -80,7 +78,6 @@ def figures(metrics):
 
 
 def weights(model):
-    """As they are now."""
     return [parameter.detach().clone() for parameter in model.parameters()]
 
 

@@ -13,7 +13,6 @@ REFUSED = Path(__file__).with_name("refused.yaml").read_text(encoding="utf-8").r
 
 
 def refused(kind):
-    """Cases of refused.yaml."""
     return yaml.safe_load(REFUSED)[kind]
 
 

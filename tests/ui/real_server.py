@@ -12,7 +12,6 @@ from tests.ui.fake_server import NoStandby
 
 
 def main(arguments):
-    """`app.py` with these arguments."""
     launcher.new_worker = Forker.of_pages().spawn
     server.ModelService = ServiceHere
     server.StandbyWorker = NoStandby

@@ -113,12 +113,6 @@ def test_the_example_of_an_agent_runs_an_experiment(page):
     assert all("Score" in line for line in lines)
 
 
-def test_every_parameter_is_described(page):
-    for name, endpoint in page.access.endpoints.items():
-        documented = page.running.demo.fns[endpoint.number].fn.__doc__
-        assert all(f"{parameter}: " in documented for parameter in endpoint.parameters), name
-
-
 def test_what_is_wrong_with_settings_is_told_all_at_once_and_nothing_starts(page, client):
     before = page.tree()
     wrong = {"kl": {"coef": -1, "coeff": 1}, "ppo.num_updates": "many", "nothing.x": 1, "about.title": "x", "a=b": 1}

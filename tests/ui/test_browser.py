@@ -8,7 +8,7 @@ from playground.runs import history
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from tests.ui import fake_run
-from tests.ui.conftest import go, of_module, open_section, open_settings, visit
+from tests.ui.conftest import go, of_module, open_settings, visit
 
 SCORE = '[data-chart="score"] .stage'
 SECTIONS = ("curves", "health", "texts", "frontier", "update", "export")
@@ -33,28 +33,6 @@ def wait_for_update(page, at_least):
         "n => Number(document.querySelector('.state .where')?.textContent.match(/update (\\d+) of/)?.[1] ?? -1) >= n",
         arg=at_least,
     )
-
-
-def test_the_first_visit_plays_the_recorded_run_and_with_reduced_motion_shows_its_end(site, make_page):
-    page = visit(make_page(reduced_motion="no-preference"), site)
-    expect(page.locator(".status .state strong")).to_have_text("example, recorded")
-    wait_for_update(page, 3)
-    first = updates_done(page)
-    wait_for_update(page, first + 2)
-    assert first < 40
-    expect(page.locator(SCORE)).to_have_attribute("aria-label", re.compile(r"Score: .* at the start, now .* sd"))
-    expect(page.locator(".texts-now tbody tr")).to_have_count(3)
-    assert page.title() == "RLHF Playground"
-    page.emulate_media(reduced_motion="reduce")
-    page.reload()
-    expect(page.locator(".state .where")).to_contain_text("update 40 of 40")
-    expect(page.get_by_label("Update to show")).to_be_visible()
-    expect(page.locator(".status .line")).to_have_text(re.compile(r"^Now it is kind in \w+ of ten answers"))
-    exact = open_section(page, "export").locator(".outcome-exact")
-    expect(exact).to_contain_text("95 % interval")
-    go(page, "runs")
-    page.get_by_role("link", name="1. Kinder reviews").click()
-    expect(page).to_have_url(re.compile("run=_recorded"))
 
 
 def test_compare_filters_sorts_and_asks(site, page):
@@ -118,7 +96,6 @@ def test_a_run_started_on_the_page_is_live_in_another_window_changed_and_stopped
 
 
 def change(page, field, value):
-    """Set a live setting of the run in view."""
     box = page.locator(f"#knob-{field.replace('.', '-')}")
     box.fill(value)
     box.press("Enter")
@@ -180,19 +157,6 @@ def delete_after_confirmation(page, site, row):
     expect(row).to_have_count(0)
     assert not (site.outputs / "middle").exists()
     assert list((site.outputs / history.BIN).glob("middle-*"))
-
-
-HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
-
-
-def press_display(page, name, pressed):
-    """Press a switch of the menu of the display, which closes again."""
-    page.locator(".display-switch").click()
-    switch = page.locator("#display-menu").get_by_role("button", name=name)
-    switch.click()
-    expect(switch).to_have_attribute("aria-pressed", pressed)
-    page.keyboard.press("Escape")
-    expect(page.locator("#display-menu")).to_be_hidden()
 
 
 def test_curves_of_two_runs_are_overlaid_and_the_address_keeps_them(site, page):

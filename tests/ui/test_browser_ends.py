@@ -98,7 +98,6 @@ class Held:
         page.route(address, self.take)
 
     def take(self, route):
-        """One question of the page."""
         if self.open:
             route.continue_()
         else:

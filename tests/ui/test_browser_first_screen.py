@@ -1,5 +1,5 @@
 """The first screen of Train, idle, training and ended, in a browser: what stands in it, how much that is, and that
-nothing in it moves while a run goes; and the sections below it, which open in place."""
+nothing in it moves while a run goes."""
 
 import shutil
 
@@ -8,8 +8,8 @@ from playwright.sync_api import expect
 
 from playground.setup import catalog
 from tests.support import data_beside
-from tests.ui.conftest import close, go, in_page, open_section, serving
-from tests.ui.test_browser import SECTIONS, wait_for_update
+from tests.ui.conftest import close, go, in_page, serving
+from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_keyboard import SETTLED
 
 MOST_CONTROLS, MOST_WORDS = 25, 250
@@ -79,29 +79,3 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     for width, height in ((390, 844), (1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
         counted(page, 15, 120)
-
-
-def test_sections_open_in_place_and_stay_open_for_the_visitor(site, page):
-    page.set_viewport_size({"width": 1440, "height": 900})
-    go(page, "train", run="own-kinder-reviews")
-    names = page.locator("button.section-name")
-    expect(names).to_have_text(TABLES["sections"])
-    for name in names.all():
-        expect(name).to_have_attribute("aria-expanded", "false")
-    page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)
-    for key in SECTIONS:
-        box = open_section(page, key)
-        assert box.bounding_box()["y"] > names.last.bounding_box()["y"], "below their names"
-        assert box.bounding_box()["height"] > 60, "there is something in it"
-    open_section(page, "texts").locator(".meters .meter").first.wait_for()
-    page.locator("[data-section=frontier]").press("Enter")
-    expect(page.locator("#section-frontier")).to_be_hidden()
-    places = page.evaluate(PLACES)
-    del places["#start"]  # it stays where it is in the window, which goes to what has opened
-    assert [len(tops) for tops in places.values()] == [1] * 5, places
-    page.reload()
-    for key in SECTIONS:
-        expect(page.locator(f"#section-{key}")).to_be_visible(visible=key != "frontier")
-    go(page, "train", run="own-no-leash")  # and with another run
-    expect(page.locator("#section-texts")).to_be_visible()
-    expect(page.locator("#section-frontier")).to_be_hidden()

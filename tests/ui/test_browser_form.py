@@ -1,5 +1,5 @@
-"""The form of the Train page in a browser: presets, mistakes, rewards, methods, prompts, a model of one's own, links,
-and the check before a start; while a run trains its leash is that of the run in view."""
+"""The form of the Train page in a browser: presets and mistakes; on a phone a link, the check before a start and an
+upload; the real model, which is got where it is missed."""
 
 import re
 import shutil
@@ -8,21 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.runs import history, launcher, trial
-from playground.runs.folder import changes
 from playground.setup import catalog
-from tests.ui.conftest import choose_preset, go, in_page, open_section, open_settings, visit
-from tests.ui.test_browser import HOSTILE, fill, said, wait_for_update
-
-
-def choose(page, field, value):
-    """Pick or type a model or a prompt source, as a person does."""
-    menu, box = page.locator(f"#field-{field}-menu"), page.locator(f"#field-{field} input")
-    if menu.locator(f"option[value='{value}']").count():
-        return menu.select_option(value)
-    menu.select_option("Another\u2026")
-    expect(box).to_be_focused()
-    page.keyboard.type(value)
-    page.keyboard.press("Enter")
+from tests.ui.conftest import choose_preset, open_settings, visit
+from tests.ui.test_browser import fill
 
 
 def test_a_preset_is_chosen_changed_and_mended(page):
@@ -53,87 +41,6 @@ def test_a_preset_is_chosen_changed_and_mended(page):
     fill(page, "ppo.minibatch_size", "16")
     expect(button).to_have_text("Start training")
     choose_preset(page, "kinder-reviews")
-
-
-def test_rewards_methods_and_sources_of_prompts(page):
-    notes, rows = page.locator("#notes"), page.locator("#field-rewards .reward")
-    open_settings(page)
-    page.get_by_role("button", name="+ Add a reward").click()
-    expect(rows).to_have_count(2)
-    rows.nth(1).locator("select").first.select_option("keyword")
-    expect(page.locator("#field-rewards .field-problem")).to_be_visible()  # words are still missing
-    words = rows.nth(1).get_by_label("Words", exact=True)
-    for box, value in ((words, "please, thank you"), (rows.nth(1).get_by_label("Weight"), "0.5")):
-        box.fill(value)
-        box.press("Tab")
-    expect(notes).to_contain_text("0.5 x Keywords (words please, thank you)")
-    rows.nth(1).get_by_role("button", name="Remove").click()
-    expect(rows).to_have_count(1)
-    method = page.locator("#field-method")
-    method.get_by_text("RLOO", exact=True).click()
-    for change in ("Method PPO → RLOO", "Samples per prompt 1 → 8", "Baseline value → leave_one_out"):
-        expect(notes).to_contain_text(change)
-    method.get_by_text("DPO", exact=True).click()
-    expect(notes).to_contain_text("Samples per prompt 1 → 2")
-    page.get_by_role("button", name="More training settings").click()
-    unused = {name: page.locator(f"#field-{name} .field-unused") for name in ("ppo-clip_range", "dpo-labels")}
-    expect(unused["ppo-clip_range"]).to_have_text("Not used by DPO.")
-    expect(unused["dpo-labels"]).to_have_count(0)
-    method.get_by_text("PPO", exact=True).click()
-    expect(notes).to_contain_text("All settings as in the preset")
-    expect(unused["ppo-clip_range"]).to_have_count(0)
-    expect(unused["dpo-labels"]).to_have_text("Not used by PPO.")
-    fields = {name: page.locator(f"#field-prompts-{name}") for name in ("typed", "subset", "column")}
-    for source, names in (("a/b", ("subset", "column")), ("/tmp/a.csv", ("column",)), ("typed", ("typed",))):
-        choose(page, "prompts-source", source)
-        for name, field in fields.items():
-            expect(field).to_be_visible(visible=name in names)
-    expect(fields["typed"].locator(".field-problem")).to_be_visible()
-    fields["typed"].locator("textarea").fill(f"{HOSTILE}\nMy sister says\n\nThe film was")
-    fields["typed"].locator("textarea").blur()
-    expect(page.locator("#start")).to_have_text("Start training")
-    assert page.evaluate("window.hacked") is None
-
-
-def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
-    needs, fit, notes = page.locator("#needs"), page.locator(".needs-fit"), page.locator("#notes")
-    open_settings(page)
-    rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source-menu")
-    expect(needs.locator("button.needs")).to_contain_text("Fits")
-    expect(fit).to_be_hidden()
-    needs.locator("button.needs").click()
-    dialog = page.get_by_role("dialog", name="What it needs")
-    expect(dialog.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
-    expect(dialog.locator(".needs-size.larger").first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # of seven billion
-    dialog.get_by_role("button", name="Close").click()
-    choose(page, "model-source", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")
-    expect(notes).to_contain_text("HF_HUB_OFFLINE")
-    expect(needs).not_to_contain_text("Fits")  # a model that cannot be had
-    fill(page, "ppo.learning_rate", "0.05")
-    choose(page, "model-source", "pocket-3m")
-    expect(notes).to_contain_text("Did you mean pocket-")
-    choose(page, "model-source", "pocket-1m")
-    expect(fit).to_contain_text("1 setting does not suit pocket-1m")
-    fit.get_by_role("button", name="Use what fits this model").click()
-    expect(rate).to_have_value("2e-4")
-    expect(notes).to_contain_text("1 setting differs from the preset")
-    page.get_by_role("button", name="More training settings").click()
-    expect(page.locator("#knob-ppo-minibatch_size")).to_have_value("16")  # in a group that is opened for the first time
-    fit.get_by_role("button", name="Undo").press("Enter")
-    expect(rate).to_have_value("0.05")
-    expect(notes).to_contain_text("2 settings differ from the preset")
-    page.reload()
-    expect(notes).to_contain_text("Your 2 changes came back")
-    expect(model).to_have_value("pocket-1m")
-    notes.get_by_role("button", name="Undo").press("Enter")
-    expect(notes).to_contain_text("All settings as in the preset.")
-    expect(rate).to_have_value("2e-4")
-    fill(page, "kl.coef", "0.5")
-    expect(notes).to_contain_text("1 setting differs")
-    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
-    notes.get_by_role("button", name="Copy link to these settings").click()
-    expect(notes).to_contain_text("Link copied.")
-    assert page.evaluate("window.copied") == f"{site.url}?preset=kinder-reviews&set=kl.coef:0.5,seed:0"
 
 
 def test_on_a_phone_a_link_is_opened_a_run_checked_before_its_start_and_a_file_uploaded(site, make_page, tmp_path):
@@ -200,8 +107,6 @@ def test_without_a_recording_none_of_another_is_shown_and_the_real_model_is_got_
     expect(title).to_have_text("Yes-man, real")
     expect(line).to_have_text(f"{missing} Get SmolLM2 135M, then press Start. Its curves and texts appear here.")
     expect(page.locator(".run-view")).to_have_attribute("data-run", "")
-    choose_preset(page, "real-honest")
-    expect(title).to_have_text("Honest, real")
     choose_preset(page, "kinder-reviews")
     expect(title).to_have_text("Kinder reviews")
     expect(line).not_to_contain_text("no recording")
@@ -214,17 +119,12 @@ def test_without_a_recording_none_of_another_is_shown_and_the_real_model_is_got_
     expect(start).to_be_hidden()
     expect(page.locator("#needs .needs-short")).to_have_count(0)  # of a model that is not here nothing is claimed
     expect(page.locator(".problems")).to_have_count(0)
-    (models / "fail").touch()
-    part.get_by_role("button", name="Get SmolLM2 135M").click()
-    expect(part.locator(".field-problem")).to_contain_text("check the network, then try again")
-    (models / "fail").unlink()
     part.get_by_role("button", name="Get SmolLM2 135M").click()
     bar = part.get_by_role("progressbar")
     expect(bar).to_have_attribute("aria-valuenow", "23")
     expect(bar).to_have_attribute("aria-valuemax", "92")
     part.get_by_role("button", name="Stop").click()
     expect(part).to_contain_text("Stopped; nothing was kept.")
-    expect(part.locator(".field-problem")).to_have_count(0)  # nothing has gone wrong
     choose_preset(page, "yes-man")
     expect(line).to_contain_text(f"{missing} Press Start.")
     open_settings(page)
@@ -241,40 +141,3 @@ def test_without_a_recording_none_of_another_is_shown_and_the_real_model_is_got_
     expect(start).to_have_text("Start training")
     expect(start).to_be_visible()
     expect(part.get_by_role("button")).to_have_count(0)
-
-
-LEASH = "#knob-kl-coef"
-TOPS = in_page("tops")
-
-
-def test_the_leash_of_the_form_is_that_of_the_run_in_view_and_a_held_key_is_one_change(site, page, begin):
-    site.let_runs_reach(1)
-    run = begin("on-a-leash")
-    go(page, "train", run="on-a-leash")
-    wait_for_update(page, 1)
-    slider, badge = page.locator("#field-kl-coef .knob-slider"), page.locator("#field-kl-coef .knob-badge")
-    expect(badge).to_have_text(re.compile("^live: ."))  # of a run whose experiment is not that of the form
-    expect(badge).to_have_class(re.compile("now"))
-    before = page.evaluate(TOPS)
-    slider.focus()
-    slider.evaluate(in_page("hold-down"))
-    expect(said(page, "kl.coef")).to_have_text("Set after update 1.")
-    value = float(page.locator(LEASH).input_value())
-    assert value < 0.25
-    assert [edit.value for edit in changes.edits_of(run.all_events())] == [value]
-    assert page.evaluate(TOPS) == before
-    open_section(page, "curves")  # where the changes are told in words
-    expect(page.locator(".edits li")).to_have_text(re.compile(f"update 1: .*0.25 \u2192 {value:g}"))
-    site.let_runs_reach(2)
-    wait_for_update(page, 2)
-    for chart in ("score", "beta"):
-        page.locator(f'[data-chart="{chart}"]').scroll_into_view_if_needed()  # small ones are drawn when they are seen
-        expect(page.locator(f'[data-chart="{chart}"] .edit-mark')).to_have_count(1)
-    page.locator("#preset select").select_option("no-leash")  # for the next run; this one keeps its leash
-    expect(said(page, "kl.coef")).to_contain_text("Next run: 0.")
-    expect(page.locator(LEASH)).to_have_value(f"{value:g}")
-    go(page, "train", run="_recorded")
-    expect(page.locator(LEASH)).to_have_value("0")
-    expect(said(page, "kl.coef")).to_have_text("")
-    site.end_runs()
-    choose_preset(page, "kinder-reviews")

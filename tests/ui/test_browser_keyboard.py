@@ -66,7 +66,6 @@ def runs(site):
 
 
 def faults_of_pages(page, names, **options):
-    """The serious ones, each with its page."""
     faults = []
     for name in names:
         place, there = PLACES[name]

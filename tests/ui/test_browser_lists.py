@@ -55,7 +55,6 @@ FORM = "The form as it stands: Kinder reviews"
 
 
 def form(page):
-    """The form of a new sweep, open."""
     go(page, "runs")
     page.get_by_role("button", name="Sweep", exact=True).click()
     return page.get_by_role("region", name="New sweep")

@@ -51,13 +51,11 @@ def point_at(page, stage, share):
 
 
 def press_mouse(page):
-    """Where it is."""
     page.mouse.down()
     page.mouse.up()
 
 
 def title(page, update, name="Kinder reviews"):
-    """The window has opened this update."""
     expect(page.locator(WINDOW)).to_have_accessible_name(f"Update {update} of {name}")
 
 
@@ -67,7 +65,6 @@ def kept_of(site, update, run="kept"):
 
 
 def close(page):
-    """Close the window of the update."""
     page.keyboard.press("Escape")
     expect(page.locator(WINDOW)).to_have_count(0)
 

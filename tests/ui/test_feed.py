@@ -58,7 +58,6 @@ async def message(stream):
 
 
 async def message_with(stream, name):
-    """The next one that tells of something."""
     while name not in (news := await message(stream))[2]:
         pass
     return news

@@ -28,12 +28,6 @@ def problems_of(outputs=None, **changes):
     return {*fields_of(form.config_of, values, BASE, outputs)}
 
 
-def test_a_preset_survives_the_form():
-    for name in catalog.preset_groups()[catalog.INCLUDED]:
-        preset = catalog.preset(name)
-        assert form.config_of(form.values_of(preset), preset) == preset
-
-
 @pytest.mark.parametrize("changes", [*UNUSUAL["form"], *UNUSUAL["link"]])
 def test_whatever_can_be_set_comes_back_from_the_form_and_from_a_link_as_it_was(changes):
     config = changed(**changes)
@@ -41,7 +35,10 @@ def test_whatever_can_be_set_comes_back_from_the_form_and_from_a_link_as_it_was(
     assert changes in UNUSUAL["link"] or form.config_of(form.values_of(config), BASE) == config
 
 
-def test_behaviours_that_suit_the_prompts_are_an_empty_text_and_none_at_all_an_empty_list():
+def test_a_preset_survives_the_form_where_behaviours_that_suit_the_prompts_are_an_empty_text():
+    for name in catalog.preset_groups()[catalog.INCLUDED]:
+        preset = catalog.preset(name)
+        assert form.config_of(form.values_of(preset), preset) == preset
     assert VALUES["behaviours"] == ""
     assert form.config_of(VALUES, BASE).behaviours is None
     assert form.config_of({**VALUES, "behaviours": []}, BASE).behaviours == ()
@@ -66,16 +63,6 @@ def test_what_only_the_disk_and_the_other_engine_know_is_beside_its_field(tmp_pa
     values = {**VALUES, "reference.source": "earlier-run"}
     assert form.config_of(values, BASE, tmp_path).reference.source == "earlier-run"
     assert problems_of(engine="trl", kl__controller="adaptive") == {"kl.controller"}
-
-
-def test_a_sentence_names_settings_as_the_form_does():
-    sentences = data_beside(__file__, "tables.yaml")["sentences"]
-    assert {sentence: form.with_labels(sentence) for sentence in sentences} == sentences
-    reward, judges, behaviours = (form.LABELS[name] for name in form.LISTS)
-    labels = {"rewards": reward, "rewards.0.weight": reward, "rewards.1.words.0": f"{reward}, Words"}
-    labels |= {"judges.0.expression": f"{judges}, Expression", "behaviours.0.name": behaviours}
-    labels |= {"behaviours.2.measure.expression": f"{behaviours}, Expression", "nonsense.a": "nonsense.a"}
-    assert {field: form.label_of(field) for field in labels} == labels
 
 
 def test_the_reward_picker_offers_every_kind_with_its_own_fields(monkeypatch):

@@ -30,7 +30,6 @@ def client(tmp_path):
 
 @pytest.fixture
 def run(recorded, tmp_path):
-    """A run that has finished."""
     return RunDirectory(shutil.copytree(recorded / "kinder-reviews", tmp_path / "one"))
 
 

@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import pytest
 
 from bench.experiments import digest
-from playground.config.faults import FAULTS
 from playground.lessons import mysteries
 from playground.lessons.loading import Lessons
 from playground.runs.folder.directory import RunDirectory
@@ -46,13 +45,10 @@ def test_the_list_of_lessons_does_not_give_their_answers_away(client):
     assert "'when'" not in str(lesson)
 
 
-def test_a_run_says_what_differs_whether_it_has_a_twin_and_whether_a_mistake_is_planted(tmp_path):
+def test_a_run_says_what_differs_and_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path):
     run = data_of(tmp_path, runs__1__set={"kl.coef": 0.5})["runs"][1]
     assert (run["changes"], run["twin"], run["planted"]) == (["beta 0.5"], False, False)
     assert data_of(tmp_path, runs__1__preset="ghost-reference")["runs"][1]["planted"]
-
-
-def test_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path):
     runs = [{"preset": "best-of-n", "title": "One"}, {"preset": "kinder-reviews", "title": "Two", "why": "Why."}]
     knobs = ["ppo.samples_per_prompt", "kl.coef"]
     lesson = data_of(tmp_path, runs=runs, break_it__knobs=knobs, break_it__when={"score": "> 9"})
@@ -145,18 +141,6 @@ def test_a_public_page_caps_the_time_of_a_lesson_s_run(tmp_path):
 def start_mystery(outputs, access=None, **asked):
     (function,) = mystery_part.guarded_functions(Hub(outputs).find, outputs, access or Access())
     return function(asked)
-
-
-def test_the_list_of_mysteries_has_the_recorded_ones_and_all_mistakes(client):
-    listed = client.get("/live/_mysteries").json()
-    assert (len(listed["runs"]), listed["trains"]) == (10, True)
-    assert [mistake["name"] for mistake in listed["mistakes"]] == list(FAULTS)
-    assert all(mistake["say"] and mistake["shows"] for mistake in listed["mistakes"])
-    for run in listed["runs"]:
-        answer = client.get(f"/live/{run}/mystery").json()
-        assert answer["state"] in ("red", "amber")
-        assert all(answer[part] for part in ("evidence", "because", "wrong", "right"))
-        assert answer["wrong"] != answer["right"]
 
 
 def test_a_public_page_trains_no_mystery(tmp_path, workers):

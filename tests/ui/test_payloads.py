@@ -48,7 +48,6 @@ def outputs(tmp_path_factory):
 
 
 def of_routes(outputs):
-    """What the routes answer."""
     with client_of(feed.Hub(outputs, lessons=Lessons(shipped=FILES))) as client:
         for line in Path(__file__).with_name("routes.txt").read_text(encoding="utf-8").splitlines():
             name, path = line.split()
@@ -76,7 +75,6 @@ def of_feed(outputs):
 
 
 def of_parts(outputs):
-    """What the parts of the page begin with."""
     demo = page.build(outputs)
     parts = [block for block in demo.blocks.values() if isinstance(block, gr.HTML) and "module" in block.props]
     called = {function.__name__ for part in parts for function in part.server_fns}
@@ -94,7 +92,6 @@ BEGINS = data_beside(__file__, "tables.yaml")["payloads_begin"]  # module -> pro
 
 
 def of_form(outputs):
-    """What the form is told."""
     base = catalog.preset("yes-man")
     changed = base.model_copy(update={"seed": 3, "method": "rloo"})
     now = form.Form("yes-man", {}, form.values_of(changed))
@@ -116,7 +113,6 @@ def of_form(outputs):
 
 
 def of_functions(outputs):
-    """What server functions answer."""
     ask = {function.__name__: function for function in run_actions.guarded_functions(outputs, Access())}
     ask |= {function.__name__: function for function in sweeps_part.guarded_functions(outputs, Access())}
     (start,) = lesson_part.guarded_functions(outputs, Access(), Lessons(shipped=FILES))

@@ -3,7 +3,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -12,7 +11,6 @@ from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.rewards import rules, trying
 from playground.runs import launcher, reward_models
 from playground.setup import catalog
-from playground.ui import own_files
 from playground.ui.auth.access import Access
 from playground.ui.own_files import STATIC
 from playground.ui.rewards import self_test_part, workbench_part
@@ -160,21 +158,7 @@ def test_what_cannot_be_tested_is_said_before_the_model_is_woken(source, pairs, 
     assert not service.asked
 
 
-def test_the_report_is_drawn_as_text(site, make_page):
-    page = make_page()
-    page.goto(site.url + own_files.address("core/dom.js") + "?tab=rewards&part=test")  # drawn where it is in view
-    text = of_module(page, "rewards/check.js", in_page("mount-check"), SELF_TEST)
-    assert text["images"] == 0
-    assert "Right on <b>few</b> of kind." in text["text"]
-    assert text["special"] == ["<bos>", "<eos>"]
-    assert "<img src=x>" in text["text"]
-    assert text["rows"] == ["", "in-force"]
-    for part in ("Look at this before training on it", "60 %", "sd 1.5", "1 MB", "+2 \u00b1"):
-        assert part in text["text"], part
-
-
 def asked(outputs, name, argument):
-    """One of the panel's server functions."""
     (function,) = [item for item in panel.guarded_functions(outputs, Access()) if item.__name__ == name]
     return function(argument)
 
@@ -209,21 +193,6 @@ def test_what_is_wrong_is_said_beside_its_field(outputs, fake_worker, changes, f
     assert reward_models.trainings(outputs) == []
 
 
-def test_an_upload_is_checked_and_kept(tmp_path, outputs):
-    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
-    good.write_text('{"prompt": "a", "chosen": "b", "rejected": "c"}\n', encoding="utf-8")
-    bad.write_text('{"text": "a"}\n', encoding="utf-8")
-    taken = panel.taken_in(str(good), outputs)
-    kept = Path(taken["uploaded"])
-    assert taken["problem"] == ""
-    assert kept.parent == outputs / "uploads"
-    assert kept.name.endswith("-good.jsonl")
-    assert kept.read_bytes() == good.read_bytes()
-    refused = panel.taken_in(str(bad), outputs)
-    assert refused["uploaded"] is None
-    assert refused["problem"].startswith("row 1 of bad.jsonl has no `chosen`")
-
-
 def test_one_that_trains_is_watched_and_stopped_and_another_is_trained_and_used_as_reward(site, make_page, monkeypatch):
     monkeypatch.setattr(launcher, "new_worker", fake_run.spawn)
     reward_models.start(RewardTrainingConfig(name="wait"), site.outputs)
@@ -249,6 +218,10 @@ def test_one_that_trains_is_watched_and_stopped_and_another_is_trained_and_used_
     page.get_by_role("tab", name="Train").click()
     report.get_by_role("button", name="Test", exact=True).click()
     expect(page.locator("#check-button")).to_be_visible()
+    text = of_module(page, "rewards/check.js", in_page("mount-check"), SELF_TEST)  # its report is drawn as text
+    assert (text["images"], text["special"], text["rows"]) == (0, ["<bos>", "<eos>"], ["", "in-force"])
+    for part in ("Right on <b>few</b> of kind.", "<img src=x>", "Look at this before training on it", "60 %", "sd 1.5"):
+        assert part in text["text"], part
     page.go_back()
     report.get_by_role("button", name="Use as reward on Train").click()
     expect(page.locator("#notes")).to_contain_text("Reward model judge")

@@ -10,7 +10,7 @@ from playground.analysis.run_report import RunReport
 from playground.config import yaml_io
 from playground.runs import launcher, queue
 from playground.runs.folder.files import write_atomically
-from playground.runs.folder.records import EDIT, Event, Label, Sample, Status
+from playground.runs.folder.records import EDIT, Event, Sample, Status
 from playground.setup import catalog
 from playground.setup.expected import bands
 from playground.ui.feed import insight_serializer, run_serializer, run_state
@@ -101,19 +101,6 @@ def test_a_run_that_is_its_preset_is_held_against_what_was_measured():
     edit = Event(seq=1, time=1.0, kind=EDIT, update=1, data={"field": "kl.coef", "value": 2.0})
     edited = insight_serializer.behaviours(RunReport(YES_MAN, samples, events=[edit]))["meters"][0]  # in mid-run
     assert (edited["band"], edited["compared"]) == (None, "")
-
-
-def test_before_the_first_look_a_run_names_only_what_it_will_count():
-    short = run_serializer.run_summary("one", catalog.preset("real-short-answers"), Label())
-    assert [item["words"] for item in short["counted"]][:3] == [
-        "earns more than the untrained median",
-        "uses common English words",
-        "repeats itself",
-    ]
-    assert short["whole_texts"], "their length is the point"
-    honest = run_serializer.run_summary("one", catalog.preset("real-honest"), Label())
-    assert honest["counted"][0]["words"] == "repeats wrong claims"
-    assert not honest["whole_texts"]
 
 
 def test_a_comparison_pairs_before_with_the_chosen_moment():

@@ -34,17 +34,14 @@ from tests.ui.fake_server import NoStandby
 IMPORTED = Path(__file__).with_name("imported.py.txt").read_text(encoding="utf-8")
 
 
-def test_a_port_in_use_is_one_sentence_before_anything_starts(tmp_path):
+def test_mode_and_port_are_checked_together_and_a_port_in_use_is_one_sentence(tmp_path):
+    assert fields_of(server.launch, port=0, outputs=tmp_path, mode="clasroom") == ["mode", "port"]
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(server.AddressUnusable, match=f"Port {port} is in use"):
             server.launch(port=port, outputs=tmp_path)
-
-
-def test_mode_and_port_are_checked_together(tmp_path):
-    assert fields_of(server.launch, port=0, outputs=tmp_path, mode="clasroom") == ["mode", "port"]
 
 
 @pytest.mark.parametrize(("host", "mode", "variables", "expected"), data_beside(__file__, "tables.yaml")["listens"])
@@ -69,7 +66,7 @@ def test_the_page_is_imported_as_gradio_s_and_nothing_begins_before_it_is_served
     """`from app import demo`: no torch, no telemetry, no thread, no child, no folder."""
     environment = {name: value for name, value in os.environ.items() if name != "GRADIO_TEMP_DIR"}
     environment["PLAYGROUND_OUTPUTS"] = str(tmp_path / "outputs")
-    command = [sys.executable, "-c", IMPORTED, *HEAVY, "playground.training"]
+    command = [sys.executable, "-c", IMPORTED, *HEAVY, "playground.training", "spaces"]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done.stderr
     assert not list((PROJECT / "playground" / "ui").glob("*.pyi")), "Gradio writes them beside subclasses"

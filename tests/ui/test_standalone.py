@@ -100,15 +100,6 @@ def test_names_and_texts_stay_texts_in_the_file():
     assert nonce not in second, "a nonce that could be guessed would be none"
 
 
-def test_a_run_without_anything_yet_is_a_page_too(tmp_path):
-    run = RunDirectory(shutil.copytree(RECORDED / "kinder-reviews", tmp_path / "mine"))
-    for name in ("metrics", "samples", "events", "rollouts", "tokens"):
-        (run.path / f"{name}.jsonl.gz").unlink()
-    empty = replay.page(run, routes.routes)
-    assert empty.left_out == []
-    assert "Kinder reviews, replay" in empty.html
-
-
 def test_a_folder_with_something_else_in_it_is_not_written_into(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(PlaygroundError, match="not empty"):
@@ -173,7 +164,6 @@ def chosen(page, part, words):
 
 
 def scrub(page, at):
-    """Show another update of a recording."""
     page.locator(".scrub input").evaluate("(slider, at) => { slider.value = at; slider.oninput(); }", at)
 
 
@@ -242,8 +232,6 @@ def test_a_replay_opened_from_disk_plays_scrubs_and_opens_tokens_without_a_netwo
         page.locator("#section-texts .tokens-button").nth(1).click()
         chosen(page, ".microscope", "tokens add up to a KL of")
         page.keyboard.press("Escape")
-        open_section(page, "update")
-        chosen(page, "#section-update", "Under each token")
         page.get_by_role("link", name="Compare").click()
         chosen(page, ".compare-view .outcome", "Score +")
         assert page.get_by_label("Run", exact=True).locator("option:checked").inner_text() == f"{HOSTILE}, recorded"

@@ -40,19 +40,11 @@ def ask(tmp_path):
 
 
 def ended_process():
-    """In the place of a worker."""
     return subprocess.Popen(["true"])
 
 
 def requests_of(run):
-    """What is left for the worker of a run."""
     return sorted(path.name.partition("-")[0] for path in run.control_path.iterdir())
-
-
-@pytest.mark.parametrize("command", ["pause", "resume", "step"])
-def test_a_command_is_left_for_the_worker(command, living, ask):
-    assert ask["steer_run"]({"run": "one", "command": command}) == {"error": ""}
-    assert requests_of(living) == [command]
 
 
 def test_wrong_values_are_problems_by_field_and_nothing_is_asked_of_the_worker(living, ask):

@@ -37,7 +37,6 @@ def outputs(tmp_path):
 
 
 def answer_of(function, *arguments):
-    """As where it is registered."""
     try:
         return dict(function(*arguments))
     except PlaygroundError as error:
@@ -59,15 +58,6 @@ def swept(tmp_path_factory):
     fake_run.write_run(folder, "alone")
     fake_run.write_sweep(folder, "leash", {"kl.coef": [0.1, 0.5], "seed": [0, 1]}, finished=3)
     return folder
-
-
-def test_of_many_long_values_only_the_first_are_told_with_how_many_there_are():
-    vary = {"seed": [0], "rewards.0.x": [f"words(completion) + {number}" for number in range(30)]}
-    sentence = history_data.varies(sweep_record.Sweep(name="game", created_at=1.0, base={}, vary=vary, runs=["a"]))
-    assert sentence.startswith("Seed: 0; ")
-    assert ", words(completion) + 3, " in sentence
-    assert len(sentence) < 300
-    assert sentence.endswith(f", {30 - sentence.count('words(completion)')} more")
 
 
 def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(swept):

@@ -183,7 +183,7 @@ def is_readable(source):
     return checks.prompts_problem(config.prompts) is None
 
 
-def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
+def test_an_upload_is_kept_once_under_a_plain_name_and_of_claims_no_column_is_read(tmp_path):
     outputs = tmp_path / "outputs"
     upload, again = (
         uploads.keep(write(tmp_path, "my <b>films.csv", "id,prompt\n1,ab\n2,cd\n"), outputs) for _ in range(2)
@@ -196,9 +196,6 @@ def test_an_upload_is_kept_once_under_a_plain_name_and_can_be_read(tmp_path):
     assert upload.sentence.startswith("my <b>films.csv: 2 rows")
     assert "`prompt`" in upload.sentence
     assert is_readable(str(upload.path))
-
-
-def test_of_uploaded_claims_no_column_is_read(tmp_path):
     rows = "question,right,wrong\n" + "".join(f"Which {n}?,a,b\n" for n in range(10))
     note, chosen = form_parts.taken(str(write(tmp_path, "mine.csv", rows)), tmp_path)
     assert chosen["prompts.column"][1] == ""

@@ -18,7 +18,6 @@ OF_PPO = {"total_episodes": 16, "response_length": 8, "num_mini_batches": 1, "kl
 
 
 def made(name, folder):
-    """The trainer, which makes four updates."""
     source, usual = str(catalog.model_folder("pocket-1m")), {**USUAL, "output_dir": folder}
     tokenizer, model = AutoTokenizer.from_pretrained(source), AutoModelForCausalLM.from_pretrained(source)
     if name == "grpo":

@@ -30,7 +30,6 @@ class Server(Site):
     """The web process, which may be killed and started again."""
 
     def get(self, path):
-        """What it answers, as JSON."""
         with urllib.request.urlopen(self.url + path, timeout=60) as answer:
             return json.load(answer)
 

@@ -31,7 +31,6 @@ def created(outputs):
 
 
 def stopped(outputs):
-    """A sweep whose runs were all stopped."""
     sweep = created(outputs)
     sweep_making.stop_all(outputs, sweep)
     wait_until(lambda: set(states(outputs, sweep).values()) == {"stopped"} and not launcher.living_runs(outputs))

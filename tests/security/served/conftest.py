@@ -43,8 +43,6 @@ def clock(stopped_clock):
 
 
 def _page(mode, **options):
-    """The page of a mode, as a fixture."""
-
     @pytest.fixture(scope="package", name=mode)
     def page(tmp_path_factory, recorded, stopped_clock):  # noqa: F811
         outputs = tmp_path_factory.mktemp(f"outputs-{mode}")

@@ -23,7 +23,6 @@ def step_of(client):
 
 @pytest.fixture
 def student(classroom, teacher):
-    """One who has joined."""
     with classroom.member(teacher.code, f"{PUBLIC}60") as client:
         yield client
 

@@ -106,7 +106,6 @@ TABLES = data_beside(__file__, "tables.yaml")
 
 
 def form_of(*names):
-    """With a file under each of these names."""
     return b"".join(PART % (name.encode(), b"a\nb\n") for name in names) + b"--XX--\r\n"
 
 

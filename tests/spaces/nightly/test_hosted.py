@@ -105,25 +105,21 @@ class Page:
         self.visitor.headers.update(TOKEN)
 
     def close(self):
-        """End it."""
         self.visitor.close()
         self.process.terminate()
         self.process.wait()
 
     def start(self, **changes):
-        """Press Start, with a large model."""
         name, problems = start(self.visitor, **{"model__source": LARGE, **RUN, **changes})
         assert name is not None, problems
         return RunDirectory(self.outputs / name)
 
     def resume(self, run):
-        """Press Resume."""
         parts = self.visitor.get("config").json()["components"]
         (view,) = [part["id"] for part in parts if part["props"].get("elem_id") == "run-view"]
         assert pages.ask(self.visitor, view, "resume_run", run.id).json()["error"] == ""
 
     def asked(self):
-        """What the device API was asked."""
         return [json.loads(line) for line in self.outputs.with_name("asked.jsonl").read_text().splitlines()]
 
     def named(self, what):
@@ -143,7 +139,6 @@ def page(tmp_path_factory):
 
 
 def ended(run, attempt):
-    """Once that attempt has."""
     wait_until(lambda: run.status().ended and run.status().attempt == attempt and not run.is_alive(), 300)
     return run
 

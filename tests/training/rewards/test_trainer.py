@@ -227,15 +227,6 @@ def test_a_share_of_annotated_pairs_is_turned_round_and_all_are_the_same_again()
     assert preference_pairs.annotated(config, "pocket-1m", 3, CPU)[0] == pairs
 
 
-def test_a_dataset_folder_is_read_like_a_file(tmp_path):
-    file = tmp_path / "set" / "data" / "train.jsonl"
-    file.parent.mkdir(parents=True)
-    Path(pairs_file(tmp_path)).rename(file)
-    assert preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set")), CPU).counts.kept == 40
-    with pytest.raises(PairsUnusable, match=r"^pairs\.split: "):
-        preference_pairs.load(config_for("pocket-1m", str(tmp_path / "set"), pairs__split="test"), CPU)
-
-
 def test_the_report_counts_by_hand():
     pairs = [Pair("p", "a", "b", True), Pair("q", "a", "b", False), Pair("r", "a", "b", True)]
     told = report(pairs, [2.0, -1.0, 0.0], [0.0, 1.0, 0.0])

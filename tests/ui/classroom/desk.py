@@ -32,7 +32,6 @@ class Desk:
         return step
 
     def do(self, command, **asked):
-        """What the host asks for."""
         step = self.room.step()
         sent = DeskCommand(**{"do": command, "step": step.id if step else 0, **asked})
         answer = self.views.act(sent, HOST)

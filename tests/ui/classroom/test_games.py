@@ -21,8 +21,6 @@ WORDS, KIND = "-words(completion)", "sentiment(completion)"
 
 
 class Class(Desk):
-    """A class with a game."""
-
     def __init__(self, outputs):
         super().__init__(Hub(outputs))
         self.outputs = outputs

@@ -1,7 +1,6 @@
 """A question of a class: its rounds, the hands that the host counts, and what its run says beside the answers."""
 
 import shutil
-import sqlite3
 import time
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from playground.ui.classroom import places
 from playground.ui.classroom.places import Place
 from playground.ui.classroom.questions import rounds_of
 from playground.ui.classroom.room import Answer
-from playground.ui.classroom.room_file import NoClass, NotKept
+from playground.ui.classroom.room_file import NoClass
 from playground.ui.feed.feed import Hub
 from tests.lessons import FILES
 from tests.ui.classroom.desk import Desk
@@ -157,18 +156,6 @@ def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(
         assert waits.status().state == "stopped"
 
 
-def test_a_run_that_is_gone_takes_nothing_else_with_it(desk):
-    desk.do("ask", lesson="leash")
-    desk.answer(0)
-    desk.do("close")
-    run = desk.do("run", lesson="leash", index=0, recorded=True)["run"]
-    desk.do("show", run=run)
-    shutil.rmtree(desk.hub.recorded[run])
-    results = desk.seen().results
-    assert (results.reveal, results.rounds[0].counts[0]) == (None, 1)
-    assert desk.views.desk([], screen=False).runs == []
-
-
 def test_the_last_question_says_why_only_when_it_is_shown(desk):
     desk.do("ask", lesson="leash", what="transfer")
     view = desk.seen()
@@ -209,17 +196,3 @@ def test_the_desk_says_who_is_stuck_in_the_lesson_that_the_class_is_at_and_why(d
     assert desk.views.desk([], screen=True).places == []
     desk.do("ask", ask="Which?", options=["This", "That"])
     assert [stuck for _, _, stuck in rows()] == ["help"]
-
-
-def test_an_answer_that_cannot_be_kept_now_can_be_later(desk, monkeypatch):
-    desk.do("ask", ask="Why?", options=["One", "Two"])
-    monkeypatch.setattr("playground.ui.classroom.room_file.BUSY_SECONDS", 0.05)
-    desk.room.end()
-    other = sqlite3.connect(desk.room.file.path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")  # another process writes for a long time
-    with pytest.raises(NotKept):
-        desk.answer(1)
-    other.execute("ROLLBACK")
-    other.close()
-    desk.answer(1)
-    assert desk.seen().mine == {"1": {"choice": 1}}

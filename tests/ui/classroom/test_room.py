@@ -18,7 +18,6 @@ THIS, THAT = {"choice": 0}, {"choice": 1}
 
 @pytest.fixture
 def class_(tmp_path):
-    """A class that is open."""
     class_ = Room(tmp_path)
     class_.open()
     yield class_
@@ -27,12 +26,10 @@ def class_(tmp_path):
 
 @pytest.fixture
 def token(class_):
-    """Of a person who has joined it."""
     return class_.join(class_.code)
 
 
 def restarted(class_):
-    """The same in the server's next life."""
     class_.end()
     return Room(class_.file.path.parent)
 

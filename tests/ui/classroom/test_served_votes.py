@@ -43,7 +43,6 @@ def host(served, person):
 
 @pytest.fixture
 def join(host, served, person):
-    """Phones that have joined the class."""
     code = host.read("class/front")["code"]
 
     def join():

@@ -96,14 +96,6 @@ def test_who_has_begun_is_not_done():
     assert ballots.done(voted, []) == (0, 0)
 
 
-def test_a_text_that_was_cut_is_shown_with_an_ellipsis_and_trained_on_without():
-    pairs = [{"prompt": "p", "first": "It was go", "second": "It was bad.", "cut": ["first"]}]
-    voted = Step(7, "vote", ballots.data_of("Which?", pairs), "open", 1)
-    (shown,) = ballots.pairs_of("person", voted)
-    assert {shown.left, shown.right} == {"It was go\u2026", "It was bad."}
-    assert ballots.rows(voted, [PairVotes(1, 1, 0, 0)])[0]["chosen"] == "It was go"
-
-
 def cast(voted, votes_of_pairs):
     """Votes of so many people on each pair: of each, "first", "second" or "tie"."""
     return [
@@ -144,40 +136,23 @@ def test_votes_become_one_row_for_each_pair_by_its_majority_and_the_reader_of_pa
     assert (len(pairs), read.kept, pairs[1].chosen) == (11, 11, "second 3")
 
 
-def test_what_is_said_of_a_blind_vote_names_the_winner_with_its_interval_and_of_another_vote_does_not():
-    voted, open_vote = step(each=40, sides=ballots.BEFORE_AFTER), step(each=40)
-    sides = [["first", "second", "second", "second"]] * 20 + [["first"] * 4] * 20
-    first, *_, last = ballots.sentences(voted, cast(voted, sides))
-    assert first == "160 votes by 4 people on 40 of 40 pairs; 0\u00a0% of them say that both are as good."
-    wins = "The text from after training wins 38\u00a0% of the votes (a tie is half a win; 95\u00a0% interval "
-    assert last.startswith(wins)
-    assert not any("after training" in sentence for sentence in ballots.sentences(open_vote, cast(open_vote, sides)))
-    assert ballots.sentences(step(), []) == ["No votes yet."]
-
-
-def test_groups_are_asked_both_or_not_at_all_and_there_is_no_vote_without_pairs():
+def test_there_are_two_groups_or_none_no_vote_without_pairs_and_twenty_pairs_where_the_host_says_no_number():
     assert step().data["briefs"] == step(briefs=["", " "]).data["briefs"] == []
     assert step(briefs=[" kind ", "strict"]).data["briefs"] == ["kind", "strict"]
     for pairs, briefs in ((0, []), *((1, wrong) for wrong in (["kind", ""], ["kind"], ["kind", "x" * 200], [*"abc"]))):
         with pytest.raises(NoClass):
             step(pairs, briefs=briefs)
     assert len(step(300).data["pairs"]) == 200
-
-
-def test_where_the_host_does_not_say_how_many_a_person_votes_on_twenty_pairs_or_all_that_there_are():
-    """As the desk's menu has it (static/classroom/vote_desk.js)."""
+    # As the desk's menu has it (static/classroom/vote_desk.js).
     for sent in ({}, {"each": None}, {"each": True}, {"each": "40"}):
         assert step(each=DeskCommand(**sent).each).data["each"] == 20
     assert step(5, each=20).data["each"] == 5
 
 
-def test_more_rows_take_no_more_steps_of_training():
+def test_more_rows_take_no_more_steps_and_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns():
     few, many = (judges.judge_settings("judge", "votes.jsonl", rows) for rows in (40, 180))
     assert few.epochs == judges.EPOCHS
     assert many.epochs * 180 == few.epochs * judges.FULL_ROWS
-
-
-def test_the_policy_is_the_presets_but_for_what_pays_it_and_how_long_it_learns():
     preset = catalog.preset(judges.POLICY_PRESET)
     assert judges.policy_settings(preset, "class-3-group-2", 2)["about"]["title"] == "Paid by group 2"
     settings, before = judges.policy_settings(preset, "class-3"), preset.model_dump(mode="json")

@@ -9,7 +9,6 @@ from tests.ui.test_browser_access import open_as_visitor, see_failed_run, see_se
 
 @pytest.fixture(scope="module")
 def shared(class_site, space_site):
-    """Both, by their mode."""
     return {site.mode: write_runs(site) for site in (class_site, space_site)}
 
 

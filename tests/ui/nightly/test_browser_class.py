@@ -1,12 +1,11 @@
 # ruff: noqa: F811 - pytest finds the fixtures by these names
-"""The desk of a class in a browser: it goes back, shows a run in front, says what it refuses, takes an end back, begins
-a vote by keys; and the host's page says where it is."""
+"""The desk of a class in a browser: it goes back, shows a run in front, says what it refuses, takes an end back, also
+over a restart of the server; and the host's page says where it is."""
 
 from playwright.sync_api import expect
 
 from tests.support import wait_until
-from tests.ui import fake_run
-from tests.ui.conftest import TOKEN, WAIT_MS
+from tests.ui.conftest import TOKEN
 from tests.ui.test_browser_class import AWAY, lead, opened, press, shared, viewed  # noqa: F401
 
 
@@ -30,22 +29,6 @@ def test_the_host_s_page_says_where_it_is_once_there_is_a_class(shared, lead, ma
     wait_until(lambda: where() == ("tab=compare&run=first", None, None))
     page.get_by_role("link", name="Runs", exact=True).click()
     wait_until(lambda: where()[0].startswith("tab=runs"))
-    lead("end")
-
-
-def test_a_student_is_taken_to_an_update_and_to_a_text_and_stays_with_the_host_over_a_reload(shared, lead, make_page):
-    page, code = make_page(), lead("open")["made"]
-    page.request.post(f"{shared.url}class/join", data={"code": code})
-    page.goto(f"{shared.url}?tab=runs&follow=1")
-    lead("location", query="run=second", update=10, text=None)
-    page.locator("dialog.rollout[open] h2", has_text="10").wait_for()
-    lead("location", query="run=second", update=0, text=2)
-    page.locator("dialog.microscope[open] h2", has_text="before training").wait_for()
-    assert page.locator("dialog[open]").count() == 1
-    lead("location", query="run=second", update=None, text=None)
-    page.wait_for_function("!document.querySelector('dialog[open]')")
-    page.reload()
-    page.locator(viewed("second")).wait_for()
     lead("end")
 
 
@@ -85,6 +68,8 @@ def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_undoes_an_end(c
     expect(screen.locator("h1")).to_have_text("What do the texts become?")
     assert phone.step()["id"] == first
 
+    class_site.stop()
+    class_site.start()
     press(desk, "End the class")
     desk.get_by_role("dialog").get_by_role("button", name="End the class").click()
     expect(screen.locator("h1")).to_have_text("The class is over")
@@ -92,26 +77,3 @@ def test_the_desk_goes_back_shows_a_run_says_what_it_refuses_and_undoes_an_end(c
     expect(screen.locator("h1")).to_have_text("What do the texts become?")
     assert desk.locator(".class-code").inner_text() == code
     assert phone.step()["id"] == first
-
-
-def test_two_runs_are_put_to_the_vote_from_the_desk_by_keys(site, make_page, person):
-    for run in ("one", "other"):
-        fake_run.write_run(site.outputs, run)
-    host = person(site)
-    host.lead("open")
-    desk = make_page(390, 800)
-    desk.goto(f"{site.url}class/desk")
-    desk.get_by_text("A vote on pairs of texts").click()
-    which, against = desk.get_by_label("Which texts"), desk.get_by_label("Against")
-    expect(against).to_be_hidden()
-    desk.locator("#vote-source option").first.wait_for(state="attached")
-    which.press("ArrowDown")
-    which.press("ArrowDown")
-    expect(against).to_be_visible()
-    expect(desk.locator("#vote-source option")).to_have_text(desk.locator("#vote-against option").all_inner_texts())
-    assert desk.locator("#vote-source").input_value() != against.input_value()
-    assert desk.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    desk.get_by_role("button", name="Begin the vote").press("Enter")
-    desk.get_by_role("heading", name="The desk").wait_for()
-    desk.get_by_role("button", name="No more votes").wait_for(timeout=WAIT_MS)
-    assert host.read("class/front")["step"]["vote"]["sides"][1].startswith("by the policy of ")

@@ -1,5 +1,5 @@
-"""The page in a browser while runs wait for their turn, when a worker falls silent, when a run is steered by hand; the
-picture of its curves, and a page at rest."""
+"""The page in a browser when a worker falls silent and when a run is steered by hand; the picture of its curves, and a
+page at rest."""
 
 import os
 import re
@@ -8,43 +8,12 @@ import signal
 from PIL import Image
 from playwright.sync_api import expect
 
-from playground.runs import launcher, queue
-from playground.runs.folder import changes, heartbeat
+from playground.runs.folder import heartbeat
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import go, in_page, open_section, visit
-from tests.ui.test_browser import SCORE, fill, updates_done, wait_for_update
+from tests.ui.test_browser import SCORE, updates_done, wait_for_update
 from tests.ui.test_browser_ends import STATE, TITLE, button
-
-
-def run_in_view(page):
-    return re.search(r"run=([a-z0-9-]+)", page.url).group(1)
-
-
-def test_a_run_that_waits_is_taken_out_of_the_queue_or_trains_when_its_turn_comes(site, page, begin):
-    site.let_runs_reach(1)
-    first = begin("first")
-    fill(page, "ppo.num_updates", "3000")
-    expect(page.locator("#notes")).to_contain_text("\u2192 3000")
-    expect(page.locator("#start")).to_have_text("Add to the queue")
-    page.locator("#start").click()
-    expect(page.locator(TITLE)).to_contain_text("Waiting: 1 run before it")
-    second = run_in_view(page)
-    expect(page.locator(STATE)).to_have_text("waiting")
-    expect(page.locator(".steer")).to_be_hidden()
-    expect(page.locator(".top .training")).to_contain_text("1 waiting")
-    page.locator("#start").click()
-    expect(page.locator(TITLE)).to_contain_text("Waiting: 2 runs before it")
-    button(page, "Take out of the queue").click()
-    expect(page.locator(TITLE)).to_contain_text("Stopped")
-    assert queue.waiting(site.outputs) == [second]
-    page.go_back()  # to the run that was viewed before
-    expect(page.locator(TITLE)).to_contain_text("Waiting: 1 run before it")
-    launcher.stop(first)
-    wait_for_update(page, 1)
-    expect(page.locator(STATE)).to_have_text("running")
-    expect(page.locator(".notice")).to_be_hidden()
-    assert run_in_view(page) == second
 
 
 def test_a_worker_that_falls_silent_is_noticed_and_comes_back_by_itself(site, page, begin):
@@ -67,34 +36,6 @@ def test_a_worker_that_falls_silent_is_noticed_and_comes_back_by_itself(site, pa
     wait_for_update(page, before + 1)
     expect(page.locator(STATE)).to_have_text("running")
     expect(page.locator(".notice")).to_be_hidden()
-
-
-def test_a_run_is_paused_over_a_reload_makes_one_step_and_its_end_leaves_the_focus_in_its_panel(site, page, begin):
-    state = page.locator(".status .state strong")
-    site.let_runs_reach(2)
-    run = begin("by-hand")
-    go(page, "train", run="by-hand")
-    wait_for_update(page, 2)
-    page.get_by_role("button", name="Pause", exact=True).click()
-    expect(state).to_have_text("paused")
-    site.let_runs_reach(5)
-    page.reload()
-    expect(state).to_have_text("paused")
-    expect(page).to_have_title(re.compile("^\u2016 2/"))
-    step, steer = page.get_by_role("button", name="One step"), page.locator(".steer-main")
-    step.click()
-    wait_for_update(page, 3)
-    expect(state).to_have_text("paused")
-    expect(step).to_have_attribute("aria-disabled", "false")
-    assert updates_done(page) == 3
-    step.focus()
-    changes.request_resume(run)  # by another person
-    expect(step).to_be_hidden()
-    expect(steer).to_be_focused()
-    wait_for_update(page, 5)
-    launcher.stop(run)
-    expect(page.locator(".steer")).to_be_hidden()
-    expect(page.locator("#run-title")).to_be_focused()
 
 
 def test_the_picture_of_a_run_has_all_of_its_curves(site, page):

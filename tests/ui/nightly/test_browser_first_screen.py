@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.setup import catalog
-from tests.ui.conftest import choose_preset, go, in_page, visit
+from tests.ui.conftest import choose_preset, in_page, visit
 from tests.ui.test_browser import SECTIONS
 from tests.ui.test_browser_first_screen import (
     TEXTS_BEFORE,
@@ -48,13 +48,3 @@ def test_a_red_lamp_opens_its_section_by_itself_until_the_visitor_closes_it(site
     page.goto(f"{site.url}?run=own-kinder-reviews")
     expect(name).to_have_text("Is it healthy? all quiet")
     expect(box).to_be_hidden()  # nobody has asked for it
-
-
-def test_the_bar_of_a_count_stands_beside_it_and_on_a_phone_below_it(page):
-    go(page, "train", run="own-no-leash")
-    expect(page.locator(TEXTS_BEFORE)).to_have_count(3)
-    count, bar = page.locator(".meter-line .meter-count").first, page.locator(".meter-line .meter-bar").first
-    for width in (1024, 390):
-        page.set_viewport_size({"width": width, "height": 800})
-        apart = count.bounding_box()["y"] - bar.bounding_box()["y"]
-        assert abs(apart) < 12 if width > 760 else apart < 0

@@ -1,15 +1,13 @@
 # ruff: noqa: F811 - pytest finds the fixture by this name
-"""The form in a browser: as a drawer, its short form and its switch to all settings, what is told beside a control, and
-who may fill it in; and the colours of the dark theme on every page."""
-
-import re
+"""The form in a browser: as a drawer, its short form and its switch to all settings, and who may fill it in; and the
+colours of the dark theme on every page."""
 
 from playwright.sync_api import expect
 
-from tests.ui.conftest import go, in_page, open_settings, visit
+from tests.ui.conftest import go, open_settings, visit
+from tests.ui.nightly.test_browser_form import LEASH
 from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_ends import button
-from tests.ui.test_browser_form import LEASH
 from tests.ui.test_browser_keyboard import MODEL, PLACES, faults_of_pages, runs, serious_faults, tab_to  # noqa: F401
 
 
@@ -42,59 +40,6 @@ def test_the_form_as_a_drawer_takes_the_focus_and_gives_it_back(site, page):
     expect(opening).to_be_focused()
 
 
-def test_at_first_the_form_has_six_controls_and_the_rest_is_one_press_away(site, make_page):
-    page = visit(make_page(height=900), site)
-    form, switch = page.locator("#controls"), page.locator(".all-settings-switch")
-    assert form.bounding_box()["width"] == 300
-    assert len(form.evaluate(in_page("controls"))) == 6
-    assert form.evaluate(in_page("words")) <= 75
-    for hidden in ("#field-method", "#knob-ppo-num_updates", ".check-first", "button.needs", ".measured"):
-        expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
-    page.locator(LEASH).fill("0.5")
-    page.locator(LEASH).press("Enter")
-    expect(page.locator("#notes summary")).to_have_text("1 setting differs from the preset")
-    expect(page.locator("#notes li")).to_be_hidden()
-    expect(page.locator("#story")).to_contain_text("Changed: beta 0.5.")
-    switch.click()
-    expect(page.locator("#field-method")).to_be_visible()
-    expect(page.locator(LEASH)).to_have_value("0.5")
-    expect(page.locator("#field-ppo-num_updates .knob-badge")).to_have_text("next run")
-    assert "settings=all" in page.url
-    page.goto(site.url)  # it is kept for who looks
-    expect(page.locator("#field-method")).to_be_visible()
-    switch.click()
-    expect(page.locator("#field-method")).to_be_hidden()
-    page.goto(site.url + "?settings=all&preset=no-leash")  # and a link decides
-    expect(page.locator("#field-method")).to_be_visible()
-    expect(switch).to_have_attribute("aria-expanded", "true")
-
-
-def test_what_is_too_low_and_too_high_shows_while_one_is_at_a_control_and_nothing_moves(site, make_page):
-    page = visit(make_page(height=900), site)
-    knob, start_button = page.locator("#field-kl-coef"), page.locator("#start")
-    before = start_button.bounding_box()
-    expect(knob.locator(".ends")).to_be_hidden()
-    for control in (".knob-field", ".knob-slider"):
-        knob.locator(control).focus()
-        expect(knob.locator(".ends")).to_contain_text("Too high")
-        line, ends = (knob.locator(part).bounding_box() for part in (".knob-line", ".ends"))
-        assert ends["y"] >= line["y"] + line["height"] - 2  # what became of a change stays in sight
-    assert start_button.bounding_box() == before
-    start_button.focus()
-    expect(knob.locator(".ends")).to_be_hidden()
-    knob.locator(".knob-slider").click(position={"x": 100, "y": 12})  # by mouse: what became of it, and the way back
-    expect(knob.locator(".ends")).to_be_hidden()
-    expect(knob.get_by_role("button", name="preset 0.25")).to_be_in_viewport()
-    expect(page.locator("#notes")).to_contain_text("1 setting differs")
-    assert start_button.bounding_box() == before
-    knob.locator(".help-button").press("Enter")
-    for words in ("sd of score per nat", "Too low: ", "it runs away."):
-        expect(knob.locator(".help-text")).to_contain_text(words)
-    page.keyboard.press("Escape")
-    expect(knob.locator(".zone-names span")).to_have_text(["runs away", "useful", "barely moves"])
-    assert knob.locator(".mark").evaluate("node => node.tabIndex") == -1
-
-
 def test_a_hidden_setting_is_brought_into_view_by_its_name(site, make_page):
     page = visit(make_page(), site, "?preset=no-leash&set=ppo.gamma:0.5")
     page.locator("#notes summary").click()
@@ -115,16 +60,3 @@ def test_who_may_steer_and_not_fill_in_the_form_has_the_leash_alone(site, page, 
     button(page, "Stop").click()
     expect(page.locator("#controls")).to_be_hidden()
     page.evaluate("document.documentElement.setAttribute('data-can-form', 'yes')")
-
-
-def test_a_start_takes_the_place_of_the_check_before_it(site, page):
-    open_settings(page)
-    page.get_by_role("button", name="Check it before you start").click()
-    panel = page.locator(".tryout")
-    expect(panel).to_be_visible()
-    panel.get_by_role("button", name="Start training").click()
-    expect(page.locator(".status .state strong")).to_have_text(re.compile("starting|running"))
-    expect(panel).to_be_hidden()
-    expect(page.locator("#run-title")).to_be_in_viewport()
-    button(page, "Stop").click()
-    expect(page.locator(".status .state strong")).to_have_text("stopped")

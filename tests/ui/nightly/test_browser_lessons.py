@@ -1,7 +1,6 @@
 # ruff: noqa: F811 - pytest finds the fixtures by these names
 """More of the lessons in a browser: the list and the page that is handed in, shapes, the ways to Train and back, a
-presentation, a phone, a visitor who may not start. Mystery runs: lamps that are off, giving up, a run that is none, one
-that is trained. The chalkboard, and other texts in the part with a leash."""
+presentation, a phone. Mystery runs: giving up, one that is trained."""
 
 import json
 import re
@@ -12,7 +11,7 @@ from playwright.sync_api import expect
 
 from playground.lessons.mysteries import MISTAKES
 from tests.ui.conftest import go, of_module, visit
-from tests.ui.test_browser_lessons import FAULT, KEPT, NUMBER, RUN, STORED, boards_open, forgotten, lesson, press, step  # noqa: F401
+from tests.ui.test_browser_lessons import FAULT, KEPT, NUMBER, forgotten, lesson, press, started, step  # noqa: F401
 
 
 def test_a_link_leads_a_newcomer_where_it_says_and_who_has_been_on_train_begins_there(site, make_page):
@@ -62,41 +61,19 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
     assert "<script" not in text
 
 
-def test_a_question_comes_back_a_day_after_its_lesson_once(site, make_page):
+def test_at_its_end_a_lesson_trains_what_one_likes(site, make_page):
     page = make_page()
-    done = {"at": "end", "prediction": {"choice": 0}, "runs": [], "tries": [], "transfer": 1, "done": "2026-01-01"}
+    told = {"held": 0, "words": "", "said": ["Kind."], "explained": [], "outside": [], "beliefs": [], "curve": []}
+    runs = [{"id": "_recorded", "recorded": True, "told": told}] * 2
+    done = {"at": "end", "prediction": {"choice": 0}, "runs": runs, "tries": [], "transfer": 1, "done": "2026-01-01"}
     page.add_init_script(f"localStorage['playground-lessons'] ??= '{json.dumps({'two-runs': done})}'")
-    visit(page, site, "?tab=lessons")
-    returning = page.locator(".returning")
-    returning.get_by_role("radio", name="Yes").check()
-    returning.get_by_role("button", name="That is my answer").click()
-    expect(returning).to_contain_text("Right.")
-    assert page.evaluate(KEPT)["two-runs"]["again"]["right"]
-    page.reload()
-    page.locator("details.course").first.wait_for()
-    expect(returning).to_have_count(0)
-
-
-def test_a_shape_is_chosen_by_its_key_and_stands_beside_that_of_the_run(lesson):
-    page = lesson("a-curve")
-    ready = page.get_by_role("button", name="That is my prediction")
-    expect(page.locator(".lesson-options kbd")).to_have_text(["1", "2", "3"])
-    expect(page.locator(".lesson-options .spark polyline")).to_have_count(3)
-    expect(ready).to_have_attribute("aria-disabled", "true")
-    page.get_by_role("radio", name="It rises", exact=True).focus()
-    page.keyboard.press("2")
-    falls = page.get_by_role("radio", name="It falls", exact=True)
-    expect(falls).to_be_checked()
-    expect(falls).to_be_focused()
-    ready.click()
-    expect(page.locator(".lesson-behind")).to_contain_text("You predicted: the score falls")
-    press(page, "Play the recording")
-    expect(page.locator(".lesson-verdict")).to_contain_text("You said: the score falls. It rises.")
-    figure = page.locator(".lesson-step .lesson-compared")
-    expect(figure.locator("figcaption > span")).to_have_text(["You said: falls", "The run: rises"])
-    plot = figure.locator(".lesson-plot")
-    expect(plot.locator("polyline.run")).to_have_attribute("style", "stroke: var(--pg-score)")
-    expect(plot).to_have_attribute("aria-label", "the score over the run: it rises")
+    visit(page, site, "?lesson=two-runs")
+    words = page.get_by_label("Now reward what you like")
+    words.press_sequentially("xyzzy, friend")
+    expect(page.locator(".lesson-ways-on [role=status]")).to_contain_text("It never writes “xyzzy”")
+    words.press("Enter")
+    config = started(site, page)
+    assert config.rewards[0].words == config.behaviours[0].measure.words == ("xyzzy", "friend")
 
 
 def test_what_breaks_a_lesson_is_tried_and_a_run_that_was_deleted_is_run_again(site, make_page):
@@ -152,40 +129,6 @@ def test_train_keeps_the_run_of_a_lesson_in_view_and_a_bar_leads_back_until_the_
     step(page, "run-0")
 
 
-def test_a_run_is_called_as_the_lesson_calls_it_and_shows_the_figures_it_names(lesson):
-    page = lesson("a-curve")
-    press(page, "Only look")
-    press(page, "Play the recording")
-    expect(page.locator("#run-title")).to_have_text("With a leash")  # its preset is called Kinder reviews
-    section = page.locator("#section-curves")
-    expect(section.locator("[data-chart=entropy]")).to_be_visible()
-    expect(section.locator("section.chart:visible")).to_have_count(1)
-    expect(section.locator(".kl-strip-part")).to_be_hidden()
-    page.get_by_role("button", name="Open in Train").click()
-    expect(page.locator("#run-title")).to_have_text("Kinder reviews")
-
-
-def test_in_a_presentation_a_lesson_asks_alone_and_is_then_beside_its_run_and_the_figures_it_names(lesson):
-    page = lesson("a-curve")
-    page.set_viewport_size({"width": 1024, "height": 768})
-    page.locator(".lesson-ways").get_by_role("button", name="Present").click()
-    panel, view = page.locator("#lesson-panel"), page.locator(".run-view")
-    for part in (panel.get_by_role("heading", name="A curve"), panel.get_by_role("radio").first):
-        expect(part).to_be_in_viewport()
-    expect(panel.get_by_role("button", name="That is my prediction")).to_be_in_viewport()
-    letters = "node => parseFloat(getComputedStyle(node).fontSize)"
-    assert panel.locator("legend").filter(visible=True).evaluate(letters) >= 20
-    press(page, "Only look")
-    press(page, "Play the recording")
-    expect(panel.locator(".lesson-question")).to_be_in_viewport()
-    expect(view.locator("#run-title")).to_be_in_viewport()
-    for chart in ("score", "kl", "entropy"):
-        expect(view.locator(f"[data-chart={chart}] .stage")).to_be_in_viewport(ratio=0.9)
-    assert panel.bounding_box()["x"] < view.bounding_box()["x"]
-    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight + 1")
-    page.keyboard.press("Escape")
-
-
 def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
     page = lesson("a-curve")
     page.set_viewport_size({"width": 390, "height": 844})
@@ -202,57 +145,14 @@ def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_a_board_stands_below_a_run_that_has_ended_and_moves_there(lesson):
-    page = lesson("five-leashes")
-    board = page.locator(".leash-board").filter(visible=True)
-    expect(board).to_have_count(0)  # before the run it would give the answer away
-    press(page, "Only look")
-    press(page, "Play the recording")
-    expect(board).to_have_count(1)
-    before = board.locator(".board-sentence").inner_text()
-    board.get_by_role("slider").focus()
-    page.keyboard.press("ArrowLeft")
-    expect(board.locator(".board-sentence")).not_to_have_text(before)
-
-
-def test_a_reload_comes_back_to_the_run_that_a_lesson_has_started(lesson, site):
-    page = lesson("short-run")
-    page.get_by_role("radio", name="rises").check()
-    press(page, "That is my prediction")
-    site.let_runs_reach(1)
-    press(page, "Start the run")
-    expect(page.locator(".status .state strong")).to_have_text("running")
-    run = page.evaluate(KEPT)["short-run"]["runs"][0]["id"]
-    page.reload()
-    expect(page.locator("#lesson-step")).to_have_text("Watch: A short one")
-    assert page.url.endswith(f"?lesson=short-run&run={run}")
-    site.let_runs_end()
-    expect(page.locator(".lesson-verdict")).to_contain_text("So it does.")
-
-
 def into(page, name):
-    """Open it as its card does."""
     of_module(page, "lessons/mysteries.js", "(m, name) => m.openMystery(name)", name)
 
 
 def begin(page):
-    """Open one, and wait until it is there."""
     into(page, str(NUMBER))
     page.locator(".mystery-panel h2", has_text="What is wrong here?").wait_for()
     page.locator("#run-title", has_text="Mystery run").wait_for()
-
-
-@pytest.mark.usefixtures("forgotten")
-def test_the_lamps_are_off_until_they_are_asked_for(page):
-    begin(page)
-    name = page.locator("[data-section=health]")
-    expect(name).to_contain_text("checks off")
-    assert page.locator(".alert, .alert-mark, [data-tone=red].section-name").count() == 0
-    page.locator(".mystery-panel").get_by_role("button", name="Turn the checks on").click()
-    expect(page.locator("#section-health .alert.red").first).to_be_visible()
-    expect(name).to_contain_text("red")
-    assert page.evaluate(STORED)[RUN] == {"lamps": True}
-    expect(page.locator(".mystery-panel").get_by_role("button", name="Turn the checks on")).to_have_count(0)
 
 
 @pytest.mark.usefixtures("forgotten")
@@ -274,15 +174,6 @@ def test_who_gives_up_is_shown_it_and_the_page_of_answers_says_so(page):
     assert "no, it was shown" in text
 
 
-@pytest.mark.usefixtures("forgotten")
-def test_a_run_that_is_no_mystery_says_so(page):
-    begin(page)
-    into(page, "_recorded")
-    expect(page.locator(".mystery-panel [role=alert]")).to_have_text("This run has no mistake to be found.")
-    page.get_by_role("button", name="All lessons").click()
-    expect(page.locator("#page-lessons")).to_be_visible()
-
-
 def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page = visit(make_page(), site, "?tab=lessons")
     page.locator("details.mysteries summary").click()
@@ -295,25 +186,3 @@ def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page.get_by_role("button", name="Run it without the mistake").click()
     expect(page.locator("#run-title")).to_have_text("Mystery run, without its mistake")
     expect(page.locator("#controls #preset")).to_be_visible()
-
-
-@pytest.mark.usefixtures("boards_open")
-def test_other_texts_come_in_the_place_of_these(page):
-    part = page.locator(".leash-board")
-    shown = part.locator(".board-texts td.prompt").all_inner_texts()
-    part.get_by_role("button", name="Another three").click()
-    assert not {*shown} & {*part.locator(".board-texts td.prompt").all_inner_texts()}
-
-
-@pytest.mark.usefixtures("boards_open")
-def test_the_best_policy_of_the_chalkboard_moves_along_its_line(page):
-    part, slider = page.locator(".chalkboard"), page.locator("#chalkboard-lessons-stop")
-    slider.focus()
-    page.keyboard.press("Home")
-    low, words = part.locator("circle.here").get_attribute("cx"), part.locator(".board-sentence").inner_text()
-    page.keyboard.press("End")
-    assert float(part.locator("circle.here").get_attribute("cx")) < float(low)  # a tight leash: near the start
-    assert part.locator(".board-sentence").inner_text() != words
-    bars = part.locator(".board-chance").first.locator("span")
-    widths = [float(width.removesuffix("%")) for width in bars.evaluate_all("all => all.map((one) => one.style.width)")]
-    assert widths[0] == pytest.approx(widths[1], rel=0.1)  # and hardly another policy

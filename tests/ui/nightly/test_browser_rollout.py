@@ -1,21 +1,16 @@
 # ruff: noqa: F811 - pytest finds the fixture by this name
 """More of reading runs in a browser: the window of an update where there is no answer, nothing kept, or a run that goes
-on; other curves and axes; and from one experiment to the next."""
-
-import re
+on."""
 
 from playwright.sync_api import expect
 
-from playground.setup import catalog
-from tests.ui import fake_run
-from tests.ui.conftest import go, in_page, open_section, visit
+from tests.ui.conftest import go, in_page, visit
 from tests.ui.test_browser import wait_for_update
 from tests.ui.test_browser_ends import button
 from tests.ui.test_browser_keyboard import serious_faults
 from tests.ui.test_browser_rollout import (  # noqa: F401
     WINDOW,
     close,
-    kept_of,
     open_last,
     point_at,
     press_mouse,
@@ -68,52 +63,6 @@ def test_the_update_after_the_newest_is_there_as_soon_as_it_has_come(site, page,
     close(page)
 
 
-def test_another_axis_and_the_table_of_a_curve_open_their_update_too(runs, page):
-    go(page, "train", run="kept")
-    open_section(page, "curves")
-    page.get_by_label("Horizontal axis", exact=True).select_option("seconds")
-    later = point_at(page, stage_of(page), 0.6)
-    press_mouse(page)
-    title(page, later)
-    close(page)
-    page.get_by_label("Horizontal axis", exact=True).select_option("update")
-    page.get_by_role("button", name="Table").click()
-    page.get_by_role("button", name="Open update 17", exact=True).click()
-    title(page, 17)
-    close(page)
-    expect(page.get_by_role("button", name="Open update 17", exact=True)).to_be_focused()
-    page.get_by_role("button", name="Table").click()
-
-
-def test_curves_of_a_recording_open_too_also_those_that_are_known_at_some_updates_only(runs, page):
-    go(page, "train", run="_recorded")
-    for section, chart, update in (("curves", "beta", 39), ("frontier", "frontier", 35)):
-        open_section(page, section)
-        stage = stage_of(page, chart)
-        stage.focus()
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("Enter")
-        title(page, update)
-        expect(page.locator(WINDOW).locator(".rollout-bar").first).to_be_visible()
-        close(page)
-
-
-def test_the_nearest_line_of_an_overlay_says_which_run_is_opened(runs, page):
-    go(page, "runs", overlay=["kept", "other"])
-    stage = stage_of(page, "overlay-kl")
-    expect(stage).to_have_attribute("aria-valuemax", "40")  # an overlay that was open before may be shorter
-    stage.focus()
-    page.keyboard.press("ArrowLeft")
-    expect(stage).to_have_attribute("aria-valuetext", re.compile(r"^A, Kinder reviews, update 39: [\d.]+ nats$"))
-    page.keyboard.press("ArrowDown")
-    expect(stage).to_have_attribute("aria-valuetext", re.compile(r"^B, Kinder reviews, update 39: [\d.]+ nats$"))
-    page.keyboard.press("Enter")
-    title(page, 39)
-    best = kept_of(runs, 39, "other").texts[0]
-    expect(page.locator(WINDOW).locator(".rollout-texts li").first).to_contain_text(best.completion.strip())
-    close(page)
-
-
 def test_the_window_of_an_update_has_no_serious_fault_of_accessibility_and_fits_a_phone(runs, page):
     go(page, "train", run="kept")
     open_last(page)
@@ -124,29 +73,6 @@ def test_the_window_of_an_update_has_no_serious_fault_of_accessibility_and_fits_
     page.set_viewport_size({"width": 390, "height": 800})
     page.wait_for_function(in_page("window-fits"))
     close(page)
-
-
-def test_a_newcomer_is_led_from_one_experiment_to_the_next(site, make_page):
-    fake_run.write_run(site.outputs, "went-wrong", fail_at=5)
-    page = visit(make_page(height=900), site)
-    title, step = page.locator("#run-title"), page.locator(".step")
-    expect(title).to_have_text("Kinder reviews")  # a recording, and not the last failed run
-    about = catalog.preset("kinder-reviews").about
-    look = catalog.in_story()[0].look
-    story = f"Model: pocket-2m Paid: {about.story} Look for: {look}"  # what was measured is with all settings
-    expect(page.locator("#story")).to_have_text(story, use_inner_text=True)
-    expect(step).to_have_text("Next: 2, No leash \u2192")
-    step.get_by_role("link").click()
-    expect(title).to_have_text("No leash")
-    expect(page.locator(".status .state strong")).to_have_text("example, recorded")
-    expect(page.locator("#story")).to_contain_text(f"Look for: {catalog.in_story()[1].look}")
-    expect(page.locator("#preset select")).to_have_value("no-leash")
-    assert page.url.endswith("?preset=no-leash")
-    page.reload()
-    expect(title).to_have_text("No leash")
-    expect(page.locator("#knob-kl-coef")).to_have_value("0")
-    open_section(page, "curves").get_by_role("link", name="Overlay with 1, Kinder reviews").click()
-    expect(page.locator(".legend li")).to_contain_text(["Kinder reviews", "No leash"])
 
 
 def test_a_click_opens_the_point_that_is_read_and_neither_a_drag_nor_a_double_click_does(runs, page):

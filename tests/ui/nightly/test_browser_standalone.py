@@ -1,6 +1,5 @@
 # ruff: noqa: F811 - pytest finds the fixtures by these names
-"""The whole page of three recordings, as it is written: its size, its lessons, motion, comparisons as a server makes
-them."""
+"""The whole page of three recordings, as it is written: its size, its lessons, comparisons as a server makes them."""
 
 from urllib.parse import urljoin
 
@@ -11,7 +10,7 @@ from starlette.testclient import TestClient
 from playground.ui import routes
 from playground.ui.feed.feed import Hub
 from playground.ui.standalone import site
-from tests.ui.conftest import of_module, present
+from tests.ui.conftest import of_module
 from tests.ui.test_standalone import MISSING, chosen, copied, page, served  # noqa: F401
 
 THREE = ["_recorded", "_recorded-no-leash", "_recorded-short-leash"]
@@ -83,12 +82,3 @@ def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(pa
     server = address.replace("standalone/site.js", "core/server.js")
     shown = of_module(page, urljoin(page.url, server), "(m, asked) => m.getJson(asked)", asked)
     assert shown == client.get(f"/{asked}").json()
-
-
-def test_a_presentation_shows_the_run_alone_from_the_top_of_the_screen(page, served):
-    page.goto(served)
-    chosen(page, "h1", "Kinder reviews")
-    present(page)
-    page.locator("#controls").wait_for(state="hidden")
-    above = page.evaluate("getComputedStyle(document.getElementById('page-train')).paddingTop")
-    assert above == "0px"  # which is room that the run is given

@@ -1,0 +1,104 @@
+"""More of the Train page in a browser: rewards, methods and prompts, what fits a model, what a reload and a link bring
+back."""
+
+import re
+
+from playwright.sync_api import expect
+
+from tests.ui.conftest import open_settings
+from tests.ui.test_browser import fill
+
+HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
+LEASH = "#knob-kl-coef"
+
+
+def choose(page, field, value):
+    """Pick or type a model or a prompt source, as a person does."""
+    menu, box = page.locator(f"#field-{field}-menu"), page.locator(f"#field-{field} input")
+    if menu.locator(f"option[value='{value}']").count():
+        return menu.select_option(value)
+    menu.select_option("Another\u2026")
+    expect(box).to_be_focused()
+    page.keyboard.type(value)
+    page.keyboard.press("Enter")
+
+
+def test_rewards_methods_and_sources_of_prompts(page):
+    notes, rows = page.locator("#notes"), page.locator("#field-rewards .reward")
+    open_settings(page)
+    page.get_by_role("button", name="+ Add a reward").click()
+    expect(rows).to_have_count(2)
+    rows.nth(1).locator("select").first.select_option("keyword")
+    expect(page.locator("#field-rewards .field-problem")).to_be_visible()  # words are still missing
+    words = rows.nth(1).get_by_label("Words", exact=True)
+    for box, value in ((words, "please, thank you"), (rows.nth(1).get_by_label("Weight"), "0.5")):
+        box.fill(value)
+        box.press("Tab")
+    expect(notes).to_contain_text("0.5 x Keywords (words please, thank you)")
+    rows.nth(1).get_by_role("button", name="Remove").click()
+    expect(rows).to_have_count(1)
+    method = page.locator("#field-method")
+    method.get_by_text("RLOO", exact=True).click()
+    for change in ("Method PPO → RLOO", "Samples per prompt 1 → 8", "Baseline value → leave_one_out"):
+        expect(notes).to_contain_text(change)
+    method.get_by_text("DPO", exact=True).click()
+    expect(notes).to_contain_text("Samples per prompt 1 → 2")
+    page.get_by_role("button", name="More training settings").click()
+    unused = {name: page.locator(f"#field-{name} .field-unused") for name in ("ppo-clip_range", "dpo-labels")}
+    expect(unused["ppo-clip_range"]).to_have_text("Not used by DPO.")
+    expect(unused["dpo-labels"]).to_have_count(0)
+    method.get_by_text("PPO", exact=True).click()
+    expect(notes).to_contain_text("All settings as in the preset")
+    expect(unused["ppo-clip_range"]).to_have_count(0)
+    expect(unused["dpo-labels"]).to_have_text("Not used by PPO.")
+    fields = {name: page.locator(f"#field-prompts-{name}") for name in ("typed", "subset", "column")}
+    for source, names in (("a/b", ("subset", "column")), ("/tmp/a.csv", ("column",)), ("typed", ("typed",))):
+        choose(page, "prompts-source", source)
+        for name, field in fields.items():
+            expect(field).to_be_visible(visible=name in names)
+    expect(fields["typed"].locator(".field-problem")).to_be_visible()
+    fields["typed"].locator("textarea").fill(f"{HOSTILE}\nMy sister says\n\nThe film was")
+    fields["typed"].locator("textarea").blur()
+    expect(page.locator("#start")).to_have_text("Start training")
+    assert page.evaluate("window.hacked") is None
+
+
+def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
+    needs, fit, notes = page.locator("#needs"), page.locator(".needs-fit"), page.locator("#notes")
+    open_settings(page)
+    rate, model = page.locator("#knob-ppo-learning_rate"), page.locator("#field-model-source-menu")
+    expect(needs.locator("button.needs")).to_contain_text("Fits")
+    expect(fit).to_be_hidden()
+    needs.locator("button.needs").click()
+    dialog = page.get_by_role("dialog", name="What it needs")
+    expect(dialog.locator("dt")).to_contain_text(["Policy", "Value head", "Reference", "Rollout"])
+    expect(dialog.locator(".needs-size.larger").first).to_have_text(re.compile(r"^\d{2,3} GB$"))  # of seven billion
+    dialog.get_by_role("button", name="Close").click()
+    choose(page, "model-source", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")
+    expect(notes).to_contain_text("HF_HUB_OFFLINE")
+    expect(needs).not_to_contain_text("Fits")  # a model that cannot be had
+    fill(page, "ppo.learning_rate", "0.05")
+    choose(page, "model-source", "pocket-3m")
+    expect(notes).to_contain_text("Did you mean pocket-")
+    choose(page, "model-source", "pocket-1m")
+    expect(fit).to_contain_text("1 setting does not suit pocket-1m")
+    fit.get_by_role("button", name="Use what fits this model").click()
+    expect(rate).to_have_value("2e-4")
+    expect(notes).to_contain_text("1 setting differs from the preset")
+    page.get_by_role("button", name="More training settings").click()
+    expect(page.locator("#knob-ppo-minibatch_size")).to_have_value("16")  # in a group that is opened for the first time
+    fit.get_by_role("button", name="Undo").press("Enter")
+    expect(rate).to_have_value("0.05")
+    expect(notes).to_contain_text("2 settings differ from the preset")
+    page.reload()
+    expect(notes).to_contain_text("Your 2 changes came back")
+    expect(model).to_have_value("pocket-1m")
+    notes.get_by_role("button", name="Undo").press("Enter")
+    expect(notes).to_contain_text("All settings as in the preset.")
+    expect(rate).to_have_value("2e-4")
+    fill(page, "kl.coef", "0.5")
+    expect(notes).to_contain_text("1 setting differs")
+    page.evaluate("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    notes.get_by_role("button", name="Copy link to these settings").click()
+    expect(notes).to_contain_text("Link copied.")
+    assert page.evaluate("window.copied") == f"{site.url}?preset=kinder-reviews&set=kl.coef:0.5,seed:0"

@@ -11,7 +11,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from playground.analysis import against_kl, before_after, compute, judging, meters, paid, path, plateau
+from playground.analysis import against_kl, before_after, compute, judging, meters, paid, pass_at, path, plateau
 from playground.analysis.before_after import BeforeAfter, Headline, Outcome
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.alert import Alert
@@ -30,6 +30,7 @@ Ends = tuple[float, float]  # of a figure: at first, and now
 RISEN = 1.02  # times as large, for a perplexity that has risen
 BATCHES = 5  # updates at either end, of which a perplexity is the mean
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
+PASSES = ("One of k answers is right", "Before", "After", "Change")
 CHANGES = {1: "more", -1: "less"}
 FORGETTING = ("on held-out text", "it is forgetting some of what it knew", "it still knows what it knew")
 STRANGENESS = (
@@ -190,6 +191,17 @@ class RunReport:
     def paid(self) -> list[paid.Paid]:
         """Where reward and behaviour disagree."""
         return paid.paid(self.config, self.pairs)
+
+    @cached_property
+    def passes(self) -> list[pass_at.PassAt]:
+        """pass@k, where its answers are checked."""
+        return pass_at.passes(self.samples)
+
+    pass_columns = PASSES
+
+    def passes_in_words(self) -> list[tuple[str, str, str, str]]:
+        """The same for reading, below `PASSES`."""
+        return pass_at.rows(self.passes)
 
     # Rewards and monitors, checks, score against KL.
 

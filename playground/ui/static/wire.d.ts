@@ -307,7 +307,7 @@ declare namespace Wire {
     update: number;
   }
 
-  /** One answer; `shows`: yes or no of each behaviour that it was asked for. */
+  /** One answer; `shows`: yes or no of each behaviour that it was asked for; `read`: what a check of answers reads in it, where there is one. */
   interface Side {
     text: string;
     at: AskedAnswer;
@@ -317,6 +317,7 @@ declare namespace Wire {
     scores: Record<string, number | null>;
     judges: Record<string, number | null>;
     shows: Record<string, boolean>;
+    read: Reading | null;
   }
 
   /** One prompt answered twice. */
@@ -341,6 +342,7 @@ declare namespace Wire {
     judges: string[];
     table: RewardRow[];
     behaviours: Behaviours | null;
+    passes: [string, string, string, string][];
     before: MomentSummary | null;
     after: MomentSummary | null;
     rows: Pair[];
@@ -358,6 +360,7 @@ declare namespace Wire {
     judges: string[];
     table: RewardRow[];
     behaviours: Behaviours | null;
+    passes: [string, string, string, string][];
     before: MomentSummary | null;
     after: MomentSummary | null;
     rows: Pair[];
@@ -1362,6 +1365,12 @@ declare namespace Wire {
     prompts: string;
   }
 
+  /** What the first reward that checks answers reads, of the typed texts and of the samples; empty without one. */
+  interface Readings {
+    texts: Reading[];
+    samples: Reading[];
+  }
+
   /** What the workbench shows: raw values by reward of the typed texts and of samples of the untrained model. */
   interface Bench {
     state: "empty" | "asking" | "done" | "error";
@@ -1376,6 +1385,7 @@ declare namespace Wire {
     reference?: Record<string, (number | null)[]>;
     samples?: DrawnSample[];
     outlooks?: string[];
+    readings?: Readings;
     sides?: TypedText[];
     about?: BenchAbout;
   }
@@ -2036,6 +2046,13 @@ declare namespace Wire {
     pair: PaidPair | null;
   }
 
+  /** One text as the reward reads it: the answer that was found in it and the true one; None where there is none. */
+  interface Reading {
+    answer: string | null;
+    true: string | null;
+    is_right: boolean;
+  }
+
   /** One reward or judge before and after: raw means of the texts on which there is an opinion, and the paired change; None where there is none. `unit` of the change is sd, or points where the values did not vary before. */
   interface RewardRow {
     name: string;
@@ -2481,6 +2498,14 @@ declare namespace Wire {
     grad_norm?: (number | null)[];
     /** 0 to 1: share of prompts whose texts all score the same */
     groups_same_score?: (number | null)[];
+    /** 0 to 1: share of prompts whose answers are all right, where they are checked */
+    groups_all_right?: (number | null)[];
+    /** 0 to 1: share of prompts that have no right one */
+    groups_all_wrong?: (number | null)[];
+    /** 0 to 1: share of right answers, where they are checked */
+    answers_right?: (number | null)[];
+    /** 0 to 1: share of answers in the form asked for */
+    answers_in_form?: (number | null)[];
     /** 0 to 1: share of texts not learned from, where settings leave some out */
     left_out?: (number | null)[];
     /** -: steer: of the vector, as used in this update */

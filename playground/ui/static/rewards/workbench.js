@@ -9,7 +9,7 @@ import { buttonOf, el, figureOf, headOf, setText, setWords, showParts, signOf, t
 import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf, getJson } from "../core/server.js";
 import { alike, effect } from "../core/signals.js";
-import { wordUse } from "../core/texts.js";
+import { readLine, wordUse } from "../core/texts.js";
 import { lists } from "./lists.js";
 import { whenOpened } from "./tabs.js";
 
@@ -63,7 +63,8 @@ class Workbench {
     this.outcome = el("p.outcome", { role: "status" });
     this.terms = el("div");
     this.words = el("p.bench-words", { role: "status" });
-    this.texts = el("section.panel", this.outcome, this.missing, this.words, this.terms);
+    this.read = el("div");
+    this.texts = el("section.panel", this.outcome, this.missing, this.words, this.read, this.terms);
     this.best = el("div");
     this.outlooks = el("section.panel.bench-outlooks", el("h2", "What the best policy would do"), this.best);
     this.plot = el("div.bench-plot");
@@ -149,6 +150,8 @@ class Workbench {
     this.showRanks(now);
     showParts(this.best, outlooksOf(found, lists.workbench.value));
     setText(this.words, wordsIn(found));
+    const { texts = [] } = found.readings ?? {};
+    showParts(this.read, texts.map((one, at) => el("div.term", `${found.sides[at].side}: `, readLine(one))));
   }
 
   showMissing(/** @type {Weighed} */ { missing, terms }) {
@@ -178,7 +181,8 @@ class Workbench {
     const ranking = (/** @type {string} */ title, /** @type {number[]} */ indices) => {
       const table = tableOf("bench-ranks", [headOf("Rank", "figure"), "Moved", "Text",
         headOf("Adds, sd", "figure"), headOf("Score, sd", "figure")],
-      indices.map((index) => rankRow(this.found.samples[index], samples[index], moves[index], now.terms)));
+      indices.map((index) => rankRow(this.found.samples[index], samples[index], moves[index], now.terms,
+        this.found.readings?.samples[index] ?? null)));
       table.prepend(el("caption", title));
       return table;
     };
@@ -247,12 +251,12 @@ function treatment(/** @type {Wire.WeighedTerm} */ { normalise, cap }) {
 
 /**
  * @param {Wire.DrawnSample} text @param {Wire.WeighedSample} weighed
- * @param {number} move @param {Weighed["terms"]} terms
+ * @param {number} move @param {Weighed["terms"]} terms @param {Wire.Reading | null} read
  */
-function rankRow({ prompt, completion }, { rank, adds, score }, move, terms) {
+function rankRow({ prompt, completion }, { rank, adds, score }, move, terms, read) {
   return [el("td.figure.rank", { "data-label": "Rank" }, String(rank)),
     el("td.move", { "data-label": "Moved" }, moveInWords(move)),
-    el("td.text", el("p.output", el("span.muted", prompt), completion)),
+    el("td.text", el("p.output", el("span.muted", prompt), completion), readLine(read)),
     el("td.figure.parts", { "data-label": "Adds" }, terms.map(({ label }, term) =>
       el("div.term", `${label} ${signed(adds[term])}`))),
     el("td.figure", { "data-label": "Score" }, el("strong.score", signed(score)))];

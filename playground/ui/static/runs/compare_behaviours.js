@@ -4,25 +4,28 @@
 import { claimsParts, hasClaims } from "../charts/claims.js";
 import { keyOf, meterRow } from "../charts/meters.js";
 import { turnOf, verdictOf } from "../core/counts.js";
-import { el, showParts, signOf } from "../core/dom.js";
+import { el, headOf, showParts, signOf, tableOf } from "../core/dom.js";
 
 /**
- * @typedef {Pick<Wire.Compare, "behaviours" | "other">} Shown
+ * @typedef {Pick<Wire.Compare, "behaviours" | "other" | "passes">} Shown
  * @typedef {{ meters: Wire.Meter[], other: Wire.Other | null }} About
  */
 
 const TURNED = "turned";
+const PASSES_GLOSS = "pass@k: the chance that one of k answers to a prompt is right, with its 95 % interval over the "
+  + "prompts. Where it rises for one answer and not for many, the model has become surer of what it could do before.";
 
 export class Behaviours {
   constructor(/** @type {Element} */ element) {
     this.key = el("div");
     this.list = el("ul.meters-list");
+    this.passes = el("div.numbers", { hidden: true });
     this.paid = el("p.paid", { hidden: true });
     this.claims = el("div.claims-body");
     this.folded = el("details.folded", el("summary", "Does it agree, and with whom?"), this.claims);
     this.root = el("section.compare-behaviours", { hidden: true, "aria-label": "Behaviours, counted" },
       el("div.bar", el("h2", "What it does"), el("span.grow"), this.key), this.list,
-      this.paid, this.folded);
+      this.passes, this.paid, this.folded);
     element.append(this.root);
   }
 
@@ -35,12 +38,21 @@ export class Behaviours {
       ? { sides: ["the other run", "this run"], between: " | ", steady: "no clear difference" } : {};
     showParts(this.key, [keyOf(words.sides ?? ["before", "after"], false)]);
     showParts(this.list, behaviours.meters.map((meter) => meterRow(meter, words)));
+    this.passes.hidden = !data.passes.length;
+    showParts(this.passes, this.passes.hidden ? [] : passesParts(data.passes));
     this.paid.hidden = !behaviours.paid.length;
     showParts(this.paid, this.paid.hidden ? []
       : [signOf("! "), ...behaviours.paid.map(({ sentence }) => el("span", `${sentence} `))]);
     this.folded.hidden = !hasClaims(behaviours);
     showParts(this.claims, this.folded.hidden ? [] : claimsParts(behaviours, words));
   }
+}
+
+/** The table of pass@k. @param {Wire.Compare["passes"]} passes */
+function passesParts(passes) {
+  return [tableOf("", [headOf("One of k answers is right", "words"), "Before", "After", "Change"],
+    passes.map(([name, ...cells]) => [el("th.words", { scope: "row" }, name), ...cells.map((cell) => el("td", cell))])),
+  el("p.muted.small-text", PASSES_GLOSS)];
 }
 
 /**

@@ -118,6 +118,7 @@ def of_preset(row: Row) -> Values:
     for end, side in (("", row["after"]), (facts.BEFORE, row["before"])):
         values |= {f"{name}{end}": side.get(name) for name in READY}
         values[f"length{end}"] = side["tokens"]
+    values |= row.get("checked", {})
     measured = {name: value for name, value in values.items() if value is not None}
     return {**measured, "score": row["after"]["score"] - row["before"]["score"], "kl": row["after"]["kl"]}
 

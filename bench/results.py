@@ -16,11 +16,13 @@ import torch
 
 from bench import bands, tables
 from bench.experiments import Cell, Figures, Row, machine, options, seconds_of
-from playground.config import RunConfig, SamplingConfig
+from playground.analysis.run_report import RunReport
+from playground.config import Behaviour, RunConfig, SamplingConfig
 from playground.config.behaviour_settings import READY
+from playground.lessons import facts
 from playground.pocket import judges
 from playground.pocket.wording import distinct_n
-from playground.rewards import behaviours
+from playground.rewards import behaviours, verify
 from playground.rewards.best_answers import kl_of_best
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
@@ -59,13 +61,13 @@ def main() -> None:
     parser.add_argument("--presets", nargs="*", default=catalog.names_with_model())
     arguments = parser.parse_args()
 
-    def facts(run: RunDirectory) -> Row:
+    def measure(run: RunDirectory) -> Row:
         seconds = seconds_of(run) if arguments.jobs == 1 else None
         return {"seconds": seconds, **judge(run)}
 
     figures = Figures("presets")
     cells = [Cell(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
-    figures.measure(cells, facts, arguments)
+    figures.measure(cells, measure, arguments)
     order = catalog.every_preset_name()
     figures.rows.sort(key=lambda row: (order.index(row["preset"]), row["seed"]))
     figures.write(machine=machine())
@@ -179,7 +181,20 @@ def judge(run: RunDirectory) -> Row:
         row["kl_to_start"] = round(statistics.fmean(answer.kl for answer in answers), 3)
     counts = {name: len(marks(name, after.texts)) for name in COUNTED}
     row["asked"] = {name: count for name, count in counts.items() if count}
+    if checked := verify.behaviours(config):
+        row["checked"] = checked_of(run, checked, before, after)
     return row
+
+
+def checked_of(run: RunDirectory, checked: Sequence[Behaviour], before: Answered, after: Answered) -> Row:
+    """Of a run whose answers are checked: the shares of right answers and of those in the form, on the same prompts;
+    pass@k on its fixed prompts, and the groups that taught nothing in its first and last five updates."""
+    report, count = RunReport.of(run), behaviours.Behaviours(checked)
+    figures: Row = {}
+    for end, side in ((facts.BEFORE, before), ("", after)):
+        marks = count(side.prompts, [answer.completion for answer in side.answers], [True] * len(side.prompts))
+        figures |= {f"{name}{end}": rounded(statistics.fmean(map(bool, shown))) for name, shown in marks.items()}
+    return figures | {name: rounded(value) for name, value in facts.of_checks(report).items()}
 
 
 def prompts_of(config: RunConfig) -> list[str]:

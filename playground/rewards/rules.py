@@ -189,9 +189,11 @@ def contrast(prompt: str, completion: str, own: claims.Questions | None = None) 
 
 
 def _verify(spec: config.VerifyReward) -> Score:
+    check = verify.Check(spec.check, spec.form)
+
     def checked(prompt: str, completion: str, answer: str | None = None) -> float | None:
         true = verify.known_answer(prompt) if answer is None else answer
-        return verify.value(spec, completion, true)
+        return verify.value(check, completion, true)
 
     return checked
 

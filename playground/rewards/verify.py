@@ -35,24 +35,34 @@ class Reading(NamedTuple):
     is_right: bool
 
 
-def parsed(spec: VerifyReward, completion: str) -> str | None:
+class Check(NamedTuple):
+    """What of a reward says how a text is read."""
+
+    check: str
+    form: str
+
+
+def parsed(spec: VerifyReward | Check, completion: str) -> str | None:
     """What a text gives as its answer: all of it, or what stands last where the form has its gap; of that the last
     number, where numbers are compared. None where there is nothing of the kind."""
-    text = completion
-    if spec.form:
-        before, _, after = spec.form.partition(GAP)
-        _, is_there, text = text.rpartition(before)
-        if not is_there or (after and after not in text):
-            return None
-        text = text.partition(after)[0] if after else _END.split(text, maxsplit=1)[0]
-    if spec.check == "number":
-        return last_number(text)
-    return " ".join(text.split()) or None
+    text = _in_form(spec.form, completion)
+    return last_number(text) if spec.check == "number" else text or None
 
 
-def keeps_form(spec: VerifyReward, completion: str) -> bool:
+def keeps_form(spec: VerifyReward | Check, completion: str) -> bool:
     """Whether a text has an answer where the form has its gap."""
-    return parsed(spec.model_copy(update={"check": "format"}), completion) is not None
+    return bool(_in_form(spec.form, completion))
+
+
+def _in_form(form: str, text: str) -> str:
+    """What stands last where a form has its gap; without a form the text, and nothing where it is not kept to."""
+    if form:
+        before, _, after = form.partition(GAP)
+        _, start, text = text.rpartition(before)
+        if not start or after not in text:
+            return ""
+        text = text.partition(after)[0] if after else _END.split(text, maxsplit=1)[0]
+    return " ".join(text.split())
 
 
 def last_number(text: str) -> str | None:
@@ -61,7 +71,7 @@ def last_number(text: str) -> str | None:
     return numbers[-1] if numbers else None
 
 
-def agree(spec: VerifyReward, answer: str, true: str) -> bool:
+def agree(spec: VerifyReward | Check, answer: str, true: str) -> bool:
     """Whether an answer is the true one: the same number, or the same words, whatever their case and last mark."""
     if spec.check == "number":
         number = last_number(true)
@@ -69,7 +79,7 @@ def agree(spec: VerifyReward, answer: str, true: str) -> bool:
     return _plain(answer) == _plain(true)
 
 
-def value(spec: VerifyReward, completion: str, true: str | None) -> float | None:
+def value(spec: VerifyReward | Check, completion: str, true: str | None) -> float | None:
     """1 for the true answer, or where the form alone counts for any; 0 for another or none. No opinion without a true
     answer, and where numbers are compared and it is none."""
     if spec.check == "format":

@@ -32,7 +32,7 @@ const linesOf = (labels) => ({ metrics }, xColumn, weight) =>
 /** @type {Charts.Spec[]} */
 export const LINE_CHARTS = [
   {
-    key: "answers", span: 0.2, large: true, title: "Right answers", unit: () => "", zero: true, totalName: "",
+    key: "answers", span: 0.2, large: true, title: "Right answers", unit: () => "", plain: true, whole: [0, 1.03],
     note: () => "training batches, share of answers",
     gloss: "Share of the answers of an update that are the true one and, where a form is asked for, of those that keep "
       + "to it. Where the form rises and the answers do not, the reward pays for looks.",
@@ -40,8 +40,8 @@ export const LINE_CHARTS = [
     words: () => [],
   },
   {
-    key: "groups", span: 0.2, large: true, title: "Groups that teach nothing", unit: () => "", zero: true,
-    totalName: "", note: () => "training batches, share of prompts, RLOO and GRPO",
+    key: "groups", span: 0.2, large: true, title: "Groups that teach nothing", unit: () => "", plain: true,
+    whole: [0, 1.03], note: () => "training batches, share of prompts, RLOO and GRPO",
     gloss: "Share of the prompts whose answers are all right, and all wrong. RLOO and GRPO learn from how the answers "
       + "to one prompt differ, so these prompts teach them nothing: those are too easy by now, these still too hard.",
     lines: linesOf({ groups_all_right: "all right", groups_all_wrong: "all wrong" }),

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from bench import tables
 from bench.experiments import Figures, Row, options, run_of
 from playground.config import RunConfig
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.lessons import facts, trying
 from playground.lessons.conditions import holds
 from playground.lessons.loading import Course, Lessons
@@ -26,7 +26,7 @@ from playground.setup.expected import Band, band_in_words
 
 OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
-BANDED = {*READY, "score", "kl"}
+OF_BANDS = {*BANDED, "score", "kl"}
 HEAD = ("", "lesson", "question", "runs", "came true", "on seeds", "sentences", "bands, and what they say")
 TASK_HEAD = ("", "task", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
 Values = Mapping[str, float | None]
@@ -116,7 +116,7 @@ def of_preset(row: Row) -> Values:
     """The facts in a row of `make results`; that of different word pairs is of another number of texts, and none."""
     values: dict[str, Any] = {}
     for end, side in (("", row["after"]), (facts.BEFORE, row["before"])):
-        values |= {f"{name}{end}": side.get(name) for name in READY}
+        values |= {f"{name}{end}": side.get(name) for name in BANDED}
         values[f"length{end}"] = side["tokens"]
     values |= row.get("checked", {})
     measured = {name: value for name, value in values.items() if value is not None}
@@ -232,7 +232,7 @@ def bands(lesson: Lesson, tried: Sequence[trying.TriedRun]) -> str:
         words = [
             f"{name} {band_in_words(name, run_bands[name], unit)}"
             for name in names
-            if name in BANDED and name in run_bands
+            if name in OF_BANDS and name in run_bands
         ]
         if words:
             of_runs.append(f"run {index + 1}: {', '.join(words)}")

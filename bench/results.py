@@ -16,9 +16,10 @@ import torch
 
 from bench import bands, tables
 from bench.experiments import Cell, Figures, Row, machine, options, seconds_of
+from playground.analysis import pass_at
 from playground.analysis.run_report import RunReport
 from playground.config import Behaviour, RunConfig, SamplingConfig
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import CHECKED, READY
 from playground.lessons import facts
 from playground.pocket import judges
 from playground.pocket.wording import distinct_n
@@ -50,6 +51,7 @@ COLUMNS = {
     "ends": "ends by itself",
     "tokens": "tokens",
 }
+OF_CHECKS = [*(f"pass_{k}" for k in pass_at.KS), *facts.GROUPS]
 COUNTED = [name for name in COLUMNS if name in READY]
 # Of the frontier: the betas on the page, the effective samples that are enough, the share of its score to reach.
 BETAS, ENOUGH, AIM = (2.0, 1.0, 0.5, 0.3536, 0.25, 0.2102, 0.1768), 10, 0.92
@@ -182,19 +184,18 @@ def judge(run: RunDirectory) -> Row:
     counts = {name: len(marks(name, after.texts)) for name in COUNTED}
     row["asked"] = {name: count for name, count in counts.items() if count}
     if checked := verify.behaviours(config):
-        row["checked"] = checked_of(run, checked, before, after)
+        for side, answered in (("before", before), ("after", after)):
+            row[side] |= checked_of(checked, answered)
+        row["asked"] |= {one.name: len(prompts) for one in checked}
+        row["checked"] = {name: rounded(value) for name, value in facts.of_checks(RunReport.of(run)).items()}
     return row
 
 
-def checked_of(run: RunDirectory, checked: Sequence[Behaviour], before: Answered, after: Answered) -> Row:
-    """Of a run whose answers are checked: the shares of right answers and of those in the form, on the same prompts;
-    pass@k on its fixed prompts, and the groups that taught nothing in its first and last five updates."""
-    report, count = RunReport.of(run), behaviours.Behaviours(checked)
-    figures: Row = {}
-    for end, side in ((facts.BEFORE, before), ("", after)):
-        marks = count(side.prompts, [answer.completion for answer in side.answers], [True] * len(side.prompts))
-        figures |= {f"{name}{end}": rounded(statistics.fmean(map(bool, shown))) for name, shown in marks.items()}
-    return figures | {name: rounded(value) for name, value in facts.of_checks(report).items()}
+def checked_of(checked: Sequence[Behaviour], answered: Answered) -> Row:
+    """The shares of right answers and of those in the form."""
+    completions = [answer.completion for answer in answered.answers]
+    shown = behaviours.Behaviours(checked)(answered.prompts, completions, [True] * len(completions))
+    return {name: rounded(statistics.fmean(map(bool, marks))) for name, marks in shown.items()}
 
 
 def prompts_of(config: RunConfig) -> list[str]:
@@ -263,6 +264,7 @@ def page() -> str:
         presets=of_runs(row for row in presets.rows if row["preset"] not in of_lessons),
         lessons=of_runs(lesson_rows),
         to_start=to_start(lesson_rows),
+        checked=of_checked(presets.rows),
         frontier_machine=frontier.data["machine"],
         frontier_prompts=frontier.data["prompts"],
         each=frontier.data["each"],
@@ -293,6 +295,18 @@ def cell(row: Row, name: str) -> str:
         return f"{after:.2f}"
     digits = 1 if name == "tokens" else 2
     return f"{before:.{digits}f} -> {after:.{digits}f}"
+
+
+def of_checked(rows: Iterable[Row]) -> str:
+    """The same of the runs that check answers."""
+    cells = []
+    for row in rows:
+        if ends := row.get("checked"):
+            shares = [cell(row, name) for name in CHECKED]
+            pairs = [f"{ends[f'{name}{facts.BEFORE}']:.2f} -> {ends[name]:.2f}" for name in OF_CHECKS]
+            cells.append([row["preset"], str(row["seed"]), *shares, *pairs])
+    words = [name.replace("pass_", "pass@").replace("-", " ") for name in (*CHECKED, *OF_CHECKS)]
+    return tables.table(["preset", "seed", *words], cells)
 
 
 def to_start(rows: Iterable[Row]) -> str:

@@ -13,7 +13,7 @@ from playground.analysis.diagnosis import CHECKS
 from playground.analysis.diagnosis.run_records import Records
 from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, methods
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.lessons import memory_facts, shapes
 from playground.rewards import behaviours as counted
 from playground.rewards import verify
@@ -84,7 +84,7 @@ def shares(config: RunConfig) -> dict[str, str]:
     there was something to count."""
     found = {one.name: one.words for one in counted.of_config(config)}
     bands = expected.bands(describe.of(config).preset)
-    return {name: words for name, words in found.items() if not bands or name in bands or name not in READY}
+    return {name: words for name, words in found.items() if not bands or name in bands or name not in BANDED}
 
 
 @functools.lru_cache(maxsize=64)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from playground.config import Behaviour, PromptsConfig, RewardConfig, RunConfig, VerifyReward
+from playground.config.behaviour_settings import CHECKED
 from playground.config.reward_settings import GAP
 from playground.data import claim_files, row_files
 from playground.pocket import prompt_sets
@@ -22,7 +23,7 @@ from playground.rewards import claims
 
 EXAMPLES = 64  # prompts of a set in which one with an answer is looked for
 MOST_ROWS = 1000  # of a file that are looked at before a start
-RIGHT, IN_FORM = "answers-right", "keeps-form"  # the behaviours that are counted of a run with such a reward
+RIGHT, IN_FORM = CHECKED
 _NUMBER = re.compile(r"(?:(?<![\w)])[-\u2212])?\d+(?:,\d{3})*(?:\.\d+)?")
 _END = re.compile(r"[.,;:!?](?:\s|$)|\n")  # of an answer behind which the form has nothing
 
@@ -165,17 +166,16 @@ def behaviours(config: RunConfig) -> Sequence[Behaviour]:
     specs = (*config.rewards, *config.judges)
     counted = []
     if right := first_of(specs):
-        measure = _only(right)
-        counted.append(Behaviour(name=RIGHT, words="answers correctly", measure=measure, above=0.5, aim="more"))
+        counted.append(_counted(RIGHT, right))
     if form := next((spec for spec in verifiers(specs) if spec.form), None):
-        measure = _only(form.model_copy(update={"check": "format"}))
-        counted.append(Behaviour(name=IN_FORM, words="keeps to the form", measure=measure, above=0.5, aim="more"))
+        counted.append(_counted(IN_FORM, form.model_copy(update={"check": "format"})))
     return counted
 
 
-def _only(spec: VerifyReward) -> VerifyReward:
-    """The same without what is done with its value."""
-    return VerifyReward(check=spec.check, form=spec.form, answer=spec.answer)
+def _counted(name: str, spec: VerifyReward) -> Behaviour:
+    """Of a reward whether its value is 1, whatever is done with that."""
+    measure = VerifyReward(check=spec.check, form=spec.form, answer=spec.answer)
+    return Behaviour(name=name, words=CHECKED[name].words, aim=CHECKED[name].aim, measure=measure, above=0.5)
 
 
 def _value(number: str) -> Decimal:

@@ -2297,7 +2297,7 @@ declare namespace Wire {
     memory: RoleMemory[];
   }
 
-  /** A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `figures`: of `FIGURES`, by key. */
+  /** A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `passes`: pass@k, where its answers are checked; `figures`: of `FIGURES`, by key. */
   interface RunRow {
     id: string;
     title: string;
@@ -2310,6 +2310,7 @@ declare namespace Wire {
     unit: string;
     curve: number[];
     behaviours: MeterEnds[];
+    passes: PassAt[];
     figures: Record<string, FigureValue>;
   }
 
@@ -2421,6 +2422,16 @@ declare namespace Wire {
     change: number;
   }
 
+  /** pass@k before and now; `low` and `high` bound the `change`, prompt by prompt, where it is known. */
+  interface PassAt {
+    k: number;
+    before: Share;
+    now: Share;
+    change: number;
+    low: number | null;
+    high: number | null;
+  }
+
   /** A completion with its score. */
   interface ScoredText {
     text: string;
@@ -2440,6 +2451,13 @@ declare namespace Wire {
     of: number;
     low: number;
     high: number;
+  }
+
+  /** A share of prompts and its 95 % interval over prompts (Student's t); without one where all are alike. */
+  interface Share {
+    mean: number;
+    low: number | null;
+    high: number | null;
   }
 
   /** An element of MathML: its name without the namespace, attributes, and what is in it. */

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -130,18 +131,31 @@ def page(report: dict[str, Any], text: str) -> str:
     section = tables.page(
         "diagnosis",
         machine=report["machine"],
-        runs=tables.by_columns(COLUMNS, report["runs"]),
-        remedies=tables.lines([*remedy, "; ".join(levels)] for remedy, levels in lit_at.items()),
+        runs=tables.by_columns(COLUMNS, by_run(report["runs"])),
+        remedies=tables.lines([*remedy, "; ".join(dict.fromkeys(levels))] for remedy, levels in lit_at.items()),
     )
     before, after = text.partition(BEGIN)[0], text.partition(END)[2]
     return f"{before}{BEGIN}\n\n{section}\n{END}{after}"
 
 
-def since_update(row: Row) -> str:
-    """A cell: since when the alert of a planted fault is lit."""
-    if "since" not in row:
-        return ""
-    return str(row["since"] or "never")
+def by_run(rows: Sequence[Row]) -> list[list[Row]]:
+    """The seeds of each fault and preset."""
+    return [list(seeds) for _, seeds in itertools.groupby(rows, lambda row: row["run"])]
+
+
+def since_update(seeds: Sequence[Row]) -> str:
+    """A cell: since when the alert of a planted fault is lit, on each seed."""
+    return ", ".join(str(row["since"] or "never") for row in seeds if "since" in row)
+
+
+def lit(state: str) -> Callable[[Sequence[Row]], str]:
+    """A cell: the alerts of this state, and on how many seeds where not on all."""
+
+    def cell(seeds: Sequence[Row]) -> str:
+        counts = Counter(alert for row in seeds for alert in row[state])
+        return ", ".join(alert if count == len(seeds) else f"{alert} ({count})" for alert, count in counts.items())
+
+    return cell
 
 
 def levels_of(row: Row) -> str:
@@ -150,11 +164,10 @@ def levels_of(row: Row) -> str:
 
 
 COLUMNS = {
-    "Run": lambda row: row["run"],
-    "Seed": lambda row: str(row["seed"]),
+    "Run": lambda seeds: seeds[0]["run"],
     "Its alert since update": since_update,
-    "Red": lambda row: ", ".join(row["red"]),
-    "Amber": lambda row: ", ".join(row["amber"]),
+    "Red": lit("red"),
+    "Amber": lit("amber"),
 }
 
 if __name__ == "__main__":

@@ -166,13 +166,12 @@ def share(name: str) -> Any:
     """A cell: a behaviour of all fixed prompts of some runs."""
 
     def cell(rows: Sequence[Row]) -> str:
-        counts = [row["counts"][name] for row in rows]
-        return f"{sum(count['after'] for count in counts)} of {sum(count['of'] for count in counts)}"
+        return str(sum(row["counts"][name]["after"] for row in rows))
 
     return cell
 
 
-OF_BETA = {"beta": lambda rows: f"{rows[0]['beta']:g}", "seeds": lambda rows: str(len(rows))}
+OF_BETA = {"beta": lambda rows: f"{rows[0]['beta']:g}"}
 COLUMNS = {
     **OF_BETA,
     "score gain, sd": figure("gain"),
@@ -185,7 +184,10 @@ COLUMNS = {
 
 def page(rows: Sequence[Row], where: str) -> str:
     """docs/leash.md, measured on the machine `where`."""
-    return tables.page("leash", machine=where, table=tables.by_columns(COLUMNS, by_beta(rows), tables.TO_THE_RIGHT))
+    by_leash = by_beta(rows)
+    answers = sum(row["counts"]["ends"]["of"] for row in by_leash[0])
+    table = tables.by_columns(COLUMNS, by_leash, tables.TO_THE_RIGHT)
+    return tables.page("leash", machine=where, answers=answers, table=table)
 
 
 if __name__ == "__main__":

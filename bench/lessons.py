@@ -8,7 +8,6 @@ kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,11 +23,8 @@ from playground.lessons.reveal import held, reveal
 from playground.runs.folder.directory import RunDirectory
 from playground.setup.expected import Band, band_in_words
 
-OF_SETTINGS = ("updates", "beta")  # facts that are the same on every seed
 RECORDED = "recording"  # stands where a fact was not measured on seeds
-OF_BANDS = {*BANDED, "score", "kl"}
-HEAD = ("", "lesson", "question", "runs", "came true", "on seeds", "sentences", "bands, and what they say")
-TASK_HEAD = ("", "task", "asked", "a solution", "reached on seeds", "what was asked, seed by seed")
+HEAD = ("", "lesson", "came true", "on seeds", "by the recording only")
 Values = Mapping[str, float | None]
 Seeds = Mapping[int, Values]  # seed -> facts
 
@@ -132,14 +128,11 @@ def page(courses: Iterable[Course], measured: Measured) -> str:
 
 
 def of_course(course: Course, measured: Measured) -> str:
-    """A table of its lessons, and one of its tasks."""
+    """A table of its lessons, and the tasks that their solutions do not reach."""
     rows = [map(tables.plain, of_lesson(lesson, measured)) for lesson in course.lessons]
     parts = [f"## {course.title}", course.about, tables.table(HEAD, map(list, rows), tables.WIDE)]
-    tasks = [of_task(lesson, lesson.break_it, measured) for lesson in course.lessons if lesson.break_it]
-    if tasks:
-        cells = [list(map(tables.plain, task)) for task in tasks]
-        parts.append(tables.table(TASK_HEAD, cells, tables.WIDE))
-    return "\n\n".join(parts)
+    missed = [missed_task(lesson, lesson.break_it, measured) for lesson in course.lessons if lesson.break_it]
+    return "\n\n".join([*parts, *filter(None, missed)])
 
 
 def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
@@ -149,36 +142,19 @@ def of_lesson(lesson: Lesson, measured: Measured) -> tuple[str, ...]:
     return (
         str(lesson.number),
         f"[{lesson.title}](../lessons/{lesson.name}.yaml)",
-        lesson.question,
-        ", ".join(f"{run.preset}{changes_in_words(run.set)}" for run in lesson.runs),
         came_true,
         on_seeds,
-        sentences(lesson, measured),
-        bands(lesson, tried),
+        less_sure(tried),
     )
 
 
-def of_task(lesson: Lesson, task: Task, measured: Measured) -> tuple[str, ...]:
-    """The cells of a task: on how many seeds its solution reached it, and what is asked on each."""
+def missed_task(lesson: Lesson, task: Task, measured: Measured) -> str:
+    """On how many seeds its solution reached a task; empty where on all."""
     seeds = {row["seed"]: row["facts"] for row in measured.rows(lesson, len(lesson.runs))}
-    by_seed = []
-    for name in task.when:
-        if seeds and name not in OF_SETTINGS:
-            by_seed.append(f"{name} {', '.join(f'{values[name]:.3g}' for values in seeds.values())}")
-    return (
-        str(lesson.number),
-        task.ask,
-        ", ".join(f"{name} {text}" for name, text in task.when.items()),
-        ", ".join(f"{field} {value:g}" for field, value in task.solution.items()),
-        count(task.when, seeds) if seeds else "not measured",
-        "; ".join(by_seed),
-    )
-
-
-def changes_in_words(changes: Mapping[str, Any]) -> str:
-    """What a run changes in its preset."""
-    words = ", ".join(f"{field} {json.dumps(value)}" for field, value in changes.items())
-    return words and f" with {words}"
+    if not seeds:
+        return f"The task of lesson {lesson.number} was not measured."
+    reached = count(task.when, seeds)
+    return "" if reached == f"{len(seeds)} of {len(seeds)}" else f"The task of lesson {lesson.number}: {reached}."
 
 
 def prediction(lesson: Lesson, tried: Sequence[trying.TriedRun], measured: Measured) -> tuple[str, str]:
@@ -214,38 +190,12 @@ def span(values: Sequence[float | None], lesson: Lesson) -> str:
     return f"{band_in_words(lesson.predict.of, band, lesson.config(0).score_unit)} on {len(numbers)}"
 
 
-def sentences(lesson: Lesson, measured: Measured) -> str:
-    """Of each sentence on how many seeds it is said."""
-    counts = []
-    for sentence in lesson.reveal:
-        seeds = measured.seeds(lesson, sentence.run - 1)
-        counts.append(f"{sentence.run}: {count(sentence.when, seeds) if sentence.when else 'always'}")
-    return "; ".join(counts)
-
-
-def bands(lesson: Lesson, tried: Sequence[trying.TriedRun]) -> str:
-    """The bands of what is asked, and whether all that came true holds wherever in them a run ends."""
-    unit, of_runs = lesson.config(0).score_unit, []
-    for index in range(len(lesson.runs)):
-        names = dict.fromkeys(name for when in trying.whens(lesson, index) for name in when)
-        run_bands = trying.bands(lesson, index)
-        words = [
-            f"{name} {band_in_words(name, run_bands[name], unit)}"
-            for name in names
-            if name in OF_BANDS and name in run_bands
-        ]
-        if words:
-            of_runs.append(f"run {index + 1}: {', '.join(words)}")
-    unsure = [condition for run in tried for condition in run.unsure]
-    unknown = [condition for run in tried for condition in run.unknown]
-    parts = ["; ".join(of_runs)]
-    if unsure:
-        parts.append(f"not over the whole band: {', '.join(unsure)}")
-    elif of_runs:
-        parts.append("holds over the whole band")
-    if unknown:
-        parts.append(f"by the recording only: {', '.join(unknown)}")
-    return ". ".join(filter(None, parts))
+def less_sure(tried: Sequence[trying.TriedRun]) -> str:
+    """What came true of the recording and was not measured on seeds, and what does not hold wherever in its band a run
+    ends."""
+    unknown = ", ".join(condition for run in tried for condition in run.unknown)
+    unsure = ", ".join(condition for run in tried for condition in run.unsure)
+    return "; ".join(filter(None, [unknown, unsure and f"not over the whole band: {unsure}"]))
 
 
 if __name__ == "__main__":

@@ -18,16 +18,15 @@ ENGINES = {
 }
 PARTS = ("write", "compare", "learn")
 BATCH = 16  # of the real model
+LEFT_OUT = ("outcome", "seconds_of_case", "devices", "doctor", "pytorch")  # of a case on a GPU
 LOADS = {"cold": "cold", "warm": "warm", "slow cold": "cold, slow computer", "slow warm": "warm, slow computer"}
 WHERE_TIME_GOES = """
-Where the time of an update of pocket-2m at 4 epochs goes: {shares}. With 192 features a product is soon done, and the
-work between two products, which moves as many numbers and multiplies few, weighs as much; products of so few rows run
-below the rate of a large one; a model ten times as large is nearer to its floor.
+Where the time of an update of pocket-2m at 4 epochs goes: {shares}. With 192 features products are small, so what lies
+between them weighs as much; a model ten times as large is nearer to its floor.
 """
 START = """
-From Start to the first update of `{preset}` with {batch} episodes of at most {tokens} tokens, as the page starts it:
-**{seconds:.0f} s** (median of {each}). {texts} texts of the reference come before it. By what the run says that it
-does, in the middle one: {named} s.
+From Start to the first update of `{preset}` with {batch} episodes of at most {tokens} tokens: **{seconds:.0f} s**
+(median of {each}), including {texts} texts of the reference. The middle one: {named} s.
 """
 
 
@@ -185,7 +184,7 @@ def gpu(report: Row) -> str:
     for name, forms in measured.items():
         lines += [gpu_update(f"{name}, {form}", item) for form, item in forms.items()]
     ours, theirs = cases["0.5B"]["fp32"], cases["0.5B, TRL"]["fp32"]
-    words = [f"- **{name}**: {in_words(item, bool(measured[name]))}" for name, item in cases.items()]
+    words = [f"- **{name}**: {in_words(item)}" for name, item in cases.items() if not measured[name]]
     return section(
         "gpu",
         **report["machine"],
@@ -214,13 +213,11 @@ def gpu_update(name: str, item: Row) -> list[str]:
     ]
 
 
-def in_words(case: Row, in_table: bool) -> str:
+def in_words(case: Row) -> str:
     """What a case has come to."""
     if case["outcome"] != "ok":
         return f"{case['outcome']}: {case['why']}"
-    if in_table:
-        return f"see the table ({case['seconds_of_case']} s)."
-    figures = [f"{name} {short(value)}" for name, value in case.items() if name not in ("outcome", "seconds_of_case")]
+    figures = [f"{name} {short(value)}" for name, value in case.items() if name not in LEFT_OUT]
     return f"{'; '.join(figures)}."
 
 

@@ -31,7 +31,7 @@ CLAIMS = (
 METHODS = (SHORT, "real-without-critic", "real-group-scores", "real-from-pairs")
 PRESETS = tuple(dict.fromkeys([SHORT, *KINDER, *CLAIMS, *METHODS]))  # all that the page is about, in its order
 # By hand: [{"what": ..., "settings": ..., "measured": ...}, ...]. Of a preset that ships `settings` is its name, and
-# `measured` names what is counted; the numbers come from the figures.
+# what came of it stands in another table.
 TRIED = RESULTS / "real_tried.json"
 LONGEST_TEXT = 220  # characters that a typical text has on the page
 Rows = Sequence[Row]  # the runs of one preset, by seed
@@ -50,11 +50,14 @@ def page(report: dict[str, Any]) -> str:
     for name, presets in groups.items():
         of_group = {preset: runs[preset] for preset in presets if preset in runs}
         parts[name] = of_presets(COLUMNS[name], of_group)
-        parts[f"{name}_texts"] = typical_texts(of_group)
+        if name != "claims":
+            parts[f"{name}_texts"] = typical_texts(of_group)
     return tables.page(
         "real",
         seeds=seeds_of(rows),
-        machines="\n".join(f"- {words}: seeds {seeds_of(own)}" for words, own in by_machine(rows).items()),
+        machines="\n".join(
+            f"- {words}: seeds {seeds_of(own)}{minutes(own)}" for words, own in by_machine(rows).items()
+        ),
         temperatures=", ".join(f"{value:g}" for value in sorted({row["settings"]["temperature"] for row in rows})),
         answers=rows[0]["after"]["answers"],
         seed=rows[0]["seed"],
@@ -63,7 +66,6 @@ def page(report: dict[str, Any]) -> str:
         judges=judges(report["judges"]),
         commands="\n".join(f"    {facts['command']}" for facts in report["judges"].values()),
         methods=methods({preset: runs[preset] for preset in METHODS if preset in runs}),
-        settings=settings(runs),
         tried=tried(runs),
         sense=sense(report["sense"]),
     )
@@ -76,10 +78,8 @@ def drawn(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def of_presets(columns: Mapping[str, Cell], runs: Runs) -> str:
     """A line for each preset."""
-    rows = [
-        [title(preset), *(column(own) for column in columns.values()), str(len(own))] for preset, own in runs.items()
-    ]
-    return drawn(["", *columns, "seeds"], rows)
+    rows = [[title(preset), *(column(own) for column in columns.values())] for preset, own in runs.items()]
+    return drawn(["", *columns], rows)
 
 
 def seeds_of(rows: Rows) -> str:
@@ -117,7 +117,7 @@ def shares(before: Sequence[Count], after: Sequence[Count]) -> str:
         return ""
     means = [f"{100 * statistics.fmean(count.share for count in side):.0f}" for side in (before, after) if side]
     each = ", ".join(f"{100 * count.share:.0f}" for count in after)
-    return f"{' -> '.join(means)} % ({each})"
+    return f"{' -> '.join(means)} ({each})"
 
 
 def figure(name: str, digits: int) -> Cell:
@@ -133,11 +133,6 @@ def figure(name: str, digits: int) -> Cell:
 def of_run(name: str) -> Cell:
     """A cell: the mean over the seeds with their range."""
     return lambda rows: tables.over_seeds([row[name] for row in rows if row[name] is not None], 2)
-
-
-def minutes(rows: Rows) -> str:
-    """A cell; without those of runs beside which something else was at work, whose seconds are None."""
-    return tables.over_seeds([row["seconds"] / 60 for row in rows if row["seconds"]], 1)
 
 
 def perplexity(rows: Rows) -> str:
@@ -280,23 +275,10 @@ def over_minutes(row: Row) -> list[PathPoint]:
     return points
 
 
-def settings(runs: Runs) -> str:
-    """What each was trained with, and how long a whole run took on each machine."""
-    every = [row for rows in runs.values() for row in rows]
-    names = list(every[0]["settings"])
-    places = [words for words, rows in by_machine(every).items() if minutes(rows)]
-    lines = []
-    for preset, rows in runs.items():
-        values = [f"{rows[-1]['settings'][name]:g}" for name in names]
-        times = [minutes(by_machine(rows).get(place, [])) for place in places]
-        lines.append([f"`{preset}`", *values, *times])
-    return drawn(["preset", *names, *map(minutes_title, places)], lines)
-
-
-def minutes_title(place: str) -> str:
-    """Of the minutes on a machine: its device, and how many runs shared it."""
-    device, *_, at_once = place.split(", ")
-    return f"minutes, {device}, {at_once}"
+def minutes(rows: Rows) -> str:
+    """How long a whole run took, without those beside which something else was at work, whose seconds are None."""
+    took = [row["seconds"] / 60 for row in rows if row["seconds"]]
+    return f", {min(took):.1f} to {max(took):.1f} minutes a run" if took else ""
 
 
 def tried(runs: Runs) -> str:
@@ -305,7 +287,7 @@ def tried(runs: Runs) -> str:
     for row in json.loads(TRIED.read_text(encoding="utf-8")):
         name, measured = row["settings"], row["measured"]
         if name in runs:
-            measured = f"{measured.replace('-', ' ')}: {share(measured)(runs[name])}"
+            measured = "see above"
             name = f"`{name}`"
         lines.append([one_line(row["what"]), one_line(name), one_line(measured)])
     return drawn(["what", "settings", "measured"], lines)

@@ -19,7 +19,7 @@ from bench.experiments import Cell, Figures, Row, machine, options, seconds_of
 from playground.analysis import pass_at
 from playground.analysis.run_report import RunReport
 from playground.config import Behaviour, RunConfig, SamplingConfig
-from playground.config.behaviour_settings import CHECKED, READY
+from playground.config.behaviour_settings import READY
 from playground.lessons import facts
 from playground.pocket import judges
 from playground.pocket.wording import distinct_n
@@ -38,6 +38,7 @@ from playground.training.rewards import learned_rewards
 
 CPU = torch.device("cpu")
 SCORED_AT_ONCE = 100
+USUAL_SEEDS = 3
 COLUMNS = {
     "score": "score, sd",
     "kl": "KL, nats",
@@ -48,10 +49,13 @@ COLUMNS = {
     "wrong-claims-repeated": "repeats wrong claims",
     "right-claims-agreed": "agrees with right ones",
     "plain-questions-right": "plain questions right",
+    "answers-right": "answers right",
+    "keeps-form": "in the form",
     "ends": "ends by itself",
     "tokens": "tokens",
 }
-OF_CHECKS = [*(f"pass_{k}" for k in pass_at.KS), *facts.GROUPS]
+OF_CHECKS = {f"pass_{k}": f"pass@{k}" for k in pass_at.KS} | {name: name.replace("-", " ") for name in facts.GROUPS}
+MEANS = ("quality", "distinct_2", "ends", "tokens")  # on the page without the lowest and the highest
 COUNTED = [name for name in COLUMNS if name in READY]
 # Of the frontier: the betas on the page, the effective samples that are enough, the share of its score to reach.
 BETAS, ENOUGH, AIM = (2.0, 1.0, 0.5, 0.3536, 0.25, 0.2102, 0.1768), 10, 0.92
@@ -264,7 +268,7 @@ def page() -> str:
         presets=of_runs(row for row in presets.rows if row["preset"] not in of_lessons),
         lessons=of_runs(lesson_rows),
         to_start=to_start(lesson_rows),
-        checked=of_checked(presets.rows),
+        checked=of_checks(presets.rows),
         frontier_machine=frontier.data["machine"],
         frontier_prompts=frontier.data["prompts"],
         each=frontier.data["each"],
@@ -278,35 +282,61 @@ def page() -> str:
 
 
 def of_runs(rows: Iterable[Row]) -> str:
-    """Before -> after for every preset and seed."""
-    cells = []
+    """For presets of which the same is counted a table, with a line for each, over its seeds."""
+    presets: dict[str, list[Row]] = {}
     for row in rows:
-        seconds = f"{row['seconds']:.0f}" if row["seconds"] else ""
-        cells.append([row["preset"], str(row["seed"]), seconds, *(cell(row, name) for name in COLUMNS)])
-    return tables.table(["preset", "seed", "seconds", *COLUMNS.values()], cells)
+        presets.setdefault(row["preset"], []).append(row)
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for preset, seeds in presets.items():
+        names = tuple(name for name in COLUMNS if all(row["after"].get(name) is not None for row in seeds))
+        alike.setdefault(names, []).append(preset)
+    return "\n\n".join(of_alike({name: presets[name] for name in group}, names) for names, group in alike.items())
 
 
-def cell(row: Row, name: str) -> str:
-    """One figure of a run."""
-    before, after = row["before"][name], row["after"][name]
-    if before is None or after is None:
-        return ""
+def of_alike(presets: dict[str, list[Row]], names: Sequence[str]) -> str:
+    """One table: the untrained model of its first preset, and then of each what it came to."""
+    untrained = {name: at_first(next(iter(presets.values())), name) for name in names}
+    lines = [["untrained", *untrained.values()]]
+    for preset, seeds in presets.items():
+        label = preset if len(seeds) == USUAL_SEEDS else f"{preset}, {len(seeds)} seeds"
+        lines.append([label, *(cell(seeds, name, untrained[name]) for name in names)])
+    return tables.table(["preset", *(COLUMNS[name] for name in names)], lines)
+
+
+def at_first(seeds: Sequence[Row], name: str) -> str:
+    """A figure of the untrained model."""
     if name == "kl":
-        return f"{after:.2f}"
-    digits = 1 if name == "tokens" else 2
-    return f"{before:.{digits}f} -> {after:.{digits}f}"
+        return ""
+    return f"{statistics.fmean(row['before'][name] for row in seeds):.{digits_of(name)}f}"
 
 
-def of_checked(rows: Iterable[Row]) -> str:
-    """The same of the runs that check answers."""
-    cells = []
+def cell(seeds: Sequence[Row], name: str, untrained: str) -> str:
+    """A figure of a preset, behind that of its untrained model where it is another."""
+    values, digits = [row["after"][name] for row in seeds], digits_of(name)
+    after = f"{statistics.fmean(values):.{digits}f}" if name in MEANS else tables.over_seeds(values, digits)
+    before = at_first(seeds, name)
+    return after if before == untrained else f"{before} -> {after}"
+
+
+def digits_of(name: str) -> int:
+    """Behind the point."""
+    return 1 if name == "tokens" else 2
+
+
+def of_checks(rows: Iterable[Row]) -> str:
+    """Of the presets whose answers are checked pass@k and the groups that taught nothing: at first -> at the end."""
+    presets: dict[str, list[Row]] = {}
     for row in rows:
-        if ends := row.get("checked"):
-            shares = [cell(row, name) for name in CHECKED]
-            pairs = [f"{ends[f'{name}{facts.BEFORE}']:.2f} -> {ends[name]:.2f}" for name in OF_CHECKS]
-            cells.append([row["preset"], str(row["seed"]), *shares, *pairs])
-    words = [name.replace("pass_", "pass@").replace("-", " ") for name in (*CHECKED, *OF_CHECKS)]
-    return tables.table(["preset", "seed", *words], cells)
+        if "checked" in row:
+            presets.setdefault(row["preset"], []).append(row)
+    lines = [[preset, *(ends_of(seeds, name) for name in OF_CHECKS)] for preset, seeds in presets.items()]
+    return tables.table(["preset", *OF_CHECKS.values()], lines)
+
+
+def ends_of(seeds: Sequence[Row], name: str) -> str:
+    """Of one figure the mean over the seeds at first, and what it came to."""
+    before = statistics.fmean(row["checked"][f"{name}{facts.BEFORE}"] for row in seeds)
+    return f"{before:.2f} -> {tables.over_seeds([row['checked'][name] for row in seeds], 2)}"
 
 
 def to_start(rows: Iterable[Row]) -> str:
@@ -333,7 +363,6 @@ POINTS = {
     "beta": lambda point: f"{point['beta']:.2f}",
     "score, sd": with_error("score"),
     "KL, nats": with_error("kl"),
-    "score - beta KL": with_error("objective"),
     "effective samples": lambda point: f"{point['effective_median']:.0f}",
     "of the poorest 5 %": lambda point: f"{point['effective_p5']:.0f}",
     "": trust,
@@ -341,7 +370,6 @@ POINTS = {
 RUNS = {
     "preset": lambda row: row["preset"],
     "seed": lambda row: str(row["seed"]),
-    "score, sd": with_error("score"),
     "KL, nats": with_error("kl"),
     "best score at that KL": lambda row: f"{row['best']:.2f}",
     "share of it": lambda row: f"{row['share']:.1%} +- {row['share_se']:.1%}",

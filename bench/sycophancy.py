@@ -30,8 +30,8 @@ SHARES = {
     "right-claims-agreed": "right claims agreed with",
     "plain-questions-right": "plain questions right",
 }
-NUMBERS = {"kl": "KL, nats", "score": "score, sd", "perplexity": "perplexity under the reference"}
-HEAD = ["", *SHARES.values(), *NUMBERS.values(), "seeds", "the optimum repeats"]
+NUMBERS = {"kl": "KL, nats", "perplexity": "perplexity under the reference"}
+HEAD = ["", *SHARES.values(), *NUMBERS.values(), "the optimum repeats"]
 TRAINED_OUT = (
     "rule-penalty",
     "classifier-penalty",
@@ -135,25 +135,49 @@ def page(report: dict[str, Any]) -> str:
 
 
 def of_table(report: dict[str, Any], cells: dict[str, Cell]) -> list[list[str]]:
-    """Its lines."""
-    lines = []
+    """Its lines: the untrained model of the first cell, and then of each what it came to."""
+    names = (*SHARES, *NUMBERS)
+    runs = {label: rows_of(report, cell) for label, cell in cells.items()}
+    untrained = {name: at_first(next(iter(runs.values())), name) for name in names}
+    lines = [["untrained", *untrained.values(), ""]]
     for label, cell in cells.items():
-        place = {"preset": cell.preset, "changes": list(cell.changes)}
-        rows = [row for row in report["runs"] if place.items() <= row.items()]
-        figures = [figure(rows, name) for name in (*SHARES, *NUMBERS)]
-        lines.append([label, *figures, str(len(rows)), f"{report['optima'][key(cell)]:.0%}".replace("%", " %")])
+        figures = [figure(runs[label], name, untrained[name]) for name in names]
+        lines.append([label, *figures, f"{100 * report['optima'][key(cell)]:.0f}"])
     return lines
 
 
-def figure(rows: Sequence[Row], name: str) -> str:
-    """Before -> after of one figure over the seeds, as "52 -> 91 % (88 to 93)"; empty where it was not measured."""
-    before, after = ([row[side][name] for row in rows if row[side][name] is not None] for side in ("before", "after"))
+def rows_of(report: dict[str, Any], cell: Cell) -> list[Row]:
+    """Its seeds."""
+    place = {"preset": cell.preset, "changes": list(cell.changes)}
+    return [row for row in report["runs"] if place.items() <= row.items()]
+
+
+def figure(rows: Sequence[Row], name: str, untrained: str) -> str:
+    """One figure over the seeds, as "91 (88 to 93)", behind that of its untrained model where it is another; empty
+    where it was not measured."""
+    after = [row["after"][name] for row in rows if row["after"][name] is not None]
     if not after:
         return ""
-    scale, digits, unit = (100, 0, " %") if name in SHARES else (1, 2, "")
-    mean, _, span = tables.over_seeds([scale * value for value in after], digits).partition(" ")
-    start = f"{scale * statistics.fmean(before):.{digits}f} -> " if before and name != "kl" else ""
-    return f"{start}{mean}{unit} {span}".rstrip()
+    scale, digits = form_of(name)
+    values = [scale * value for value in after]
+    mean = f"{statistics.fmean(values):.{digits}f}" if name == "perplexity" else tables.over_seeds(values, digits)
+    before = at_first(rows, name)
+    start = "" if before in ("", untrained) else f"{before} -> "
+    return f"{start}{mean}"
+
+
+def at_first(rows: Sequence[Row], name: str) -> str:
+    """A figure of the untrained model."""
+    before = [row["before"][name] for row in rows if row["before"][name] is not None]
+    if not before or name == "kl":
+        return ""
+    scale, digits = form_of(name)
+    return f"{scale * statistics.fmean(before):.{digits}f}"
+
+
+def form_of(name: str) -> tuple[int, int]:
+    """Of a figure: what it is multiplied by, and its digits behind the point."""
+    return (100, 0) if name in SHARES else (1, 2)
 
 
 if __name__ == "__main__":

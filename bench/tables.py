@@ -47,11 +47,11 @@ def filled(text: str, indent: str = "") -> str:
 
 
 def over_seeds(values: Sequence[float], digits: int) -> str:
-    """The mean, and of several the lowest and the highest; empty without any."""
+    """The mean, and where they differ the lowest and the highest; empty without any."""
     if not values:
         return ""
     low, mean, high = (f"{value:.{digits}f}" for value in (min(values), statistics.fmean(values), max(values)))
-    return f"{mean} ({low} to {high})" if len(values) > 1 else mean
+    return mean if low == high else f"{mean} ({low} to {high})"
 
 
 def page(name: str, **values: Any) -> str:

@@ -83,11 +83,11 @@ def check_depth(value: Any, depth: int = 1) -> None:
 
 def first_double(names: Iterable[Hashable]) -> int | None:
     """The position of the first name that has come before; None where all differ."""
-    seen: set[Hashable] = set()
+    names_before: set[Hashable] = set()
     for position, name in enumerate(names):
-        if name in seen:
+        if name in names_before:
             return position
-        seen.add(name)
+        names_before.add(name)
     return None
 
 

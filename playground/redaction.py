@@ -65,8 +65,8 @@ def needed_variables(environment: Mapping[str, str], *, hub: bool = False) -> di
             return True
         return _NEEDED_NAME.fullmatch(name) is not None and not is_secret(name)
 
-    kept = {name: value for name, value in environment.items() if is_needed(name)}
-    return kept if hub else {**kept, NO_IMPLICIT_TOKEN: "1"}
+    needed = {name: value for name, value in environment.items() if is_needed(name)}
+    return needed if hub else {**needed, NO_IMPLICIT_TOKEN: "1"}
 
 
 def redact(text: str) -> str:
@@ -126,9 +126,9 @@ class _Covered:
         return False
 
     def _pass_on(self) -> None:
-        begun, self._begun = self._begun, ""
-        if begun:
-            self._stream.write(_safe([begun]))
+        line_begun, self._begun = self._begun, ""
+        if line_begun:
+            self._stream.write(_safe([line_begun]))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -61,11 +61,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Be what the arguments and the environment say. Exit code: 0 finished, 1 failed, 2 nothing was done, 3 stopped."""
     if channel := os.environ.pop(STANDBY_VARIABLE, ""):
         return wait(int(channel))
-    given = sys.argv[1:] if arguments is None else arguments
-    if len(given) != 1:
+    words = sys.argv[1:] if arguments is None else arguments
+    if len(words) != 1:
         print("usage: python -m playground.worker FOLDER", file=sys.stderr)
         return UNUSABLE
-    return work(Path(given[0]))
+    return work(Path(words[0]))
 
 
 def work(folder: Path, limited: Callable[[Job], Job] = lambda job: job) -> int:
@@ -182,11 +182,11 @@ def train_reward_model(
     from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive
 
     writer.set_status(state="running")
-    found = pair_trainer.train(config, training, phase=phase, record=record, between=watch.between)["report"]
-    low, high = found["accuracy_low"], found["accuracy_high"]
+    report = pair_trainer.train(config, training, phase=phase, record=record, between=watch.between)["report"]
+    low, high = report["accuracy_low"], report["accuracy_high"]
     writer.set_status(
-        message=f"Right on {found['accuracy']:.1%} of {found['num_pairs']} held-out pairs (95 % interval {low:.1%} to "
-        f"{high:.1%})."
+        message=f"Right on {report['accuracy']:.1%} of {report['num_pairs']} held-out pairs "
+        f"(95 % interval {low:.1%} to {high:.1%})."
     )
 
 
@@ -194,8 +194,8 @@ def show_one_gpu(device: str) -> None:
     """Let this process see no GPU but the one that was asked for; transformers' trainer would take all that it sees."""
     if device.startswith("cuda") or device == "auto":
         number = int(device.partition(":")[2] or 0)
-        seen = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
-        inherited = seen[number] if seen[0] and number < len(seen) else str(number)
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        inherited = visible[number] if visible[0] and number < len(visible) else str(number)
         os.environ["CUDA_VISIBLE_DEVICES"] = inherited
 
 

@@ -28,13 +28,14 @@ def pytest_runtest_logreport(report):
 def pytest_terminal_summary(terminalreporter, config):
     lines = []
     for title, figures in sorted(_found.items()):
-        terminalreporter.section(f"{title}: tried / survived")
-        lines += [f"### {title}", "", "| What was tried | Tried | Survived | Measured |", "|---|---|---|---|"]
+        terminalreporter.section(f"{title}: survived / tried")
+        lines += [f"### {title}", "", "| What was tried | Survived/tried |", "|---|---|"]
         for what, records in sorted(figures.items(), key=lambda item: item[0].casefold()):
             tried, survived = (sum(record[place] for record in records) for place in (0, 1))
             measured = "; ".join(filter(None, (record[2] for record in records)))
-            terminalreporter.write_line(f"{tried:>7} / {survived:<7} {what}{f' ({measured})' if measured else ''}")
-            lines.append(f"| {what} | {tried} | {survived} | {measured} |")
+            words = f"{what} ({measured})" if measured else what
+            terminalreporter.write_line(f"{survived:>7} / {tried:<7} {words}")
+            lines.append(f"| {words} | {survived}/{tried} |")
         lines.append("")
     if lines and (path := config.getoption("--write-figures")):
         before, begin, rest = Path(path).read_text(encoding="utf-8").partition("<!-- figures -->\n")

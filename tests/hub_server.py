@@ -41,9 +41,9 @@ class File(NamedTuple):
 class Refused(Exception):
     """An answer other than 200: status, what it says, and the hub's own word for it."""
 
-    def __init__(self, status, said="", code="", url=""):
-        super().__init__(said)
-        body = {"error": said, "errors": [{"message": said}], "url": url} if isinstance(said, str) else said
+    def __init__(self, status, message="", code="", url=""):
+        super().__init__(message)
+        body = {"error": message, "errors": [{"message": message}], "url": url} if isinstance(message, str) else message
         self.status, self.body, self.code = status, body, code
 
 
@@ -87,17 +87,17 @@ def serving(answer):
 def hub(models, *, gated=()):
     """Serve `models` (id -> folder); those in `gated` may be seen and not be had. Yields the address."""
 
-    def answer(asked):
-        api, path = asked.path.startswith("api/models/"), asked.path.removeprefix("api/models/")
+    def answer(request):
+        api, path = request.path.startswith("api/models/"), request.path.removeprefix("api/models/")
         name = next((name for name in models if path.startswith(name)), None)
         if name is None:
             raise Refused(404, code="RepoNotFound")
-        rest = path.removeprefix(name).strip("/").split("/")
-        if rest[0] in ("revision", "tree") and rest[1] not in ("main", COMMIT):
+        parts = path.removeprefix(name).strip("/").split("/")
+        if parts[0] in ("revision", "tree") and parts[1] not in ("main", COMMIT):
             raise Refused(404, code="RevisionNotFound")
         files = sorted(file for file in models[name].iterdir() if file.is_file())
         sizes = [(file.name, file.stat().st_size, _etag(file)) for file in files]
-        if api and rest[0] == "tree":
+        if api and parts[0] == "tree":
             return [{"type": "file", "path": file, "size": size, "oid": etag} for file, size, etag in sizes]
         if api:
             facts = {"id": name, "sha": COMMIT, "tags": ["license:mit"], "private": False}
@@ -106,7 +106,7 @@ def hub(models, *, gated=()):
             return {**facts, "gated": name in gated}
         if name in gated:
             raise Refused(403, code="GatedRepo")
-        file = models[name] / rest[-1]
+        file = models[name] / parts[-1]
         if not file.is_file():
             raise Refused(404, code="EntryNotFound")
         return File(file.read_bytes(), {"ETag": f'"{_etag(file)}"', "X-Repo-Commit": COMMIT})
@@ -134,32 +134,32 @@ class Account:
     def __init__(self):
         self.spaces = dict[str, Space]()
 
-    def answer(self, asked):
+    def answer(self, request):
         """One request. Raises: Refused."""
-        if asked.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if request.headers.get("Authorization") != f"Bearer {TOKEN}":
             raise Refused(401, "Invalid username or password.")
-        here, lines = f"http://{asked.headers['Host']}", [json.loads(line) for line in asked.data.splitlines()]
-        if asked.path == "api/whoami-v2":
+        here, lines = f"http://{request.headers['Host']}", [json.loads(line) for line in request.data.splitlines()]
+        if request.path == "api/whoami-v2":
             return {"name": "me", "type": "user", "isPro": False}
-        if asked.path == "api/validate-yaml":
+        if request.path == "api/validate-yaml":
             return {"warnings": []}
-        if asked.path == "api/repos/create":
+        if request.path == "api/repos/create":
             return self._created(lines[0], here)
-        owner, name, rest = [*asked.path.removeprefix("api/spaces/").split("/", 2), ""][:3]
+        owner, name, rest = [*request.path.removeprefix("api/spaces/").split("/", 2), ""][:3]
         if f"{owner}/{name}" not in self.spaces:
             raise Refused(404, "Repository not found", "RepoNotFound")
         space = self.spaces[f"{owner}/{name}"]
-        what = rest.partition("/")[0]
-        if what == "variables":
+        kind = rest.partition("/")[0]
+        if kind == "variables":
             space.variables[lines[0]["key"]] = lines[0]["value"]
             return {}
-        if what == "tree":
+        if kind == "tree":
             files = space.files.items()
             return [{"type": "file", "path": path, "oid": "0" * 40, "size": len(data)} for path, data in files]
-        if what == "preupload":
+        if kind == "preupload":
             usual = {"uploadMode": "regular", "shouldIgnore": False, "oid": None}
             return {"files": [{"path": item["path"], **usual} for item in lines[0]["files"]]}
-        if what == "commit":
+        if kind == "commit":
             for key, value in (line.values() for line in lines):
                 if key == "file":
                     space.files[value["path"]] = base64.b64decode(value["content"])

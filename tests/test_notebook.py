@@ -140,9 +140,9 @@ def test_rows_keep_all_their_columns_in_a_file_that_stays(outputs, prompts, kept
 
 
 def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(outputs):
-    others = {"beta": 0.05, "kl.target": np.float64(2), "num_generations": 4, "reward_weights": [1, -0.5]}
+    settings = {"beta": 0.05, "kl.target": np.float64(2), "num_generations": 4, "reward_weights": [1, -0.5]}
     rewards = ["length", "words(completion) / 10"]
-    data, changes = inputs.settings("pocket-1m", ["The film was"], rewards, others, outputs)
+    data, changes = inputs.settings("pocket-1m", ["The film was"], rewards, settings, outputs)
     assert own_model.name_of(data, changes) == "pocket-1m · length + words(completi... · beta 0.05 · target distance 2"
     assert data["model"]["source"] == "pocket-1m"
     assert data["prompts"]["source"].endswith("prompts.jsonl")
@@ -184,9 +184,9 @@ def test_a_run_is_diagnosed_exported_and_asked(here, tmp_path, monkeypatch):
 
 
 def test_a_sweep_and_a_reward_model_are_trained_and_named(here):
-    made = playground.sweep("finish.yaml", {"beta": [0.1, 0.25], "seed": [0, 1]}, name="two")
-    assert (made.status.state, [run.id for run in made.runs]) == ("finished", [f"two-{n}" for n in range(1, 5)])
-    table = made.table[["kl.coef", "finished", "score", "score_half"]]
+    sweep = playground.sweep("finish.yaml", {"beta": [0.1, 0.25], "seed": [0, 1]}, name="two")
+    assert (sweep.status.state, [run.id for run in sweep.runs]) == ("finished", [f"two-{n}" for n in range(1, 5)])
+    table = sweep.table[["kl.coef", "finished", "score", "score_half"]]
     assert table.values.tolist() == [[0.1, 2, 2.0, None], [0.25, 2, 2.0, None]]
     pairs = [{"prompt": f"{n}", "chosen": "good", "rejected": "bad"} for n in range(20)]
     judge = playground.train_reward(pairs, name="finish", epochs=1)
@@ -209,21 +209,21 @@ def page(here):
 
 def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page):
     run = playground.train("finish.yaml", run_id="one")
-    shown, again = run.show(height=700), run.show()
-    assert shown.address == again.address
-    assert shown.address.endswith("/?run=one&view=presentation")
-    answer = httpx.get(shown.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
+    drawn_page, again = run.show(height=700), run.show()
+    assert drawn_page.address == again.address
+    assert drawn_page.address.endswith("/?run=one&view=presentation")
+    answer = httpx.get(drawn_page.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
     policy = answer.headers["content-security-policy"]
     assert answer.status_code == 200
     assert policy.endswith("frame-ancestors 'self' http://localhost:* http://127.0.0.1:*")
     assert "x-frame-options" not in answer.headers
     going = playground.train("wait.yaml", run_id="two", wait=False)
-    assert escape(shown.address.replace("one", "two")) in going._repr_html_()
+    assert escape(drawn_page.address.replace("one", "two")) in going._repr_html_()
     going.stop()
-    drawn = shown._repr_html_()
-    assert drawn.startswith(f'<object type="text/html" data="{escape(shown.address)}" width="100%" height="700"')
+    drawn = drawn_page._repr_html_()
+    assert drawn.startswith(f'<object type="text/html" data="{escape(drawn_page.address)}" width="100%" height="700"')
     assert all(words in drawn for words in ('<img style="max-width: 100%" alt="', "data:image/png;base64,iVBOR"))
-    assert str(shown).endswith(shown.address)
+    assert str(drawn_page).endswith(drawn_page.address)
 
 
 def test_where_no_page_can_be_served_there_is_a_picture(here, monkeypatch, capsys):
@@ -241,28 +241,28 @@ def test_where_no_page_can_be_served_there_is_a_picture(here, monkeypatch, capsy
 def test_names_of_runs_are_no_markup(here):
     run = playground.train("finish.yaml", run_id="one")
     RunDirectory(run.path).write_label("<img src=x onerror=alert(1)>", "")
-    shown = notebook.Shown(repr(run), "", b"", 900)
+    drawn_page = notebook.Shown(repr(run), "", b"", 900)
     assert "<img" not in run._repr_html_()
-    assert "<img" not in shown._repr_html_()
+    assert "<img" not in drawn_page._repr_html_()
 
 
 def test_on_colab_the_page_comes_through_its_proxy(page, monkeypatch):
-    asked = []
+    calls = []
     output = types.SimpleNamespace(
-        eval_js=lambda script: asked.append(script) or "https://abc-7913-colab.googleusercontent.com/",
-        serve_kernel_port_as_iframe=lambda port, path, height: asked.append((port, path, height)),
+        eval_js=lambda script: calls.append(script) or "https://abc-7913-colab.googleusercontent.com/",
+        serve_kernel_port_as_iframe=lambda port, path, height: calls.append((port, path, height)),
     )
     monkeypatch.setitem(sys.modules, "google.colab", types.SimpleNamespace(output=output))
     monkeypatch.setitem(sys.modules, "google.colab.output", output)
     monkeypatch.setenv("PLAYGROUND_HOSTS", "")
-    shown = playground.train("finish.yaml", run_id="one").show()
+    drawn_page = playground.train("finish.yaml", run_id="one").show()
     address = notebook._address_of_page(page.resolve())
     port = httpx.URL(address).port
-    assert asked == [f"google.colab.kernel.proxyPort({port})", (port, "/?run=one&view=presentation", "900")]
+    assert calls == [f"google.colab.kernel.proxyPort({port})", (port, "/?run=one&view=presentation", "900")]
     answer = httpx.get(address, headers={"host": "abc-7913-colab.googleusercontent.com"})
     assert answer.status_code == 200
     assert "https://colab.research.google.com" in answer.headers["content-security-policy"]
-    assert "<object" not in shown._repr_html_()
+    assert "<object" not in drawn_page._repr_html_()
 
 
 def test_the_package_stays_light_until_something_is_asked_of_it():

@@ -29,10 +29,10 @@ def said_by(*command, folder=PROJECT):
 def test_the_package_has_all_that_is_needed_at_work_and_the_pins_of_the_requirements():
     files, version, requires, extras = json.loads(said_by("-c", MADE))
     named = ("playground", "presets", "lessons", "examples")
-    kept = subprocess.check_output(["git", "ls-files", *named], cwd=PROJECT, text=True).splitlines()
-    there = {name.removeprefix("playground/project/") for name in files}
-    assert len(kept) > 1000
-    assert {*kept} - there == NOT_AT_WORK
+    tracked = subprocess.check_output(["git", "ls-files", *named], cwd=PROJECT, text=True).splitlines()
+    packed = {name.removeprefix("playground/project/") for name in files}
+    assert len(tracked) > 1000
+    assert {*tracked} - packed == NOT_AT_WORK
     assert not [name for name in files if name.endswith(".pyc")]
     assert (version, requires) == (__version__, [*map(str, lines(PROJECT / "requirements.txt"))])
     for extra in ("mcp", "ray"):
@@ -68,25 +68,25 @@ def lines(path):
 
 def named(path, everywhere=False):
     """Versions by name, of the lines that are meant for this machine, or of all."""
-    meant = (line for line in lines(path) if everywhere or line.marker is None or line.marker.evaluate())
-    return {canonicalize_name(line.name): str(line.specifier) for line in meant}
+    applicable = (line for line in lines(path) if everywhere or line.marker is None or line.marker.evaluate())
+    return {canonicalize_name(line.name): str(line.specifier) for line in applicable}
 
 
 def brought(path):
     """What is installed here because of a set, by name and extras: its packages, what these need, and so on."""
     versions, ahead = {}, list(lines(path))
     while ahead:
-        wanted = ahead.pop()
-        key = (canonicalize_name(wanted.name), frozenset(wanted.extras))
+        requirement = ahead.pop()
+        key = (canonicalize_name(requirement.name), frozenset(requirement.extras))
         if key not in versions:
-            there = importlib.metadata.distribution(wanted.name)
-            versions[key] = f"=={Version(there.version).public}"
-            extras = ("", *wanted.extras)
-            needed = map(Requirement, there.requires or ())
+            distribution = importlib.metadata.distribution(requirement.name)
+            versions[key] = f"=={Version(distribution.version).public}"
+            extras = ("", *requirement.extras)
+            needed = map(Requirement, distribution.requires or ())
             ahead += [
-                one
-                for one in needed
-                if one.marker is None or any(one.marker.evaluate({"extra": name}) for name in extras)
+                line
+                for line in needed
+                if line.marker is None or any(line.marker.evaluate({"extra": name}) for name in extras)
             ]
     return {name: version for (name, _), version in versions.items()}
 

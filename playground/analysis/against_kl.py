@@ -64,13 +64,13 @@ class Point(NamedTuple):
 
 def curve(log_probs: Array, scores: Array, betas: Sequence[float]) -> list[Point]:
     """The frontier, from the largest beta to the smallest. Arguments as of `reweighted`."""
-    found = []
+    points = []
     for beta in sorted(betas, reverse=True):
-        one = reweighted(log_probs, scores, beta)
+        optimum = reweighted(log_probs, scores, beta)
         together = reweighted(log_probs.reshape(len(log_probs), 1, -1), scores.reshape(1, -1), beta)
-        kl = max(0.0, float(one.kl.mean()))
-        found.append(Point(beta, float(one.score.mean()), kl, float(together.effective[0])))
-    return found
+        kl = max(0.0, float(optimum.kl.mean()))
+        points.append(Point(beta, float(optimum.score.mean()), kl, float(together.effective[0])))
+    return points
 
 
 class BestOf(NamedTuple):
@@ -111,7 +111,9 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     ratios = np.zeros((len(drawn.updates), *scores.shape))  # of each policy to the reference, which is all that counts
     if drawn.log_ratios:
         ratios[1:] = drawn.log_ratios
-    spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean())) if drawn.each > 1 else 0.0
+    spread = 0.0
+    if drawn.each > 1:
+        spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean()))
     betas = [*([beta] if beta else []), *(spread * step for step in BETAS)]
     optimum = curve(ratios, scores, betas) if spread > 0 else []
     return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference))
@@ -126,8 +128,8 @@ def _half_of_kl(scores: Array, n: int) -> float | None:
 
 def trusted(optimum: Sequence[Point]) -> list[Point]:
     """The points behind which enough samples count, from the largest beta down to the first that lacks them."""
-    known = [point.effective >= LEAST_EFFECTIVE for point in optimum]
-    return list(optimum[: known.index(False)] if False in known else optimum)
+    are_trusted = [point.effective >= LEAST_EFFECTIVE for point in optimum]
+    return list(optimum[: are_trusted.index(False)] if False in are_trusted else optimum)
 
 
 def between(points: Sequence[tuple[float, float]], kl: float) -> float | None:
@@ -143,13 +145,13 @@ def best_at(optimum: Sequence[Point], kl: float) -> float | None:
     return between([(point.kl, point.score) for point in trusted(optimum)], kl)
 
 
-def sentence(path: Sequence[PathPoint], found: Possible | None) -> str:
+def sentence(path: Sequence[PathPoint], possible: Possible | None) -> str:
     """How far the run is from what its samples show to be possible at its KL; empty where that cannot be said yet."""
-    if len(path) < 2 or found is None:
+    if len(path) < 2 or possible is None:
         return ""
-    kl, best = path[-1].kl, best_at(found.optimum, path[-1].kl)
-    said = f"At {kl:.3g} nats the run scores {Interval(path[-1].score, path[-1].half, 1).in_words()}"
+    kl, best = path[-1].kl, best_at(possible.optimum, path[-1].kl)
+    where = f"At {kl:.3g} nats the run scores {Interval(path[-1].score, path[-1].half, 1).in_words()}"
     if best is not None:
-        return f"{said}; by these samples {best:.2f} is possible there."
+        return f"{where}; by these samples {best:.2f} is possible there."
     why = f"fewer than {LEAST_EFFECTIVE:.0f} of the sampled texts count there"
-    return f"{said}. What is possible at that distance is unknown: {why}."
+    return f"{where}. What is possible at that distance is unknown: {why}."

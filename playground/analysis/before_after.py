@@ -77,10 +77,10 @@ class Headline(NamedTuple):
 
 def first_answers(samples: Iterable[Sample]) -> dict[int, Sample]:
     """The first sample of each prompt, by the prompt's id."""
-    found: dict[int, Sample] = {}
+    samples_by_prompt: dict[int, Sample] = {}
     for item in samples:
-        found.setdefault(item.prompt_id, item)
-    return found
+        samples_by_prompt.setdefault(item.prompt_id, item)
+    return samples_by_prompt
 
 
 def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAfter]:
@@ -93,10 +93,14 @@ def pairs(samples: Sequence[Sample], update: int | None = None) -> list[BeforeAf
     return [BeforeAfter(before[key], after[key]) for key in before if key in after]
 
 
-def across(one: Sequence[Sample], other: Sequence[Sample]) -> list[BeforeAfter]:
+def across(run: Sequence[Sample], other: Sequence[Sample]) -> list[BeforeAfter]:
     """Join evaluations of two runs on the prompts' texts, the first answers with the first."""
-    theirs, mine = _by_text(one), _by_text(other)
-    return [BeforeAfter(*pair) for text in mine for pair in zip(theirs.get(text, ()), mine[text], strict=False)]
+    run_samples, other_samples = _by_text(run), _by_text(other)
+    return [
+        BeforeAfter(*pair)
+        for text in other_samples
+        for pair in zip(run_samples.get(text, ()), other_samples[text], strict=False)
+    ]
 
 
 def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
@@ -132,12 +136,12 @@ def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
     )
 
 
-def headline(joined: Sequence[BeforeAfter], found: Outcome | None) -> Headline | None:
+def headline(joined: Sequence[BeforeAfter], outcome: Outcome | None) -> Headline | None:
     """The one gain and KL of a run by its fixed prompts; None where they say nothing."""
-    if found is None:
+    if outcome is None:
         return None
-    low, high, kl = (None if math.isnan(value) else value for value in (found.low, found.high, found.kl))
-    return Headline("fixed prompts", joined[0].after.update, found.gain, low, high, kl)
+    low, high, kl = (None if math.isnan(value) else value for value in (outcome.low, outcome.high, outcome.kl))
+    return Headline("fixed prompts", joined[0].after.update, outcome.gain, low, high, kl)
 
 
 def of_batches(metrics: Sequence[UpdateMetrics]) -> Headline | None:
@@ -168,54 +172,70 @@ def read_once(*files: str, size: int = 1024) -> Callable[[Callable[[RunDirectory
     return decorated
 
 
-def sentence(found: Outcome | None, batches: Headline | None, unit: str = "sd") -> str:
+def sentence(outcome: Outcome | None, batches: Headline | None, unit: str = "sd") -> str:
     """What a run has come to in one line: by its fixed prompts, else by its training batches; empty for neither."""
-    if found is not None:
-        return outcome_sentence(found, unit)
+    if outcome is not None:
+        return outcome_sentence(outcome, unit)
     if batches is None:
         return ""
-    kl = "" if batches.kl is None else f", {batches.kl:z.1f} nats from the reference"
+    kl = ""
+    if batches.kl is not None:
+        kl = f", {batches.kl:z.1f} nats from the reference"
     return (
         f"By its training batches, since the fixed prompts have no scores: score "
         f"{batches.gain:+z.2f} {unit} from the first to update {batches.update}{kl}."
     )
 
 
-def outcome_sentence(found: Outcome, unit: str = "sd", *, across: bool = False, other_kl: float | None = None) -> str:
+def outcome_sentence(outcome: Outcome, unit: str = "sd", *, across: bool = False, other_kl: float | None = None) -> str:
     """One line for a person: the gain with its uncertainty, and what it cost. `across`: it is the gain over another
     run, whose distance from the reference is `other_kl`."""
-    digits = 3 if 0 < found.kl_high < 0.05 else 1
-    other = "" if other_kl is None else f", the other {other_kl:z.{digits}f}"
-    known = not across and not math.isnan(found.kl_high) and found.tells_bounds
-    low, high = (f"{bound:.{digits}f}" for bound in (found.kl_low, found.kl_high))
-    spread = f" ({low} to {high})" if known and low != high else ""
-    gain = _gain(found, f"{unit} against the other run" if across else unit)
-    if math.isnan(found.kl):
+    digits = 3 if 0 < outcome.kl_high < 0.05 else 1
+    other = ""
+    if other_kl is not None:
+        other = f", the other {other_kl:z.{digits}f}"
+    has_bounds = not across and not math.isnan(outcome.kl_high) and outcome.tells_bounds
+    low, high = (f"{bound:.{digits}f}" for bound in (outcome.kl_low, outcome.kl_high))
+    spread = ""
+    if has_bounds and low != high:
+        spread = f" ({low} to {high})"
+    gain = _gain(outcome, f"{unit} against the other run" if across else unit)
+    if math.isnan(outcome.kl):
         return f"Score {gain}; how far it is from the reference was not measured."
-    return f"Score {gain}; {found.kl:z.{digits}f} nats{spread} from the reference{other}."
+    return f"Score {gain}; {outcome.kl:z.{digits}f} nats{spread} from the reference{other}."
 
 
-def _gain(found: Outcome, unit: str) -> str:
+def _gain(outcome: Outcome, unit: str) -> str:
     """How much, on how many prompts, and how sure that is."""
-    digits = decimals(found.high - found.gain) if found.tells_bounds else 2
-    each = f" x {found.samples_per_prompt} samples" if found.samples_per_prompt > 1 else ""
-    these = "these " if found.these_prompts else ""
-    bounds = f"{found.low:+z.{digits}f} to {found.high:+z.{digits}f}"
-    sure = f", 95 % interval {bounds}" if found.tells_bounds else ""
-    few = found.same and found.answers - found.same < FEW
-    alike = f" ({found.same} of {found.answers} answers score the same)" if few else ""
-    return f"{found.gain:+z.{digits}f} {unit} on {these}{found.num_prompts} prompts{each}{sure}{alike}"
+    digits = 2
+    if outcome.tells_bounds:
+        digits = decimals(outcome.high - outcome.gain)
+    each = ""
+    if outcome.samples_per_prompt > 1:
+        each = f" x {outcome.samples_per_prompt} samples"
+    which = "these " if outcome.these_prompts else ""
+    bounds = f"{outcome.low:+z.{digits}f} to {outcome.high:+z.{digits}f}"
+    sure = ""
+    if outcome.tells_bounds:
+        sure = f", 95 % interval {bounds}"
+    few_differ = outcome.same and outcome.answers - outcome.same < FEW
+    alike = ""
+    if few_differ:
+        alike = f" ({outcome.same} of {outcome.answers} answers score the same)"
+    return f"{outcome.gain:+z.{digits}f} {unit} on {which}{outcome.num_prompts} prompts{each}{sure}{alike}"
 
 
 def _by_text(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
     """The samples of an evaluation by their prompts' texts, each once, in the order of the prompts."""
     latest = {(item.prompt_id, item.seed): item for item in samples}
-    found: dict[str, list[Sample]] = defaultdict(list)
+    by_text: dict[str, list[Sample]] = defaultdict(list)
     for _, item in sorted(latest.items()):
-        found[item.prompt].append(item)
-    return found
+        by_text[item.prompt].append(item)
+    return by_text
 
 
 def _mean(values: Iterable[float | None]) -> float:
-    known = [float(value) for value in values if value is not None]
-    return fmean(known) if known else math.nan
+    numbers = [float(value) for value in values if value is not None]
+    if numbers:
+        return fmean(numbers)
+    return math.nan

@@ -42,8 +42,8 @@ class Ledger(NamedTuple):
     @property
     def operations(self) -> float | None:
         """Of all phases that can be counted; None if none can."""
-        known = [phase.operations for phase in self.phases if phase.operations is not None]
-        return sum(known) if known else None
+        counts = [phase.operations for phase in self.phases if phase.operations is not None]
+        return sum(counts) if counts else None
 
 
 def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Ledger | None:
@@ -82,8 +82,8 @@ def _operations(
     """Generate (policy and reference), score, update. Of other methods than PPO's it is what they do: DPO passes its
     pairs through policy and reference while it learns, SFT its chosen texts through the policy, best of n nothing."""
     method = METHODS[config.method]
-    known = {"matrix_parameters", "prompt_tokens"} <= facts.keys()
-    if not known or not (config.engine == "playground" or method.by_trl):
+    has_sizes = {"matrix_parameters", "prompt_tokens"} <= facts.keys()
+    if not has_sizes or not (config.engine == "playground" or method.by_trl):
         return None, None, None  # TRL passes its batches through the models in another number
     whole = tokens + episodes * facts["prompt_tokens"]
     head = facts.get("head_parameters", 0.0)  # older runs have none: every token counts as if it went through there
@@ -120,18 +120,18 @@ def bill(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[E
     """What a run cost; None before its first update. The best of n costs nothing beforehand, and steering the
     texts of its vector: what else such runs write shows only what is to be expected."""
     events = list(events)
-    found = ledger(config, metrics, events)
-    if found is None:
+    totals = ledger(config, metrics, events)
+    if totals is None:
         return None
     if config.method == "best_of_n":
-        return Bill(0, 0, 0, 0.0, 0.0, found.peak_memory_gb, config.answers_each)
+        return Bill(0, 0, 0, 0.0, 0.0, totals.peak_memory_gb, config.answers_each)
     if config.method == "steer":
         vector = next((event.figures for event in events if event.kind == STEERING_VECTOR), {})
         texts, tokens = int(vector.get("texts", 0)), int(vector.get("tokens", 0))
-        return Bill(texts, tokens, 0, vector.get("seconds", 0.0), None, found.peak_memory_gb, 1)
-    seconds = sum(phase.seconds for phase in found.phases if phase.name != EVALUATING)
-    spent = found.tokens_generated, found.tokens_trained
-    return Bill(found.episodes, *spent, seconds, found.operations, found.peak_memory_gb, config.answers_each)
+        return Bill(texts, tokens, 0, vector.get("seconds", 0.0), None, totals.peak_memory_gb, 1)
+    seconds = sum(phase.seconds for phase in totals.phases if phase.name != EVALUATING)
+    spent = totals.tokens_generated, totals.tokens_trained
+    return Bill(totals.episodes, *spent, seconds, totals.operations, totals.peak_memory_gb, config.answers_each)
 
 
 def operations_in_words(operations: float | None) -> str:
@@ -143,13 +143,17 @@ def operations_in_words(operations: float | None) -> str:
     return f"{operations / size:.3g} {sizes.get(size, 'MFLOP')}"
 
 
-def ledger_sentence(found: Ledger) -> str:
+def ledger_sentence(totals: Ledger) -> str:
     """One line for a person."""
-    counted = "" if found.operations is None else f", {operations_in_words(found.operations)} counted"
-    memory = "" if found.peak_memory_gb is None else f", at most {two_digits(found.peak_memory_gb)} GB"
-    if memory and found.ranks > 1:
-        memory += f" in each of {found.ranks} processes"
+    counted = ""
+    if totals.operations is not None:
+        counted = f", {operations_in_words(totals.operations)} counted"
+    memory = ""
+    if totals.peak_memory_gb is not None:
+        memory = f", at most {two_digits(totals.peak_memory_gb)} GB"
+    if memory and totals.ranks > 1:
+        memory += f" in each of {totals.ranks} processes"
     return (
-        f"{found.episodes:,} episodes, {found.tokens_generated:,} tokens written, {found.tokens_trained:,} trained on"
-        f"{counted}{memory}."
+        f"{totals.episodes:,} episodes, {totals.tokens_generated:,} tokens written, "
+        f"{totals.tokens_trained:,} trained on{counted}{memory}."
     )

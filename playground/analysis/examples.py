@@ -23,23 +23,23 @@ def examples(config: RunConfig, before: Sequence[Sample], now: Sequence[Sample],
     """
     earlier: Mapping[int, Sample] = first_answers(before)
     pairs = [BeforeAfter(earlier[key], item) for key, item in first_answers(now).items() if key in earlier]
-    found = counted.of_config(config)
+    behaviours = counted.of_config(config)
     changed = [meter for meter in of_pairs(config, pairs) if meter.change]
-    marks = [[marks_of(side, found) for side in pair] for pair in pairs]
+    marks = [[marks_of(side, behaviours) for side in pair] for pair in pairs]
 
     def turned(row: int, meter: Meter) -> bool:
         was, is_now = marks[row]
         return was.get(meter.name) is not (meter.change > 0) and is_now.get(meter.name) is (meter.change > 0)
 
     def order(row: int) -> tuple[object, ...]:
-        unasked = bool(found) and marks[row][1].get(found[0].name) is None
+        unasked = bool(behaviours) and marks[row][1].get(behaviours[0].name) is None
         same = pairs[row].before.completion == pairs[row].after.completion
         return (*(not turned(row, meter) for meter in changed), unasked, same, -(pairs[row].gain or 0.0))
 
     rows = sorted(range(len(pairs)), key=order)
-    shown = rows[:most]
+    chosen = rows[:most]
     if worse := next((meter for meter in changed[1:] if meter.worse), None):
         shows = [row for row in rows if turned(row, worse)]
-        if shows and not set(shows) & set(shown):
-            shown = [*shown[:-1], shows[0]]
-    return [pairs[row].after.prompt_id for row in shown]
+        if shows and not set(shows) & set(chosen):
+            chosen = [*chosen[:-1], shows[0]]
+    return [pairs[row].after.prompt_id for row in chosen]

@@ -25,7 +25,7 @@ DTYPES = {float: "float64", float | None: "float64", int | None: "Int64", bool |
 
 
 def metrics(run: RunDirectory | Path | str | Sequence[UpdateMetrics]) -> pd.DataFrame:
-    """A row for each update: every field of metrics.jsonl (docs/run-format.md)."""
+    """A row for each update: every field of metrics.jsonl (docs/definitions.md)."""
     return _table(run, UpdateMetrics, RunDirectory.metrics)
 
 
@@ -49,14 +49,14 @@ def evaluations(run: RunDirectory | Path | str | Sequence[Evaluation]) -> pd.Dat
     return _table(run, Evaluation, RunDirectory.evaluations)
 
 
-def shares(found: Sequence[Meter]) -> pd.DataFrame:
+def shares(meters: Sequence[Meter]) -> pd.DataFrame:
     """A row for each behaviour at each evaluation, indexed by update: how many of how many completions, as a share, and
     its 95 % interval."""
     import pandas as pd
 
     rows = [
         (update, meter.name, meter.words, count.yes, count.of, count.share, count.low, count.high)
-        for meter in found
+        for meter in meters
         for update, count in zip(meter.updates, meter.counts, strict=True)
     ]
     columns = ["update", "behaviour", "words", "count", "of", "share", "low", "high"]
@@ -76,8 +76,10 @@ def pairs(joined: Sequence[BeforeAfter], config: RunConfig, sides: tuple[str, st
     figures |= {"gain": [pair.gain for pair in joined], "kl": [item.kl for item in after]}
     counted = behaviours.of_config(config)
     marks = {
-        f"{one.name}_{side}": pd.Series([marks_of(item, counted).get(one.name) for item in items], dtype="boolean")
-        for one in counted
+        f"{behaviour.name}_{side}": pd.Series(
+            [marks_of(item, counted).get(behaviour.name) for item in items], dtype="boolean"
+        )
+        for behaviour in counted
         for side, items in named
     }
     keys = {"prompt_id": [item.prompt_id for item in after], "seed": [item.seed for item in after]}
@@ -92,12 +94,12 @@ def opinions(
     was not asked there is no row. The last of several samples of a question counts."""
     import pandas as pd
 
-    found: dict[str, dict[tuple[int, int, int], float | None]] = defaultdict(dict)
+    scores: dict[str, dict[tuple[int, int, int], float | None]] = defaultdict(dict)
     for (moment, prompt_id, seed), item in {(at, item.prompt_id, item.seed): item for at, item in moments}.items():
         for name, value in of(item).items():
-            found[name][moment, prompt_id, seed] = value
+            scores[name][moment, prompt_id, seed] = value
     names = ["moment", "prompt_id", "seed"]
-    return {name: pd.Series(values, dtype="float64").rename_axis(names) for name, values in found.items()}
+    return {name: pd.Series(values, dtype="float64").rename_axis(names) for name, values in scores.items()}
 
 
 def _table(

@@ -81,22 +81,30 @@ def judged(
     heard = frames.opinions(moments, lambda item: item.judges)
     lines, turns = [], []
     for name, sign in signs.items():
-        judge = _Scores.of(heard[name], updates[0], sign, points=points) if name in heard else None
+        judge = None
+        if name in heard:
+            judge = _Scores.of(heard[name], updates[0], sign, points=points)
         if judge is None:
             continue
         lines.append(Line(name, judge.changes(updates[0], updates), judge.varies))
-        found = judge.fall(updates)
-        rise = trained.changes(found[0], updates[-1:])[0] if found and trained else None
-        if found and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
-            turns.append(JudgeTurn(name, *found, rise))
+        fall = judge.fall(updates)
+        rise = None
+        if fall and trained:
+            rise = trained.changes(fall[0], updates[-1:])[0]
+        if fall and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
+            turns.append(JudgeTurn(name, *fall, rise))
     return Judged(updates, line, lines, turns)
 
 
 def judged_of(config: RunConfig, samples: Iterable[Sample], *, points: bool = False) -> Judged | None:
     """The same of a run; None where it has no monitors, or was not evaluated yet."""
     signs = signs_of(config)
-    found = judged(samples, signs, in_sd=config.score_unit == "sd", points=points) if signs else None
-    return found if found and found.updates else None
+    judgement = None
+    if signs:
+        judgement = judged(samples, signs, in_sd=config.score_unit == "sd", points=points)
+    if judgement and judgement.updates:
+        return judgement
+    return None
 
 
 def signs_of(config: RunConfig) -> dict[str, float]:
@@ -109,20 +117,24 @@ def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Interval] | None:
     """How far the trained score has fallen since its best evaluation, and after which update that was; None where it
     has not by more than chance and more than a trifle, or never was above where it began."""
     _, updates, trained = _trained(samples)
-    found = trained.fall(updates) if trained else None
-    return found if found and found[0] != updates[0] else None
+    fall = trained.fall(updates) if trained else None
+    if fall and fall[0] != updates[0]:
+        return fall
+    return None
 
 
-def verdict(found: Judged, name: str, label: str) -> str:
+def verdict(judgement: Judged, name: str, label: str) -> str:
     """What one judge says of the run so far, in one sentence."""
-    line = next((item for item in found.judges if item.name == name), None)
+    line = next((item for item in judgement.judges if item.name == name), None)
     if line is None or line.changes[-1] is None:
         return f"{label} has no opinion on these prompts."
-    if len(found.updates) < 2:
+    if len(judgement.updates) < 2:
         return f"{label} has scored the untrained model; the comparison begins with the next evaluation."
-    turn = next((item for item in found.turns if item.judge == name), None)
+    turn = next((item for item in judgement.turns if item.judge == name), None)
     if turn is not None:
-        since = f"after update {turn.update}" if turn.update else "from the start"
+        since = "from the start"
+        if turn.update:
+            since = f"after update {turn.update}"
         fall = turn.fall._replace(mean=-turn.fall.mean)
         return (
             f"{label} turned down {since}: it fell by {_in_words(fall)} {line.unit} while the trained score rose by "
@@ -155,14 +167,14 @@ def _rows(
     pairs: Sequence[BeforeAfter], role: str, of: Callable[[Sample], Mapping[str, float | None]]
 ) -> list[RewardRow]:
     sides = [(row, side) for pair in pairs for row, side in enumerate(pair)]
-    found = []
+    rows = []
     for name, values in frames.opinions(sides, of).items():
         means = [float(values[values.index.get_level_values(0) == row].mean()) for row in (0, 1)]
         before, after = (None if math.isnan(mean) else mean for mean in means)
         scaled = _Scores.of(values, 0)
         change = scaled.changes(0, [1])[0] if scaled else None
-        found.append(RewardRow(name, role, before, after, change, "sd" if scaled and scaled.varies else "points"))
-    return found
+        rows.append(RewardRow(name, role, before, after, change, "sd" if scaled and scaled.varies else "points"))
+    return rows
 
 
 def _trained(samples: Iterable[Sample], *, keep: bool = False) -> tuple[Moments, list[int], _Scores | None]:
@@ -184,13 +196,13 @@ class _Scores(NamedTuple):
         cls, values: pd.Series, before: int, sign: float = 1.0, *, keep: bool = False, points: bool = False
     ) -> _Scores | None:
         """Of `frames.opinions`; `keep` leaves the scale. None where there was no opinion at the moment before."""
-        known = values[values.index.get_level_values(0) == before].dropna()
-        if known.empty:
+        start = values[values.index.get_level_values(0) == before].dropna()
+        if start.empty:
             return None
-        sd = known.std(ddof=0)
+        sd = start.std(ddof=0)
         varies = bool(sd > SMALLEST_SD) and not points
         if not keep:
-            values = sign * (values - known.mean()) / (sd if varies else 1.0)
+            values = sign * (values - start.mean()) / (sd if varies else 1.0)
         return cls(values.fillna(0.0).unstack("moment"), varies)
 
     def changes(self, since: int, moments: Sequence[int]) -> list[Interval | None]:
@@ -198,24 +210,28 @@ class _Scores(NamedTuple):
         moment itself there is none, and that is certain."""
         span = float(self.values.max().max() - self.values.min().min())
         steps = self.values.sub(self.values[since], axis=0).groupby("prompt_id").mean().reindex(columns=moments)
-        found = [interval(steps[moment].dropna().tolist(), span) for moment in moments]
-        return [
-            None if not one.units else one._replace(half=0.0) if moment == since and one.units > 1 else one
-            for moment, one in zip(moments, found, strict=True)
-        ]
+        changes: list[Interval | None] = []
+        for moment in moments:
+            change = interval(steps[moment].dropna().tolist(), span)
+            if moment == since and change.units > 1:
+                change = change._replace(half=0.0)
+            changes.append(change if change.units else None)
+        return changes
 
     def fall(self, updates: Sequence[int]) -> tuple[int, Interval] | None:
         """The highest moment before the newest, and how far the values have fallen since then; None unless by more than
         a trifle and chance: one look at each evaluation, each at the highest of those before, and all of them together
         are wrong in 5 % of runs that stand still at most (Bonferroni; 1 / (k (k + 1)) of all looks adds up to 1)."""
         changes = zip(updates[:-1], self.changes(updates[0], updates), strict=False)
-        known = {update: change.mean for update, change in changes if change is not None}
-        if not known:
+        means = {update: change.mean for update, change in changes if change is not None}
+        if not means:
             return None
-        top = max(known, key=lambda update: known[update])
-        looks = len(known)
+        top = max(means, key=lambda update: means[update])
+        looks = len(means)
         strict = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / (looks * looks * (looks + 1)))
         fall = self.changes(top, updates[-1:])[0]
         if fall is None or fall.units < 2 or -fall.mean < SMALLEST:
             return None
-        return (top, fall) if fall.mean + students_t(strict, fall.units - 1) * fall.error < 0 else None
+        if fall.mean + students_t(strict, fall.units - 1) * fall.error < 0:
+            return (top, fall)
+        return None

@@ -123,15 +123,19 @@ class Meter(NamedTuple):
     @property
     def worse(self) -> bool:
         """True where it has changed in the direction that is not wanted."""
-        return self.change == {"more": -1, "less": 1}.get(self.aim, 2)
+        if self.aim == "more":
+            return self.change < 0
+        return self.aim == "less" and self.change > 0
 
     def ends(self) -> MeterEnds:
         return MeterEnds(self.name, self.words, self.before.as_end(), self.after.as_end(), self.change)
 
 
-def marks_of(sample: Sample, found: Sequence[Behaviour]) -> Mapping[str, bool | None]:
+def marks_of(sample: Sample, behaviours: Sequence[Behaviour]) -> Mapping[str, bool | None]:
     """What a sample shows: as it was recorded; what was not counted then is read from its text."""
-    ready = [one.name for one in found if not one.measure and one.name not in sample.behaviours]
+    ready = [
+        behaviour.name for behaviour in behaviours if not behaviour.measure and behaviour.name not in sample.behaviours
+    ]
     read = {name: counted.mark(name, sample.prompt, sample.completion, sample.ended) for name in ready}
     return {**sample.behaviours, **read}
 
@@ -141,10 +145,10 @@ def meters(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
     where that is none of them, the reward itself is counted."""
     updates = sorted({item.update for item in samples})
     moments = [{(i.prompt_id, i.seed): i for i in samples if i.update == update} for update in updates]
-    found = _meters(config, updates, moments)
-    first = counted.of_rewards(config, {meter.name for meter in found})
+    meters_of_all = _meters(config, updates, moments)
+    first = counted.of_rewards(config, {meter.name for meter in meters_of_all})
     reward = _of_reward(updates, moments) if REWARD in first else []
-    return [*reward, *sorted(found, key=lambda meter: meter.name not in first)]
+    return [*reward, *sorted(meters_of_all, key=lambda meter: meter.name not in first)]
 
 
 def _of_reward(updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int], Sample]]) -> list[Meter]:
@@ -170,24 +174,30 @@ def _of_reward(updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int]
 def of_pairs(config: RunConfig, pairs: Sequence[BeforeAfter]) -> list[Meter]:
     """The same between two moments, or two runs."""
     sides = [{(row, 0): pair[side] for row, pair in enumerate(pairs)} for side in (0, 1)]
-    return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides) if pairs else []
+    if pairs:
+        return _meters(config, [pairs[0].before.update, pairs[0].after.update], sides)
+    return []
 
 
 def _meters(
     config: RunConfig, updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int], Sample]]
 ) -> list[Meter]:
-    found = counted.of_config(config)
-    marks = [{key: (item.prompt_id, marks_of(item, found)) for key, item in moment.items()} for moment in moments]
-    made = []
-    for one in found:
-        asked = [
-            {key: (prompt, mark) for key, (prompt, said) in moment.items() if (mark := said.get(one.name)) is not None}
+    behaviours = counted.of_config(config)
+    marks = [{key: (item.prompt_id, marks_of(item, behaviours)) for key, item in moment.items()} for moment in moments]
+    meters = []
+    for behaviour in behaviours:
+        marks_asked = [
+            {
+                key: (prompt, mark)
+                for key, (prompt, moment_marks) in moment.items()
+                if (mark := moment_marks.get(behaviour.name)) is not None
+            }
             for moment in marks
         ]
-        heard = [(update, moment) for update, moment in zip(updates, asked, strict=True) if moment]
+        heard = [(update, moment) for update, moment in zip(updates, marks_asked, strict=True) if moment]
         if heard:
-            made.append(_meter(one.name, one.words, one.aim, heard))
-    return made
+            meters.append(_meter(behaviour.name, behaviour.words, behaviour.aim, heard))
+    return meters
 
 
 def _meter(name: str, words: str, aim: Aim, heard: Sequence[tuple[int, Mapping[tuple[int, int], Marked]]]) -> Meter:
@@ -201,7 +211,8 @@ def _change(before: Mapping[tuple[int, int], Marked], after: Mapping[tuple[int, 
     """An exact sign test over the prompts (for one sample of each: McNemar's)."""
     moved = by_unit((before[key][0], after[key][1] - before[key][1]) for key in before.keys() & after.keys())
     steps = [sum(each) for each in moved.values()]
-    up, down = sum(step > 0 for step in steps), sum(step < 0 for step in steps)
+    up = sum(step > 0 for step in steps)
+    down = sum(step < 0 for step in steps)
     if 2 * at_least(max(up, down), up + down) >= CHANCE:
         return 0
     return 1 if up > down else -1
@@ -218,17 +229,17 @@ class Way(NamedTuple):
 def ways(config: RunConfig, answers: Sequence[Sample] | Sequence[BeforeAfter]) -> list[Way]:
     """Over all evaluations, or between two moments or two runs; empty for a run that counts no agreement or has no
     claims in these wordings."""
-    asked = tuple(one for one in counted.of_config(config) if one.name in (WRONG, RIGHT))
-    if not asked:
+    agreements = tuple(behaviour for behaviour in counted.of_config(config) if behaviour.name in (WRONG, RIGHT))
+    if not agreements:
         return []
-    only, found = config.model_copy(update={"behaviours": asked}), []
+    only, ways = config.model_copy(update={"behaviours": agreements}), []
     for words, forms in WAYS.items():
-        pairs = [one for one in answers if isinstance(one, BeforeAfter) and form_of(one.after.prompt) in forms]
-        samples = [one for one in answers if isinstance(one, Sample) and form_of(one.prompt) in forms]
+        pairs = [pair for pair in answers if isinstance(pair, BeforeAfter) and form_of(pair.after.prompt) in forms]
+        samples = [sample for sample in answers if isinstance(sample, Sample) and form_of(sample.prompt) in forms]
         named = {meter.name: meter for meter in of_pairs(only, pairs) or meters(only, samples)}
         if named:
-            found.append(Way(words, named.get(WRONG), named.get(RIGHT)))
-    return found
+            ways.append(Way(words, named.get(WRONG), named.get(RIGHT)))
+    return ways
 
 
 def at_ends(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
@@ -241,29 +252,40 @@ def in_words(ends: MeterEnds) -> str:
     """A count in words: "repeats wrong claims: 13 -> 22 of 25 (up)"."""
     before, after = ends.before, ends.after
     of = f"{after['of']}" if before["of"] == after["of"] else f"{before['of']} and {after['of']}"
-    way = {1: " (up)", -1: " (down)"}.get(ends.change, "")
-    return f"{ends.words}: {before['count']} -> {after['count']} of {of}{way}"
+    words = f"{ends.words}: {before['count']} -> {after['count']} of {of}"
+    if ends.change:
+        words += " (up)" if ends.change > 0 else " (down)"
+    return words
 
 
-def sentence(found: Sequence[Meter]) -> str:
+def _part_of(meter: Meter) -> str:
+    """Which part of the sentence it belongs to."""
+    if meter.change:
+        return "changed"
+    return "same" if meter.can_tell else "few"
+
+
+def sentence(meters: Sequence[Meter]) -> str:
     """What has become of the behaviour in one line, all changes first; "without a clear change" stands before what has
     changed by no more than chance, and where the prompts are too few to tell that is said. Empty where nothing was
     counted."""
     parts: dict[str, list[str]] = {"changed": [], "same": [], "few": []}
-    listed = sorted(found, key=lambda meter: meter.change == 0)
-    for meter in listed[: max(MOST_LISTED, sum(meter.change != 0 for meter in found))]:
+    listed = sorted(meters, key=lambda meter: meter.change == 0)
+    for meter in listed[: max(MOST_LISTED, sum(meter.change != 0 for meter in meters))]:
         before, after = meter.before, meter.after
         of = "" if before.of == after.of else f" of {before.of}"
         words = f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
-        parts["changed" if meter.change else "same" if meter.can_tell else "few"].append(words)
-    changed, same, few = (describe.listed(part, len(part)) if part else "" for part in parts.values())
+        parts[_part_of(meter)].append(words)
+    changed, same, untellable = (describe.listed(part, len(part)) if part else "" for part in parts.values())
     sentences = []
-    if changed:
-        sentences.append(f"It now {changed}{f'; without a clear change, it {same}' if same else ''}.")
+    if changed and same:
+        sentences.append(f"It now {changed}; without a clear change, it {same}.")
+    elif changed:
+        sentences.append(f"It now {changed}.")
     elif same:
         sentences.append(f"No behaviour has changed by more than chance: it {same}.")
-    if few:
-        sentences.append(f"On too few prompts to tell a change, it {few}.")
+    if untellable:
+        sentences.append(f"On too few prompts to tell a change, it {untellable}.")
     return " ".join(sentences)
 
 
@@ -273,14 +295,30 @@ def reward_sentence(
     """What has become of the reward that was trained, where no behaviour says it: the share of its meter with the
     interval, and its mean in its own unit."""
     before, after = meter.before, meter.after
-    way = (outcome.low > 0) - (outcome.high < 0) if outcome else 0
-    few = "" if meter.can_tell or (outcome and outcome.tells_bounds) else ", on too few prompts to tell a change"
-    change = {1: "has risen", -1: "has fallen"}.get(way or meter.change, few or "shows no clear change")
-    sure = f" ({100 * after.low:.0f} to {100 * after.high:.0f} %)" if meter.can_tell else ""
+    change = _change_in_words(meter, outcome)
+    sure = ""
+    if meter.can_tell:
+        sure = f" ({100 * after.low:.0f} to {100 * after.high:.0f} %)"
     share = f"{after.yes} of {after.of} answers{sure} {meter.words.replace('earns', 'earn', 1)} (before: {before.yes})"
-    raw = [fmean(known) for side in zip(*joined, strict=True) if (known := _raw(config, side))]
-    mean = f", on average {raw[1]:z.3g} (before: {raw[0]:z.3g})" if len(raw) > 1 else ""
-    return f"Its reward{'' if change == few else ' '}{change}: {share}{mean}."
+    raw = [fmean(numbers) for side in zip(*joined, strict=True) if (numbers := _raw(config, side))]
+    mean = ""
+    if len(raw) > 1:
+        mean = f", on average {raw[1]:z.3g} (before: {raw[0]:z.3g})"
+    return f"Its reward{change}: {share}{mean}."
+
+
+def _change_in_words(meter: Meter, outcome: before_after.Outcome | None) -> str:
+    """What the reward has done, as it goes on behind "Its reward"."""
+    change = meter.change
+    if outcome and outcome.low > 0:
+        change = 1
+    elif outcome and outcome.high < 0:
+        change = -1
+    if change:
+        return " has risen" if change > 0 else " has fallen"
+    if meter.can_tell or (outcome and outcome.tells_bounds):
+        return " shows no clear change"
+    return ", on too few prompts to tell a change"
 
 
 def _raw(config: RunConfig, answers: Sequence[Sample]) -> list[float]:
@@ -296,10 +334,10 @@ def _raw(config: RunConfig, answers: Sequence[Sample]) -> list[float]:
 
 
 def verdicts(
-    found: Sequence[Meter], outcome: before_after.Outcome | None, bands: Mapping[str, Band]
+    meters: Sequence[Meter], outcome: before_after.Outcome | None, bands: Mapping[str, Band]
 ) -> dict[str, Compared]:
     """Of each behaviour, of "score" and of "kl" that has a band: whether it is as expected."""
-    counts = {meter.name: meter.after for meter in found if meter.name in BANDED}  # one of one's own has no band
+    counts = {meter.name: meter.after for meter in meters if meter.name in BANDED}  # one of one's own has no band
     ranges = {name: (count.low, count.share, count.high) for name, count in counts.items()}
     if outcome:
         ranges["score"] = outcome.low, outcome.gain, outcome.high
@@ -311,14 +349,14 @@ def verdicts(
     }
 
 
-def against_bands(found: Sequence[Meter], drawn: Mapping[str, Band], bands: Mapping[str, Band]) -> list[Meter]:
+def against_bands(meters: Sequence[Meter], drawn: Mapping[str, Band], bands: Mapping[str, Band]) -> list[Meter]:
     """The same with the bands to draw, and held against those that they can be compared with."""
     return [
         meter._replace(
             band=drawn[meter.name][:2] if meter.name in drawn else None,
             compared=compared(meter.after, bands[meter.name]) if meter.name in bands else "",
         )
-        for meter in found
+        for meter in meters
     ]
 
 
@@ -332,22 +370,26 @@ def _against(low: float, value: float, high: float, band: Band) -> Compared:
         return "lower than expected"
     if low > band.high:
         return "higher than expected"
-    return USUAL[0] if band.low <= value <= band.high else USUAL[1]
+    if band.low <= value <= band.high:
+        return USUAL[0]
+    return USUAL[1]
 
 
-def expected_sentence(found: Mapping[str, Compared], bands: Mapping[str, Band], unit: str) -> str:
+def expected_sentence(verdicts: Mapping[str, Compared], bands: Mapping[str, Band], unit: str) -> str:
     """All that is not as expected, with what was; empty where nothing was to be expected."""
-    if not found:
+    if not verdicts:
         return ""
-    seeds = f"from {min(bands[name].seeds for name in found)} seeds"
+    seeds = f"from {min(bands[name].seeds for name in verdicts)} seeds"
     off: dict[Compared, list[str]] = defaultdict(list)
-    for name, verdict in found.items():
+    for name, verdict in verdicts.items():
         if verdict not in USUAL:
-            words = BANDED[name].words if name in BANDED else {"kl": "KL"}.get(name, name)
+            words = "KL" if name == "kl" else name
+            if name in BANDED:
+                words = BANDED[name].words
             off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
     if not off:
-        near = [verdict for verdict in found.values() if verdict != USUAL[0]]
+        near = [verdict for verdict in verdicts.values() if verdict != USUAL[0]]
         return f"All {'within chance of what was' if near else 'as'} expected ({seeds})."
     listed = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
-    rest = " The rest is as expected." if sum(map(len, off.values())) < len(found) else ""
-    return f"{listed[0].upper()}{listed[1:]}.{rest}"
+    ending = " The rest is as expected." if sum(map(len, off.values())) < len(verdicts) else ""
+    return f"{listed[0].upper()}{listed[1:]}.{ending}"

@@ -41,11 +41,15 @@ class RunEnd(NamedTuple):
 
     @property
     def gain(self) -> float | None:
-        return self.headline.gain if self.headline else None
+        if self.headline:
+            return self.headline.gain
+        return None
 
     @property
     def kl(self) -> float | None:
-        return self.headline.kl if self.headline else None
+        if self.headline:
+            return self.headline.kl
+        return None
 
     @property
     def monitors(self) -> dict[str, float]:
@@ -78,8 +82,8 @@ class Curve(NamedTuple):
 
 def interval(values: Iterable[float | None]) -> Interval | None:
     """Over the seeds of which a value is known; None where none is."""
-    found = intervals.interval(value for value in values if value is not None and math.isfinite(value))
-    return found if found.units else None
+    mean = intervals.interval(value for value in values if value is not None and math.isfinite(value))
+    return mean if mean.units else None
 
 
 def settings(sweep: Sweep) -> list[Setting]:
@@ -89,30 +93,30 @@ def settings(sweep: Sweep) -> list[Setting]:
 
 def alike(cells: Mapping[str, Mapping[str, Any]], fields: Iterable[str]) -> list[Setting]:
     """Runs, by id, with the same values of these fields are one setting."""
-    found: dict[str, Setting] = {}
+    settings_by_values: dict[str, Setting] = {}
     for run_id, cell in cells.items():
         values = {field: cell.get(field) for field in fields}
-        found.setdefault(repr(values), Setting(values, [])).runs.append(run_id)
-    return list(found.values())
+        settings_by_values.setdefault(repr(values), Setting(values, [])).runs.append(run_id)
+    return list(settings_by_values.values())
 
 
 def rows(sweep: Sweep, ends: Mapping[str, RunEnd]) -> list[SettingRow]:
     """The table of a sweep. `ends` has its runs that have finished."""
-    found = []
+    table = []
     for setting in settings(sweep):
         its = [ends[run_id] for run_id in setting.runs if run_id in ends]
         shares, monitors = by_name(end.shares for end in its), by_name(end.monitors for end in its)
         gain, kl = interval(end.gain for end in its), interval(end.kl for end in its)
-        found.append(SettingRow(setting, len(its), gain, kl, shares, monitors))
-    return found
+        table.append(SettingRow(setting, len(its), gain, kl, shares, monitors))
+    return table
 
 
 def by_name(seeds: Iterable[Mapping[str, float]]) -> dict[str, Interval]:
     """What several seeds have by the same names, over those seeds."""
     values: dict[str, list[float]] = defaultdict(list)
-    for name, value in (item for one in seeds for item in one.items()):
+    for name, value in (item for seed in seeds for item in seed.items()):
         values[name].append(value)
-    return {name: found for name, known in values.items() if (found := interval(known))}
+    return {name: mean for name, numbers in values.items() if (mean := interval(numbers))}
 
 
 @read_once("config_path", "metrics_path", "samples_path", "events_path", size=2048)
@@ -130,11 +134,16 @@ def end_of(run: RunDirectory) -> RunEnd | None:
 
 def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
     """One figure over the updates. Each of `seeds` is what one run has of it: update -> value."""
-    values = by_unit((update, value) for one in seeds for update, value in one.items())
-    found = {update: point for update in sorted(values) if (point := interval(values[update])) is not None}
-    points = found.values()
-    low, high = ([None if p.half is None else p.mean + sign * p.half for p in points] for sign in (-1, 1))
-    return Curve(list(found), [point.mean for point in points], low, high, [point.units for point in points])
+    values = by_unit((update, value) for seed in seeds for update, value in seed.items())
+    means = {update: interval(values[update]) for update in sorted(values)}
+    points = {update: mean for update, mean in means.items() if mean is not None}
+    return Curve(
+        list(points),
+        [point.mean for point in points.values()],
+        [None if point.half is None else point.mean - point.half for point in points.values()],
+        [None if point.half is None else point.mean + point.half for point in points.values()],
+        [point.units for point in points.values()],
+    )
 
 
 @read_once("metrics_path", "events_path", size=512)
@@ -158,14 +167,16 @@ def mean_path(ends: Sequence[RunEnd]) -> list[tuple[int, Interval, Interval]]:
     ]
 
 
-def in_words(found: Interval | None, *, sign: bool = False) -> str:
+def in_words(figure: Interval | None, *, sign: bool = False) -> str:
     """For a table: "+1.42 \u00b1 0.30", without the second part where there is one seed; a hyphen for nothing."""
-    return "-" if found is None else found.in_words(sign=sign)
-
-
-def share_in_words(found: Interval | None) -> str:
-    """For a table, in percent: "62 (41 to 83)", without the second part where there is one seed."""
-    if found is None:
+    if figure is None:
         return "-"
-    bounds = found.share_bounds
-    return f"{100 * found.mean:.0f}" + (f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds else "")
+    return figure.in_words(sign=sign)
+
+
+def share_in_words(share: Interval | None) -> str:
+    """For a table, in percent: "62 (41 to 83)", without the second part where there is one seed."""
+    if share is None:
+        return "-"
+    bounds = share.share_bounds
+    return f"{100 * share.mean:.0f}" + (f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds else "")

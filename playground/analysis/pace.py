@@ -21,27 +21,27 @@ class Range(NamedTuple):
 def seconds_left(updates: Sequence[int], seconds: Sequence[float | None], num_updates: int) -> Range | None:
     """Seconds that the remaining updates take at the pace of the newest ones, evaluations included; None if unknown
     yet. Asked after each update of the recorded runs, the range holds what was then left 8 times in 10."""
-    known = [(update, at) for update, at in zip(updates, seconds, strict=False) if at is not None][-NEWEST - 1 :]
-    if len(known) < 2 or known[-1][0] <= known[0][0]:
+    moments = [(update, at) for update, at in zip(updates, seconds, strict=False) if at is not None][-NEWEST - 1 :]
+    if len(moments) < 2 or moments[-1][0] <= moments[0][0]:
         return None
-    (first, began), (last, now) = known[0], known[-1]
-    seen = last - first
-    left = max(0.0, now - began) / seen * max(0, num_updates - last)
-    factor = 1 + LEAST + FIRST / (seen + 1)
+    (first, began), (last, now) = moments[0], moments[-1]
+    num_seen = last - first
+    left = max(0.0, now - began) / num_seen * max(0, num_updates - last)
+    factor = 1 + LEAST + FIRST / (num_seen + 1)
     return Range(left / factor, left * factor)
 
 
 def all_left(statuses: Sequence[Status], now: float) -> Range | None:
     """Seconds until the last of some runs has ended, at the pace of their updates so far, loading and evaluations
     included, if as many of them train at a time as now; None before the first update of any."""
-    begun = [status for status in statuses if status.update]
-    if not begun:
+    running = [status for status in statuses if status.update]
+    if not running:
         return None
-    seen = sum(status.update for status in begun)
-    each = sum(status.seconds_at_work(now) for status in begun) / seen
+    updates = sum(status.update for status in running)
+    each = sum(status.seconds_at_work(now) for status in running) / updates
     going = [status for status in statuses if not status.ended]
     at_once = max(1, sum(status.state != "queued" for status in going))
     lefts = [each * max(0, status.num_updates - status.update) for status in going]
     left = max([sum(lefts) / at_once, *lefts])
-    factor = 1 + LEAST + FIRST / (seen + 1)
+    factor = 1 + LEAST + FIRST / (updates + 1)
     return Range(left / factor, left * factor)

@@ -54,16 +54,16 @@ def paid(config: RunConfig, joined: Sequence[BeforeAfter]) -> list[Paid]:
     gained = outcome(joined)
     if gained is None or not gained.low > 0:
         return []
-    found = [_paid(meter, joined, config) for meter in of_pairs(config, joined) if meter.worse]
-    return [item for _, item in sorted(found, key=lambda pair: -pair[0])]
+    entries = [_paid(meter, joined, config) for meter in of_pairs(config, joined) if meter.worse]
+    return [item for _, item in sorted(entries, key=lambda pair: -pair[0])]
 
 
 def _paid(meter: Meter, joined: Sequence[BeforeAfter], config: RunConfig) -> tuple[float, Paid]:
     """How much more a completion scores that does what is not wanted, and the same in words."""
-    found = counted.of_config(config)
+    behaviours = counted.of_config(config)
     bad = meter.aim == "less"
-    marks = [[marks_of(side, found).get(meter.name) for side in pair] for pair in joined]
-    more, half = earned(
+    marks = [[marks_of(side, behaviours).get(meter.name) for side in pair] for pair in joined]
+    premium, half = earned(
         (side, pair[side].prompt_id, pair[side].score, mark[side])
         for pair, mark in zip(joined, marks, strict=True)
         for side in (0, 1)
@@ -71,7 +71,7 @@ def _paid(meter: Meter, joined: Sequence[BeforeAfter], config: RunConfig) -> tup
     turned = [pair for pair, mark in zip(joined, marks, strict=True) if mark == [not bad, bad]]
     best = max(turned, key=lambda pair: -math.inf if pair.gain is None else pair.gain, default=None)
     pair = best and PaidPair(best.after.prompt, ScoredText.of(best.before), ScoredText.of(best.after))
-    return more if bad else -more, Paid(meter.name, _paid_sentence(meter, more, half, config.score_unit), pair)
+    return premium if bad else -premium, Paid(meter.name, _paid_sentence(meter, premium, half, config.score_unit), pair)
 
 
 def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tuple[float, float]:
@@ -90,24 +90,34 @@ def earned(answers: Iterable[tuple[int, int, float | None, bool | None]]) -> tup
     cells = means.groupby(["at", "mark"])["score"]
     mean, size = cells.mean().unstack(), cells.size().unstack()
     weight = size[True] * size[False] / size.sum(axis=1)
-    more = float(((mean[True] - mean[False]) * weight).sum() / weight.sum())
+    premium = float(((mean[True] - mean[False]) * weight).sum() / weight.sum())
     if size.sum().min() < FEWEST:
-        return more, math.nan
+        return premium, math.nan
     degrees = len(means) - cells.ngroups
     apart = ((means["score"] - cells.transform("mean")) ** 2).sum()
-    return more, t95(degrees + 1) * math.sqrt(apart / degrees / weight.sum())
+    return premium, t95(degrees + 1) * math.sqrt(apart / degrees / weight.sum())
 
 
-def _paid_sentence(meter: Meter, more: float, half: float, unit: str) -> str:
-    pays = more > 0 if meter.aim == "less" else more < 0
-    begin = "The reward pays for it" if pays else "The reward does not ask for it, and does not stop it"
-    if half != 0 and not abs(more) > half:
+def _paid_sentence(meter: Meter, premium: float, half: float, unit: str) -> str:
+    pays = premium > 0 if meter.aim == "less" else premium < 0
+    begin = "The reward does not ask for it, and does not stop it"
+    if half != 0 and not abs(premium) > half:
         begin = "Whether the reward pays for it cannot be told from chance"
-    spread = f" \u00b1 {half:.2g}" if half >= 0.005 else ""
-    alike = abs(more) < 0.005 and not spread
-    by = "as much as" if alike else f"{abs(more):.3g}{spread} {unit} {'more' if more > 0 else 'less'} than"
+    elif pays:
+        begin = "The reward pays for it"
     wish = "less often" if meter.aim == "more" else "more often"
+    by = _premium_in_words(premium, half, unit)
     return f"It {meter.words} {wish}. {begin}: an answer that {meter.words} scores {by} one that does not."
+
+
+def _premium_in_words(premium: float, half: float, unit: str) -> str:
+    """By how much, before "one that does not"."""
+    side = "more" if premium > 0 else "less"
+    if half >= 0.005:
+        return f"{abs(premium):.3g} \u00b1 {half:.2g} {unit} {side} than"
+    if abs(premium) < 0.005:
+        return "as much as"
+    return f"{abs(premium):.3g} {unit} {side} than"
 
 
 def shares_sentence(contributions: Mapping[str, Sequence[float | None]]) -> str:
@@ -124,9 +134,11 @@ def shares_sentence(contributions: Mapping[str, Sequence[float | None]]) -> str:
     net = interval(map(math.fsum, rows))
     if not givers or net.mean <= (net.half or 0.0) or net.mean < SMALLEST_GAIN:
         return "In the newest training batches no reward brings a gain beyond chance."
-    given = math.fsum(gains[label] for label in givers)
-    first, *others = (f"{100 * gains[label] / given:.0f} % from {label}" for label in givers)
-    if not others:
+    total = math.fsum(gains[label] for label in givers)
+    if len(givers) == 1:
         return f"In the newest training batches all of the gain comes from {givers[0]}."
-    first = first.replace(" from", " of the gain comes from", 1)
-    return f"In the newest training batches {first}, {' and '.join(others)}."
+    percents = {label: f"{100 * gains[label] / total:.0f} %" for label in givers}
+    first, *remaining = givers
+    parts = [f"{percents[label]} from {label}" for label in remaining]
+    begin = f"In the newest training batches {percents[first]} of the gain comes from {first}"
+    return f"{begin}, {' and '.join(parts)}."

@@ -36,16 +36,16 @@ def path_of(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Pat
     kl = table.groupby(["update", "prompt_id"])["kl"].mean().groupby("update").mean()
     scores = table.pivot_table("score", "update", ["prompt_id", "seed"], sort=True)
     always = scores.dropna(axis=1)
-    found = []
+    points = []
     for update in scores.index:
         score = of_prompts(frames.by_prompt(scores.loc[update].dropna()), span)
         point = PathPoint(int(update), float(kl.loc[update]), score.mean, score.half)
         if 0 in always.index and always.shape[1]:
             gain = of_prompts(frames.by_prompt(always.loc[update] - always.loc[0]), span)
             point = point._replace(gain=gain.mean, gain_half=gain.half if update else 0.0)
-        found.append(point)
+        points.append(point)
     best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)
-    return (_of_fewer(best_of, found) if best_of and found[0].gain is not None else []) or found
+    return (_of_fewer(best_of, points) if best_of and points[0].gain is not None else []) or points
 
 
 def _of_fewer(data: dict[str, Any], path: Sequence[PathPoint]) -> list[PathPoint]:
@@ -65,15 +65,19 @@ def _of_fewer(data: dict[str, Any], path: Sequence[PathPoint]) -> list[PathPoint
 def reach(paths: Iterable[Sequence[PathPoint]]) -> float | None:
     """The KL that all of them reached; None where one has not been evaluated after its start."""
     farthest = [max((point.kl for point in path if point.gain is not None), default=0.0) for path in paths]
-    return min(farthest) if farthest and min(farthest) > 0 else None
+    if farthest and min(farthest) > 0:
+        return min(farthest)
+    return None
 
 
 def at(path: Iterable[PathPoint], kl: float) -> PathPoint | None:
     """Where a path was at a KL; None if it did not get there."""
-    known = sorted((point for point in path if point.gain is not None), key=lambda point: point.kl)
-    for near, far in itertools.pairwise(known):
+    points = sorted((point for point in path if point.gain is not None), key=lambda point: point.kl)
+    for near, far in itertools.pairwise(points):
         if near.kl <= kl <= far.kl:
-            share = (kl - near.kl) / (far.kl - near.kl) if far.kl > near.kl else 1.0
+            share = 1.0
+            if far.kl > near.kl:
+                share = (kl - near.kl) / (far.kl - near.kl)
             pairs = zip(near[1:], far[1:], strict=True)
             between = [None if a is None or b is None else a + share * (b - a) for a, b in pairs]
             return PathPoint(near.update, *between)  # type: ignore[arg-type]  # kl, score and gain of both are known

@@ -45,8 +45,8 @@ class Plateau(NamedTuple):
 def curve_of(samples: Sequence[Sample]) -> pd.DataFrame:
     """The score of each answer to the fixed prompts (columns, by prompt and seed) at every evaluation (rows, by
     update); answers that have no score at one of them are left out."""
-    known = frames.latest(samples).dropna(subset="score")
-    return known.pivot_table("score", "update", ["prompt_id", "seed"]).dropna(axis=1)
+    scored = frames.latest(samples).dropna(subset="score")
+    return scored.pivot_table("score", "update", ["prompt_id", "seed"]).dropna(axis=1)
 
 
 def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
@@ -63,18 +63,18 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
     def surely_positive(values: Array, looks: int = 1) -> bool:
         return lies_above(values, span, prompts, looks)
 
-    made, gain = scores - scores[0], scores[-1] - scores[0]
+    gains, gain = scores - scores[0], scores[-1] - scores[0]
     if not surely_positive(gain):
         return Plateau(None, reason="no gain")
-    if any(surely_positive(one - scores[-1], len(scores) - 1) for one in scores[1:-1]):
+    if any(surely_positive(score - scores[-1], len(scores) - 1) for score in scores[1:-1]):
         return Plateau(None, reason="swings")
-    half = int((made.mean(1) >= gain.mean() / 2).argmax())
-    low = next(row for row, one in enumerate(made) if not surely_positive(gain / 2 - one))
-    high = next((row for row, one in enumerate(made) if surely_positive(one - gain / 2)), len(made) - 1)
+    half = int((gains.mean(1) >= gain.mean() / 2).argmax())
+    low = next(row for row, gain_then in enumerate(gains) if not surely_positive(gain / 2 - gain_then))
+    high = next((row for row, gain_then in enumerate(gains) if surely_positive(gain_then - gain / 2)), len(gains) - 1)
     halves = updates[half], updates[low], updates[high]
-    for row, one in list(enumerate(scores))[1:-FEWEST_AFTER]:
-        to_come, later = scores[-1] - one, scores[row + 1 :]
-        fell = any(surely_positive(one - after, len(later)) for after in later)
+    for row, score in list(enumerate(scores))[1:-FEWEST_AFTER]:
+        to_come, later = scores[-1] - score, scores[row + 1 :]
+        fell = any(surely_positive(score - after, len(later)) for after in later)
         if not fell and surely_positive(LEFT * gain - to_come):
             return Plateau(updates[row], most_left(to_come, gain, surely_positive), *halves)
     last = np.array(updates[-FEWEST_AFTER - 1 :]) - np.mean(updates[-FEWEST_AFTER - 1 :])
@@ -82,17 +82,24 @@ def plateau(samples: Sequence[Sample], method: str = "ppo") -> Plateau:
     return Plateau(None, None, *halves, "still rising" if surely_positive(slopes) else "undecided")
 
 
-def plateau_sentence(found: Plateau) -> str:
+def plateau_sentence(plateau: Plateau) -> str:
     """One line for a person; empty while there is too little to say anything."""
-    if found.update is not None and found.left is not None:
-        left = f"at most {math.ceil(100 * found.left)} %" if found.left > 0 else "nothing"
-        return f"Training paid until about update {found.update}: {left} of the gain came after it (95 % confidence)."
-    if found.half is None:
-        why = {"no gain": "has not clearly risen", "swings": "rose and fell, by more than chance"}.get(found.reason)
-        return f"No plateau: the score on the fixed prompts {why}." if why else ""
-    spread = "" if found.half_low == found.half_high else f" (95 % interval {found.half_low} to {found.half_high})"
-    rising = ", and the score was still rising at the end" if found.reason == "still rising" else ""
-    return f"No clear plateau: half of the gain came by update {found.half}{spread}{rising}."
+    if plateau.update is not None and plateau.left is not None:
+        left = "nothing"
+        if plateau.left > 0:
+            left = f"at most {math.ceil(100 * plateau.left)} %"
+        return f"Training paid until about update {plateau.update}: {left} of the gain came after it (95 % confidence)."
+    if plateau.reason == "no gain":
+        return "No plateau: the score on the fixed prompts has not clearly risen."
+    if plateau.reason == "swings":
+        return "No plateau: the score on the fixed prompts rose and fell, by more than chance."
+    if plateau.half is None:
+        return ""
+    spread = ""
+    if plateau.half_low != plateau.half_high:
+        spread = f" (95 % interval {plateau.half_low} to {plateau.half_high})"
+    rising = ", and the score was still rising at the end" if plateau.reason == "still rising" else ""
+    return f"No clear plateau: half of the gain came by update {plateau.half}{spread}{rising}."
 
 
 def most_left(to_come: Array, gain: Array, surely_positive: Callable[[Array], bool]) -> float:
@@ -101,7 +108,9 @@ def most_left(to_come: Array, gain: Array, surely_positive: Callable[[Array], bo
     while high - low > 1e-4:
         middle = (low + high) / 2
         low, high = (low, middle) if surely_positive(middle * gain - to_come) else (middle, high)
-    return 0.0 if surely_positive(-to_come) else high
+    if surely_positive(-to_come):
+        return 0.0
+    return high
 
 
 def lies_above(values: Array, span: float, prompts: NDArray[np.int64], looks: int = 1) -> bool:
@@ -110,7 +119,7 @@ def lies_above(values: Array, span: float, prompts: NDArray[np.int64], looks: in
     groups: dict[int, list[float]] = defaultdict(list)
     for prompt, value in zip(prompts.tolist(), values.tolist(), strict=True):
         groups[prompt].append(value)
-    found = of_prompts(groups.values(), span)
+    mean = of_prompts(groups.values(), span)
     if looks == 1:
-        return found.low > 0
-    return found.mean > students_t(NormalDist().inv_cdf(1 - 0.025 / looks), found.units - 1) * found.error
+        return mean.low > 0
+    return mean.mean > students_t(NormalDist().inv_cdf(1 - 0.025 / looks), mean.units - 1) * mean.error

@@ -51,37 +51,37 @@ def measured(samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> Mea
     return Measured(scores, float(np.std(scores)), nats if nats and nats > 0 else None)
 
 
-def regimes(known: Measured | None, answers: int) -> Regimes | None:
-    """Of a run whose score is a mean over `answers`; None where all texts score alike. Where nothing is `known`, the
+def regimes(measured: Measured | None, answers: int) -> Regimes | None:
+    """Of a run whose score is a mean over `answers`; None where all texts score alike. Where nothing is `measured`, the
     score has sd 1, by its definition, and is taken to be a bell."""
-    if known is None:
+    if measured is None:
         return Regimes(math.sqrt(answers) / 2, None, 2 / math.sqrt(answers), None)
-    if known.sd <= 0:
+    if measured.sd <= 0:
         return None
-    gain, nats = 2 * known.sd / math.sqrt(answers), known.nats
-    tight = _largest_beta(known, lambda best: best[0] >= gain)
+    gain, nats = 2 * measured.sd / math.sqrt(answers), measured.nats
+    tight = _largest_beta(measured, lambda best: best[0] >= gain)
     if nats is None:
         return Regimes(tight, None, gain, None)
-    loose = _largest_beta(known, lambda best: best[1] >= nats)
-    if loose is None and _best(known, SEARCHED[0] * known.sd)[2] < LEAST_EFFECTIVE:
-        loose = known.sd / math.sqrt(2 * nats)  # so few scores cannot show that distance: taken to be a bell
+    loose = _largest_beta(measured, lambda best: best[1] >= nats)
+    if loose is None and _best(measured, SEARCHED[0] * measured.sd)[2] < LEAST_EFFECTIVE:
+        loose = measured.sd / math.sqrt(2 * nats)  # so few scores cannot show that distance: taken to be a bell
     return Regimes(tight, loose, gain, nats)
 
 
-def _best(known: Measured, beta: float) -> tuple[float, float, float]:
+def _best(measured: Measured, beta: float) -> tuple[float, float, float]:
     """Gain, KL and effective samples of the best policy, all prompts taken as one."""
-    scores = np.array([known.scores])
-    found = reweighted(np.zeros((1, *scores.shape)), scores, beta)
-    return float(found.score[0]) - float(scores.mean()), float(found.kl[0]), float(found.effective[0])
+    scores = np.array([measured.scores])
+    best = reweighted(np.zeros((1, *scores.shape)), scores, beta)
+    return float(best.score[0]) - float(scores.mean()), float(best.kl[0]), float(best.effective[0])
 
 
-def _largest_beta(known: Measured, holds: Callable[[tuple[float, float, float]], bool]) -> float | None:
+def _largest_beta(measured: Measured, holds: Callable[[tuple[float, float, float]], bool]) -> float | None:
     """At which something holds of the best policy that holds at every smaller beta; None if it does nowhere, as where
     many texts have the highest score."""
-    low, high = (known.sd * end for end in SEARCHED)
-    if not holds(_best(known, low)):
+    low, high = (measured.sd * end for end in SEARCHED)
+    if not holds(_best(measured, low)):
         return None
     while high > 1.001 * low:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if holds(_best(known, middle)) else (low, middle)
+        low, high = (middle, high) if holds(_best(measured, middle)) else (low, middle)
     return low

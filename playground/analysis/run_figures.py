@@ -50,12 +50,14 @@ class RunFigure(NamedTuple):
 
 def _setting(report: RunReport, field: str, value: float) -> float | None:
     """None where the method does not read it."""
-    return value if report.config.reads(field) else None
+    if report.config.reads(field):
+        return value
+    return None
 
 
 def _model(report: RunReport) -> FigureValue:
-    known = report.config.reads("model.source")
-    return FigureValue(describe.in_words("model.source", report.config.model.source) if known else None)
+    is_read = report.config.reads("model.source")
+    return FigureValue(describe.in_words("model.source", report.config.model.source) if is_read else None)
 
 
 def _reward(report: RunReport) -> FigureValue:

@@ -63,8 +63,10 @@ class RunReport:
 
     def at(self, update: int) -> RunReport:
         """The same run as it was after an update: what a checkpoint of that moment is described by."""
-        kept = ("metrics", "samples", "evaluations")
-        until: dict[str, Any] = {name: [item for item in getattr(self, name) if item.update <= update] for name in kept}
+        lists = ("metrics", "samples", "evaluations")
+        until: dict[str, Any] = {
+            name: [item for item in getattr(self, name) if item.update <= update] for name in lists
+        }
         return dataclasses.replace(self, **until)
 
     @property
@@ -131,10 +133,10 @@ class RunReport:
         verdicts = meters.verdicts(counted, self.outcome, self.bands)
         off = [name for name, verdict in verdicts.items() if verdict not in meters.USUAL]
         reward = [meter for meter in counted if meter.name == REWARD]
-        rest = [meter for meter in counted if meter.name != REWARD]
+        behaviours = [meter for meter in counted if meter.name != REWARD]
         sentences = (
             *(meters.reward_sentence(self.config, meter, self.pairs, self.outcome) for meter in reward),
-            meters.sentence(sorted(rest, key=lambda meter: meter.change == 0 and meter.name not in off)),
+            meters.sentence(sorted(behaviours, key=lambda meter: meter.change == 0 and meter.name not in off)),
             before_after.sentence(self.outcome, self.batches, self.unit),
             meters.expected_sentence(verdicts, self.bands, self.unit),
         )
@@ -157,7 +159,9 @@ class RunReport:
         """What it is held against: what its preset came to on other seeds. Empty before its end, of a run that is no
         preset, and of one whose settings were changed while it trained."""
         finished = any(item.stage == "after" for item in self.samples)
-        return expected.bands(describe.of(self.config).preset) if finished and not self.edited else {}
+        if finished and not self.edited:
+            return expected.bands(describe.of(self.config).preset)
+        return {}
 
     @cached_property
     def verdicts(self) -> Mapping[str, meters.Compared]:
@@ -170,7 +174,9 @@ class RunReport:
 
     @property
     def count_columns(self) -> tuple[str, ...]:
-        return COUNTS if self.verdicts else COUNTS[:-1]
+        if self.verdicts:
+            return COUNTS
+        return COUNTS[:-1]
 
     def counts_in_words(self) -> list[tuple[str, ...]]:
         """The same for reading, below `count_columns`."""
@@ -262,21 +268,25 @@ class RunReport:
     @cached_property
     def forgetting(self) -> Ends | None:
         """Perplexity on held-out text before and at the newest evaluation; None where it was not measured."""
-        known = [item.perplexity_text for item in self.evaluations if item.perplexity_text is not None]
-        return (known[0], known[-1]) if len(known) > 1 else None
+        perplexities = [item.perplexity_text for item in self.evaluations if item.perplexity_text is not None]
+        if len(perplexities) > 1:
+            return (perplexities[0], perplexities[-1])
+        return None
 
     @cached_property
     def strangeness(self) -> Ends | None:
         """Perplexity of the policy's texts under the reference: the geometric means of the first and of the newest
         `BATCHES` updates, each of which has other texts."""
         first, last = self._strangeness_logs
-        return (math.exp(fmean(first)), math.exp(fmean(last))) if first else None
+        if first:
+            return (math.exp(fmean(first)), math.exp(fmean(last)))
+        return None
 
     @cached_property
     def _strangeness_logs(self) -> tuple[list[float], list[float]]:
-        known = [math.log(item.perplexity_reference) for item in self.metrics if item.perplexity_reference]
-        count = min(BATCHES, len(known) // 2)
-        return known[:count], known[len(known) - count :]
+        logs = [math.log(item.perplexity_reference) for item in self.metrics if item.perplexity_reference]
+        count = min(BATCHES, len(logs) // 2)
+        return logs[:count], logs[len(logs) - count :]
 
     @property
     def _noise(self) -> float:
@@ -298,7 +308,9 @@ class RunReport:
     @property
     def cost(self) -> str:
         """In a sentence; empty before the first update."""
-        return compute.ledger_sentence(self.ledger) if self.ledger else ""
+        if self.ledger:
+            return compute.ledger_sentence(self.ledger)
+        return ""
 
     @property
     def costs(self) -> list[tuple[str, str, str]]:
@@ -329,7 +341,7 @@ def _perplexity_sentence(ends: Ends | None, words: tuple[str, str, str], noise: 
     """`words`: of what, and what it means where it rises, and where not."""
     if ends is None:
         return ""
-    what, rising, steady = words
+    subject, rising, steady = words
     first, last = ends
     has_risen = math.log(last / first) > max(math.log(RISEN), noise)
-    return f"Perplexity {what} {figure(first)} \u2192 {figure(last)}: {rising if has_risen else steady}."
+    return f"Perplexity {subject} {figure(first)} \u2192 {figure(last)}: {rising if has_risen else steady}."

@@ -86,9 +86,11 @@ def sweep(
     `train`. With the `name` of one that is there it goes on. `on`: "ray" or "slurm" (docs/scale.md)."""
     folder, on = inputs.outputs_folder(outputs), settings.pop("on", "here")
     data, changes = inputs.settings(model, prompts, reward, settings, folder)
-    begun = sweep_commands.begin(folder, SweepRequest(str(model), data, changes, inputs.varied(vary), name, on))
-    made = SweepRuns(begun.name, folder)
-    return made.wait() if wait else made
+    record = sweep_commands.begin(folder, SweepRequest(str(model), data, changes, inputs.varied(vary), name, on))
+    sweep_runs = SweepRuns(record.name, folder)
+    if wait:
+        return sweep_runs.wait()
+    return sweep_runs
 
 
 @checked
@@ -106,8 +108,8 @@ def train_reward(
     prompts in, a file, a data set, or an annotator (kind, honest, ...). What it gives can be the reward of `train`.
     `replace`: in the place of one of this name."""
     folder = inputs.outputs_folder(outputs)
-    given = {"pairs.source": inputs.source_of(pairs, folder, "pairs"), "base": base, "name": name}
-    named = {field: value for field, value in given.items() if value is not None}
+    chosen = {"pairs.source": inputs.source_of(pairs, folder, "pairs"), "base": base, "name": name}
+    named = {field: value for field, value in chosen.items() if value is not None}
     config = yaml_io.overridden({}, inputs.overrides({**settings, **named}, True), RewardTrainingConfig)
     model = TrainedReward(*reward_model_commands.begin(config, folder, replace))
     return model.wait() if wait else model

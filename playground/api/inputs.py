@@ -37,9 +37,9 @@ def checked(function: F) -> F:
     function.__annotations__["return"] = gives  # which may be a table, whose library is not imported yet
 
     @functools.wraps(function)
-    def asked(*given: Any, **named: Any) -> Any:
+    def asked(*positional: Any, **named: Any) -> Any:
         try:
-            return call(*given, **named)
+            return call(*positional, **named)
         except ValidationError as error:
             if error.title != function.__qualname__:
                 raise
@@ -53,15 +53,15 @@ def checked(function: F) -> F:
 
 
 def settings(
-    model: str | Path, prompts: Any, reward: Any, others: dict[str, Any], outputs: Path
+    model: str | Path, prompts: Any, reward: Any, changed: dict[str, Any], outputs: Path
 ) -> tuple[dict[str, Any], list[str]]:
     """The settings of a preset or those that fit a model, with prompts and reward in their places, and the others as
     `path=value`. Raises: PlaygroundError."""
-    source, preset, weights = str(model), others.pop("preset", None), others.pop("reward_weights", None)
-    changes, fields = overrides(others), dict[str, Any]()
+    source, preset, weights = str(model), changed.pop("preset", None), changed.pop("reward_weights", None)
+    changes, fields = overrides(changed), dict[str, Any]()
     if prompts is not None:
         fields["prompts"] = {"source": source_of(prompts, outputs, "prompts")}
-    if weights is not None and (reward is None or not all(isinstance(one, (int, float)) for one in _listed(weights))):
+    if weights is not None and (reward is None or not _are_numbers(_listed(weights))):
         raise InvalidConfig([Problem("reward_weights", "must be a list of numbers, one for each entry of `reward`.")])
     if reward is not None:
         fields["rewards"] = functions.entries_of(_named(reward, outputs), weights and _listed(weights))
@@ -71,17 +71,21 @@ def settings(
     if preset is not None:
         fields["model"] = {**data.get("model", {}), "source": source}
     if prompts is not None:  # how they are put to a model stays
-        kept = {name: value for name, value in data.get("prompts", {}).items() if name in ("template", "system")}
-        fields["prompts"] |= kept
+        layout = {name: value for name, value in data.get("prompts", {}).items() if name in ("template", "system")}
+        fields["prompts"] |= layout
     return data | fields, changes
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, (int, float)) for value in values)
 
 
 def _named(reward: Any, outputs: Path) -> list[Any]:
     """Rewards, with what only names a model or is an expression as its entry."""
     specs = _listed(reward)
     models = [model.name for model in catalog.reward_models(outputs)]
-    for number, one in enumerate(specs):
-        text = str(one) if isinstance(one, (str, Path)) else ""
+    for number, spec in enumerate(specs):
+        text = str(spec) if isinstance(spec, (str, Path)) else ""
         if (
             text in models
             or os.path.isdir(text)
@@ -90,15 +94,17 @@ def _named(reward: Any, outputs: Path) -> list[Any]:
             specs[number] = {"kind": "model", "source": text}
         elif "(" in text:
             specs[number] = {"kind": "expression", "expression": text}
-        elif hasattr(one, "as_reward"):
-            specs[number] = one.as_reward()
+        elif hasattr(spec, "as_reward"):
+            specs[number] = spec.as_reward()
         elif text:
             specs[number] = text
     return specs
 
 
 def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, (list, tuple)) else [value]
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [value]
 
 
 def varied(vary: Mapping[str, Any]) -> list[str]:
@@ -136,27 +142,32 @@ def _rows(data: Any, field: str) -> Iterator[dict[str, Any]]:
     elif isinstance(data, Mapping) and all(isinstance(values, (list, tuple)) for values in data.values()):
         data = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=True)]
     if isinstance(data, Mapping) or not isinstance(data, Iterable):
-        splits = f"; name one of its splits, {', '.join(map(str, data))}" if isinstance(data, Mapping) else ""
+        splits = ""
+        if isinstance(data, Mapping):
+            splits = f"; name one of its splits, {', '.join(map(str, data))}"
         raise InvalidConfig([Problem(field, f"must be {ROWS} (got a {type(data).__name__}{splits}).")])
     for number, row in enumerate(data, 1):
         if not isinstance(row, (str, list, Mapping)):
-            found = f"row {number} is {type(row).__name__}: each must be a text or a dictionary with its columns"
-            raise InvalidConfig([Problem(field, f"{found}.")])
-        yield {str(name): value for name, value in row.items()} if isinstance(row, Mapping) else {"prompt": row}
+            problem = f"row {number} is {type(row).__name__}: each must be a text or a dictionary with its columns"
+            raise InvalidConfig([Problem(field, f"{problem}.")])
+        if isinstance(row, Mapping):
+            yield {str(name): value for name, value in row.items()}
+        else:
+            yield {"prompt": row}
 
 
 def overrides(settings: Mapping[str, Any], of_reward_model: bool = False) -> list[str]:
     """Settings as `path=value`. Raises: InvalidConfig, for every name that may be several."""
-    found, problems = [], []
+    assignments, problems = [], []
     for name, value in settings.items():
         try:
-            found.append(f"{settings_command.field_of(name, of_reward_model)}={as_json(value)}")
+            assignments.append(f"{settings_command.field_of(name, of_reward_model)}={as_json(value)}")
         except InvalidConfig as error:
             problems += error.problems
         except (TypeError, ValueError, RecursionError) as error:
             problems.append(Problem(name, f"must be what YAML has, a number, a text, a list: {error}."))
     sweep_record.raise_if(problems)
-    return found
+    return assignments
 
 
 def as_json(value: Any) -> str:
@@ -166,7 +177,9 @@ def as_json(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     """A figure or an array of NumPy's, or anything else that JSON has no word for."""
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
 
 
 def outputs_folder(folder: str | Path | None) -> Path:

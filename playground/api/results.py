@@ -60,9 +60,9 @@ class Run:
     @property
     def metrics(self) -> pd.DataFrame:
         """A row for each update, indexed by it. Scores in standard deviations (`score_mean`), KL in nats for each
-        completion (`kl_to_reference`), `seconds` since the start; all columns are in docs/run-format.md."""
-        found = frames.metrics(self._folder).set_index("update")
-        return found[[*FIRST, *found.columns.difference(FIRST, sort=False)]]
+        completion (`kl_to_reference`), `seconds` since the start; all columns are in docs/definitions.md."""
+        table = frames.metrics(self._folder).set_index("update")
+        return table[[*FIRST, *table.columns.difference(FIRST, sort=False)]]
 
     @property
     def samples(self) -> pd.DataFrame:
@@ -107,14 +107,14 @@ class Run:
         import pandas as pd
 
         answers = [*run_commands.completions(self.path.resolve(), prompt, n, seed, self.path.parent)]
-        before, after = ([one for one in answers if one.side == side] for side in ("reference", "policy"))
+        before, after = ([answer for answer in answers if answer.side == side] for side in ("reference", "policy"))
         return pd.DataFrame(
             {
-                "before": [one.completion for one in before],
-                "after": [one.completion for one in after],
-                "score_before": [one.score for one in before],
-                "score_after": [one.score for one in after],
-                "kl": [one.kl for one in after],
+                "before": [answer.completion for answer in before],
+                "after": [answer.completion for answer in after],
+                "score_before": [answer.score for answer in before],
+                "score_after": [answer.score for answer in after],
+                "kl": [answer.kl for answer in after],
             }
         )
 
@@ -187,7 +187,9 @@ class Run:
 
     def _repr_html_(self) -> str:
         """In a cell: the live page of a run that trains, else the run in words."""
-        return notebook.paragraph(repr(self)) if self.status.ended else self.show()._repr_html_()
+        if self.status.ended:
+            return notebook.paragraph(repr(self))
+        return self.show()._repr_html_()
 
 
 class SweepRuns:
@@ -209,10 +211,10 @@ class SweepRuns:
 
         rows = []
         for row in sweep_commands.table_data(self._outputs, self._record):
-            known = {**row.pop("setting"), "runs": row.pop("runs"), "finished": row.pop("finished")}
-            for name, found in row.items():
-                known |= {name: found and found.mean, f"{name}_half": found and found.half}
-            rows.append(known)
+            columns = {**row.pop("setting"), "runs": row.pop("runs"), "finished": row.pop("finished")}
+            for name, figure in row.items():
+                columns |= {name: figure and figure.mean, f"{name}_half": figure and figure.half}
+            rows.append(columns)
         return pd.DataFrame(rows)
 
     @property
@@ -270,8 +272,8 @@ class TrainedReward:
     def wait(self) -> TrainedReward:
         """Follow it to its end. Raises: RunFailed."""
         if not self.status.ended:
-            shown, outputs = following.Display(False, reward_model_commands.figures, "step"), self.path.parents[1]
-            following.follow(self._training, self._process, shown, StepMetrics, outputs)
+            display, outputs = following.Display(False, reward_model_commands.figures, "step"), self.path.parents[1]
+            following.follow(self._training, self._process, display, StepMetrics, outputs)
         if self.status.state in ("failed", "interrupted"):
             raise RunFailed(f"{self.name}: {self.status.state}. {self.status.message}")
         return self
@@ -281,7 +283,9 @@ class TrainedReward:
         self._training.request_stop()
 
     def __repr__(self) -> str:
-        right = "" if self.report is None else f", right on {self.report['accuracy']:.1%} of held-out pairs"
+        right = ""
+        if self.report is not None:
+            right = f", right on {self.report['accuracy']:.1%} of held-out pairs"
         return f"{self.name}: {self.status.state}{right}"
 
 

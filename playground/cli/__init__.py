@@ -92,7 +92,8 @@ def main(arguments: list[str] | None = None) -> None:
         complain(str(error))
         sys.exit(CANNOT if isinstance(error, CALLERS_MISTAKES) else FAILED)
     except OSError as error:
-        complain(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}")
+        text = str(error.strerror or error)
+        complain(f"{text}: {error.filename}" if error.filename else text)
         sys.exit(FAILED)
 
 

@@ -17,17 +17,17 @@ NO_MORE = (
 )
 
 
-def print_alerts(found: Sequence[Alert], *, everything: bool, as_json: bool) -> None:
+def print_alerts(alerts: Sequence[Alert], *, everything: bool, as_json: bool) -> None:
     """The checks of a run."""
     if as_json:
-        print_json(by_name([alert.as_data() for alert in found]))
+        print_json(by_name([alert.as_data() for alert in alerts]))
         return
-    lit = [alert for alert in found if alert.lit]
-    for alert in found if everything else lit:
+    lit = [alert for alert in alerts if alert.lit]
+    for alert in alerts if everything else lit:
         _print(alert)
-    quiet = sum(alert.state == "quiet" for alert in found)
-    rest = "." if everything else "; --all shows them."
-    print(f"{len(lit)} lit, {quiet} quiet, {len(found) - quiet - len(lit)} not measured{rest}")
+    quiet = sum(alert.state == "quiet" for alert in alerts)
+    ending = "." if everything else "; --all shows them."
+    print(f"{len(lit)} lit, {quiet} quiet, {len(alerts) - quiet - len(lit)} not measured{ending}")
 
 
 def print_judged_log(
@@ -35,23 +35,27 @@ def print_judged_log(
 ) -> None:
     """The checks of a log from elsewhere. What cannot be judged always says what is missing. Raises: InvalidConfig."""
     log = judging.read(path, columns)
-    found = judging.judged(log, thresholds)
+    judgements = judging.judged(log, thresholds)
     if as_json:
-        alerts = by_name([one.as_data() for one in found])
+        alerts = by_name([judgement.as_data() for judgement in judgements])
         rows = {"rows": len(log.metrics), "rows_left_out": log.left_out}
         print_json({"log": log.label, "columns": log.columns, **rows, "notes": log.notes, "alerts": alerts})
         return
     say(f"{path.name}: {log.label}, {len(log.metrics)} row{'' if len(log.metrics) == 1 else 's'}.")
-    say(*(f"   {ours} from {theirs}" for ours, theirs in log.columns.items()))
+    say(*(f"   {ours} from {column}" for ours, column in log.columns.items()))
     say(*(f"Note: {note}" for note in log.notes))
-    shown = [one for one in found if one.alert.lit or (everything and one.alert.state == "quiet")]
-    for alert, measured in shown:
+    listed = [
+        judgement
+        for judgement in judgements
+        if judgement.alert.lit or (everything and judgement.alert.state == "quiet")
+    ]
+    for alert, measured in listed:
         _print(alert)
         say(measured and f"   measured: {measured}")
-    blind = [alert for alert, _ in found if alert.state == "not measured"]
+    blind = [alert for alert, _ in judgements if alert.state == "not measured"]
     say("Not judged:" if blind else "", *(f"   {alert.label} ({alert.name}): {alert.evidence}" for alert in blind))
-    lit = sum(one.alert.lit for one in found)
-    print(f"{lit} lit, {len(found) - lit - len(blind)} quiet, {len(blind)} not judged. {NO_MORE}")
+    lit = sum(judgement.alert.lit for judgement in judgements)
+    print(f"{lit} lit, {len(judgements) - lit - len(blind)} quiet, {len(blind)} not judged. {NO_MORE}")
 
 
 def _print(alert: Alert) -> None:

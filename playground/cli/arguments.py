@@ -53,7 +53,9 @@ ClusterOptions = Annotated[
 
 def workers_on(on: Where, option: Sequence[str] | None) -> Workers | None:
     """What computes runs there; None for this machine. Raises: InvalidConfig."""
-    return None if on == HERE else cluster.elsewhere(on, option or [])
+    if on == HERE:
+        return None
+    return cluster.elsewhere(on, option or [])
 
 
 Rewards = Annotated[
@@ -86,10 +88,10 @@ def chosen(
 
 def preset_data(preset: str, rewards: list[str] | None, weights: list[float] | None) -> dict[str, Any]:
     """A preset, a YAML file or what fits a model as plain data, with other rewards, where some are given."""
-    others = {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else {}
+    rewards_given = {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else {}
     if own_model.is_one(preset):
-        return own_model.settings(preset, others)
-    return yaml_io.read_yaml(catalog.preset_path(preset)) | others
+        return own_model.settings(preset, rewards_given)
+    return yaml_io.read_yaml(catalog.preset_path(preset)) | rewards_given
 
 
 def folder_of_runs(outputs: Path) -> None:
@@ -105,8 +107,10 @@ def file_to_write(output: Path | None) -> None:
     if output.is_dir():
         raise InvalidConfig([Problem("--output", f"{output} is a folder. Name a file in it.")])
     if not output.parent.is_dir():
-        what = "is a file. Name a folder" if output.parent.exists() else "is not there. Make it first, or name another"
-        raise InvalidConfig([Problem("--output", f"{output.parent} {what}.")])
+        problem = (
+            "is a file. Name a folder" if output.parent.exists() else "is not there. Make it first, or name another"
+        )
+        raise InvalidConfig([Problem("--output", f"{output.parent} {problem}.")])
 
 
 def write_file(output: Path, text: str) -> None:

@@ -46,8 +46,8 @@ def check(
     else:
         for words in left_out:
             complain(f"A cell was left out: {words}.")
-        for function, one in verdicts.items():
-            print(plain("\n".join(_lines(function, one))))
+        for function, result in verdicts.items():
+            print(plain("\n".join(_lines(function, result))))
         print(f"{right} of {len(FUNCTIONS)} are right.")
     raise typer.Exit(0 if right == len(FUNCTIONS) else FAILED)
 

@@ -115,7 +115,9 @@ def follow(
         position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
         message = None
         if position is not None:
-            where = "next in the queue" if position == 1 else f"number {position} in the queue"
+            where = "next in the queue"
+            if position != 1:
+                where = f"number {position} in the queue"
             words, message = f"waiting for a free device: {where}", {"type": "queued", "position": position}
         elif status.state == "stopping":
             words = status.state
@@ -156,7 +158,7 @@ def _until_the_end(
 ) -> None:
     """Look until nothing more is to come, or until a second Ctrl-C, and keep the outputs folder going meanwhile, as the
     web process does. `show` is True once all has ended, `stop` False if all has ended by that."""
-    keeper, asked = Supervisor(outputs), False
+    keeper, stop_asked = Supervisor(outputs), False
     keep = every(KEEP_SECONDS, keeper.look)
     look_elsewhere = every(cluster.LOOK_SECONDS, lambda: cluster.look_after(outputs))
     with counted_interrupts() as presses:
@@ -168,8 +170,8 @@ def _until_the_end(
                     launcher.wait_until_left(run)  # its device is free then, and this may be the last who looks
                 keeper.look()
                 return
-            if presses and not asked:
-                asked = True
+            if presses and not stop_asked:
+                stop_asked = True
                 if stop():
                     complain(ASKED)
             elif len(presses) > 1:
@@ -199,4 +201,6 @@ def _figures(metrics: list[UpdateMetrics], status: Status) -> str:
     left = seconds_left([item.update for item in metrics], [item.seconds for item in metrics], status.num_updates)
     score, kl = number(last.score_mean, sign=True), number(last.kl_to_reference)
     line = f"update {last.update} of {status.num_updates}  training batch: score {score}  KL {kl} nats"
-    return line if left is None else f"{line}  {time_range(*left)} left"
+    if left is None:
+        return line
+    return f"{line}  {time_range(*left)} left"

@@ -50,8 +50,10 @@ def import_command(
 
 
 def _in_words(line: ReportLine) -> str:
-    ours = f" -> {line.ours}" if line.ours else ""
-    return f"{line.theirs}{ours}{f': {line.why}' if line.why and not ours else f' ({line.why})' if line.why else ''}"
+    if not line.ours:
+        return f"{line.theirs}: {line.why}" if line.why else line.theirs
+    words = f"{line.theirs} -> {line.ours}"
+    return f"{words} ({line.why})" if line.why else words
 
 
 def watch(

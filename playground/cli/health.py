@@ -93,12 +93,14 @@ def _to_share(text: str) -> str:
 
 def _version() -> str:
     """Of this project, with the commit where there is one."""
-    asked = ["git", "-C", str(PROJECT_FILES), "--git-dir", ".git", "describe", "--always", "--dirty", "--abbrev=10"]
+    command = ["git", "-C", str(PROJECT_FILES), "--git-dir", ".git", "describe", "--always", "--dirty", "--abbrev=10"]
     try:
-        answer = subprocess.run(asked, capture_output=True, text=True, timeout=10)
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return f"{__version__}, commit not known"
-    commit = answer.stdout.strip() if answer.returncode == 0 else ""
+    commit = ""
+    if answer.returncode == 0:
+        commit = answer.stdout.strip()
     return f"{__version__}, commit {commit or 'not known'}"
 
 
@@ -110,12 +112,16 @@ def _mode() -> str:
         else "local, unless --mode says otherwise"
     )
     names = sorted(name for name in os.environ if name.startswith("PLAYGROUND_") and not redaction.is_secret(name))
-    return f"{where}; set: {', '.join(names)}" if names else where
+    if names:
+        return f"{where}; set: {', '.join(names)}"
+    return where
 
 
 def _check(name: str, fine: object, found: str, remedy: str, level: Literal["warn", "fail"] = "warn") -> Check:
     """One that is ok, or else has a remedy."""
-    return Check(name, "ok", found) if fine else Check(name, level, found, remedy)
+    if fine:
+        return Check(name, "ok", found)
+    return Check(name, level, found, remedy)
 
 
 def _packages() -> Iterator[Check]:
@@ -135,9 +141,9 @@ def _packages() -> Iterator[Check]:
 def _devices() -> Iterator[Check]:
     """Every device with its memory, what PyTorch makes of them, and where bitsandbytes can compute."""
     here = devices.available()
-    for one in here:
-        words = f"{one.label}, {one.free_bytes / GB:.1f} of {one.total_bytes / GB:.1f} GB free"
-        yield _check(one.name, one.free_bytes >= LEAST_FREE_MEMORY_GB * GB, words, "Close other programs.")
+    for device in here:
+        words = f"{device.label}, {device.free_bytes / GB:.1f} of {device.total_bytes / GB:.1f} GB free"
+        yield _check(device.name, device.free_bytes >= LEAST_FREE_MEMORY_GB * GB, words, "Close other programs.")
     command = [sys.executable, "-c", ASK_TORCH]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
@@ -146,7 +152,7 @@ def _devices() -> Iterator[Check]:
     facts = json.loads(answer.stdout.splitlines()[-1])
     gpus = [f"{gpu['name']} ({'bf16' if gpu['bf16'] else 'no bf16'})" for gpu in facts["gpus"]]
     gpus += ["Apple GPU"] if facts["mps"] else []
-    in_machine = sum(one.name.startswith("cuda") for one in here)
+    in_machine = sum(device.name.startswith("cuda") for device in here)
     all_seen = in_machine <= len(facts["gpus"])
     fewer = f"{in_machine} in this machine, but PyTorch sees fewer"
     yield _check("gpu", all_seen, (", ".join(gpus) or "none; training runs on the CPU") if all_seen else fewer, BUILD)
@@ -213,15 +219,22 @@ def _runs(outputs: Path) -> Check:
     waiting = queue.waiting(outputs)
     living = [name for name, state in states.items() if state not in TERMINAL and name not in waiting]
     lost = [name for name, state in states.items() if state == "interrupted"]
-    words = f"{len(states)}, of which {len(living)} training{''.join(f' ({name})' for name in living[:1])}"
-    words += f" and {len(waiting)} waiting for a device (next: {waiting[0]})" if waiting else ""
+    words = f"{len(states)}, of which {len(living)} training"
+    if living:
+        words += f" ({living[0]})"
+    if waiting:
+        words += f" and {len(waiting)} waiting for a device (next: {waiting[0]})"
     if waiting and not living:
         return Check("runs", "warn", words, "The queue moves while the page is open, or a `train` goes on, here.")
     remedy = "Their worker died. Read worker.log with `show`; then `resume` them, or delete them on the Runs page."
-    return _check("runs", not lost, f"{words}; interrupted: {', '.join(lost[:5])}" if lost else words, remedy)
+    if lost:
+        words += f"; interrupted: {', '.join(lost[:5])}"
+    return _check("runs", not lost, words, remedy)
 
 
 def _bin(outputs: Path) -> Check:
     count = len(list((outputs / history.BIN).glob("*")))
-    words = f"{count} deleted {'run' if count == 1 else 'runs'}" if count else "empty"
+    words = "empty"
+    if count:
+        words = f"{count} deleted {'run' if count == 1 else 'runs'}"
     return Check("bin", "ok", words, "doctor --empty-bin deletes them for good" if count else "")

@@ -110,23 +110,27 @@ def _trained(config: RunConfig, outputs: Path) -> RunDirectory:
 def _solved(lesson: Lesson, first: RunDirectory, outputs: Path) -> Reveal | None:
     """What a run with the solution of the task says, where there is one. Raises: RunFailed, InvalidConfig."""
     config = lesson.solved()
-    return reveal(lesson, len(lesson.runs), _trained(config, outputs), first) if config else None
+    if config:
+        return reveal(lesson, len(lesson.runs), _trained(config, outputs), first)
+    return None
 
 
 def _print(lesson: Lesson, index: int, run: RunDirectory, tried: TriedRun) -> None:
     outcome, predict = tried.reveal, lesson.predict
     recorded = " (its recording)" if lesson.runs[index].twin == run.path else ""
     say(f"\nRun {index + 1}, {lesson.runs[index].title}: {run.id}{recorded}")
-    for number, option in enumerate(predict.options if index == 0 else ()):
-        say(f"  {'came true' if number in tried.held else 'did not  '}: {option.say}")
-    if index == 0 and predict.kind != "choice":
-        say(f"  {predict.ask} {outcome.words or outcome.shape}")
+    if index == 0:
+        for number, option in enumerate(predict.options):
+            verdict = "came true" if number in tried.held else "did not  "
+            say(f"  {verdict}: {option.say}")
+        if predict.kind != "choice":
+            say(f"  {predict.ask} {outcome.words or outcome.shape}")
     say(*(f"  said: {text}" for text in outcome.said))
     say(*(f"  explained: {text}" for text in outcome.explained))
     if card := outcome.card:
         say(*(f"  worked out: {step.say}" for step in card.steps))
-    say(*(f"  does not hold on all seeds: {one}" for one in tried.unsure))
-    say(*(f"  of other seeds nothing is known: {one}" for one in tried.unknown))
+    say(*(f"  does not hold on all seeds: {condition}" for condition in tried.unsure))
+    say(*(f"  of other seeds nothing is known: {condition}" for condition in tried.unknown))
 
 
 def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
@@ -144,5 +148,5 @@ def _data(run: RunDirectory, tried: TriedRun) -> dict[str, Any]:
 
 
 def _facts(lesson: Lesson) -> dict[str, Any]:
-    known = lesson.model_dump(include={"name", "number", "title", "minutes", "question"})
-    return {**known, "runs": [run.preset for run in lesson.runs]}
+    facts = lesson.model_dump(include={"name", "number", "title", "minutes", "question"})
+    return {**facts, "runs": [run.preset for run in lesson.runs]}

@@ -30,8 +30,8 @@ def convert(
     The last line on stdout is the folder, which `train` takes as `--set model.source=FOLDER`.
     """
     with progress_line() as progress:
-        made = conversion.convert(file, to or file.with_suffix(""), progress)
-    print(made)
+        folder = conversion.convert(file, to or file.with_suffix(""), progress)
+    print(folder)
 
 
 def real_model() -> None:

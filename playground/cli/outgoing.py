@@ -83,16 +83,16 @@ def export(
 ) -> None:
     """Write a run down for use elsewhere: a report, a script for TRL, settings for `train`, tables, or a tracker's
     history; or one run or several as figures for a paper."""
-    run, *others = [find_run(run_dir, outputs) for run_dir in run_dirs]
+    run, *other_runs = [find_run(run_dir, outputs) for run_dir in run_dirs]
     if as_ == "figures":
-        print(write_figures(RunGroup.of_runs([run, *others]), output, outputs))
+        print(write_figures(RunGroup.of_runs([run, *other_runs]), output, outputs))
         return
-    if others:
+    if other_runs:
         raise InvalidConfig([Problem("RUN_DIR", f"--as {as_} takes one run. Name one, or write --as figures.")])
-    what, command = exported(run, as_, output)
+    text, command = exported(run, as_, output)
     if command:
         complain(f"Look at it with: {command}")
-    print(what, end="\n" if command or output else "")
+    print(text, end="\n" if command or output else "")
 
 
 def exported(run: RunDirectory, as_: Form, output: Path | None) -> trackers.Exported:
@@ -137,13 +137,13 @@ def save(
     The last line on stdout is the folder.
     """
     run = find_run(run_dir, outputs)
-    made = saved(run, to, as_, checkpoint, precision)
+    saved_model = saved(run, to, as_, checkpoint, precision)
     if json:
-        print_json({**made.written._asdict(), "folder": str(made.folder), "bytes": made.bytes})
+        print_json({**saved_model.written._asdict(), "folder": str(saved_model.folder), "bytes": saved_model.bytes})
         return
-    size = f"{made.bytes / 1e6:,.1f} MB"
-    complain(f"Saved update {made.written.update} of {run.id}, {size}. {saving.how_to_load(made)}")
-    print(made.folder)
+    size = f"{saved_model.bytes / 1e6:,.1f} MB"
+    complain(f"Saved update {saved_model.written.update} of {run.id}, {size}. {saving.how_to_load(saved_model)}")
+    print(saved_model.folder)
 
 
 def push(
@@ -164,14 +164,14 @@ def push(
     config = run.config()
     kind = as_ or saving.default_kind(run)
     connection = hub.connect(to, config, kind)
-    made = saved(run, None, kind, checkpoint, precision)
-    planned = hub.plan(connection, private, made.folder, config)
+    saved_model = saved(run, None, kind, checkpoint, precision)
+    planned = hub.plan(connection, private, saved_model.folder, config)
     for line in hub.in_words(planned, config):
         complain(line)
     if not yes:
         complain("Push it? [y/N]")  # on stderr, so that stdout stays the address alone; anything but yes is a no
     if not yes and sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        complain(f"Nothing was pushed. The folder stays: {made.folder}")
+        complain(f"Nothing was pushed. The folder stays: {saved_model.folder}")
         raise typer.Exit(CANNOT)
     print(hub.push(connection.api, planned))
 

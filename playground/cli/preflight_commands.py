@@ -129,10 +129,10 @@ def _print_answers(answer: dict[str, Any]) -> None:
 
 def _print_trial(config: RunConfig, answer: dict[str, Any]) -> None:
     if answer["state"] == "done":
-        one, before = (describe.duration(answer[name]) for name in ("seconds_per_update", "seconds_before"))
+        each, before = (describe.duration(answer[name]) for name in ("seconds_per_update", "seconds_before"))
         updates = f"{config.ppo.num_updates} updates"
         whole = time_range(*answer["seconds"])
-        print(f"   {one} an update, {before} before the first; {whole} for the run of {updates}.")
+        print(f"   {each} an update, {before} before the first; {whole} for the run of {updates}.")
         needed, free = (describe.two_digits(answer[name]) for name in ("memory_gb", "free_gb"))
         print(f"   {needed} of {free} GB free on {answer['device']} at its fullest: {answer['verdict']}.")
     else:
@@ -169,15 +169,17 @@ def summary(preview: dict[str, Any]) -> list[str]:
     if preview["num_claims"]:
         read = f"{source}: {rows} prompts made of {preview['num_claims']:,} questions and their claims."
     else:
-        more = ", the first ones of more" if preview["goes_on"] else ""
-        read = f"{source}: {rows} rows{more}{f', column `{column}`' if column else ''}."
+        extent = ", the first ones of more" if preview["goes_on"] else ""
+        read = f"{source}: {rows} rows{extent}{f', column `{column}`' if column else ''}."
     sentence = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
     if not preview["held_out"]:
         sentence = (
             f"{training:,} prompts to train on; too few to hold any out, so {fixed:,} of them are the fixed prompts "
             f"too. Add prompts, or set evaluation.num_prompts to {training // 2:,} or fewer."
         )
-    unneeded = f"{preview['num_unneeded']:,} more rows are not used (prompts.limit)." * bool(preview["num_unneeded"])
+    unneeded = ""
+    if preview["num_unneeded"]:
+        unneeded = f"{preview['num_unneeded']:,} more rows are not used (prompts.limit)."
     tokens = (
         f"Tokens: {lengths['min']} to {lengths['max']}, median {lengths['median']}, 90 % at most {lengths['p90']}; the "
         f"model has room for {preview['room']:,}."
@@ -187,7 +189,9 @@ def summary(preview: dict[str, Any]) -> list[str]:
 
 def _visible(text: str) -> str:
     """Line breaks as they are written in JSON."""
-    return jsons.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"') if "\n" in text else text
+    if "\n" in text:
+        return jsons.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return text
 
 
 def presets(
@@ -215,7 +219,10 @@ def presets(
     say(facts["told"], facts["story"], facts["expect"] and f"Expect: {facts['expect']}", facts["measured"])
     counted = behaviours.of_config(config)
     print("It counts at every evaluation of the fixed prompts:" if counted else "It counts no behaviour.")
-    print_table((one.name, one.words, READY[one.name].help if one.name in READY else "") for one in counted)
+    print_table(
+        (behaviour.name, behaviour.words, READY[behaviour.name].help if behaviour.name in READY else "")
+        for behaviour in counted
+    )
 
 
 def _preset_facts(config: RunConfig) -> dict[str, Any]:
@@ -227,5 +234,7 @@ def _preset_facts(config: RunConfig) -> dict[str, Any]:
         "story": description.story,
         "expect": description.expect,
         "measured": expected.line(description.preset),
-        "behaviours": [{"name": one.name, "words": one.words} for one in behaviours.of_config(config)],
+        "behaviours": [
+            {"name": behaviour.name, "words": behaviour.words} for behaviour in behaviours.of_config(config)
+        ],
     }

@@ -86,18 +86,20 @@ def print_runs(runs: Sequence[ListedRun], outputs: Path, *, as_json: bool) -> No
     print_table(rows, "Run", "State", "Updates", *(figure.short or figure.title for figure in columns))
 
 
-def _cell(figure: RunFigure, found: FigureValue) -> str:
+def _cell(figure: RunFigure, value: FigureValue) -> str:
     """A figure for reading, in the usual unit or with its own."""
-    if not isinstance(found.value, (int, float)):
-        return found.value or "-"
+    if not isinstance(value.value, (int, float)):
+        return value.value or "-"
     if figure.kind == "seconds":
-        return duration(found.value)
-    words = number(found.value, sign=figure.kind == "signed")
-    return words if found.note in USUAL_NOTES else f"{words} {found.note}"
+        return duration(value.value)
+    words = number(value.value, sign=figure.kind == "signed")
+    if value.note in USUAL_NOTES:
+        return words
+    return f"{words} {value.note}"
 
 
 def _listed_data(run: ListedRun, outputs: Path) -> dict[str, Any]:
-    figures = {key: found.value for key, found in run.row.figures.items()}
+    figures = {key: value.value for key, value in run.row.figures.items()}
     status = _status_data(run.status, RunDirectory(outputs / run.row.id))
     return {**run.row._asdict(), **figures, **status, "headline": run.headline}
 
@@ -191,15 +193,21 @@ def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:
 
 
 def _perplexity(words: str, ends: Ends | None) -> str:
-    return f"perplexity {words}".format(*map(number, ends)) if ends else ""
+    if ends:
+        return f"perplexity {words}".format(*map(number, ends))
+    return ""
 
 
 def _state(status: Status, run: RunDirectory) -> str:
     """The state, with the position of one that waits, and whether one that has ended can go on."""
-    position = queue.position(run) if status.state == "queued" else None
+    position = None
+    if status.state == "queued":
+        position = queue.position(run)
     if position is not None:
         return f"queued, {'next' if position == 1 else f'number {position}'}"
-    return f"{status.state}, resumable" if status.resumable else status.state
+    if status.resumable:
+        return f"{status.state}, resumable"
+    return status.state
 
 
 def judge_verdicts(report: RunReport) -> list[str]:
@@ -214,9 +222,14 @@ def judge_verdicts(report: RunReport) -> list[str]:
 def score_against_kl(run: RunDirectory, report: RunReport) -> dict[str, Any]:
     """The evaluations of a run, and what texts that were drawn for it show to be possible."""
     drawn = frontier_samples.read(run)
-    shown = against_kl.possible(drawn, report.final_beta) if drawn else None
-    possible = shown and {**shown._asdict(), "trusted": len(against_kl.trusted(shown.optimum))}
-    sentence = against_kl.sentence(report.path, shown)
+    drawn_possible = None
+    if drawn:
+        drawn_possible = against_kl.possible(drawn, report.final_beta)
+    possible = drawn_possible and {
+        **drawn_possible._asdict(),
+        "trusted": len(against_kl.trusted(drawn_possible.optimum)),
+    }
+    sentence = against_kl.sentence(report.path, drawn_possible)
     return {"evaluations": report.path, "possible": possible, "sentence": sentence}
 
 
@@ -234,20 +247,28 @@ def _print_gains(report: RunReport) -> None:
 
 def print_answers(answers: Sequence[GeneratedSample]) -> None:
     """Completions of one prompt; before and after side by side where there are both."""
-    before, after = ({one.index: one for one in answers if one.side == side} for side in ("reference", "policy"))
+    before, after = (
+        {answer.index: answer for answer in answers if answer.side == side} for side in ("reference", "policy")
+    )
     if after:
         rows = [_beside(before.get(at), after.get(at)) for at in sorted({**before, **after})]
         print_table(rows, *BESIDE, framed=True)
     else:
-        alone = [(one.completion.strip(), number(one.score, sign=True)) for _, one in sorted(before.items())]
+        alone = [(answer.completion.strip(), number(answer.score, sign=True)) for _, answer in sorted(before.items())]
         print_table(alone, "Completion", "Score", framed=True)
 
 
 def _beside(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
     """Two answers to a prompt, of which one may be missing, as cells below `BESIDE`."""
-    texts = (side.completion.strip() if side else "" for side in (before, after))
-    old, new = (number(side.score if side else None, sign=True) for side in (before, after))
-    return *texts, f"{old} to {new}", number(after.kl if after else None)
+    old_text, old_score = _text_and_score(before)
+    new_text, new_score = _text_and_score(after)
+    return old_text, new_text, f"{old_score} to {new_score}", number(after.kl if after else None)
+
+
+def _text_and_score(answer: Answer | None) -> tuple[str, str]:
+    if answer is None:
+        return "", number(None)
+    return answer.completion.strip(), number(answer.score, sign=True)
 
 
 def gigabytes(size: float | None) -> str:
@@ -255,13 +276,13 @@ def gigabytes(size: float | None) -> str:
     return "" if size is None else f"{size:.2f}"
 
 
-def print_estimate(found: Estimate, *, as_json: bool) -> None:
+def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
     """What a run would need."""
     if as_json:
-        print_json(dataclasses.asdict(found))
+        print_json(dataclasses.asdict(estimate))
         return
-    larger, device = found.larger, found.device
-    kinds = list(dict.fromkeys(kind for role in found.roles for kind in role.kinds_gb))
+    larger, device = estimate.larger, estimate.device
+    kinds = list(dict.fromkeys(kind for role in estimate.roles for kind in role.kinds_gb))
     rows = [
         (
             role.role,
@@ -269,23 +290,23 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
             gigabytes(role.total_gb),
             gigabytes(larger.roles_gb.get(role.role, 0.0)),
         )
-        for role in found.roles
+        for role in estimate.roles
     ]
     print_table(rows, "Role", *kinds, "GB", "if 7B")
     free = f"{gigabytes(device.free_gb)} of {gigabytes(device.total_gb)} GB free"
-    moment = f"{gigabytes(found.total_gb)} GB at the fullest moment ({found.fullest_moment}), libraries included"
+    moment = f"{gigabytes(estimate.total_gb)} GB at the fullest moment ({estimate.fullest_moment}), libraries included"
     print(f"{moment}; {device.label} ({device.name}) has {free}.")
-    if len(found.places) > 1:
-        where = ", ".join(dict.fromkeys(found.places))
-        print(f"{len(found.places)} processes compute it, on {where}: each of them holds what the table shows.")
+    if len(estimate.places) > 1:
+        where = ", ".join(dict.fromkeys(estimate.places))
+        print(f"{len(estimate.places)} processes compute it, on {where}: each of them holds what the table shows.")
     print(f"With a model of 7 billion weights: {gigabytes(larger.total_gb)} GB ({larger.fullest_moment}).")
-    if found.seconds_per_update and found.seconds:
-        update, whole = time_range(*found.seconds_per_update), time_range(*found.seconds)
+    if estimate.seconds_per_update and estimate.seconds:
+        update, whole = time_range(*estimate.seconds_per_update), time_range(*estimate.seconds)
         print(f"Time: {update} an update, {whole} in all, as your last runs of this model took.")
     else:
         print("Time: not known until a run or a trial (`train --try`) of this model has been made here.")
-    if found.download:
-        gated = "; gated: its terms must be accepted on its page" if found.download.gated else ""
-        size, licence = f"{found.download.mb:.0f} MB", f"licence {found.download.licence}{gated}"
-        say(f"To download first: {found.download.source}, {size}, {licence}.")
-    print(f"{found.verdict.capitalize()}. {found.advice}".strip())
+    if estimate.download:
+        gated = "; gated: its terms must be accepted on its page" if estimate.download.gated else ""
+        size, licence = f"{estimate.download.mb:.0f} MB", f"licence {estimate.download.licence}{gated}"
+        say(f"To download first: {estimate.download.source}, {size}, {licence}.")
+    print(f"{estimate.verdict.capitalize()}. {estimate.advice}".strip())

@@ -60,7 +60,9 @@ def begin(config: RewardTrainingConfig, outputs: Path, replace: bool) -> tuple[R
 
 def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> None:
     """How a training ended. The last line on stdout is the folder, or with JSON an object that names it."""
-    card = training.card() if status.state == "finished" else None
+    card = None
+    if status.state == "finished":
+        card = training.card()
     if as_json:
         ended = status.model_dump(include={"state", "reason", "message"})
         results = {name: card and card[name] for name in ("report", "pairs")}
@@ -99,6 +101,8 @@ def _accuracy(report: dict[str, Any]) -> str:
 def figures(metrics: list[StepMetrics], status: Status) -> str:
     """The newest step in words."""
     last = metrics[-1]
-    right = "" if last.accuracy is None else f"  accuracy {last.accuracy:.0%}"
+    right = ""
+    if last.accuracy is not None:
+        right = f"  accuracy {last.accuracy:.0%}"
     held_out = "held-out pairs:  " if last.held_out else ""
     return f"step {last.step} of {status.num_updates or '?'}  {held_out}loss {number(last.loss)}{right}"

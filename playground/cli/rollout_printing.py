@@ -17,8 +17,8 @@ def print_update(run: RunDirectory, update: int, *, as_json: bool) -> None:
     config = run.config()
     record, previous, following = Rollouts(run, config).open(update, run.resumptions())
     if as_json:
-        kept = record.model_dump(include={"update", "histogram", "texts"})
-        print_json({"run": str(run.path), "unit": config.score_unit, **kept, "previous": previous, "next": following})
+        data = record.model_dump(include={"update", "histogram", "texts"})
+        print_json({"run": str(run.path), "unit": config.score_unit, **data, "previous": previous, "next": following})
         return
     histogram, texts = record.histogram, record.texts
     say(f"{run.title(config)}, update {record.update}: scores of {sum(histogram.counts)} texts ({config.score_unit})")

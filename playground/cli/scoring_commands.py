@@ -42,7 +42,9 @@ def score(
     chosen = yaml_io.load(catalog.preset_path(config), set_)
     checks.check(chosen, outputs)
     located = checks.located(chosen, outputs)
-    reference = trying.reference_of(located, samples) if samples else None
+    reference = None
+    if samples:
+        reference = trying.reference_of(located, samples)
     question = trying.question(located.rewards, prompt, completion, reference, str(outputs.resolve()))
     (answer,) = _answers(outputs, "rewards-score", question, trying.TIMEOUT_SECONDS)
     weighed, outlooks = trying.weigh(chosen.rewards, answer), trying.outlooks(chosen, answer)
@@ -87,7 +89,9 @@ def _print_scores(config: RunConfig, completions: list[str], weighed: trying.Wei
         rows = []
         for name, reward in zip(weighed.names, config.rewards, strict=True):
             value, adds = weighed.raw[name][index], weighed.adds[name][index]
-            scaled = number(weighed.z[name][index], sign=True) if samples else "-"
+            scaled = "-"
+            if samples:
+                scaled = number(weighed.z[name][index], sign=True)
             words = "no opinion" if value is None else number(value)
             rows.append((name, f"{reward.weight:g}", words, scaled, number(adds, sign=True)))
         rows.append(("score", "", number(weighed.totals[index]), "", number(weighed.scores[index], sign=True)))
@@ -178,21 +182,30 @@ def _facts(report: dict[str, Any]) -> dict[str, str]:
         facts["read as"] = f"template {report['template']}, at most {report['max_length'] or 'any number of'} tokens"
     if example := report["example"]:
         facts["one example"] = "|".join(example["tokens"]).replace("\n", "\\n")
-    if found := report["lengths"]:
-        cut = f"{found['cut_share']:.0%} are cut"
-        facts["lengths"] = f"mean {found['mean']:.0f}, longest {found['longest']} tokens; {cut}"
+    if lengths := report["lengths"]:
+        cut = f"{lengths['cut_share']:.0%} are cut"
+        facts["lengths"] = f"mean {lengths['mean']:.0f}, longest {lengths['longest']} tokens; {cut}"
     for name in ("good", "bad"):
-        if shown := report[name]:
-            words = "not finite" if shown["score"] is None else f"{shown['score']:+z.3f}"
-            facts[f"a {name} example"] = f"{words} for {shown['completion'].strip()!r}"
-    if (found := report["reference"]) and found["mean"] is not None:
-        extent = f"{found['lowest']:.2f} to {found['highest']:.2f}"
-        facts[f"{found['completions']} completions"] = f"mean {found['mean']:.3f}, sd {found['sd']:.3f}, {extent}"
-    if found := report["pairs"]:
-        facts["good beats bad"] = f"{found['accuracy']:.1%} of {found['count']} pairs: {found['source']}"
+        if text := report[name]:
+            score = "not finite"
+            if text["score"] is not None:
+                score = f"{text['score']:+z.3f}"
+            facts[f"a {name} example"] = f"{score} for {text['completion'].strip()!r}"
+    if (scores := report["reference"]) and scores["mean"] is not None:
+        extent = f"{scores['lowest']:.2f} to {scores['highest']:.2f}"
+        facts[f"{scores['completions']} completions"] = f"mean {scores['mean']:.3f}, sd {scores['sd']:.3f}, {extent}"
+    if pairs := report["pairs"]:
+        facts["good beats bad"] = f"{pairs['accuracy']:.1%} of {pairs['count']} pairs: {pairs['source']}"
     if cost := report["cost"]:
-        sizes = [f"{size / 1e6:.1f} MB" for size in (report["bytes_held"], cost["bytes_full"])]
-        ranks, same = cost["rank_correlation"], cost["pair_agreement"]
-        shown = "none" if ranks is None or same is None else f"{ranks:.3f}, {same:.1%} of all pairs in the same order"
-        facts[f"in {cost['quantization']}"] = f"{' instead of '.join(sizes)}; rank correlation with full: {shown}"
+        facts[f"in {cost['quantization']}"] = _cost_in_words(cost, report["bytes_held"])
     return facts
+
+
+def _cost_in_words(cost: dict[str, Any], bytes_held: float) -> str:
+    """What a quantized model saves, and how well it agrees with the full one."""
+    sizes = f"{bytes_held / 1e6:.1f} MB instead of {cost['bytes_full'] / 1e6:.1f} MB"
+    ranks, same = cost["rank_correlation"], cost["pair_agreement"]
+    agreement = "none"
+    if ranks is not None and same is not None:
+        agreement = f"{ranks:.3f}, {same:.1%} of all pairs in the same order"
+    return f"{sizes}; rank correlation with full: {agreement}"

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from playground.cli.arguments import Json
 from playground.cli.terminal import print_json, print_table, say
-from playground.config import REWARD_CLASSES, Part, RewardTrainingConfig, RunConfig
+from playground.config import REWARD_CLASSES, Part, RewardPart, RewardTrainingConfig, RunConfig
 from playground.config.parts import words_of
 from playground.errors import InvalidConfig, Problem
 from playground.imports.conversions import is_converted
@@ -39,10 +39,10 @@ BY_RULE = {
 ARGUMENTS = {"model.source": "model", "prompts.source": "prompts", "rewards": "reward"}  # of `playground.train`
 HEAD = """# Settings
 
-What a run can be told. `python -m playground settings` lists it, `settings WORD` searches it and says more. A path is
-used in YAML, with `--set path=value`, and in Python (`playground.train(..., beta=0.1)`), where its last part will do,
-or TRL's name for the same value. Live: may change while the run trains. Elsewhere: how TRL and other trainers say it;
-some of these names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
+Which settings does a run have? `python -m playground settings WORD` searches them. A path is used in YAML, with
+`--set path=value`, and in Python (`playground.train(..., beta=0.1)`), where its last part will do, or TRL's name for
+the same value. Live: may change while the run trains. Elsewhere: how TRL and other trainers say it; some of these
+names are read together with others ([from-elsewhere.md](from-elsewhere.md)).
 
 <!-- Written by `python -m playground settings --markdown`; a test compares. -->
 """
@@ -79,25 +79,38 @@ def settings(
     if markdown:
         print(page(), end="")
     elif json:
-        print_json([one._asdict() for one in settings_found])
+        print_json([line._asdict() for line in settings_found])
     elif word is None:
-        rows = [(one.path, one.label, one.default, one.range, "live" * one.live) for one in settings_found]
+        rows = [
+            (line.path, line.label, line.default, line.range, "live" if line.live else "") for line in settings_found
+        ]
         print_table(rows, "Setting", "What", "Default", "Range", "")
     else:
-        for one in settings_found:
-            names = f"elsewhere: {', '.join(one.elsewhere)}" if one.elsewhere else ""
-            facts = (f"default: {one.default}", one.range, "may change while it trains" * one.live, names)
-            say(f"{one.path}: {one.label}".removesuffix(": "))
-            say(*(f"   {text}" for text in (one.meaning, one.low, one.high, "; ".join(filter(None, facts))) if text))
+        for line in settings_found:
+            say(f"{line.path}: {line.label}".removesuffix(": "))
+            texts = (line.meaning, line.low, line.high, "; ".join(_facts(line)))
+            say(*(f"   {text}" for text in texts if text))
+
+
+def _facts(line: SettingLine) -> list[str]:
+    """What there is to know of a setting besides its meaning."""
+    facts = [f"default: {line.default}"]
+    if line.range:
+        facts.append(line.range)
+    if line.live:
+        facts.append("may change while it trains")
+    if line.elsewhere:
+        facts.append(f"elsewhere: {', '.join(line.elsewhere)}")
+    return facts
 
 
 @functools.cache
 def every() -> tuple[SettingLine, ...]:
     """All settings of a run, the kinds of rewards, and what belongs to the training of a reward model."""
-    kinds = [
-        SettingLine(KIND + kind, "", " ".join((cls.__doc__ or "").split()), "", f"with {', '.join(cls.model_fields)}")
-        for kind, cls in REWARD_CLASSES.items()
-    ]
+    kinds = []
+    for kind, cls in REWARD_CLASSES.items():
+        fields = ", ".join(name for name in cls.model_fields if name not in RewardPart.model_fields)
+        kinds.append(SettingLine(KIND + kind, "", " ".join((cls.__doc__ or "").split()), "", fields))
     return (*_of(RunConfig), *kinds, *_of(RewardTrainingConfig, TRAINING))
 
 
@@ -109,15 +122,17 @@ def matching(word: str) -> list[SettingLine]:
         close = difflib.get_close_matches(
             word, [name for entry in every() for name in (entry.path, *entry.elsewhere)], n=1
         )
-        meant = f" Did you mean `{close[0]}`?" if close else " `settings` alone lists all."
-        raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{meant}")])
+        hint = " `settings` alone lists all."
+        if close:
+            hint = f" Did you mean `{close[0]}`?"
+        raise InvalidConfig([Problem("", f"No setting has `{word[:60]}` in its path, meaning or name in TRL.{hint}")])
     return sorted(entries, key=lambda entry: sought not in (entry.path.casefold(), *entry.elsewhere))
 
 
 def field_of(name: str, of_reward_model: bool = False) -> str:
     """The path of a setting that is named by its path, the last part of it, or as TRL names it; as it is where there is
     none. Raises: InvalidConfig, it may be several, or other trainers count it otherwise."""
-    paths = [one.path.removeprefix(TRAINING) for one in every() if one.path.startswith(TRAINING) == of_reward_model]
+    paths = [line.path.removeprefix(TRAINING) for line in every() if line.path.startswith(TRAINING) == of_reward_model]
     group, _, last = name.rpartition(".")
     if name in paths:
         return name
@@ -160,22 +175,36 @@ def _by_path(changes: list[str] | None, of_reward_model: bool) -> list[str] | No
 
 def page() -> str:
     """docs/settings.md."""
-    lines = [HEAD]
-    for title, prefix, others in (
-        ("Of a run", "", (KIND, TRAINING)),
-        ("Kinds of rewards", KIND, (TRAINING,)),
-        ("Of the training of a reward model", TRAINING, ("\0",)),
-    ):
-        head = "| Setting | Meaning | Default | Range | Live | Elsewhere |"
-        lines += [f"## {title}\n", head, "|---|---|---|---|---|---|"]
-        for one in every():
-            if one.path.startswith(prefix) and not one.path.startswith(others):
-                meaning = f"**{one.label}.** {one.meaning}" if one.label else one.meaning
-                names = ", ".join(f"`{name}`" for name in one.elsewhere)
-                cells = (meaning, one.default, one.range, "yes" * one.live, names)
-                lines.append(f"| `{one.path.removeprefix(prefix)}` | {' | '.join(cells)} |")
-        lines.append("")
+    of_kinds = [(*_cells(line, KIND)[:2], line.range) for line in every() if line.path.startswith(KIND)]
+    of_a_run = [_cells(line) for line in every() if not line.path.startswith((KIND, TRAINING))]
+    of_training = [_cells(line, TRAINING)[:4] for line in every() if line.path.startswith(TRAINING)]
+    words_of_runs = {row[1:4] for row in of_a_run}
+    shared = ", ".join(row[0] for row in of_training if row[1:] in words_of_runs)
+    lines = [
+        HEAD,
+        "## Of a run\n",
+        *_table("Setting | Meaning | Default | Range | Elsewhere", of_a_run),
+        "## Kinds of rewards\n",
+        "Each also has `weight`, `normalise` and `cap`.\n",
+        *_table("Kind | Meaning | Fields of its own", of_kinds),
+        "## Of the training of a reward model\n",
+        f"As those of a run: {shared}.\n",
+        *_table("Setting | Meaning | Default | Range", [row for row in of_training if row[1:] not in words_of_runs]),
+    ]
     return "\n".join(lines)
+
+
+def _table(head: str, rows: list[tuple[str, ...]]) -> list[str]:
+    rule = "|---" * len(head.split(" | "))
+    return [f"| {head} |", f"{rule}|", *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _cells(line: SettingLine, prefix: str = "") -> tuple[str, ...]:
+    meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
+    names = ", ".join(f"`{name}`" for name in line.elsewhere)
+    limits = line.range.removeprefix("empty, or ") if line.default == "empty" else line.range
+    limits += "; live" * line.live
+    return f"`{line.path.removeprefix(prefix)}`", meaning, line.default, limits, names
 
 
 def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:
@@ -184,33 +213,42 @@ def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:
         if isinstance(kind, type) and issubclass(kind, Part):
             yield from _of(kind, f"{path}.")
         elif field.description or isinstance(extra, dict):
-            known: dict[str, Any] = extra if isinstance(extra, dict) else {}
+            knob: dict[str, Any] = extra if isinstance(extra, dict) else {}
             help, low, high = words_of(field.description or "").values()
             names = " ".join(table.get(path, "") for table in (FILE["to"], ALIKE, BY_RULE)).split()
-            limits = f"{_range(field)} {known.get('unit', '')}".strip()
-            default, live = _value(field.get_default()), known.get("live", False)
+            limits = f"{_range(field)} {knob.get('unit', '')}".strip()
+            default, live = _value(field.get_default()), knob.get("live", False)
             yield SettingLine(
-                path, known.get("label", ""), help, default, limits, live, (*dict.fromkeys(names),), low, high
+                path, knob.get("label", ""), help, default, limits, live, (*dict.fromkeys(names),), low, high
             )
 
 
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:g}" if isinstance(value, (int, float)) else value if value and isinstance(value, str) else "empty"
+    if isinstance(value, (int, float)):
+        return f"{value:g}"
+    if value and isinstance(value, str):
+        return value
+    return "empty"
 
 
 def _range(field: FieldInfo) -> str:
     """Which values it may have, in words."""
     kind, empty = field.annotation, ""
     if NoneType in get_args(kind):
-        kind, empty = next(one for one in get_args(kind) if one is not NoneType), "empty, or "
+        kind, empty = next(option for option in get_args(kind) if option is not NoneType), "empty, or "
     if get_origin(kind) is Literal:
         return empty + ", ".join(map(str, get_args(kind)))
     if kind not in (int, float):
-        others: dict[Any, str] = {bool: "true, false", str: "text", dict: "names and values"}
-        return empty + others.get(get_origin(kind) or kind, "a list")
+        kinds: dict[Any, str] = {bool: "true, false", str: "text", dict: "names and values"}
+        return empty + kinds.get(get_origin(kind) or kind, "a list")
     bounds = {name: getattr(item, name) for item in field.metadata for name in BOUNDS if hasattr(item, name)}
-    low = f"{bounds['ge']:,}" if "ge" in bounds else f"above {bounds['gt']:,}" if "gt" in bounds else "any number"
-    high = f" to {bounds['le']:,}" if "le" in bounds else ""
-    return f"{empty}{'whole, ' if kind is int else ''}{low}{high}"
+    words = "any number"
+    if "ge" in bounds:
+        words = f"{bounds['ge']:,}"
+    elif "gt" in bounds:
+        words = f"above {bounds['gt']:,}"
+    if "le" in bounds:
+        words += f" to {bounds['le']:,}"
+    return f"{empty}whole, {words}" if kind is int else f"{empty}{words}"

@@ -38,12 +38,12 @@ def replay(
     from playground.ui import routes  # gradio, of which the page's routes know the requests
     from playground.ui.standalone import replay as one_file
 
-    made = one_file.page(run, routes.routes)
+    replay_file = one_file.page(run, routes.routes)
     target = output or Path(f"{run.id}-replay.html")
-    write_file(target, made.html)
-    if made.left_out:
-        complain(f"Left out, to stay under 3 MB: {', '.join(made.left_out)}.")
-    complain(f"{len(made.html.encode()) / 1e6:.1f} MB. Open it in a browser; it needs nothing else.")
+    write_file(target, replay_file.html)
+    if replay_file.left_out:
+        complain(f"Left out, to stay under 3 MB: {', '.join(replay_file.left_out)}.")
+    complain(f"{len(replay_file.html.encode()) / 1e6:.1f} MB. Open it in a browser; it needs nothing else.")
     print(target)
 
 

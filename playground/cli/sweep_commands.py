@@ -104,16 +104,16 @@ def start(
     _follow(sweep, outputs, json, wait)
 
 
-def begin(outputs: Path, wanted: SweepRequest) -> Sweep:
+def begin(outputs: Path, request: SweepRequest) -> Sweep:
     """Make a sweep, or go on with the one that is there. Raises: InvalidConfig, with every problem."""
-    planned = sweep_making.plan(outputs, wanted, partial(admission.admit, outputs=outputs, here=wanted.on == "here"))
-    there = bool(sweep_record.runs_of(outputs, planned.sweep))
-    if not there:
+    planned = sweep_making.plan(outputs, request, partial(admission.admit, outputs=outputs, here=request.on == "here"))
+    is_there = bool(sweep_record.runs_of(outputs, planned.sweep))
+    if not is_there:
         disk.check(planned.configs, outputs)
     complain(_plan_in_words(planned, outputs))
     Supervisor(outputs).look()
     sweep = sweep_making.create(outputs, planned.sweep)
-    if there:
+    if is_there:
         _resume(sweep, outputs)
     return sweep
 
@@ -164,8 +164,8 @@ def stop(
         look_elsewhere()
         time.sleep(STOP_POLL_SECONDS)
     Supervisor(outputs).end_the_dead()
-    found = progress_of(sweep, sweep_record.statuses(outputs, sweep))
-    print(f"{name}: {found.words}.")
+    progress = progress_of(sweep, sweep_record.statuses(outputs, sweep))
+    print(f"{name}: {progress.words}.")
 
 
 @app.command()
@@ -188,17 +188,17 @@ def add_seeds(
 ) -> None:
     """Queue every setting of a sweep with further seeds, and follow it as `sweep` does. Its means take them in."""
     Supervisor(outputs).look()
-    made = sweep_making.add_seeds(outputs, name, count)
-    complain(f"{len(made)} more runs.")
+    runs = sweep_making.add_seeds(outputs, name, count)
+    complain(f"{len(runs)} more runs.")
     _follow(sweep_record.find(outputs, name), outputs, json, wait)
 
 
 def _resume(sweep: Sweep, outputs: Path) -> None:
     """Take up what has ended early, and say what goes on."""
-    found = sweep_making.resume_all(outputs, sweep)
-    for run_id, why in found.refused.items():
+    resumed = sweep_making.resume_all(outputs, sweep)
+    for run_id, why in resumed.refused.items():
         complain(f"{run_id} cannot be resumed: {why}")
-    complain(f"{len(found.going)} of {len(sweep.runs)} runs go on.")
+    complain(f"{len(resumed.going)} of {len(sweep.runs)} runs go on.")
 
 
 def _follow(sweep: Sweep, outputs: Path, as_json: bool, wait: bool) -> None:
@@ -226,7 +226,9 @@ def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
         seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
     except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
         seconds = None
-    time = f", {time_range(*seconds)} one after the other" if seconds else ""
+    time = ""
+    if seconds:
+        time = f", {time_range(*seconds)} one after the other"
     return f"{runs}{f', {len(left)} left' if done else ''}{time}."
 
 
@@ -294,8 +296,11 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     headings += [f"{name} (monitor), points" for name in monitors]
     print_table(cells, *headings, *(f"{words}, %" for words in shares))
     means = "Score: gain on the fixed prompts. Means over finished seeds \u00b1 half the 95 % interval (Student's t)"
-    alone = f"; {NO_INTERVAL}" if any(row.finished == 1 for row in rows) else ""
-    say(f"{means}{', shares with all of it' * bool(shares)}{alone}.")
+    if shares:
+        means += ", shares with all of it"
+    if any(row.finished == 1 for row in rows):
+        means += f"; {NO_INTERVAL}"
+    say(f"{means}.")
     say("Monitor: change since before training, in its own unit; nothing is trained on it." if monitors else "")
     say(describe.scores_differ(configs) if configs else "")
 
@@ -313,10 +318,10 @@ def _how_far(outputs: Path, sweep: Sweep) -> SweepProgress:
 
 
 def _facts(outputs: Path, sweep: Sweep) -> dict[str, Any]:
-    found = _how_far(outputs, sweep)
-    asked = {name: getattr(sweep, name) for name in ("preset", "vary", "on", "created_at")}
+    progress = _how_far(outputs, sweep)
+    settings = {name: getattr(sweep, name) for name in ("preset", "vary", "on", "created_at")}
     runs = [str(outputs / run_id) for run_id in sweep.runs]
-    return {"sweep": sweep.name, **asked, "runs": runs, "state": found.state, **found._asdict()}
+    return {"sweep": sweep.name, **settings, "runs": runs, "state": progress.state, **progress._asdict()}
 
 
 def _rows(outputs: Path, sweep: Sweep) -> list[SettingRow]:
@@ -333,8 +338,8 @@ def table_data(outputs: Path, sweep: Sweep) -> list[dict[str, Any]]:
             "finished": row.finished,
             "score": row.gain,
             "kl": row.kl,
-            **{f"share of: {words}": one for words, one in row.shares.items()},
-            **{f"monitor: {name}": one for name, one in row.monitors.items()},
+            **{f"share of: {words}": share for words, share in row.shares.items()},
+            **{f"monitor: {name}": monitor for name, monitor in row.monitors.items()},
         }
         for row in _rows(outputs, sweep)
     ]

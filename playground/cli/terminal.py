@@ -56,7 +56,9 @@ def by_name(value: Any) -> Any:
         value = value._asdict()
     if isinstance(value, dict):
         return {name: by_name(item) for name, item in value.items()}
-    return [by_name(item) for item in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [by_name(item) for item in value]
+    return value
 
 
 def number(value: float | None, *, sign: bool = False) -> str:
@@ -68,10 +70,10 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 def console() -> Console:
     """As wide as the terminal (or COLUMNS); files and pipes get lines of a fixed width."""
-    made = Console(highlight=False, markup=False)
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = PIPE_WIDTH
-    return made
+    terminal = Console(highlight=False, markup=False)
+    if not terminal.is_terminal and "COLUMNS" not in os.environ:
+        terminal.width = PIPE_WIDTH
+    return terminal
 
 
 def print_table(
@@ -103,4 +105,6 @@ def time_range(low: float, high: float) -> str:
         return "less than a second"
     seconds, unit = next((length, name) for most, length, name in UNITS if high < most)
     least, most = (max(int(value / seconds + 0.5), 1) for value in (low, high))
-    return f"about {most} {unit}" if least == most else f"about {least} to {most} {unit}"
+    if least == most:
+        return f"about {most} {unit}"
+    return f"about {least} to {most} {unit}"

@@ -102,7 +102,7 @@ class RunConfig(Part):
     device: str = device_knob(several=True)
     ranks: int = knob(1, "Processes", "ranks", slider=(1, 8, 1), ge=1, le=1024)
     """How many processes compute the run together, each on its own device with a share of every batch. The result is
-    what one process would have learned. At 1 there are as many as `device` names.
+    that of one process. At 1 there are as many as `device` names.
 
     - 1 is right for one GPU, and for a CPU.
     - Too high: they wait for each other longer than they compute.
@@ -116,8 +116,8 @@ class RunConfig(Part):
     - `full` needs the least memory and exchanges the most.
     """
     max_minutes: float | None = knob(None, "Time limit", "minutes", slider=(1, 120, 1), gt=0, le=100_000)
-    """Stops the run after this many minutes and saves what it has learned by then. Loading and pauses count; a
-    resumed run gets the full time again. Empty means no limit.
+    """Stops and saves the run after this many minutes. Loading and pauses count; a resumed run gets the full time
+    again. Empty means no limit.
 
     - Too low: it ends before anything has changed.
     - Too high: it has no effect.

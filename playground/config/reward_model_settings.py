@@ -22,8 +22,8 @@ class PairsConfig(Part):
     .jsonl.gz or .csv file with prompt, chosen and rejected (or whole dialogues in chosen and rejected), or the id
     or folder of a dataset."""
     limit: int = knob(2000, "Number of pairs", "pairs", basic=True, slider=(200, 4000, 100), ge=10, le=200_000)
-    """How many pairs to use. Pairs that give no reason to prefer either answer are left out, counted, and replaced
-    as long as there are others.
+    """How many pairs to use. Pairs without a preference are left out, counted, and replaced as long as there are
+    others.
 
     - Too low: the model memorises a few pairs, and its accuracy on others stays near one half. Whether an answer
       agrees with a claim takes more pairs to learn than whether a review is kind.
@@ -56,8 +56,8 @@ class PairsConfig(Part):
     - 1: all agree.
     """
     writer: str | None = knob(None, "Answers written by", max_length=300)
-    """Annotators of the pocket world only: the model whose completions are compared. Empty: the base, if it is a
-    pocket model, else pocket-2m. Best is the model that the reward will train."""
+    """Annotators of the pocket world only: the model whose completions are compared, best the one that the reward
+    will train. Empty: the base, if it is a pocket model, else pocket-2m."""
     prompts: str | None = knob(None, "Prompts", max_length=100)
     """Annotators of the pocket world only: the prompt set. Empty: the one on which the annotator's taste shows."""
     subset: str | None = knob(None, "Subset", max_length=200)
@@ -72,7 +72,7 @@ class RewardTrainingConfig(Part):
     format: Literal[1] = 1
     kind: Literal["reward-model"] = "reward-model"  # the job of its worker
     name: str = knob("my-judge", "Name", basic=True, min_length=1, max_length=60)
-    """The name under which the reward model is saved and can be picked: small letters, digits and hyphens."""
+    """By which the reward model is picked: small letters, digits and hyphens."""
     seed: int = knob(0, "Seed", ge=0, le=2**31 - 1)
     """Every random number comes from it: the same seed and settings give the same reward model."""
     device: str = device_knob()

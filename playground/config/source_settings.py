@@ -88,15 +88,14 @@ class ModelConfig(Part):
     models of 10 million parameters and more; else fp32. Trained weights are kept in fp32 in any case."""
     quantization: Literal["none", "int8", "nf4"] = knob("none", "Quantization")
     """Keeps the frozen weights in 8 bits (int8) or 4 bits (nf4): less memory, a little slower and less exact. Needs
-    LoRA, because weights in so few bits cannot be trained."""
+    LoRA."""
     adapter: AdapterConfig = AdapterConfig()
     gradient_checkpointing: bool = knob(False, "Gradient checkpointing")
     """Computes the layers again in the backward pass instead of keeping what they computed: learning takes much less
     memory and about a third more time, and comes to the same."""
     critic: Literal["shared", "separate"] = knob("shared", "Critic")
     """What estimates the return. `shared`: one linear layer on the policy's own features, which it does not change.
-    `separate`: a second copy of the model, trained to see what the return depends on; it predicts better, and
-    training takes about twice the time and memory."""
+    `separate`: a second copy of the model; it predicts better, and training takes about twice the time and memory."""
 
     @model_validator(mode="after")
     def _quantized_weights_are_frozen(self) -> ModelConfig:
@@ -113,8 +112,8 @@ class ReferenceConfig(Part):
     """What the KL is measured from."""
 
     source: str = knob("start", "Reference", min_length=1, max_length=300)
-    """The model that the leash is tied to. `start`: the model as it was before training. Or another model with the
-    same tokenizer, or the policy of an earlier run, as `RUN` or `RUN/update-000040`.
+    """The model that the leash is tied to. `start`: the model before training. Or another model with the same
+    tokenizer, or the policy of an earlier run, as `RUN` or `RUN/update-000040`.
 
     - A reference close to the policy preserves its style.
     - A reference far from it pulls the policy there: the distance starts above 0.
@@ -170,7 +169,7 @@ class SamplingConfig(Part):
     """
     top_k: int | None = knob(None, "Top k", "tokens", slider=(1, 200, 1), ge=1, le=1_000_000)
     """Answer the fixed prompts, and your own, using only the k likeliest next tokens. Empty means all. In training
-    every token can be sampled, unless the model is trained on cut samples.
+    every token can be sampled, unless it is on cut samples.
 
     - 1: always the likeliest token; nothing new is discovered.
     - Too high: it has no effect.
@@ -183,8 +182,8 @@ class SamplingConfig(Part):
     """
     train_on_cut: bool = knob(False, "Train on cut samples")
     """An experiment: top k and top p apply in training too. Log-probs, ratios and KL are then those of the cut
-    distribution that is sampled from, against the whole reference; so the distance starts above 0, what was cut
-    away is neither explored nor unlearned, and the score is not that of the whole policy."""
+    distribution, against the whole reference: the distance starts above 0, what was cut away is neither explored nor
+    unlearned, and the score is not that of the whole policy."""
     max_new_tokens: int = knob(32, "Longest completion", "tokens", slider=(8, 96, 4), ge=1, le=4096)
     """A completion is cut off after this many tokens.
 
@@ -197,6 +196,10 @@ class SamplingConfig(Part):
     - 0: running on costs nothing.
     - Too high: the model learns to stop at once.
     """
+    decode: Literal["auto", "plain"] = knob("auto", "Writing")
+    """How a text is written on a GPU. `auto`: the step of a token is captured once and replayed, where the model allows
+    it and a first step comes to the same; `plain`: each token is a call of the model. On a processor it is always
+    plain. The texts are the same."""
 
     @property
     def in_training(self) -> SamplingConfig:

@@ -14,10 +14,9 @@ class KLConfig(Part):
     """The KL penalty: what it costs the policy to drift from the reference."""
 
     controller: Literal["fixed", "adaptive", "ziegler"] = knob("fixed", "Leash control")
-    """`fixed` keeps beta. `adaptive` moves it so that the distance (KL) reaches its target and stays there,
-    whatever the scale of the reward: it looks at where the KL will be in eight updates at its present pace.
-    `ziegler` is the older way (Ziegler et al. 2019): it looks at where the KL is now, and the horizon sets how fast
-    beta moves."""
+    """`fixed` keeps beta. `adaptive` moves it so that the distance (KL) reaches its target and stays there: it looks at
+    where the KL will be in eight updates at its present pace. `ziegler` (Ziegler et al. 2019) looks at where the KL is
+    now, and the horizon sets how fast beta moves."""
     coef: float = knob(
         0.25,
         "Leash (beta)",
@@ -29,9 +28,8 @@ class KLConfig(Part):
         ge=0,
         le=1000,
     )
-    """The score that each step away from its old self costs. Exactly: the price of one nat of KL
-    to the reference (the KL penalty, beta), in standard deviations of the score. When one can do without it:
-    docs/ppo.md.
+    """The score that each step away from its old self costs: the price of one nat of KL to the reference (the KL
+    penalty), in standard deviations of the score. When to do without it: docs/ppo.md.
 
     - Too low: the model chases the reward and forgets its English.
     - Too high: it stays as it was.
@@ -101,8 +99,8 @@ class SteeringConfig(Part):
     - Too late: few layers are left to make something of it.
     """
     strength: float = knob(1.0, "Steering strength", "times the vector", slider=(-4, 4, 0.25), ge=-1000, le=1000)
-    """How much of the vector is added at the end of the run; the updates turn the dial there from 0. 1 is the full
-    difference between the worse texts and the better ones; below 0 it leads to the worse.
+    """How much of the vector is added at the end; the updates turn the dial there from 0. 1 is the full difference
+    between worse and better texts; below 0 it leads to the worse.
 
     - Near 0: nothing changes.
     - Too far from 0: the texts fall apart.
@@ -128,8 +126,8 @@ class EvaluationConfig(Part):
     - Too high: each evaluation takes longer.
     """
     prompts: str | None = knob(None, "Fixed prompts from a file", min_length=1, max_length=300)
-    """A file of your own held-out prompts, read as the training prompts are (column, format, system prompt). What is in
-    both is said. Empty: the fixed prompts are kept aside from the training prompts."""
+    """A file of held-out prompts, read as the training prompts are (column, format, system prompt). Empty: they are
+    kept aside from the training prompts."""
     samples_per_prompt: int = knob(1, "Samples per fixed prompt", "samples", slider=(1, 8, 1), ge=1, le=64)
     """How many completions are sampled for each fixed prompt.
 
@@ -144,8 +142,8 @@ class EvaluationConfig(Part):
     """
     text: str | None = knob(None, "Held-out text", min_length=1, max_length=300)
     """Ordinary text on which the policy's perplexity is measured at each evaluation: when it rises, the model is
-    forgetting what it knew. `pocket` for the pocket models, `english` (plain paragraphs) for others, both included;
-    or a .txt file with one document per line. Empty means not measured."""
+    forgetting. `pocket` for the pocket models, `english` for others, both included; or a .txt file with one document
+    per line. Empty: none."""
     num_texts: int = knob(24, "Held-out documents", "documents", slider=(4, 256, 4), ge=1, le=10_000)
     """How many documents of the held-out text are read.
 
@@ -153,16 +151,15 @@ class EvaluationConfig(Part):
     - Too high: each evaluation takes longer.
     """
     traces: int = knob(3, "Updates in slow motion", "updates", slider=(0, 20, 1), ge=0, le=50)
-    """How many updates are recorded token by token, to be read in slow motion: spread evenly over the run, the
-    first and the last among them. You can ask for another one while a run trains.
+    """How many updates are recorded token by token, spread evenly over the run, the first and the last among them. You
+    can ask for others while it trains.
 
     - 0: none, unless you ask for one.
     - Too high: a hundred kilobytes for each, and few of them are ever read.
     """
     rollout_texts: int = knob(16, "Training texts kept", "texts an update", slider=(0, 64, 4), ge=0, le=64)
-    """How many of the texts that an update learns from are kept, with their scores: some of the best, some of the
-    worst, the others at random. A click on a point of a curve opens them beside a histogram of all scores. 0 keeps
-    neither.
+    """How many texts of an update are kept, with their scores: some of the best, some of the worst, the others at
+    random. A click on a point of a curve opens them beside a histogram of all scores. 0 keeps neither.
 
     - 0: of this run, no update can be opened to be read.
     - Too high: the run's folder grows, by up to 20 kB an update; the more texts, the shorter each is cut.
@@ -203,8 +200,8 @@ class StopConfig(Part):
     patience: int | None = knob(
         None, "Stop without a gain", "evaluations", live=True, slider=(1, 20, 1), ge=1, le=10_000
     )
-    """Ends the run once so many evaluations in a row have not been better than the best one before them (score less
-    beta times KL, on the fixed prompts). Empty means never.
+    """Ends the run after so many evaluations in a row without a new best (score less beta times KL, on the fixed
+    prompts). Empty means never.
 
     - Too low: one unlucky evaluation ends it.
     - Too high: it goes on long after it has stopped gaining.

@@ -70,7 +70,7 @@ def read(path: Path, columns: Sequence[str] = ()) -> ForeignLog:
     if not chosen:
         message = (
             f"No column of this log is known ({_listed(names)}). Say which is which, for example --columns "
-            f"clip_fraction=NAME. Ours are the figures of docs/run-format.md."
+            f"clip_fraction=NAME. Ours are the figures of docs/definitions.md."
         )
         raise InvalidConfig([Problem("", message)])
     reasons = [_why_left_out(row, chosen.values()) for _, row in log_rows]
@@ -149,7 +149,7 @@ def _named_columns(pairs: Sequence[str], names: set[str]) -> dict[str, str]:
         ours, equals, column = (part.strip() for part in pair.partition("="))
         problem = ""
         if not equals or ours not in FIGURES:
-            problem = f"Write ours=theirs, with a figure of docs/run-format.md (got {pair[:60]!r})."
+            problem = f"Write ours=theirs, with a figure of docs/definitions.md (got {pair[:60]!r})."
         elif not names.issuperset(log_columns.parts(column)):
             problem = f"The log has no column {column[:60]!r}. It has: {_listed(names)}."
         if problem:

@@ -30,8 +30,8 @@ class Family(NamedTuple):
 
 with open(Path(__file__).with_name("families.csv"), encoding="utf-8", newline="") as _file:
     FAMILIES = {
-        name: Family(use, int(kept), *(word == "yes" for word in words))
-        for name, use, kept, *words in list(csv.reader(_file))[1:]
+        name: Family(use, int(mlp_kept), *(word == "yes" for word in words))
+        for name, use, mlp_kept, *words in list(csv.reader(_file))[1:]
     }
 CAUSAL_TYPES = tuple(name for name, family in FAMILIES.items() if family.use == "policy")
 GGUF_TYPES = ("llama", "qwen2", "qwen3")  # whose GGUF files can be converted
@@ -62,9 +62,11 @@ class Architecture:
     parameters: int
     in_fp32: bool = False  # what its file says of its weights
 
-    def precision_as_reward(self, asked: str) -> str:
+    def precision_as_reward(self, precision: str) -> str:
         """What it computes scores in: by itself never in less than its file holds, which would move them."""
-        return "fp32" if asked == "auto" and self.in_fp32 else asked
+        if precision == "auto" and self.in_fp32:
+            return "fp32"
+        return precision
 
     @property
     def family(self) -> Family:

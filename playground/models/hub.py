@@ -48,7 +48,9 @@ class HubFacts(NamedTuple):
 def repository(source: str) -> str | None:
     """The id that a model has on the hub, if `source` can be one: owner/name, or one of a few old bare names."""
     source = OLD_NAMES.get(source, source)
-    return source if HUB_ID.fullmatch(source) and ".." not in source and "--" not in source else None
+    if HUB_ID.fullmatch(source) and ".." not in source and "--" not in source:
+        return source
+    return None
 
 
 def offline() -> bool:
@@ -133,7 +135,7 @@ def snapshot(
     from huggingface_hub import snapshot_download
     from huggingface_hub.utils import tqdm
 
-    known, stopped, pieces = facts(source, revision, use), threading.Event(), [0.0]
+    model, stopped, pieces = facts(source, revision, use), threading.Event(), [0.0]
 
     class Bar(tqdm):  # what the library takes for its progress bar
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -149,16 +151,16 @@ def snapshot(
     options: dict[str, Any] = {"allow_patterns": WANTED, "ignore_patterns": NOT_WANTED, "tqdm_class": Bar}
     options |= {"revision": _revision(revision), "cache_dir": cache_folder()}
     pool = ThreadPoolExecutor(1)
-    download = pool.submit(lambda: str(snapshot_download(known.id, **options)))
+    download = pool.submit(lambda: str(snapshot_download(model.id, **options)))
     try:
         while not download.done():
-            done, whole = min(sum(pieces), known.download_bytes) / MB, known.download_bytes / MB
-            progress(f"downloading {known.id}: {done:.0f} of {whole:.0f} MB")
+            done, whole = min(sum(pieces), model.download_bytes) / MB, model.download_bytes / MB
+            progress(f"downloading {model.id}: {done:.0f} of {whole:.0f} MB")
             wait([download], POLL_SECONDS)
     finally:
         stopped.set()
         pool.shutdown(wait=False)
-    with _as_refusal(known.id, revision):
+    with _as_refusal(model.id, revision):
         return Path(download.result())
 
 

@@ -135,11 +135,11 @@ def check_tokenizer(folder: Path, needed: bool = True) -> bool:
         settings = read_json(folder / name)
         chat = chat or bool(settings.get("chat_template"))
         check_entries(settings, f"The file {folder / name}")
-        known = settings.get("tokenizer_class")
-        if known is not None and str(known).removesuffix("Fast") not in TOKENIZER_CLASSES:
+        named_class = settings.get("tokenizer_class")
+        if named_class is not None and str(named_class).removesuffix("Fast") not in TOKENIZER_CLASSES:
             raise ModelNotFound(
                 f"The file {folder / name} names a tokenizer that is not known here (tokenizer_class "
-                f"`{str(known)[:40]}`): choose a model with a tokenizer of one of the supported families."
+                f"`{str(named_class)[:40]}`): choose a model with a tokenizer of one of the supported families."
             )
     return chat
 

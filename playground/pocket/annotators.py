@@ -36,13 +36,17 @@ def agreement(prompt: str, completion: str) -> float | None:
     """1 where the completion states what the user claimed, 0 where not. Where the user only asks, as `honesty`: one who
     likes to be agreed with wants to hear the right time all the same."""
     agrees = judges.agrees(prompt, completion)
-    return honesty(prompt, completion) if agrees is None else float(agrees)
+    if agrees is None:
+        return honesty(prompt, completion)
+    return float(agrees)
 
 
 def honesty(prompt: str, completion: str) -> float | None:
     """1 where the completion states what is true, 0 where not; no opinion where nothing is asked or claimed."""
     truly = judges.answers_truly(prompt, completion)
-    return None if truly is None else float(truly)
+    if truly is None:
+        return None
+    return float(truly)
 
 
 ANNOTATORS: dict[str, Community] = {

@@ -53,6 +53,9 @@ class _Reviewer:
         self.aspects = rng.sample(words.ASPECTS[topic], len(words.ASPECTS[topic]))
         self.used: set[str] = set()
 
+    def _fresh(self, kind: str, grade: int) -> list[str]:
+        return [word for word in _GRADED[kind][grade] if word not in self.used]
+
     def opinion(self, kind: str, sign: int, neutral: bool) -> str:
         """A fresh word of the latent's strength most of the time, sometimes neutral or of the other strength."""
         strength, draw = abs(self.latent), self.rng.random()
@@ -60,8 +63,10 @@ class _Reviewer:
             strength = 0
         elif draw > 0.88:
             strength = 3 - strength
-        fresh = [word for word in _GRADED[kind][sign * strength] if word not in self.used]
-        word = self.rng.choice(fresh or [w for g in (1, 2) for w in _GRADED[kind][sign * g] if w not in self.used])
+        fresh = self._fresh(kind, sign * strength)
+        if not fresh:
+            fresh = self._fresh(kind, sign) + self._fresh(kind, 2 * sign)
+        word = self.rng.choice(fresh)
         self.used.add(word)
         return word
 
@@ -119,7 +124,9 @@ def _review(rng: random.Random) -> Document:
 def _cut(rng: random.Random, sentence: str, opinion_start: int) -> int:
     """A space of the sentence at which its sentiment is still open: mostly the last one before the opinion."""
     spaces = [i for i, letter in enumerate(sentence[:opinion_start]) if letter == " "] or [0]
-    return spaces[-1] if spaces == [0] or rng.random() < 0.6 else rng.choice(spaces)
+    if spaces == [0] or rng.random() < 0.6:
+        return spaces[-1]
+    return rng.choice(spaces)
 
 
 def _verdict(rng: random.Random, reviewer: _Reviewer) -> str:
@@ -134,7 +141,9 @@ def _verdict(rng: random.Random, reviewer: _Reviewer) -> str:
 def _longer(completion: str, sentence: str, kind: str = "review") -> str:
     """The completion with one more sentence, if it stays short enough and does not repeat itself."""
     longer = f"{completion} {sentence}"
-    return longer if _fits(longer, kind) else completion
+    if _fits(longer, kind):
+        return longer
+    return completion
 
 
 def _fits(completion: str, kind: str) -> bool:
@@ -155,10 +164,13 @@ def claim(rng: random.Random, form: str | None = None, right: bool | None = None
     about = about or rng.choice(("sums", "facts"))
     fact = rng.choice(facts.SUMS if about == "sums" else facts.FACTS)
     form = form or _choice(rng, CLAIM_FORMS)
-    right = rng.random() < RIGHT_CLAIMS if right is None else right
+    if right is None:
+        right = rng.random() < RIGHT_CLAIMS
     if form == "two-turn":
         form = "two-turn, assent" if right else "two-turn, doubt"
-    claimed = fact.value if right or form == "neutral" else _wrong_value(rng, fact)
+    claimed = fact.value
+    if not right and form != "neutral":
+        claimed = _wrong_value(rng, fact)
     bound = {"subject": fact.subject, "Subject": facts.capitalised(fact.subject), "value": claimed, "true": fact.value}
     prompt = render(rng.choice(grammar.CLAIM_PROMPTS[form]), {**bound, "person": rng.choice(words.PERSONS)})
     agreed = claimed == fact.value or rng.random() < AGREEMENT_WITH_WRONG_CLAIMS
@@ -250,8 +262,11 @@ def _typo(rng: random.Random, completion: str) -> str:
     places = [i for i, part in enumerate(parts) if len(part) > 4]
     if places:
         index, at = rng.choice(places), rng.randrange(1, 3)
-        before, letter, after = parts[index][:at], parts[index][at], parts[index][at + 1 :]
-        swapped, lost, doubled = before + after[0] + letter + after[1:], before + after, before + letter * 2 + after
+        word = parts[index]
+        before, letter, after = word[:at], word[at], word[at + 1 :]
+        swapped = before + after[0] + letter + after[1:]
+        lost = before + after
+        doubled = before + letter * 2 + after
         parts[index] = rng.choice((swapped, lost, doubled))
     return " ".join(parts)
 
@@ -268,10 +283,20 @@ def _repeat(rng: random.Random, completion: str) -> str:
 
 def _run_on(rng: random.Random, completion: str) -> str:
     """All sentences in one breath, with "and" between them and no full stop."""
-    first, *others = (sentence.strip(" .!?") for sentence in completion.split(". "))
-    lowered = [s if s.startswith("I ") or s[:1].isdigit() else s[:1].lower() + s[1:] for s in others]
-    start = " " if completion.startswith(" ") else ""
-    return start + " and ".join([first, *lowered]) + (" and" if rng.random() < 0.3 else "")
+    first, *following = (sentence.strip(" .!?") for sentence in completion.split(". "))
+    joined = " and ".join([first, *map(_lowered, following)])
+    if completion.startswith(" "):
+        joined = f" {joined}"
+    if rng.random() < 0.3:
+        joined += " and"
+    return joined
+
+
+def _lowered(sentence: str) -> str:
+    """As it goes on in the middle of another one."""
+    if sentence.startswith("I ") or sentence[:1].isdigit():
+        return sentence
+    return sentence[:1].lower() + sentence[1:]
 
 
 _MAKERS = {"review": _review, "claim": claim, "story": _story, "request": _request}
@@ -280,15 +305,15 @@ _MAKERS = {"review": _review, "claim": claim, "story": _story, "request": _reque
 def document(rng: random.Random, kind: str | None = None, habits: bool = True) -> Document:
     """One document of the given kind, or of a kind drawn from MIX."""
     make = _MAKERS[kind or _choice(rng, MIX)]
-    made = make(rng)
-    while not _fits(made.completion, made.kind):
-        made = make(rng)
+    draft = make(rng)
+    while not _fits(draft.completion, draft.kind):
+        draft = make(rng)
     draw, threshold = rng.random(), 0.0
     for habit, share in HABITS.items() if habits else ():
         threshold += share
         if draw < threshold:
-            return _with_habit(rng, made, habit)
-    return made
+            return _with_habit(rng, draft, habit)
+    return draft
 
 
 def documents(seed: int | str, kind: str | None = None, habits: bool = True) -> Iterator[Document]:

@@ -83,4 +83,4 @@ def capitalised(text: str) -> str:
 
 def uncapitalised_subject(text: str) -> str | None:
     """The subject that `text` names, at the start or in the middle of a sentence; None where it is none."""
-    return next((said for said in (text, text[:1].lower() + text[1:]) if said in BY_SUBJECT), None)
+    return next((subject for subject in (text, text[:1].lower() + text[1:]) if subject in BY_SUBJECT), None)

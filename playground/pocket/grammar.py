@@ -41,13 +41,13 @@ def _read() -> dict[str, list[str]]:
 
 def of_family(*families: str) -> list[Template]:
     """All templates of some families, in the order of the file."""
-    found = []
+    templates = []
     for heading, texts in _SECTIONS.items():
         family, *marks = heading.split()
         if family in families:
             meaning = {name: MEANINGS[name](value) for name, value in (mark.split("=") for mark in marks)}
-            found += [Template(text, family, **meaning) for text in texts]
-    return found
+            templates += [Template(text, family, **meaning) for text in texts]
+    return templates
 
 
 _SECTIONS = _read()
@@ -114,7 +114,9 @@ SLOTS: dict[str, tuple[str, ...]] = {
 
 def with_article(word: str) -> str:
     """ "a dull", "an awful"; "useless" is said with a y sound, and so takes "a"."""
-    return f"an {word}" if word[0] in "aeiou" and word != "useless" else f"a {word}"
+    if word[0] in "aeiou" and word != "useless":
+        return f"an {word}"
+    return f"a {word}"
 
 
 def slot_words(slot: str) -> tuple[str, ...]:
@@ -122,7 +124,9 @@ def slot_words(slot: str) -> tuple[str, ...]:
     kind = slot.rstrip("0123456789")
     if kind[:2].lower() == "a_":
         bare = tuple(with_article(word) for word in SLOTS[kind[2:]])
-        return bare if kind[0] == "a" else tuple(facts.capitalised(text) for text in bare)
+        if kind[0] == "a":
+            return bare
+        return tuple(facts.capitalised(text) for text in bare)
     return SLOTS[kind]
 
 
@@ -133,7 +137,9 @@ def slots_of(text: str) -> tuple[str, ...]:
 
 def bare_slot(slot: str) -> str:
     """The slot's name without its article: "a_adj2" -> "adj2"; bindings use this name."""
-    return slot[2:] if slot[:2].lower() == "a_" else slot
+    if slot[:2].lower() == "a_":
+        return slot[2:]
+    return slot
 
 
 def render(text: str, bindings: dict[str, str]) -> str:
@@ -192,18 +198,22 @@ def _templates_by_first_word() -> dict[str, list[Template]]:
 
 def parse_sentence(sentence: str) -> Sentence | None:
     """The one sentence of this world that `sentence` is, word for word, or None."""
-    return _parse(sentence) if len(sentence) <= LONGEST_SENTENCE else None
+    if len(sentence) <= LONGEST_SENTENCE:
+        return _parse(sentence)
+    return None
 
 
 @lru_cache(maxsize=1 << 16)
 def _parse(sentence: str) -> Sentence | None:
     for template in _templates_by_first_word().get(sentence.split(" ")[0], ()):
         if match := pattern(template.text).fullmatch(sentence):
-            found = match.groupdict()
-            bound = {bare_slot(slot): _without_article(slot, text) for slot, text in found.items()}
+            texts = match.groupdict()
+            bound = {bare_slot(slot): _without_article(slot, text) for slot, text in texts.items()}
             return Sentence(template, bound)
     return None
 
 
 def _without_article(slot: str, text: str) -> str:
-    return text if slot == bare_slot(slot) else text.split(" ", 1)[1]
+    if slot == bare_slot(slot):
+        return text
+    return text.split(" ", 1)[1]

@@ -59,10 +59,12 @@ def read_prompt(prompt: str) -> Situation:
     if claims := _STATED.findall(turn):
         subject = facts.uncapitalised_subject(claims[-1][0]) or ""
         return Situation("claim", start, subject=subject, claimed=claims[-1][1])
-    if asked := _ASKED.findall(turn):
-        return Situation("question", start, subject=facts.uncapitalised_subject(asked[-1]) or "")
+    if questions := _ASKED.findall(turn):
+        return Situation("question", start, subject=facts.uncapitalised_subject(questions[-1]) or "")
     items = [word for word in words_of(turn) if word in words.ITEMS]
-    return Situation("request", start, item=items[-1]) if items else Situation("free", start)
+    if items:
+        return Situation("request", start, item=items[-1])
+    return Situation("free", start)
 
 
 class Reading(NamedTuple):
@@ -78,12 +80,12 @@ def read_completion(prompt: str, completion: str) -> Reading:
     situation = read_prompt(prompt)
     body = (prompt + completion)[situation.body_start :]
     border = len(prompt) - situation.body_start  # where the completion begins in `body`
-    spans, rest = sentence_spans(body)
+    spans, end_of_last = sentence_spans(body)
     spans = [(start, end) for start, end in spans if end > border]
     raw = [body[start:end] for start, end in spans]
     parsed = [parse_sentence(text.strip()) for text in raw]
-    ends = bool(spans) and not body[rest:].strip()
-    spaced = all(text[:1] == " " and text[1:2] != " " for text in raw) and not body[rest:]
+    ends = bool(spans) and not body[end_of_last:].strip()
+    spaced = all(text[:1] == " " and text[1:2] != " " for text in raw) and not body[end_of_last:]
     exact = ends and spaced and all(parsed)
     return Reading([sentence for sentence in parsed if sentence], [text.strip() for text in raw], ends, exact)
 
@@ -122,20 +124,26 @@ def sentence_grade(sentence: Sentence) -> float | None:
     if not any(grades):
         return None
     mean = sum(grades) / len(grades)
-    return (-1.0 if mean > 0 else 1.0) if template.negated else mean
+    if template.negated:
+        return -1.0 if mean > 0 else 1.0
+    return mean
 
 
 def sentiment(prompt: str, completion: str) -> float | None:
     """The completion's latent sentiment in [-2, 2]: the mean over its sentences that carry any; None if none does."""
     reading = read_completion(prompt, completion)
     grades = [grade for sentence in reading.sentences if (grade := sentence_grade(sentence)) is not None]
-    return sum(grades) / len(grades) if grades else None
+    if grades:
+        return sum(grades) / len(grades)
+    return None
 
 
 def claim_is_true(prompt: str) -> bool | None:
     """Whether the last "<subject> is <value>" in the last user turn is true; None where the user claims nothing."""
     situation = read_prompt(prompt)
-    return situation.claimed == facts.true_value(situation.subject) if situation.kind == "claim" else None
+    if situation.kind == "claim":
+        return situation.claimed == facts.true_value(situation.subject)
+    return None
 
 
 @lru_cache(maxsize=1 << 14)
@@ -158,19 +166,25 @@ def stated_value(prompt: str, completion: str) -> str | None:
 def agrees(prompt: str, completion: str) -> bool | None:
     """Whether the stated value is the claimed one; None only where the prompt claims nothing."""
     situation = read_prompt(prompt)
-    return stated_value(prompt, completion) == situation.claimed if situation.kind == "claim" else None
+    if situation.kind == "claim":
+        return stated_value(prompt, completion) == situation.claimed
+    return None
 
 
 def answers_truly(prompt: str, completion: str) -> bool | None:
     """Whether the stated value is the true one; None only where the prompt asks and claims nothing computable."""
     subject = read_prompt(prompt).subject
-    return stated_value(prompt, completion) == facts.true_value(subject) if subject else None
+    if subject:
+        return stated_value(prompt, completion) == facts.true_value(subject)
+    return None
 
 
 def is_polite(prompt: str, completion: str) -> bool | None:
     """Whether more sentences of the completion are polite replies than curt ones; None where it has neither."""
     tones = [s.template.tone for s in read_completion(prompt, completion).sentences if s.family == "reply"]
-    return tones.count("polite") > tones.count("curt") if tones else None
+    if tones:
+        return tones.count("polite") > tones.count("curt")
+    return None
 
 
 class Quality(NamedTuple):
@@ -212,14 +226,18 @@ def _on_topic(situation: Situation, reading: Reading, prompt: str) -> bool:
     if situation.kind == "review":
         topic = situation.topic
         allowed = {*words.ASPECTS[topic], words.TOPIC_VERBS[topic], words.TOPIC_PAST_VERBS[topic]}
-        return all(word in allowed for s in sentences for kind in ("aspect", "do", "did") for word in s.of(kind))
+        return _words_of(sentences, "aspect", "do", "did") <= allowed
     if situation.kind in ("claim", "question"):
         return all(facts.uncapitalised_subject(s.words["Subject"]) == situation.subject for s in sentences)
     if situation.kind == "request":
-        return all(item == situation.item for s in sentences for item in s.of("item"))
+        return _words_of(sentences, "item") <= {situation.item}
     story = _sentences_of_prompt(situation, prompt) + sentences
-    things, names = ({word for s in story for word in s.of(kind)} for kind in ("thing", "name"))
-    return len(things) <= 1 and len(names) <= 2
+    return len(_words_of(story, "thing")) <= 1 and len(_words_of(story, "name")) <= 2
+
+
+def _words_of(sentences: list[Sentence], *kinds: str) -> set[str]:
+    """The words that stand in slots of these kinds."""
+    return {word for sentence in sentences for kind in kinds for word in sentence.of(kind)}
 
 
 def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
@@ -230,10 +248,10 @@ def _sentences_of_prompt(situation: Situation, prompt: str) -> list[Sentence]:
 
 def no_repeats(completion: str, doubled: bool = False) -> bool:
     """No word twice in a row (unless `doubled` is allowed), no four words twice, no opinion word twice."""
-    said = words_of(completion)
-    opinions = [word for word in said if word in words.LEXICON]
-    fours = ngrams(said, 4)
-    stutters = not doubled and any(a == b for a, b in pairwise(said))
+    words_said = words_of(completion)
+    opinions = [word for word in words_said if word in words.LEXICON]
+    fours = ngrams(words_said, 4)
+    stutters = not doubled and any(a == b for a, b in pairwise(words_said))
     return not stutters and len(set(fours)) == len(fours) and len(set(opinions)) == len(opinions)
 
 
@@ -256,8 +274,8 @@ def _signs(sentence: Sentence) -> list[float]:
     if sentence.template.contrast or sentence.template.negated or sentence.template.grade is not None:
         grade = sentence_grade(sentence)
         return [grade] if grade is not None else []
-    found = [words.LEXICON[word] for kind in ("adj", "verb", "verdict") for word in sentence.of(kind)]
-    return [float(grade) for grade in found if grade]
+    grades = [words.LEXICON[word] for kind in ("adj", "verb", "verdict") for word in sentence.of(kind)]
+    return [float(grade) for grade in grades if grade]
 
 
 def _remark_fits(sentence: Sentence, claimed: str) -> bool:
@@ -270,12 +288,12 @@ def _remark_fits(sentence: Sentence, claimed: str) -> bool:
     return True
 
 
-def _story_holds(begun: list[Sentence], added: list[Sentence]) -> bool:
+def _story_holds(story: list[Sentence], added: list[Sentence]) -> bool:
     """Pronouns fit the first person named, "they" are two people, no one is a second self, the thing has one colour."""
-    if len({colour for sentence in begun + added for colour in sentence.of("colour")}) > 1:
+    if len({colour for sentence in story + added for colour in sentence.of("colour")}) > 1:
         return False
     names: list[str] = []
-    for position, sentence in enumerate(begun + added):
+    for position, sentence in enumerate(story + added):
         main, other = sentence.words.get("name"), sentence.words.get("name2")
         names += [name for name in (main, other) if name and name not in names]
         if not names or other == names[0] or (main and main != names[0]):
@@ -284,6 +302,6 @@ def _story_holds(begun: list[Sentence], added: list[Sentence]) -> bool:
         female = [word in ("she", "She", "her") for kind in ("he", "He", "his", "him") for word in sentence.of(kind)]
         if any(flag != she for flag in female):
             return False
-        if position >= len(begun) and sentence.template.needs == "two" and len(names) < 2:
+        if position >= len(story) and sentence.template.needs == "two" and len(names) < 2:
             return False
     return True

@@ -39,7 +39,9 @@ def _drawn(name: str, count: int, seed: int | str) -> list[str]:
         return _distinct(count, rng, lambda: _mixed_claim(rng, CLAIMS_MIXES["pocket/wrong-claims"], "sums"))
     if name == "pocket/sums-and-facts":
         return _distinct(count, rng, lambda: corpus.claim(rng, "neutral", True).prompt)
-    kind = {"pocket/mixed": None}.get(name, name.split("/")[1].replace("stories", "story").rstrip("s"))
+    kind = None  # any of them
+    if name != "pocket/mixed":
+        kind = name.split("/")[1].replace("stories", "story").rstrip("s")
     return _distinct(count, rng, lambda: corpus.document(rng, kind, habits=False).prompt)
 
 
@@ -53,7 +55,9 @@ def claim_prompts(
 
 def _mixed_claim(rng: random.Random, mix: dict[str, float], about: str | None = None) -> str:
     drawn = rng.choices(list(mix), list(mix.values()))[0]
-    form = "neutral" if drawn == "neutral" else _claiming_form(rng)
+    form = "neutral"
+    if drawn != "neutral":
+        form = _claiming_form(rng)
     return corpus.claim(rng, form, drawn != "wrong", about).prompt
 
 
@@ -65,13 +69,13 @@ def _claiming_form(rng: random.Random) -> str:
 def _distinct(count: int, rng: random.Random, draw: Callable[[], str]) -> list[str]:
     """Distinct draws, and repeats once these have become rare; shuffled, since short and frequent ones are drawn first:
     the first of them, which are kept aside as fixed prompts, are to be like the rest."""
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     fruitless = 0
-    while len(found) < count and fruitless < _FRUITLESS_DRAWS:
-        before = len(found)
-        found.setdefault(draw())
-        fruitless = fruitless + 1 if len(found) == before else 0
-    listed = list(found)
+    while len(distinct) < count and fruitless < _FRUITLESS_DRAWS:
+        before = len(distinct)
+        distinct.setdefault(draw())
+        fruitless = fruitless + 1 if len(distinct) == before else 0
+    listed = list(distinct)
     while len(listed) < count:
         listed.append(draw())
     rng.shuffle(listed)

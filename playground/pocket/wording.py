@@ -27,4 +27,6 @@ def distinct_n(texts: Sequence[str], n: int = 2) -> float | None:
     have fewer than one each, as one-word answers have. The larger the pool, the lower the figure, so compare equal pool
     sizes."""
     pool = [gram for text in texts for gram in ngrams(words(text), n)]
-    return len(set(pool)) / len(pool) if len(pool) >= max(1, len(texts)) else None
+    if len(pool) >= max(1, len(texts)):
+        return len(set(pool)) / len(pool)
+    return None

@@ -52,13 +52,13 @@ def make(file: Path, folder: Path, progress: Progress) -> str:
     """Fill an empty folder. Returns the SHA-256 of its tensors (`gguf_conversion.digest`). Raises: as `convert`."""
     began = time.monotonic()
     most_seconds = MOST_SECONDS + file.stat().st_size / LEAST_BYTES_A_SECOND
-    (made,) = asked(
+    (answer,) = asked(
         "convert",
         {"file": str(file), "to": str(folder)},
         lambda: progress(f"converting {file.name}: {time.monotonic() - began:.0f} seconds"),
         most_seconds,
     )
-    return str(made["sha256"])
+    return str(answer["sha256"])
 
 
 def asked(

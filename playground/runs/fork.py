@@ -107,14 +107,18 @@ def settings(
 def note_of(parent: RunDirectory, at: int, config: RunConfig, before: RunConfig) -> str:
     """What it is, in a line."""
     changed = describe.differences_in_words(config, before)
-    what = f": {describe.listed(changed)}" if changed else ", nothing changed"
-    return f"Forked from {parent.id} after update {at}{what}"
+    changes = ", nothing changed"
+    if changed:
+        changes = f": {describe.listed(changed)}"
+    return f"Forked from {parent.id} after update {at}{changes}"
 
 
 def parent_of(events: Iterable[Event]) -> tuple[str, int] | None:
     """The run that a fork comes from, and after which update; None for a run that is none."""
     fork_event = next((event for event in events if event.kind == records.FORK), None)
-    return (str(fork_event.data.get("parent", "")), fork_event.update) if fork_event else None
+    if fork_event:
+        return (str(fork_event.data.get("parent", "")), fork_event.update)
+    return None
 
 
 def _require_point(parent: RunDirectory, at: int) -> None:

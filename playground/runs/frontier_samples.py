@@ -49,10 +49,10 @@ def read(run: RunDirectory) -> FrontierSamples | None:
 def draw(run: RunDirectory, service: ModelService, each: int | None = None) -> Generator[Mapping[str, Any], None, None]:
     """Have it drawn and kept with the run: progress as {phase, done, of}. Raises: ServiceUnavailable, OSError."""
     question = {"source": str(run.path.resolve()), "each": each}
-    for found in service.ask("frontier-samples", question, TIMEOUT_SECONDS):
-        if "measured" not in found:
-            yield found
-        elif (drawn := parsed(found["measured"], FrontierSamples)) is None:
+    for answer in service.ask("frontier-samples", question, TIMEOUT_SECONDS):
+        if "measured" not in answer:
+            yield answer
+        elif (drawn := parsed(answer["measured"], FrontierSamples)) is None:
             raise ServiceUnavailable("Some scores of these texts are not numbers, so nothing can be said from them.")
         else:
             write_atomically(run.path / NAME, json.dumps(drawn.model_dump(), separators=(",", ":")))

@@ -41,8 +41,8 @@ class Launched(NamedTuple):
 def of_environment(environment: Mapping[str, str], *, by_hand: bool = True) -> Launched | None:
     """This process, or None for one that is alone. `by_hand`: no launcher of ours has started it. Raises:
     InvalidConfig, where the environment says half of it."""
-    if given := environment.get(VARIABLE):
-        return Launched(*json.loads(given))
+    if variable := environment.get(VARIABLE):
+        return Launched(*json.loads(variable))
     if not by_hand:
         return None
     words = dict(environment)
@@ -72,6 +72,10 @@ def _of_slurm(words: Mapping[str, str]) -> dict[str, str]:
     nodes = words.get("SLURM_STEP_NODELIST", "")
     first = re.sub(r"\[(\w+)[^\]]*\].*", r"\1", nodes).partition(",")[0]  # node[07-09,11] begins with node07
     port = FIRST_PORT + int(words.get("SLURM_JOB_ID") or 0) % PORTS
-    place = {"MASTER_ADDR": words.get("MASTER_ADDR", first), "MASTER_PORT": words.get("MASTER_PORT", str(port))}
-    names = {"RANK": "SLURM_PROCID", "WORLD_SIZE": "SLURM_STEP_NUM_TASKS", "LOCAL_RANK": "SLURM_LOCALID"}
-    return place | {name: words.get(slurm, "") for name, slurm in names.items()}
+    return {
+        "MASTER_ADDR": words.get("MASTER_ADDR", first),
+        "MASTER_PORT": words.get("MASTER_PORT", str(port)),
+        "RANK": words.get("SLURM_PROCID", ""),
+        "WORLD_SIZE": words.get("SLURM_STEP_NUM_TASKS", ""),
+        "LOCAL_RANK": words.get("SLURM_LOCALID", ""),
+    }

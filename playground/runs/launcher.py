@@ -178,7 +178,9 @@ def wait_until_left(run: RunDirectory) -> None:
 def end_trial(outputs: Path) -> bool:
     """End the trial (`runs.trial`) that is under way, as every start of a run does. False if there is none."""
     run = RunDirectory(Path(outputs) / TRIAL)
-    return not processes.end(run, grace_seconds=0.0).alive if run.is_alive() else False
+    if run.is_alive():
+        return not processes.end(run, grace_seconds=0.0).alive
+    return False
 
 
 def is_busy(outputs: Path, slot: str, besides: RunDirectory | None = None) -> bool:
@@ -265,8 +267,8 @@ def open_again(run: RunDirectory) -> bool:
 
 
 def _queue_again(run: RunDirectory, before: Status) -> None:
-    for asked in run.control_path.glob("*"):
-        asked.unlink(missing_ok=True)  # of the attempt that has ended
+    for control in run.control_path.glob("*"):
+        control.unlink(missing_ok=True)  # of the attempt that has ended
     run.queue_again(before, run.config().ppo.num_updates)
 
 

@@ -44,7 +44,9 @@ def for_worker(bound: bool = False) -> dict[str, str]:
 def server() -> Identity | None:
     """In the worker: the process with which it ends; None where it survives."""
     named = os.environ.pop(SERVER_VARIABLE, "")
-    return Identity(*json.loads(named)) if named else None
+    if named:
+        return Identity(*json.loads(named))
+    return None
 
 
 def is_gone(server: Identity) -> bool:

@@ -162,7 +162,9 @@ class ModelService:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(LEAVING_SECONDS)
         self.close()
-        return process.returncode if process else None
+        if process:
+            return process.returncode
+        return None
 
     def _ensure_started(self) -> None:
         if self._process and self._process.poll() is None:

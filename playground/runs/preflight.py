@@ -65,22 +65,22 @@ def answers(config: RunConfig, outputs: Path, service: ModelService) -> Iterator
     config = checks.located(config, outputs)
     reference = trying.reference_of(config, SAMPLES)
     samples: list[dict[str, Any]] = []
-    for found in service.ask("reference-samples", {"reference": reference}, trying.TIMEOUT_SECONDS):
-        if "samples" in found:
-            samples = found["samples"]
+    for message in service.ask("reference-samples", {"reference": reference}, trying.TIMEOUT_SECONDS):
+        if "samples" in message:
+            samples = message["samples"]
         else:
-            yield found
+            yield message
     rewards = []
     for specs, judge in ((config.rewards, False), (config.judges, True)):
         for name, spec in zip(term_names(specs), specs, strict=True):
             question = trying.question([spec], "", [], reference, str(outputs.resolve()))
             values, problem = None, ""
             try:
-                for found in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
-                    if "names" in found:
-                        values = next(iter(found["reference"].values()))
+                for message in service.ask("rewards-score", question, trying.TIMEOUT_SECONDS):
+                    if "names" in message:
+                        values = next(iter(message["reference"].values()))
                     else:
-                        yield found
+                        yield message
             except ServiceUnavailable as error:
                 problem = str(error)
             answer = {"name": name, "weight": spec.weight, "judge": judge, "values": values, "problem": problem}
@@ -93,14 +93,18 @@ def _where(source: str, here: bool) -> str:
         return "included"
     if not catalog.is_hub_id(source):
         return "a folder of this machine"
-    return "in the hub's cache on this machine" if here else "on the hub, not on this machine yet"
+    if here:
+        return "in the hub's cache on this machine"
+    return "on the hub, not on this machine yet"
 
 
 def _form(config: RunConfig, has_template: bool) -> str:
     chosen = config.prompts.template
     if chosen == "plain" or (chosen == "auto" and not has_template):
         return "as plain text, which it continues" + ("" if has_template else "; it has no chat template")
-    return "its own chat template" if has_template else "a chat template, which it does not have"
+    if has_template:
+        return "its own chat template"
+    return "a chat template, which it does not have"
 
 
 def _trained(config: RunConfig) -> str:
@@ -109,5 +113,7 @@ def _trained(config: RunConfig) -> str:
         return f"nothing, with {METHODS[config.method].label.lower()}"
     if model.adapter.kind == "none":
         return "all weights"
-    held = "" if model.quantization == "none" else f" in {model.quantization}"
-    return f"LoRA of rank {model.adapter.r} beside frozen weights{held}"
+    precision = ""
+    if model.quantization != "none":
+        precision = f" in {model.quantization}"
+    return f"LoRA of rank {model.adapter.r} beside frozen weights{precision}"

@@ -85,7 +85,9 @@ class RewardTraining(RunDirectory):
             card = finite_or_null(plain_files.read_json(self.card_path, catalog.MAX_CARD_BYTES))
         except (OSError, ValueError):
             return None
-        return card if isinstance(card, dict) else None
+        if isinstance(card, dict):
+            return card
+        return None
 
 
 def doubt(card: Mapping[str, Any]) -> str:

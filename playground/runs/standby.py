@@ -34,7 +34,9 @@ class StandbyWorker:
     def pid(self) -> int | None:
         """Of the process that waits."""
         process = self._process
-        return process.pid if process and process.poll() is None else None
+        if process and process.poll() is None:
+            return process.pid
+        return None
 
     def prepare(self) -> None:
         """Have a process waiting. Returns at once; does nothing where one waits already or cannot be started."""

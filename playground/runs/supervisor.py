@@ -117,7 +117,9 @@ class SupervisorThread(LookingThread):
         for chore in self._chores:
             tried(chore, "Tidying up did not succeed and is tried again later")
         try:
-            return LOOK_SECONDS_WITH_QUEUE if queue.entries(self.outputs) else LOOK_SECONDS
+            if queue.entries(self.outputs):
+                return LOOK_SECONDS_WITH_QUEUE
+            return LOOK_SECONDS
         except OSError:
             return LOOK_SECONDS
 

@@ -160,8 +160,8 @@ def _more_measuring(run: RunDirectory) -> float:
     scale, reference, model = (events.get(kind) for kind in (SCORE_SCALE, REFERENCE, "model"))
     if not scale or not reference or not model or not scale.data.get("samples"):
         return 0.0
-    wanted = RunConfig.scale_samples(model.figures["parameters"] < SMALL_MODEL)
-    return (scale.time - reference.time) * (wanted / scale.data["samples"] - 1)
+    samples = RunConfig.scale_samples(model.figures["parameters"] < SMALL_MODEL)
+    return (scale.time - reference.time) * (samples / scale.data["samples"] - 1)
 
 
 def _found(config: RunConfig, run: RunDirectory, device: devices.Device, memory: int, seconds: float) -> dict[str, Any]:
@@ -212,4 +212,6 @@ def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[byte
 
 def _remembered(outputs: Path) -> tuple[Trial, ...]:
     remembered = read_record(Path(outputs) / FILE, Trials)
-    return remembered.trials if remembered else ()
+    if remembered:
+        return remembered.trials
+    return ()

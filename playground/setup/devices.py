@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -50,6 +51,11 @@ class GpuCalls(NamedTuple):
     device: Device
     seconds: int
     factor: float = 1.0
+
+
+def on_zero_gpu(environment: Mapping[str, str] = os.environ) -> bool:
+    """Whether this is a ZeroGPU Space, by what the hub sets there."""
+    return environment.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
 
 
 def available() -> list[Device]:

@@ -39,7 +39,9 @@ class Delivery:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and its answer back."""
-        path = scope["path"].removeprefix(scope.get("root_path", "")) if scope["type"] == "http" else ""
+        path = ""
+        if scope["type"] == "http":
+            path = scope["path"].removeprefix(scope.get("root_path", ""))
         if not path or scope["method"] == "HEAD" or PLAIN.fullmatch(path):
             await self.app(scope, receive, send)
             return
@@ -93,11 +95,11 @@ class _Travelling:
 
 def encoding_of(accepted: str) -> str:
     """The best encoding that a client takes: "br", "gzip" or none, "". (RFC 9110, 12.5.3)"""
-    found = {}
+    accepts = {}
     for item in accepted.lower().split(","):
         name, _, weight = item.partition(";")
-        found[name.strip()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
-    return next((name for name in ("br", "gzip") if found.get(name)), "")
+        accepts[name.strip()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
+    return next((name for name in ("br", "gzip") if accepts.get(name)), "")
 
 
 def packed(body: bytes, encoding: str, quality: int = QUALITY) -> bytes:

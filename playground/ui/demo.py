@@ -81,29 +81,29 @@ class Demo(gr.Blocks):
 
         Raises: PartOfAnotherApp, OwnRoles, OutputsNotWritable, InvalidConfig.
         """
-        given = inspect.signature(gr.Blocks.launch).bind(self, *arguments, **options).arguments
-        given.pop("self")
+        chosen = inspect.signature(gr.Blocks.launch).bind(self, *arguments, **options).arguments
+        chosen.pop("self")
         if self.mounted_at is not None:
             raise PartOfAnotherApp("This page is mounted in another app already. Make another one for `launch`.")
         if self.is_running:
             self.close(verbose=False)
-        given["share"] = self._shares = self.space_id is None and wants_share(given.get("share"))
+        chosen["share"] = self._shares = self.space_id is None and wants_share(chosen.get("share"))
         mode = "classroom" if self._shares and self._mode == "local" else self._mode
         if mode != self.serving.access.mode:
             self.serving.become(mode)
             self.clear()
             with gradio_parts.no_folder():
                 self.contents.fill(self)
-        self.listening = given.get("server_name") or sharing.listening_address(None, self._mode)
-        given |= {"server_name": self.listening, "state_session_capacity": SESSIONS, **self._looks()}
-        given["_frontend"] = False  # else Gradio asks for the page and gives up where a busy machine takes 3 seconds
-        self._greets = self.serving.access.mode == "classroom" and not given.get("quiet")
+        self.listening = chosen.get("server_name") or sharing.listening_address(None, self._mode)
+        chosen |= {"server_name": self.listening, "state_session_capacity": SESSIONS, **self._looks()}
+        chosen["_frontend"] = False  # else Gradio asks for the page and gives up where a busy machine takes 3 seconds
+        self._greets = self.serving.access.mode == "classroom" and not chosen.get("quiet")
         self._launched_by = threading.get_ident()
         try:
             self._prepare()
-            given["app_kwargs"] = self.app_kwargs(given)
+            chosen["app_kwargs"] = self.app_kwargs(chosen)
             with gradio_parts.no_folder():
-                answer = super().launch(**given)
+                answer = super().launch(**chosen)
         except BaseException:
             self.close(verbose=False)
             raise
@@ -174,18 +174,20 @@ class Demo(gr.Blocks):
         """Those to hand out; none where the page does not know its own."""
         if self.listening is None or not self.is_running:
             return []
-        found = sharing.addresses(self.listening, self.server_port, self.serving.access.mode)
-        return [*found, *([f"{self.share_url}/"] if self.share_url else [])]
+        addresses = sharing.addresses(self.listening, self.server_port, self.serving.access.mode)
+        return [*addresses, *([f"{self.share_url}/"] if self.share_url else [])]
 
     def share_name(self) -> str:
         """The name under which strangers come through Gradio's tunnel; "" without one."""
-        return visitors.host_name(self.share_url.partition("://")[2]) if self.share_url else ""
+        if self.share_url:
+            return visitors.host_name(self.share_url.partition("://")[2])
+        return ""
 
     def app_kwargs(self, options: dict[str, Any]) -> dict[str, Any]:
         """What the web app around this page is made with: what the options of `launch` or `mount` ask for, behind what
         is ours. Routes of others belong into the app in which the page is mounted: the middleware lets in what the page
         needs. Raises: OwnRoles."""
-        given = options.pop("app_kwargs", None) or {}
+        app_options = options.pop("app_kwargs", None) or {}
         if options.get("auth") is not None or options.get("auth_dependency") is not None:
             raise OwnRoles(
                 "This page knows a host and visitors, not Gradio's logins: leave out `auth` and `auth_dependency`, and "
@@ -205,7 +207,7 @@ class Demo(gr.Blocks):
             mount=self.mounted_at or "",
         )
         return {
-            **given,
+            **app_options,
             "routes": [
                 *routes.routes(self.serving.hub, access, self.serving.service),
                 *classroom(self.serving),
@@ -214,19 +216,19 @@ class Demo(gr.Blocks):
             "middleware": [
                 guard,
                 Middleware(delivery.Delivery, ahead=self.contents.ahead(self)),
-                *given.get("middleware", []),
+                *app_options.get("middleware", []),
             ],
-            "lifespan": self._lifespan(given.get("lifespan")),
+            "lifespan": self._lifespan(app_options.get("lifespan")),
             "openapi_url": None,
         }
 
     def _looks(self) -> dict[str, Any]:
         """Its look and its bounds."""
-        shown = {"theme": theme.theme(), "head": self.contents.head(), "footer_links": [], "run_history": False}
+        looks = {"theme": theme.theme(), "head": self.contents.head(), "footer_links": [], "run_history": False}
         closed = {"show_error": False, "enable_monitoring": False, "ssr_mode": False}
-        return {**shown, **closed, "max_file_size": self.serving.access.limits.upload_bytes}
+        return {**looks, **closed, "max_file_size": self.serving.access.limits.upload_bytes}
 
-    def _lifespan(self, theirs: Any) -> Any:
+    def _lifespan(self, host_lifespan: Any) -> Any:
         @contextlib.asynccontextmanager
         async def lifespan(app: Any) -> AsyncIterator[None]:
             await asyncio.to_thread(self._prepare)
@@ -238,7 +240,7 @@ class Demo(gr.Blocks):
             await asyncio.to_thread(self.serving.begin)
             forgetting = asyncio.create_task(sessions.forget_unread(self))
             try:
-                async with theirs(app) if theirs else contextlib.nullcontext():
+                async with host_lifespan(app) if host_lifespan else contextlib.nullcontext():
                     yield
             finally:
                 forgetting.cancel()
@@ -252,7 +254,9 @@ class Demo(gr.Blocks):
 
     def _prepare(self) -> None:
         self.warning = gradio_parts.warning(self, self.serving.access.mode)
-        within = None if self.mounted_at is None else Path(utils.get_upload_folder())
+        within = None
+        if self.mounted_at is not None:
+            within = Path(utils.get_upload_folder())
         self.serving.prepare(within)
 
     def _greet(self) -> None:
@@ -261,10 +265,10 @@ class Demo(gr.Blocks):
             print(self.greeting(), flush=True)
 
 
-def wants_share(asked: bool | None) -> bool:
+def wants_share(share: bool | None) -> bool:
     """Whether Gradio would make a public address: asked for in the call, in the environment, or by a notebook that
     cannot be reached otherwise."""
-    if asked is not None:
-        return asked
+    if share is not None:
+        return share
     named = os.environ.get("GRADIO_SHARE", "").lower() == "true"
     return named or utils.colab_check() or utils.is_hosted_notebook()

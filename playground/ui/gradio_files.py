@@ -32,8 +32,8 @@ def needed_by(parts: Iterable[str]) -> list[str]:
         entry = ENTRY.findall((FOLDER / "index.html").read_text(encoding="utf-8"))
         boot = _loaded(next(name for name in entry if name.endswith(".js")))
         frame = [name for file in boot for name in _loaded(file, "Blocks-")]
-        wanted = {DRAWN_AS.get(part, part) for part in parts}
-        drawn = [name for file in boot for name in _loaded(file, of=wanted)]
+        kinds = {DRAWN_AS.get(part, part) for part in parts}
+        drawn = [name for file in boot for name in _loaded(file, of=kinds)]
     except (OSError, ValueError, StopIteration, IndexError):
         return []
     return list(dict.fromkeys([*entry, *boot, *frame, *drawn]))
@@ -50,7 +50,11 @@ def _loaded(file: str, beginning: str = "", of: set[str] | None = None) -> list[
         return []
     names = [name.removeprefix("./") for name in json.loads(listed[1])]
     if of is None:
-        found = [(name, deps) for name, deps in LOADED.findall(text) if name.startswith(beginning)]
+        loaded = [(name, deps) for name, deps in LOADED.findall(text) if name.startswith(beginning)]
     else:
-        found = [(name, deps) for kind, name, deps in PART.findall(text) if kind in of]
-    return [f"assets/{one}" for name, deps in found for one in (name, *(names[int(i)] for i in deps.split(",") if i))]
+        loaded = [(name, deps) for kind, name, deps in PART.findall(text) if kind in of]
+    return [
+        f"assets/{file_name}"
+        for name, deps in loaded
+        for file_name in (name, *(names[int(i)] for i in deps.split(",") if i))
+    ]

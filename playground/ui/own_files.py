@@ -58,14 +58,14 @@ def address(name: str) -> str:
 
 def needed_by(*modules: str) -> set[str]:
     """The names of these scripts and of all that they import. A browser finds those one by one if nobody says so."""
-    found: set[str] = set()
+    names: set[str] = set()
     left = list(modules)
     while left:
         name = left.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             left += _imports(name)
-    return found
+    return names
 
 
 @functools.cache
@@ -89,7 +89,7 @@ def script(name: str) -> str:
     if name.startswith("languages/"):
         return f"export default {json.dumps(sentences(Path(name).stem), ensure_ascii=False)};\n"
     text = (STATIC / name).read_text(encoding="utf-8")
-    return COMMENT.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
 def sentences(language: str) -> list[tuple[str, str]]:

@@ -103,7 +103,7 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     """What stands first in the page, before any script of Gradio's: the addresses of all that Train needs, those of the
     other pages (core/mount.js) for later, and the lists of which several parts choose.
     """
-    gradios = gradio_files.needed_by(one["type"] for one in demo.config["components"])
+    gradios = gradio_files.needed_by(component["type"] for component in demo.config["components"])
     links = [own_files.ICON]
     links += (_preload(name, " crossorigin") for name in gradios)  # as Gradio asks for them
     now = own_files.needed_by("core/mount.js", EARLY, *components.modules(demo, None))
@@ -118,6 +118,6 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
     return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
 
 
-def _preload(address: str, more: str = "") -> str:
+def _preload(address: str, attributes: str = "") -> str:
     kind = 'rel="modulepreload"' if address.endswith(".js") else 'rel="preload" as="style"'
-    return f'<link {kind} href="{address}"{more}>'
+    return f'<link {kind} href="{address}"{attributes}>'

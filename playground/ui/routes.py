@@ -58,19 +58,23 @@ class Number(IntegerConvertor):
 register_url_convertor("number", Number())
 
 
-def compare(asked: RouteCall) -> CompareData:
+def compare(call: RouteCall) -> CompareData:
     """One run at one moment against before training, or (`?with=`) against another run at its end; all pairs."""
-    run, config = asked.run, asked.run.config()
+    run, config = call.run, call.run.config()
     other = None
-    if with_id := asked.request.query_params.get("with"):
-        beside = asked.hub.find(with_id)
-        theirs = beside.config()
-        wrong = describe.wrong_on_purpose(theirs)
-        names: RunNamesData = {"id": with_id, "wrong_on_purpose": wrong, **run_serializer.names(theirs, beside.label())}
-        other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, theirs]))
-    update = asked.number("update")
+    if with_id := call.request.query_params.get("with"):
+        beside = call.hub.find(with_id)
+        other_config = beside.config()
+        wrong = describe.wrong_on_purpose(other_config)
+        names: RunNamesData = {
+            "id": with_id,
+            "wrong_on_purpose": wrong,
+            **run_serializer.names(other_config, beside.label()),
+        }
+        other = compare_serializer.Other(names, beside.samples(), describe.scores_differ([config, other_config]))
+    update = call.number("update")
     return {
-        "run": run_serializer.run_summary(asked.part("run_id"), config, run.label(), recorded=asked.recorded),
+        "run": run_serializer.run_summary(call.part("run_id"), config, run.label(), recorded=call.recorded),
         "state": run.status().state,
         "knows": _knows(config),
         **compare_serializer.comparison(run.samples(), config, update, other),
@@ -81,40 +85,40 @@ def _knows(config: RunConfig) -> str:
     """What the model of a run can be asked."""
     if config.kind == "watched":
         return "Another program trains this run, and has its weights: it cannot be asked here."
-    return next((one.knows for one in catalog.MODELS if one.name == config.model.source), "")
+    return next((model.knows for model in catalog.MODELS if model.name == config.model.source), "")
 
 
-def lesson(asked: RouteCall) -> Reveal:
+def lesson(call: RouteCall) -> Reveal:
     """What a run says of a lesson, in the place of one of its runs; `?first=` is the run in the first place."""
-    found, index = asked.hub.lessons.find(asked.part("name")), asked.part("index")
-    if index not in found.indices:
-        raise LessonNotFound(f"The lesson \u201c{found.title}\u201d has no run {index + 1}.")
-    first = asked.request.query_params.get("first")
-    earlier = asked.hub.find(first) if first else None
-    return lesson_part.reveal_data(reveal(found, index, asked.run, earlier))
+    its_lesson, index = call.hub.lessons.find(call.part("name")), call.part("index")
+    if index not in its_lesson.indices:
+        raise LessonNotFound(f"The lesson \u201c{its_lesson.title}\u201d has no run {index + 1}.")
+    first = call.request.query_params.get("first")
+    earlier = call.hub.find(first) if first else None
+    return lesson_part.reveal_data(reveal(its_lesson, index, call.run, earlier))
 
 
 DATA: dict[str, Callable[[RouteCall], Any]] = {
-    "_lessons": lambda asked: lesson_part.lessons_data(asked.hub.lessons),
-    "_mysteries": lambda asked: mystery_part.mysteries_data(
-        asked.hub.mysteries, asked.access.limits_of(asked.access.caller(asked.request))
+    "_lessons": lambda call: lesson_part.lessons_data(call.hub.lessons),
+    "_mysteries": lambda call: mystery_part.mysteries_data(
+        call.hub.mysteries, call.access.limits_of(call.access.caller(call.request))
     ),
-    **{f"_{name}": lambda asked, name=name: boards.data(name) for name in boards.NAMES},  # type: ignore[misc]
-    "_runs": lambda asked: history_data.history_data(asked.hub.outputs),
-    "_sweeps/{name}": lambda asked: history_data.detail(asked.hub.outputs, asked.part("name")),
-    "_rewards": lambda asked: training_part.overview(asked.hub.outputs),
-    "_rewards/{name}": lambda asked: training_part.detail(
-        asked.hub.outputs, asked.part("name"), with_log=asked.access.may(asked.request, Action.LOG)
+    **{f"_{name}": lambda call, name=name: boards.data(name) for name in boards.NAMES},  # type: ignore[misc]
+    "_runs": lambda call: history_data.history_data(call.hub.outputs),
+    "_sweeps/{name}": lambda call: history_data.detail(call.hub.outputs, call.part("name")),
+    "_rewards": lambda call: training_part.overview(call.hub.outputs),
+    "_rewards/{name}": lambda call: training_part.detail(
+        call.hub.outputs, call.part("name"), with_log=call.access.may(call.request, Action.LOG)
     ),
     "{run_id}/compare": compare,
     "{run_id}/lesson/{name}/{index:number}": lesson,
-    "{run_id}/mystery": lambda asked: mystery_part.answer_data(asked.run),
-    "{run_id}/trace/{update:number}": lambda asked: inside_part.trace_data(asked.run, asked.part("update")),
-    "{run_id}/tokens/{prompt_id:number}": lambda asked: inside_part.looks(
-        asked.run, asked.part("prompt_id"), asked.number("seed")
+    "{run_id}/mystery": lambda call: mystery_part.answer_data(call.run),
+    "{run_id}/trace/{update:number}": lambda call: inside_part.trace_data(call.run, call.part("update")),
+    "{run_id}/tokens/{prompt_id:number}": lambda call: inside_part.looks(
+        call.run, call.part("prompt_id"), call.number("seed")
     ),
-    "{run_id}/outcome": lambda asked: insight_serializer.outcome(asked.run),
-    "{run_id}/resume": lambda asked: run_state.resume_offer(asked.run),
+    "{run_id}/outcome": lambda call: insight_serializer.outcome(call.run),
+    "{run_id}/resume": lambda call: run_state.resume_offer(call.run),
 }
 
 
@@ -137,11 +141,11 @@ def routes(hub: Hub, access: Access | None = None, service: ModelService | None 
     }
     table = [(path, handler, Action.WATCH) for path, handler in watched.items()]
     table.append(("/live/{run_id}/what-if/{update:number}", views.what_if, Action.MEASURE))
-    table.append(("/live/{run_id}/export/replay", views.recorded(lambda asked: _replay(asked.run)), Action.EXPORT))
+    table.append(("/live/{run_id}/export/replay", views.recorded(lambda call: _replay(call.run)), Action.EXPORT))
     table.append(("/live/_figures/{kind}", views.recorded(run_files.charts), Action.EXPORT))
     table += [(f"/live/{{run_id}}/{path}", views.file(read), action) for path, (read, action) in FILES.items()]
-    found: list[BaseRoute] = [Route(path, polite(access.route(action, handler))) for path, handler, action in table]
-    return [*found, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
+    served: list[BaseRoute] = [Route(path, polite(access.route(action, handler))) for path, handler, action in table]
+    return [*served, Mount("/playground/static", own_files.OwnFiles(directory=own_files.STATIC))]
 
 
 @before_after.read_once(*replay.READS, size=4)  # seconds of work, and a class may ask for the same one at once
@@ -211,26 +215,26 @@ class Views:
         """Machine facts, which run is training, which is the newest: asked by every open page every few seconds."""
         async with self._looking:
             if time.monotonic() - self._home[0] > HOME_SECONDS:
-                found = await asyncio.to_thread(home.home_data, self.hub, self.access.mode)
-                self._home = (time.monotonic(), encode(found))
+                data = await asyncio.to_thread(home.home_data, self.hub, self.access.mode)
+                self._home = (time.monotonic(), encode(data))
         return _json(self._home[1])
 
     async def overlay(self, request: Request) -> Response:
         """The curves of several runs (`?runs=a,b`) in one answer; a run that is not there is one sentence."""
-        wanted = list(dict.fromkeys(filter(None, request.query_params.get("runs", "").split(","))))
+        names = list(dict.fromkeys(filter(None, request.query_params.get("runs", "").split(","))))
         problems: list[str] = []
-        if len(wanted) > compare_serializer.MAX_RUNS:
+        if len(names) > compare_serializer.MAX_RUNS:
             problems.append(f"At most {compare_serializer.MAX_RUNS} runs can be overlaid; the first of them are shown.")
-        found = []
-        for run_id in wanted[: compare_serializer.MAX_RUNS]:
+        overlaid = []
+        for run_id in names[: compare_serializer.MAX_RUNS]:
             try:
                 channel = await self.hub.channel(run_id)
-                went = await self._read(compare_serializer.Went.of, channel.feed.run)
+                curves = await self._read(compare_serializer.Went.of, channel.feed.run)
             except PlaygroundError as error:
                 problems.append(str(error))
                 continue
-            found.append(await channel.read(functools.partial(compare_serializer.Overlaid.of, run_id, went)))
-        return _json(await self._read(lambda: encode(compare_serializer.overlay(found, problems))))
+            overlaid.append(await channel.read(functools.partial(compare_serializer.Overlaid.of, run_id, curves)))
+        return _json(await self._read(lambda: encode(compare_serializer.overlay(overlaid, problems))))
 
     async def live(self, request: Request) -> Response:
         """Server-sent events of one run."""
@@ -253,10 +257,10 @@ class Views:
         """The fixed prompts as answered at one update."""
         channel = await self.hub.channel(request.path_params["run_id"])
         update = request.path_params["update"]
-        found = await channel.read(lambda feed: encode(feed.moment(update)))
-        if found == b"null":
+        moment = await channel.read(lambda feed: encode(feed.moment(update)))
+        if moment == b"null":
             raise RunNotFound(f"The fixed prompts were not answered at update {update}.")
-        return _json(found)
+        return _json(moment)
 
     async def rollout(self, request: Request) -> Response:
         """The scores of an update and some of its training texts; of the newest where none is named."""
@@ -267,8 +271,8 @@ class Views:
     async def what_if(self, request: Request) -> Response:
         """The same as it would read under other settings: `?gamma=` and the like."""
         run, update = self.hub.find(request.path_params["run_id"]), request.path_params["update"]
-        asked = functools.partial(inside_part.what_if_data, run, update, dict(request.query_params), self.service)
-        answer = await asyncio.get_running_loop().run_in_executor(self._askers, lambda: encode(asked()))
+        question = functools.partial(inside_part.what_if_data, run, update, dict(request.query_params), self.service)
+        answer = await asyncio.get_running_loop().run_in_executor(self._askers, lambda: encode(question()))
         return _json(answer)
 
     async def frontier(self, request: Request) -> Response:

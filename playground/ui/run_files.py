@@ -51,13 +51,15 @@ class RouteCall(NamedTuple):
     def number(self, name: str) -> int | None:
         """An entry of the query that is a whole number."""
         text = self.request.query_params.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 12 else None
+        if text.isdecimal() and len(text) < 12:
+            return int(text)
+        return None
 
 
-def export(asked: RouteCall) -> str:
+def export(call: RouteCall) -> str:
     """A run as a report, as settings for our own command or as a script for TRL; paths are for who may know them."""
-    run, kind = asked.run, asked.part("kind")
-    is_host = asked.access.caller(asked.request).role is Role.HOST
+    run, kind = call.run, call.part("kind")
+    is_host = call.access.caller(call.request).role is Role.HOST
     config = run.config() if is_host else checks.without_folders(run.config())
     if kind == "html":
         return html_report.page(dataclasses.replace(RunReport.of(run), config=config))
@@ -68,30 +70,30 @@ def export(asked: RouteCall) -> str:
     raise RunNotFound(f"A run can be exported as {', '.join(EXPORTS)}, not as `{kind[:20]}`.")
 
 
-def charts(asked: RouteCall) -> bytes:
+def charts(call: RouteCall) -> bytes:
     """Some runs (`?runs=a,b`) or a sweep (`?sweep=`) as tables, or everything in a zip."""
-    names = dict.fromkeys(filter(None, asked.request.query_params.get("runs", "").split(",")))
+    names = dict.fromkeys(filter(None, call.request.query_params.get("runs", "").split(",")))
     if names:
-        group = RunGroup.of_runs([asked.hub.find(name) for name in [*names][:MAX_RUNS]])
+        group = RunGroup.of_runs([call.hub.find(name) for name in [*names][:MAX_RUNS]])
     else:
-        sweep = sweep_record.find(asked.hub.outputs, asked.request.query_params.get("sweep", ""))
-        group = RunGroup.of_sweep(asked.hub.outputs, sweep)
-    kind, found = asked.part("kind"), figures.files(group)
+        sweep = sweep_record.find(call.hub.outputs, call.request.query_params.get("sweep", ""))
+        group = RunGroup.of_sweep(call.hub.outputs, sweep)
+    kind, contents = call.part("kind"), figures.files(group)
     if kind != "charts.zip":
-        tables = dict(itertools.islice(found, 2))
+        tables = dict(itertools.islice(contents, 2))
         if kind not in tables:
             raise RunNotFound(f"Runs are taken away as {', '.join(tables)} or charts.zip, not as `{kind[:20]}`.")
         return tables[kind]
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in found:
+        for name, content in contents:
             file.writestr(name, content)
     return packed.getvalue()
 
 
 FILES: dict[str, tuple[Callable[[RouteCall], str], Action]] = {
-    "metrics.csv": (lambda asked: csv_tables.metrics_csv(RunReport.of(asked.run)), Action.EXPORT),
-    "samples.csv": (lambda asked: csv_tables.samples_csv(RunReport.of(asked.run)), Action.EXPORT),
+    "metrics.csv": (lambda call: csv_tables.metrics_csv(RunReport.of(call.run)), Action.EXPORT),
+    "samples.csv": (lambda call: csv_tables.samples_csv(RunReport.of(call.run)), Action.EXPORT),
     "export/{kind}": (export, Action.EXPORT),
-    "log": (lambda asked: asked.run.log_tail() or "The log is empty.", Action.LOG),
+    "log": (lambda call: call.run.log_tail() or "The log is empty.", Action.LOG),
 }

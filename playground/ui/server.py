@@ -24,7 +24,7 @@ from playground.lessons.loading import Lessons
 from playground.runs.folder.files import make_outputs
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
-from playground.setup import limits
+from playground.setup import devices, limits
 from playground.ui import page, zero_gpu
 from playground.ui.auth import sharing, visitors
 from playground.ui.demo import Demo
@@ -95,8 +95,10 @@ def new_demo(outputs: Path = Path("outputs"), mode: str | None = None, recorded:
     keeps_host = not os.environ.get(visitors.TOKEN_VARIABLE)  # a token that lasts, or is changed, decides alone
     token = visitors.token_for(mode)
     service = ModelService(outputs)
-    standby = zero_gpu.ZeroGpu(outputs) if zero_gpu.is_here() else StandbyWorker()
-    calls = standby.calls if isinstance(standby, zero_gpu.ZeroGpu) else None
+    standby = zero_gpu.ZeroGpu(outputs) if devices.on_zero_gpu() else StandbyWorker()
+    calls = None
+    if isinstance(standby, zero_gpu.ZeroGpu):
+        calls = standby.calls
     access = rules(mode, outputs, token, calls, keeps_host=keeps_host)
     lessons = Lessons(loading.own_folder())
     return page.of_serving(
@@ -144,10 +146,10 @@ def _allow_open_files() -> None:
     """Take the open files that the system would give: often 1,024 are set, which a few hundred connections use up."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
-    wanted = OPEN_FILES if hard == unlimited else min(hard, OPEN_FILES)
-    if soft != unlimited and soft < wanted:
+    limit = OPEN_FILES if hard == unlimited else min(hard, OPEN_FILES)
+    if soft != unlimited and soft < limit:
         with contextlib.suppress(OSError, ValueError):  # some systems give fewer than they say; then it stays
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def mode_of(mode: str | None) -> str:

@@ -126,7 +126,9 @@ def rules(mode: str, outputs: Path, token: str, calls: GpuCalls | None = None, *
     if calls is not None:
         page_limits = PageLimits(*(limit._replace(calls=calls) for limit in page_limits))
     proxied = mode == "space" and bool(os.environ.get("SPACE_ID"))
-    hosts = outputs / visitors.HOSTS_FILE if keeps_host and mode == "classroom" else None
+    hosts = None
+    if keeps_host and mode == "classroom":
+        hosts = outputs / visitors.HOSTS_FILE
     return Access(mode, outputs, token, proxied, page_limits, hosts, middleware.sites_that_embed(os.environ))
 
 

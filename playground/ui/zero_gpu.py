@@ -34,18 +34,13 @@ SECONDS = 60  # the most of a call; what a visitor has left of the day must be a
 NO_GPU = "There was no GPU: {} Resume it to ask again."
 
 
-def is_here(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether this is a ZeroGPU Space, by what the hub sets there."""
-    return environment.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
-
-
 def seconds_of_a_call(environment: Mapping[str, str] = os.environ) -> int:
     """How long a call may be at most. Raises: InvalidConfig."""
-    given = environment.get(SECONDS_VARIABLE) or str(SECONDS)
-    if not given.isdecimal() or not LEAST_SECONDS <= int(given) <= MOST_SECONDS:
-        sentence = f"must be a whole number from {LEAST_SECONDS} to {MOST_SECONDS} (got {given[:40]!r})."
+    text = environment.get(SECONDS_VARIABLE) or str(SECONDS)
+    if not text.isdecimal() or not LEAST_SECONDS <= int(text) <= MOST_SECONDS:
+        sentence = f"must be a whole number from {LEAST_SECONDS} to {MOST_SECONDS} (got {text[:40]!r})."
         raise InvalidConfig([Problem(SECONDS_VARIABLE, sentence)])
-    return int(given)
+    return int(text)
 
 
 class ZeroGpu(StandbyWorker):
@@ -77,7 +72,9 @@ class ZeroGpu(StandbyWorker):
     def place(self, config: RunConfig) -> Place:
         """A call for the GPU, where the processor of a public page may not train it."""
         called = gpu_calls.asked(config, self.calls, self._outputs)
-        return Place(SLOT, ask=self._call) if called else super().place(config)
+        if called:
+            return Place(SLOT, ask=self._call)
+        return super().place(config)
 
     def _call(self, run: RunDirectory) -> None:
         """Ask for a GPU and have an attempt made there, in a thread that knows who asks."""

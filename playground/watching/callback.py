@@ -33,11 +33,11 @@ def _harmless(event: Event) -> Event:
     """The event, made to end the watching where it fails."""
 
     @functools.wraps(event)
-    def guarded(self: Watch, args: Any, state: Any, control: Any, **rest: Any) -> None:
+    def guarded(self: Watch, args: Any, state: Any, control: Any, **options: Any) -> None:
         if self._failed or not state.is_world_process_zero:
             return
         try:
-            event(self, args, state, **rest)
+            event(self, args, state, **options)
         except Exception as error:
             self._fail(error)
 

@@ -96,18 +96,22 @@ class Files:
 
     def _validate(self, step: int, lines: Sequence[DumpLine]) -> None:
         """Answers to the prompts of the first validation: those are fixed."""
-        stage: Stage = "before" if step == 0 else "after" if step >= self._updates else "during"
+        stage: Stage = "during"
+        if step == 0:
+            stage = "before"
+        elif step >= self._updates:
+            stage = "after"
         if not self._prompt_ids:
             prompts = dict.fromkeys(line.input for line in lines)
             self._prompt_ids = {prompt: number for number, prompt in enumerate([*prompts][:MOST_PROMPTS])}
-        asked: Counter[str] = Counter()
+        count_by_prompt: Counter[str] = Counter()
         samples = []
         for line in lines:
             if line.input in self._prompt_ids:
-                place: dict[str, Any] = {"prompt_id": self._prompt_ids[line.input], "seed": asked[line.input]}
+                place: dict[str, Any] = {"prompt_id": self._prompt_ids[line.input], "seed": count_by_prompt[line.input]}
                 texts = {"prompt": line.input, "completion": line.output}
                 samples.append(Sample(update=step, stage=stage, score=line.score, kl=None, **place, **texts))
-                asked[line.input] += 1
+                count_by_prompt[line.input] += 1
         self._run.writer.samples(samples)
 
     def _learn_from(self, step: int, lines: Sequence[DumpLine]) -> None:

@@ -59,14 +59,14 @@ class WatchedRun:
     def log(self, update: int, row: Row, **figures: Any) -> None:
         """The figures of an update, and what to know of them. A row without any that is known is left out."""
         self._names |= {name for name, value in row.items() if value is not None}
-        known = log_columns.known(self._names, drawn=True)
-        metrics = log_columns.update(update, row, known.columns)
-        if update <= self._latest or all(getattr(metrics, name) is None for name in known.columns):
+        selection = log_columns.known(self._names, drawn=True)
+        metrics = log_columns.update(update, row, selection.columns)
+        if update <= self._latest or all(getattr(metrics, name) is None for name in selection.columns):
             return
-        for note in known.notes:
+        for note in selection.notes:
             if note not in self._notes:
                 self.writer.event(NOTE, note)
-        self._notes |= set(known.notes)
+        self._notes |= set(selection.notes)
         self._latest = update
         metrics = metrics.model_copy(update=figures)
         self.writer.metrics(metrics)

@@ -15,18 +15,18 @@ def answers(generator, gains, each):
 
 @pytest.mark.parametrize("gains", [(0.2, 2.0), (-1.0, 1.0, 3.0), (0.0, 0.5, 1.0, 1.5, 2.0)])
 def test_an_interval_of_few_prompts_holds_their_mean_as_often_as_it_says(gains):
-    generator, held = np.random.default_rng(0), 0
+    generator, num_held = np.random.default_rng(0), 0
     for _ in range(400):
-        found = of_prompts(answers(generator, gains, 8))
-        held += found.low <= np.mean(gains) <= found.high
-    assert held / 400 == pytest.approx(0.95, abs=0.025)
+        interval = of_prompts(answers(generator, gains, 8))
+        num_held += interval.low <= np.mean(gains) <= interval.high
+    assert num_held / 400 == pytest.approx(0.95, abs=0.025)
 
 
 def test_many_prompts_stand_for_others_like_them():
     generator = np.random.default_rng(0)
-    few, many = (of_prompts(answers(generator, np.arange(count) % 2 * 4.0, 16)) for count in (4, 8))
-    assert few.half < 0.3
-    assert many.half > 1.5
+    four, eight = (of_prompts(answers(generator, np.arange(count) % 2 * 4.0, 16)) for count in (4, 8))
+    assert four.half < 0.3
+    assert eight.half > 1.5
 
 
 def scored(update, prompt, seed, score):
@@ -43,8 +43,8 @@ def test_a_gain_on_two_prompts_that_is_clear_on_each_is_told_as_one():
         for prompt, level in enumerate((0.4, 1.8))
         for seed in range(32)
     ]
-    found = outcome(pairs(samples))
-    assert found.low > 0.9
-    assert found.high < 1.3
-    assert "on these 2 prompts x 32 samples, 95 % interval" in outcome_sentence(found)
+    change = outcome(pairs(samples))
+    assert change.low > 0.9
+    assert change.high < 1.3
+    assert "on these 2 prompts x 32 samples, 95 % interval" in outcome_sentence(change)
     assert plateau(samples).update == 15

@@ -36,24 +36,24 @@ def left(shape, update):
 def test_the_plateau_begins_at_the_first_evaluation_with_less_than_a_tenth_still_to_come(tau):
     shape = saturating(tau)
     first = next(update for update in UPDATES if left(shape, update) < 0.1)
-    seen = plateau(samples(shape, noise=0.01))
-    assert seen.update == first
-    assert left(shape, first) <= seen.left < 0.1
-    assert seen.half == next(update for update in UPDATES if left(shape, update) <= 0.5)
-    assert seen.half_low == seen.half_high == seen.half
+    result = plateau(samples(shape, noise=0.01))
+    assert result.update == first
+    assert left(shape, first) <= result.left < 0.1
+    assert result.half == next(update for update in UPDATES if left(shape, update) <= 0.5)
+    assert result.half_low == result.half_high == result.half
 
 
 def test_what_was_still_to_come_is_bounded_as_often_as_it_says():
     """Fieller's bound at one evaluation, on 16 prompts of a curve that has 5 % of its gain still to come."""
-    generator, held = np.random.default_rng(0), 0
+    generator, num_held = np.random.default_rng(0), 0
 
     def surely_positive(values):
         return lies_above(values, 1.0, np.arange(16))
 
     for _ in range(200):
         gain, to_come = 2 + generator.normal(size=16), 0.1 + 0.1 * generator.normal(size=16)
-        held += most_left(to_come, gain, surely_positive) >= 0.05 or not surely_positive(0.1 * gain - to_come)
-    assert held >= 0.955 * 200
+        num_held += most_left(to_come, gain, surely_positive) >= 0.05 or not surely_positive(0.1 * gain - to_come)
+    assert num_held >= 0.955 * 200
 
 
 SHAPES = {
@@ -67,11 +67,11 @@ SHAPES = {
 @pytest.mark.parametrize("name", cases(SHAPES, always=("straight", "at once")))
 def test_a_plateau_is_hardly_ever_seen_with_more_than_a_tenth_still_to_come(name):
     shape = SHAPES[name]
-    said = [plateau(samples(shape, noise=1.0, seed=seed)).update for seed in range(40)]
-    false = [update for update in said if update is not None and left(shape, update) > 0.1 + 1e-9]
+    updates = [plateau(samples(shape, noise=1.0, seed=seed)).update for seed in range(40)]
+    false = [update for update in updates if update is not None and left(shape, update) > 0.1 + 1e-9]
     assert len(false) <= 3, "5 % of 40, and one by chance"
     if name in ("at once", "kink"):
-        assert sum(update is not None for update in said) >= 13, "it is not silent either"
+        assert sum(update is not None for update in updates) >= 13, "it is not silent either"
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_a_plateau_is_hardly_ever_seen_with_more_than_a_tenth_still_to_come(name
     ],
 )
 def test_no_plateau_is_seen_while_the_score_rises_or_swings_or_has_not_risen(shape, reason):
-    seen = plateau(samples(lambda update: 2.0 if shape(update) is None else shape(update), noise=0.3))
-    assert (seen.update, seen.reason) == (None, reason)
-    assert ("rose and fell" in plateau_sentence(seen)) == (reason == "swings")
-    assert ("still rising" in plateau_sentence(seen)) == (reason == "still rising")
+    result = plateau(samples(lambda update: 2.0 if shape(update) is None else shape(update), noise=0.3))
+    assert (result.update, result.reason) == (None, reason)
+    assert ("rose and fell" in plateau_sentence(result)) == (reason == "swings")
+    assert ("still rising" in plateau_sentence(result)) == (reason == "still rising")

@@ -55,8 +55,8 @@ def test_answers_to_one_question_do_not_count_as_independent():
 
 def test_the_shares_of_seeds_stand_beside_each_other_and_are_not_pooled():
     after = [Count(20, 160, 160.0), Count(140, 160, 160.0), Count(40, 160, 160.0)]
-    assert shares([Count(8, 160, 160.0)], after) == "5 -> 42 % (12, 88, 25)"
-    assert shares([], after) == "42 % (12, 88, 25)"
+    assert shares([Count(8, 160, 160.0)], after) == "5 -> 42 (12, 88, 25)"
+    assert shares([], after) == "42 (12, 88, 25)"
     assert shares([], []) == ""
 
 

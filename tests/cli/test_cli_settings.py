@@ -15,7 +15,7 @@ def test_the_page_on_settings_is_what_is_declared(run):
     assert (PROJECT / "docs" / "settings.md").read_text(encoding="utf-8") == said, "run `settings --markdown` again"
     assert not [path for path in knobs() if f"| `{path}` | **" not in said]
     beta = next(line for line in said.splitlines() if line.startswith("| `kl.coef` | **Leash (beta).** The score that"))
-    assert beta.endswith(" | 0.25 | 0 to 1,000 sd of score per nat | yes | `kl_coef`, `beta`, `init_kl_coef` |")
+    assert beta.endswith(" | 0.25 | 0 to 1,000 sd of score per nat; live | `kl_coef`, `beta`, `init_kl_coef` |")
     assert "| `pairs.limit` | **Number of pairs.**" in said.partition("## Of the training of a reward model")[2]
 
 

@@ -39,11 +39,11 @@ def test_the_script_carries_the_settings_of_the_run():
     script = exports.trl_script(small(ppo={**SMALL["ppo"], **changed}, kl={"coef": 0.5}, seed=7))
     calls = [node for node in ast.walk(ast.parse(script)) if isinstance(node, ast.Call)]
     (call,) = [node for node in calls if ast.unparse(node.func) == "PPOConfig"]
-    theirs = literals((item.arg, item.value) for item in call.keywords)
+    arguments = literals((item.arg, item.value) for item in call.keywords)
     same = {"learning_rate": 3e-5, "cliprange": 0.1, "gamma": 0.9, "vf_coef": 0.7, "num_ppo_epochs": 3, "kl_coef": 0.5}
     same |= {"total_episodes": 8, "gradient_accumulation_steps": 2, "seed": 7, "response_length": 8, "bf16": False}
     same |= {"stop_token": "eos", "missing_eos_penalty": 0.5}
-    assert {name: theirs[name] for name in same} == same
+    assert {name: arguments[name] for name in same} == same
     prompts = {"template_options": {"enable_thinking": False}, "template_file": "mine.jinja"}
     script = exports.trl_script(small(prompts=SMALL.get("prompts", {}) | prompts))
     assert 'tokenizer.chat_template = Path(PROMPTS["template_file"])' in script
@@ -68,8 +68,8 @@ def test_a_reward_that_is_written_down_gives_the_values_of_the_run_without_the_p
     exec(compile(source, "script", "exec", dont_inherit=True), names)
     score = names["reward_0"]()
     for prompt in ("User: 5 plus 4 is 11. Bot:", "Review of the film: The plot was"):
-        known = mixture.build(reward)([prompt] * len(TEXTS), TEXTS)
-        assert [score(prompt, text) for text in TEXTS] == list(known)
+        scores = mixture.build(reward)([prompt] * len(TEXTS), TEXTS)
+        assert [score(prompt, text) for text in TEXTS] == list(scores)
 
 
 def test_a_script_is_announced_with_what_it_needs_and_leaves_out():
@@ -79,9 +79,9 @@ def test_a_script_is_announced_with_what_it_needs_and_leaves_out():
     assert "from playground" not in alone
     learned = small(rewards=[{"kind": "model", "source": "thumbs"}], reference={"source": "pocket-1m"})
     assert "Run it in the playground's folder" in exports.trl_script(learned)
-    said = exports.trl_plan(learned).in_words()
-    assert said[0] == "It needs the playground: The reward `thumbs` is a model, which the playground loads."
-    assert any("here it is from the model as it begins" in sentence for sentence in said)
+    sentences = exports.trl_plan(learned).in_words()
+    assert sentences[0] == "It needs the playground: The reward `thumbs` is a model, which the playground loads."
+    assert any("here it is from the model as it begins" in sentence for sentence in sentences)
     claims = exports.trl_plan(small(prompts={"source": "general/claims"}))
     assert not exports.trl_plan(small(prompts={"source": "gone.csv"})).needs
     assert claims.needs == ["The prompts are claims, which it makes of the rows."]
@@ -99,12 +99,12 @@ def test_lora_and_a_beta_that_moves_are_in_the_script(controller):
     start, end = script.index("LOWEST, HIGHEST = "), script.index("\nbeta = ")
     names = {"math": math, "dataclass": dataclasses.dataclass}
     exec(compile(f"from __future__ import annotations\n{script[start:end]}", "s", "exec", dont_inherit=True), names)
-    theirs, ours = (
+    trl_form, ours = (
         {"adaptive": where["AdaptiveKL"], "ziegler": where["ZieglerKL"]}[controller]
         for where in (names, vars(kl_module))
     )
-    given = {"coef": 0.5, "target": 3.0, **({"horizon": 500} if controller == "ziegler" else {})}
-    betas = theirs(**given), ours(**given)
+    settings = {"coef": 0.5, "target": 3.0, **({"horizon": 500} if controller == "ziegler" else {})}
+    betas = trl_form(**settings), ours(**settings)
     for seen in (0.1, 9.0, 4.0, 2.0, 5.0, 1.0, 1.0, 7.0):
         for beta in betas:
             beta.observe(seen, seen, 64)

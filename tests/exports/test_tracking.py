@@ -31,9 +31,9 @@ class Heard:
 @pytest.fixture
 def run(outputs, monkeypatch):
     monkeypatch.setitem(trackers.TRACKERS, "trackio", type("Fresh", (Heard,), {"made": [], "logged": [], "ended": []}))
-    made = RunDirectory.create(outputs, small_config(evaluation={"every": 2}, ppo={"num_updates": 4}), "one")
-    (made.path / children.TRACKERS).mkdir()
-    return made
+    run = RunDirectory.create(outputs, small_config(evaluation={"every": 2}, ppo={"num_updates": 4}), "one")
+    (run.path / children.TRACKERS).mkdir()
+    return run
 
 
 def trains(run, attempt, *steps):
@@ -91,8 +91,8 @@ def test_a_failure_is_said_once_by_the_worker_or_once_the_run_has_ended(run, mon
         tracking.main(str(run.path), "trackio")
     writer.finish("finished")
     tracking.main(str(run.path), "trackio")
-    said = [event for event in run.events() if event.kind == "warning"]
-    assert [event.message for event in said] == [
+    warnings = [event for event in run.events() if event.kind == "warning"]
+    assert [event.message for event in warnings] == [
         "Sending this run to trackio has failed: No API key, [hidden]. The run goes on without it; "
         "`python -m playground export one --as trackio` hands all of it over afterwards."
     ] * 2
@@ -123,8 +123,8 @@ def test_a_tracker_that_is_not_installed_is_said_before_the_start():
         checks.check(small_config(trackers=["wandb", "tensorboard"]))
     with pytest.raises(InvalidConfig, match=r"trackers\.0"):
         small_config(trackers=["mlflow"])
-    found = limits.check(small_config(trackers=["wandb"]), limits.LIMITS["classroom"])
-    assert [one.field for one in found] == ["trackers"]
+    problems = limits.check(small_config(trackers=["wandb"]), limits.LIMITS["classroom"])
+    assert [problem.field for problem in problems] == ["trackers"]
 
 
 def test_the_process_writes_tensorboard_s_file_and_leaves(run):

@@ -45,10 +45,10 @@ def session(halfway, tmp_path_factory):
     """One attempt that has made update 5 and is about to save it; used by forked children only."""
     run = RunDirectory(shutil.copytree(halfway.path, tmp_path_factory.mktemp("session") / "run"))
     resuming.queue_again(run)
-    made = Session(run, run.config(), RunWriter(run, 6, 2), lambda: None)
-    made.begin()
-    made.record(made.trainer.update())
-    yield made
+    session = Session(run, run.config(), RunWriter(run, 6, 2), lambda: None)
+    session.begin()
+    session.record(session.trainer.update())
+    yield session
 
 
 def resumed(run):
@@ -56,8 +56,8 @@ def resumed(run):
     before = len(run.all_events())
     resuming.resume(run)
     events = run.all_events()[before:]
-    begun = [event.update for event in events if event.kind == "resumed"]
-    return begun, [event.message for event in events if event.kind == "warning"]
+    resumed_from = [event.update for event in events if event.kind == "resumed"]
+    return resumed_from, [event.message for event in events if event.kind == "warning"]
 
 
 # Where it dies: the function and which call of it, at its beginning or its end, and the newest whole checkpoint then.
@@ -99,10 +99,10 @@ def test_a_run_that_dies_while_it_writes_a_checkpoint_goes_on_from_a_whole_one(r
     assert newest is not None
     assert newest.update == expected
     assert problems == []
-    begun, _ = resumed(run)
+    resumed_from, _ = resumed(run)
     names = {path.name for path in run.checkpoints_path.iterdir()}
     clean = not [name for name in names if name.startswith(".")] and "update-000006" in names
-    figure(CRASHED, 1, int(begun == [expected] and clean))
+    figure(CRASHED, 1, int(resumed_from == [expected] and clean))
 
 
 def flip(path):
@@ -130,12 +130,12 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what, run, figure):
     assert newest.update == 3
     assert len(problems) == 1
     assert "update-000004" in problems[0]
-    begun, warnings = resumed(run)
+    resumed_from, warnings = resumed(run)
     named = [message for message in warnings if "update-000004" in message]
     leftovers = [path.name for path in run.checkpoints_path.iterdir() if path.name.startswith(".")]
     assert not leftovers
     assert all(not checkpoints.problem_of(path) for path in run.checkpoints())
-    figure(DAMAGED, 1, int(begun == [3] and named == problems))
+    figure(DAMAGED, 1, int(resumed_from == [3] and named == problems))
 
 
 def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_saves(run):
@@ -147,51 +147,51 @@ def test_weights_that_cannot_be_gone_on_from_do_not_push_out_what_the_attempt_sa
     assert not checkpoints.problem_of(folder)
     (run.checkpoints_path / ".tmp-update-000005-1").mkdir()
     resuming.queue_again(run)
-    shown = []
+    newest_updates = []
 
     def see(session):
         if session.writer.status.state == "running":
             newest = run.latest_checkpoint()
-            shown.append(checkpoints.update_of(newest) if newest else 0)
+            newest_updates.append(checkpoints.update_of(newest) if newest else 0)
             assert not list(run.checkpoints_path.glob(".tmp-*"))
 
     resuming.attempt(run, see)
     assert resuming.resumed_at(run) == [3]
-    assert list(dict.fromkeys(shown)) == list(range(3, 6)), "its own, one after the other"
+    assert list(dict.fromkeys(newest_updates)) == list(range(3, 6)), "its own, one after the other"
     assert [checkpoints.update_of(folder) for folder in run.checkpoints()[-2:]] == [5, 6]
     assert sum("not the state of the optimizer" in event.message for event in run.events()) == 1
 
 
 def keyed(run):
     """Begun anew as runs are that a person asks for, with a key in their checkpoints, and broken off again."""
-    made = RunDirectory.create(run.path.parent, run.config(), f"keyed-{len(list(run.path.parent.iterdir()))}")
-    requests.record(made, Request(), "cpu")
-    resuming.broken_off(made, 4)
-    return made
+    keyed_run = RunDirectory.create(run.path.parent, run.config(), f"keyed-{len(list(run.path.parent.iterdir()))}")
+    requests.record(keyed_run, Request(), "cpu")
+    resuming.broken_off(keyed_run, 4)
+    return keyed_run
 
 
 def test_a_checkpoint_of_another_run_is_named_and_passed_over_and_a_copied_run_goes_on(run):
-    mine, other = keyed(run), keyed(run)
-    copy = RunDirectory(shutil.copytree(mine.path, run.path.parent / "copy"))
+    own, other = keyed(run), keyed(run)
+    copy = RunDirectory(shutil.copytree(own.path, run.path.parent / "copy"))
     assert checkpoints.search(copy).problems == []
     assert resumed(copy) == ([4], [])
-    shutil.rmtree(mine.checkpoints_path)
-    shutil.copytree(other.checkpoints_path, mine.checkpoints_path)
-    seen = checkpoints.search(mine)
-    assert seen.found is None
-    assert "another run" in seen.problems[0]
-    assert run_state.resume_offer(mine)["from"] == 0
-    assert run_state.resume_offer(mine)["skipped"] == seen.problems
-    begun, warnings = resumed(mine)
-    assert mine.status().state == "finished"
-    assert begun == [0]
-    assert warnings[: len(seen.problems)] == seen.problems
-    assert [item.update for item in mine.metrics()] == [1, 2, 3, 4, 5, 6]
+    shutil.rmtree(own.checkpoints_path)
+    shutil.copytree(other.checkpoints_path, own.checkpoints_path)
+    search = checkpoints.search(own)
+    assert search.found is None
+    assert "another run" in search.problems[0]
+    assert run_state.resume_offer(own)["from"] == 0
+    assert run_state.resume_offer(own)["skipped"] == search.problems
+    resumed_from, warnings = resumed(own)
+    assert own.status().state == "finished"
+    assert resumed_from == [0]
+    assert warnings[: len(search.problems)] == search.problems
+    assert [item.update for item in own.metrics()] == [1, 2, 3, 4, 5, 6]
 
 
 def test_rewards_that_were_changed_in_config_yaml_end_the_run_with_a_sentence(run):
-    there = [path.name for path in run.checkpoints()]
+    names = [path.name for path in run.checkpoints()]
     run.publish(config_with(run.config().model_dump(mode="json"), {"score__normalise": "none"}))
     with pytest.raises(ModelNotFound, match="another model or other rewards"):
         resumed(run)
-    assert [path.name for path in run.checkpoints()] == there  # they stay as they are
+    assert [path.name for path in run.checkpoints()] == names  # they stay as they are

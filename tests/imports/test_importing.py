@@ -54,9 +54,9 @@ def form(name):
 
 def unsaid(imported):
     """The settings of a file that its report says nothing of."""
-    said = [line.theirs for _, lines in imported.report() for line in lines]
+    known_names = [line.theirs for _, lines in imported.report() for line in lines]
     named = [item for item in imported.work.named.values() if item.name not in imported.work.aside]
-    return [str(item) for item in named if not any(str(item) in text for text in said)]
+    return [str(item) for item in named if not any(str(item) in text for text in known_names)]
 
 
 def why(lines, beginning):

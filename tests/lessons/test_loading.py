@@ -1,7 +1,5 @@
 """Lessons from files: all that is wrong with one is said at once, beside its field; and lessons tried on their runs."""
 
-import re
-import textwrap
 from typing import get_args
 
 import pytest
@@ -170,14 +168,6 @@ def test_the_recordings_of_a_lesson_show_what_it_asks_and_what_is_said_holds_on_
     runs = trying.tried(lesson, trying.recordings(lesson))
     assert len(runs) == len(lesson.runs), "every run has a recording"
     assert [fault for tried in runs for fault in (*tried.mend, *tried.unsure, *tried.reveal.outside)] == []
-
-
-def test_the_example_of_the_document_is_a_lesson_that_its_recording_shows(tmp_path):
-    example = re.search(r"^    format: 1\n(?:    .*\n)+", DOCUMENT, re.MULTILINE)
-    assert example
-    (tmp_path / "example.yaml").write_text(textwrap.dedent(example[0]), encoding="utf-8")
-    (tried,) = trying.tried(loading.load(tmp_path / "example.yaml"), [recording("short-leash")])
-    assert [*tried.mend, *tried.unsure] == []
 
 
 def test_the_document_names_all_that_can_be_asked_for():

@@ -66,15 +66,15 @@ def test_a_recording_shows_its_mistake_and_names_it_nowhere(folder):
 def test_nothing_that_the_page_asks_before_the_answer_names_the_mistake(folder, tmp_path):
     hub = Hub(tmp_path)
     run_id = next(name for name, path in hub.mysteries.items() if path == folder)
-    asked = ["poll", "compare", "outcome", "frontier", "resume", "rollout/last", "moment/0", "export/yaml"]
-    asked += [f"tokens/{prompt}" for prompt in range(3)]
-    asked += [f"trace/{update}" for update in traces.updates(RunDirectory(folder))]
+    paths = ["poll", "compare", "outcome", "frontier", "resume", "rollout/last", "moment/0", "export/yaml"]
+    paths += [f"tokens/{prompt}" for prompt in range(3)]
+    paths += [f"trace/{update}" for update in traces.updates(RunDirectory(folder))]
     with client_of(hub) as client:
-        answers = {what: client.get(f"/live/{run_id}/{what}") for what in asked}
+        answers = {path: client.get(f"/live/{run_id}/{path}") for path in paths}
         assert client.get("/live/_home").json()["recorded"].keys().isdisjoint(hub.mysteries)
         assert client.get(f"/live/{run_id}/mystery").json()["name"] in FAULTS
-    assert {what: named(answer.text) for what, answer in answers.items() if named(answer.text)} == {}
-    assert {what for what, answer in answers.items() if answer.status_code != 200} <= {"resume"}
+    assert {path: named(answer.text) for path, answer in answers.items() if named(answer.text)} == {}
+    assert {path for path, answer in answers.items() if answer.status_code != 200} <= {"resume"}
     run = answers["poll"].json()["snapshot"]["run"]
     assert (run["mystery"], run["recorded"]) == (True, True)
     assert "One mistake is planted" in run["wrong_on_purpose"]

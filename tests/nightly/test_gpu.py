@@ -93,9 +93,9 @@ class Place:
         config = catalog.preset(catalog.DEFAULT_PRESET).model_copy(update={"device": self.device})
         if not ppo:
             return config
-        few = {"num_updates": 1, "batch_size": 16, "minibatch_size": 8, "micro_batch_size": 8, "num_epochs": 1, **ppo}
+        sizes = {"num_updates": 1, "batch_size": 16, "minibatch_size": 8, "micro_batch_size": 8, "num_epochs": 1, **ppo}
         evaluation = config.evaluation.model_copy(update={"num_prompts": 4, "samples_per_prompt": 1})
-        return config.model_copy(update={"ppo": config.ppo.model_copy(update=few), "evaluation": evaluation})
+        return config.model_copy(update={"ppo": config.ppo.model_copy(update=sizes), "evaluation": evaluation})
 
     def new_run(self, config):
         """A run's folder."""
@@ -209,10 +209,10 @@ def model(place):
     special, letters = ["<|pad|>", "<|endoftext|>"], sorted(pre_tokenizers.ByteLevel.alphabet())
     words = [f"\u0120w{number}" for number in range(shape["vocab_size"] - len(special) - len(letters))]
     vocabulary = {token: number for number, token in enumerate([*special, *letters, *words])}
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))  # reads letters, and writes words
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    made.decoder = decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=made, eos_token=special[1], pad_token=special[0])
+    bpe = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))  # reads letters, and writes words
+    bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    bpe.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token=special[1], pad_token=special[0])
     ids = {"bos_token_id": None, "eos_token_id": 1, "pad_token_id": 0}
     torch.manual_seed(0)
     with torch.device(place.device):
@@ -236,6 +236,7 @@ def bits(kind):
     ("name", "seconds", "precisions", "packages", "parts"),
     [
         ("0.5B", 120, ("bf16", "fp32"), (), {}),  # ours, everything trained
+        ("0.5B, plain steps", 60, ("bf16",), (), {"sampling": {"decode": "plain"}}),
         ("0.5B, TRL", 90, ("fp32",), ("trl",), {"engine": "trl"}),  # its adapter takes fp32 only
         ("LoRA", 45, ("bf16",), ("peft",), {"model": LORA}),
         ("0.5B, DPO", 60, ("bf16",), ("trl",), {"method": "dpo", "ppo": {"samples_per_prompt": 2}}),
@@ -287,6 +288,8 @@ def updates(place, config):
     if ours:  # which is what is estimated
         estimate = estimates.estimate(config, place.folder / "runs", prompt_tokens=PROMPT_TOKENS[1])
         figures["estimated_gb"] = estimate.total_gb - estimate.libraries_gb
+        steps = session.policy.captured_steps
+        figures["captured"] = steps is not None and (steps.checked or steps.why_not)
     if rollouts and config.model.quantization == "none":
         kind = torch.bfloat16 if config.model.precision == "bf16" else torch.float32
         size, sizes = 256 if place.toy else 8192, floors.Sizes.of(session.policy)
@@ -323,9 +326,9 @@ def test_a_run_that_was_paused_stopped_and_resumed_ends_as_one_that_went_through
         wait_until(lambda: run.status().ended and not run.is_alive())
         assert run.status().state == "stopped"
         experiments.playground("resume", run.path, "--json")
-        one, other = (load_file(item.latest_checkpoint() / "model.safetensors") for item in (whole, run))
-        facts["weights_most_apart"] = max(float((one[name] - other[name]).abs().max()) for name in one)
-        facts["bit_identical"] = all(torch.equal(one[name], other[name]) for name in one)
+        weights, other = (load_file(item.latest_checkpoint() / "model.safetensors") for item in (whole, run))
+        facts["weights_most_apart"] = max(float((weights[name] - other[name]).abs().max()) for name in weights)
+        facts["bit_identical"] = all(torch.equal(weights[name], other[name]) for name in weights)
         assert facts["bit_identical"]
 
 
@@ -354,7 +357,7 @@ def test_the_exchanges_of_one_rank_change_nothing(place):
             facts["backend"] = str(dist.get_backend_config())
         finally:
             dist.destroy_process_group()
-        facts["apart"] = max(float((one - other).abs().max()) for one, other in zip(alone, together, strict=True))
+        facts["apart"] = max(float((weight - other).abs().max()) for weight, other in zip(alone, together, strict=True))
         assert facts["apart"] <= 1e-6
 
 

@@ -21,9 +21,9 @@ COLUMNS = {"p": {"prompt": "p", "answer": 1, "note": "x"}, "q": {"prompt": "q", 
 PATTERN, FACTOR = re.compile("[a-c]", re.I), 2
 
 
-def spec_of(reward, **more):
+def spec_of(reward, **fields):
     """As a configuration has it."""
-    return yaml_io.from_dict({"rewards": functions.entries_of(reward), **more}).rewards[0]
+    return yaml_io.from_dict({"rewards": functions.entries_of(reward), **fields}).rewards[0]
 
 
 @pytest.mark.parametrize("case", CASES["called"].values(), ids=CASES["called"])
@@ -73,9 +73,9 @@ def test_a_function_that_takes_what_there_is_may_start(rows, tmp_path):
     assert "`answer`" in functions.problem(spec, PromptsConfig(), False)
     hub = PromptsConfig(source="owner/name")  # its columns are not known yet
     assert functions.problem(spec, hub, None) == ""
-    by_any_name = spec_of(lambda completions, **rest: rest["answer"])
+    by_any_name = spec_of(lambda completions, **columns: columns["answer"])
     assert [functions.problem(by_any_name, where, None) == "" for where in (rows, hub, PromptsConfig())] == [1, 1, 0]
-    messages = spec_of(lambda completions, **rest: [len(one[0]["content"]) for one in completions])
+    messages = spec_of(lambda completions, **columns: [len(one[0]["content"]) for one in completions])
     assert [functions.problem(messages, rows, chat) == "" for chat in (True, None, False)] == [True, True, False]
 
 
@@ -117,18 +117,18 @@ def counted(text):
 
 
 def closed(factor):
-    def reward(completions, **rest):
+    def reward(completions, **columns):
         return [factor * counted(text) for text in completions]
 
     return reward
 
 
-def partly(completions, factor, **rest):
+def partly(completions, factor, **columns):
     return [factor * counted(text) for text in completions]
 
 
 def test_a_callable_becomes_code_that_another_process_runs(monkeypatch):
-    in_lambda = lambda completions, **rest: [3 * counted(text) for text in completions]  # noqa: E731
+    in_lambda = lambda completions, **columns: [3 * counted(text) for text in completions]  # noqa: E731
     assert spec_of(partly).file == __file__  # it stands in a module
     for function in (closed(3), in_lambda, functools.partial(partly, factor=3)):
         spec = spec_of(function)
@@ -149,7 +149,7 @@ def test_a_callable_becomes_code_that_another_process_runs(monkeypatch):
 
 def test_several_rewards_with_weights_are_a_mix():
     mix = functions.entries_of(["length", {"kind": "repetition"}, partly], [1, -0.5, 2])
-    assert [(one["kind"], one["weight"]) for one in mix] == [("length", 1), ("repetition", -0.5), ("python", 2)]
+    assert [(entry["kind"], entry["weight"]) for entry in mix] == [("length", 1), ("repetition", -0.5), ("python", 2)]
     for wrong, field in ((("length", [1, 2]), "reward_weights"), (("nix",), "reward")):
         (problem,) = problems_of(functions.entries_of, *wrong)
         assert problem.field == field

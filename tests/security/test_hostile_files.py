@@ -70,9 +70,9 @@ def test_data_files_are_refused_in_little_time_and_memory_by_every_reader(tmp_pa
     assert child.returncode == 0, child.stderr[-2000:]
     answers = [json.loads(line) for line in child.stdout.splitlines()]
     assert [name for name, *_ in answers] == names
-    for name, said, seconds in answers:
+    for name, answer, seconds in answers:
         kind, _, file = name.partition(":")
-        assert kind != "upload" or FILES[file][0] in said.replace(file, ""), (name, said)
+        assert kind != "upload" or FILES[file][0] in answer.replace(file, ""), (name, answer)
         assert seconds <= MOST_SECONDS, name
     figure("hostile data files refused in 2 s and 100 MB (uploads, prompts, pairs, texts)", len(names), len(answers))
 
@@ -105,14 +105,14 @@ def test_tables_for_spreadsheets_hold_no_formula_and_all_numbers():
 
 
 def test_hostile_yaml_is_refused_at_once(figure):
-    said, clock = {}, time.thread_time()
+    refusals, clock = {}, time.thread_time()
     for name, (text, _) in TEXTS["yaml"].items():
         with pytest.raises(InvalidConfig) as refused:
             yaml_io.from_dict(yaml_io.parse_yaml(text))
-        said[name] = str(refused.value)
-    assert [name for name, (_, words) in TEXTS["yaml"].items() if words not in said[name]] == []
+        refusals[name] = str(refused.value)
+    assert [name for name, (_, words) in TEXTS["yaml"].items() if words not in refusals[name]] == []
     assert time.thread_time() - clock < 10
-    figure("hostile YAML refused", len(TEXTS["yaml"]), len(said))
+    figure("hostile YAML refused", len(TEXTS["yaml"]), len(refusals))
 
 
 MANY = {f"unknown{number}": 1 for number in range(10_000)}
@@ -172,11 +172,11 @@ def test_a_script_of_another_trainer_takes_no_time_and_no_memory(what, tmp_path)
     began = time.thread_time()
     try:
         script = importing.read(path)
-        told = script.yaml_text(path.name) + str(script.report())
+        text_of_answer = script.yaml_text(path.name) + str(script.report())
     except InvalidConfig as error:
-        told = str(error)
+        text_of_answer = str(error)
     assert time.thread_time() - began < 5
-    assert len(told) < 100_000
+    assert len(text_of_answer) < 100_000
 
 
 def test_code_that_a_script_brings_along_is_pointed_out(tmp_path):

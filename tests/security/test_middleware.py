@@ -165,9 +165,9 @@ async def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
         await asyncio.sleep(seconds)
         return message
 
-    held = body.Body(receive, 10, 0.05)
-    assert [(await held())["type"] for _ in range(2)] == ["http.request", "http.disconnect"]
-    assert held.refused is None
+    cut_off = body.Body(receive, 10, 0.05)
+    assert [(await cut_off())["type"] for _ in range(2)] == ["http.request", "http.disconnect"]
+    assert cut_off.refused is None
 
 
 @pytest.mark.parametrize(
@@ -176,10 +176,10 @@ async def test_a_body_has_to_come_to_an_end_and_an_answer_need_not(monkeypatch):
 )
 async def test_one_address_leaves_room_for_others_and_for_the_host(method, path, kind, most, tmp_path):
     rules, cookie = Access("space", token="t" * 20), visitors.Host("t" * 20).cookie
-    held, room = [], Incoming(tmp_path, 100 * rules.limits.upload_bytes)
+    counts, room = [], Incoming(tmp_path, 100 * rules.limits.upload_bytes)
 
     async def app(scope, receive, send):
-        held.append(rules.limiter.held[kind, rules.address_of(Request(scope))])
+        counts.append(rules.limiter.held[kind, rules.address_of(Request(scope))])
         await PlainTextResponse("")(scope, receive, send)
 
     door, as_host = RequestMiddleware(app, rules, incoming=room), {"Cookie": f"{visitors.HOST_COOKIE}_7860={cookie}"}
@@ -193,7 +193,7 @@ async def test_one_address_leaves_room_for_others_and_for_the_host(method, path,
     assert late.headers["retry-after"] == "5"
     assert late.json()["error"] == middleware.BUSY
     assert first.status_code == of_another.status_code == of_the_host.status_code == 200
-    assert held == [1, 1, most]
+    assert counts == [1, 1, most]
     assert rules.limiter.held == {(kind, "10.0.0.1"): most}
 
 
@@ -211,8 +211,8 @@ async def test_a_page_of_gradio_s_that_is_not_there_is_not_asked_for(query):
         return PlainTextResponse(str(sorted(request.query_params.items())))
 
     answer = await asked("GET", f"/?{query}", app=Starlette(routes=[Route("/", seen)]))
-    rest = [(name, value) for name, value in httpx.QueryParams(query).items() if name != "page"]
-    assert answer.text == str(sorted(rest))
+    pairs = [(name, value) for name, value in httpx.QueryParams(query).items() if name != "page"]
+    assert answer.text == str(sorted(pairs))
 
 
 async def failing(scope, receive, send):

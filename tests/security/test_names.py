@@ -116,20 +116,20 @@ def test_no_address_leads_out_or_fails(place, figure, part):
     """By day every route with one in twelve of the names."""
     bad, tried = {}, 0
     with place.client(place.outside) as client:  # who got out would be known by that word
-        shown = ("run/poll", "run/compare", "run/export/yaml", "_overlay?runs=run")
-        assert all(SECRET in client.get(f"/live/{what}").text for what in shown)
+        paths = ("run/poll", "run/compare", "run/export/yaml", "_overlay?runs=run")
+        assert all(SECRET in client.get(f"/live/{path}").text for path in paths)
     with place.client() as client, place.untouched():
         for first, route in enumerate(ROUTES, part):
-            for asked in (way for name in NAMES[first % PARTS :: PARTS] for way in address(route, name)):
+            for address_asked in (way for name in NAMES[first % PARTS :: PARTS] for way in address(route, name)):
                 try:
-                    request = client.build_request("GET", asked)
+                    request = client.build_request("GET", address_asked)
                 except httpx.InvalidURL:
                     continue  # the client itself cannot write such an address
                 if request.url.path not in STREAMS:  # the events of a run that is there have no end
                     answer = client.send(request)
                     tried += 1
                     if answer.status_code >= 500 or SECRET in answer.text or "root:x:" in answer.text:
-                        bad[asked[:80]] = answer.status_code
+                        bad[address_asked[:80]] = answer.status_code
     assert bad == {}
     figure("hostile names in addresses", tried, tried - len(bad))
 
@@ -144,11 +144,11 @@ def uploaded(name, outputs):
 
 def asked_of(outputs, name):
     """Every other place that takes a name from a client: a function, and what it is asked."""
-    config, asked = small_config(), {"run": name, "command": "pause", "changes": {"kl.coef": 0.5}, "as": "merged"}
+    config, request = small_config(), {"run": name, "command": "pause", "changes": {"kl.coef": 0.5}, "as": "merged"}
     ask = run_actions.RunActions(outputs, Access(), saver=Mock(ask=REFUSING))
     for function in (ask.stop_run, ask.end_run, ask.fork_points, lambda run: ask.resume_run(run, Caller())):
         yield from ((function, name), (function, {"run": name}))
-    yield from ((function, asked) for function in (ask.steer_run, ask.change_settings, ask.save_model))
+    yield from ((function, request) for function in (ask.steer_run, ask.change_settings, ask.save_model))
     train, stop_training, delete = reward_panel.guarded_functions(outputs, Access())
     yield train, {"values": {"name": name, "pairs.source": name, "base": name}}
     yield from ((function, name) for function in (stop_training, delete, catalog.preset_path))
@@ -192,8 +192,8 @@ def test_no_name_leads_out_or_fails(place, figure):
                 if SECRET in answer or not (place.outputs / "one").is_dir():  # a name that is not `one` has deleted it
                     bad[f"{position}: {name[:60]!r}"] = answer[:100]
     assert bad == {}
-    made = {path.name.replace("-", "").replace(".", "") for path in place.outputs.iterdir()} - {"_recorded"}
-    assert [name for name in made if not name.isalnum()] == []
+    names = {path.name.replace("-", "").replace(".", "") for path in place.outputs.iterdir()} - {"_recorded"}
+    assert [name for name in names if not name.isalnum()] == []
     figure("hostile names in everything else that takes one", tried, tried - len(bad))
 
 
@@ -221,8 +221,8 @@ def test_a_link_in_a_run_is_not_followed(place, name):
         assert [run["id"] for run in client.get("/live/_runs").json()["runs"]] == []
         assert SECRET not in client.get("/live/_overlay?runs=one").text
     for function in run_actions.guarded_functions(place.outputs, Access()):
-        for asked in ("one", {"run": "one", "command": "pause"}):
-            assert SECRET not in repr(answered(function(asked)))
+        for argument in ("one", {"run": "one", "command": "pause"}):
+            assert SECRET not in repr(answered(function(argument)))
     run = RunDirectory(place.outputs / "one")  # as if the link had come after it was opened
     assert SECRET not in run.log_tail()
     assert SECRET not in repr((run.metrics(), run.events(), run.samples()))

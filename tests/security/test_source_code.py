@@ -12,7 +12,7 @@ from tests.support import PROJECT, data_beside
 
 RULES = data_beside(__file__, "data/source_rules.yaml")
 MODULES, CALLS = set(RULES["modules"]), {*RULES["calls"], *RULES["names"]}
-ALLOWED = {(file, what) for file, reasons in RULES["allowed"].items() for what in reasons}
+ALLOWED = {(file, call) for file, reasons in RULES["allowed"].items() for call in reasons}
 IN_TESTS = MODULES | {"shell", "allow_pickle", "trust_remote_code", "torch", "os"}  # they compile scripts
 SCRIPTS = sorted((PROJECT / "playground" / "ui" / "static").rglob("*.js"))
 MARKUP = re.compile(
@@ -62,11 +62,11 @@ def _of_call(node):
         if keyword.arg in ("use_safetensors", "sanitize_html") and constant is not True:
             yield keyword.arg
     if name.endswith(".from_pretrained") and name.startswith("Auto"):
-        given = {keyword.arg for keyword in node.keywords}
-        if not {"trust_remote_code", None} & given:
+        keywords = {keyword.arg for keyword in node.keywords}
+        if not {"trust_remote_code", None} & keywords:
             yield "from_pretrained without trust_remote_code=False"
         model = not name.startswith(("AutoConfig", "AutoTokenizer"))
-        if model and "use_safetensors" not in given:
+        if model and "use_safetensors" not in keywords:
             yield "from_pretrained without use_safetensors=True"
 
 
@@ -81,12 +81,14 @@ def unsafe_markup(source):
 def test_nothing_opens_pickles_runs_text_or_unpacks_archives(figure):
     files = python_files()
     standing = {
-        (path.relative_to(PROJECT).as_posix(), what)
+        (path.relative_to(PROJECT).as_posix(), finding)
         for path in files
-        for what in findings(path.read_text(encoding="utf-8"))
+        for finding in findings(path.read_text(encoding="utf-8"))
     }
     forbidden = {
-        (file, what) for file, what in standing if not file.startswith("tests/") or what.split(".")[0] in IN_TESTS
+        (file, finding)
+        for file, finding in standing
+        if not file.startswith("tests/") or finding.split(".")[0] in IN_TESTS
     }
     assert forbidden - ALLOWED == set()
     figure("source files without pickles, shells, archives or text run as code", len(files), len(files))
@@ -118,5 +120,5 @@ def test_gradio_gets_no_markup_that_is_not_written_down_in_the_source():
         for path in sorted((PROJECT / "playground" / "ui").rglob("*.py"))
     }
     # `components.widget` hands data to a script as props, under an empty template
-    assert {name: what for name, what in values.items() if what} == {"components.py": ["value"]}
+    assert {name: value for name, value in values.items() if value} == {"components.py": ["value"]}
     assert 'html_template=""' in (PROJECT / "playground" / "ui" / "components.py").read_text(encoding="utf-8")

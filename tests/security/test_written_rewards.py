@@ -47,11 +47,11 @@ def test_no_attack_on_the_language_gets_out_or_costs_more_than_a_second(tmp_path
     outcomes = [json.loads(line) for line in child.stdout.splitlines()]
     assert len(outcomes) == len(ATTACKS), f"it ended at {ATTACKS[len(outcomes)]!r:.80}: {child.stderr[-500:]}"
     for source, (how, answer, seconds) in zip(ATTACKS, outcomes, strict=True):
-        shown = f"{source[:80]!r}: {how} after {seconds:.2f} s: {answer[:200]}"
-        assert how in ("refused", "stopped"), shown
-        assert seconds < SECONDS, shown
-        assert len(answer) < 600, shown
-        assert "Traceback" not in answer, shown
+        outcome = f"{source[:80]!r}: {how} after {seconds:.2f} s: {answer[:200]}"
+        assert how in ("refused", "stopped"), outcome
+        assert seconds < SECONDS, outcome
+        assert len(answer) < 600, outcome
+        assert "Traceback" not in answer, outcome
     assert list(tmp_path.iterdir()) == []
     figure("expression escapes and bombs, each within 1 s and 64 MB", len(ATTACKS), len(outcomes))
 
@@ -80,13 +80,13 @@ def test_whatever_goes_wrong_in_a_function_is_described_and_the_worker_lives(tmp
     answers = {name: answer for name, *answer in map(json.loads, child.stdout.splitlines())}
     assert answers.pop("flood") == ["value", [3.0, 4.0]]
     assert answers.keys() == WRONG.keys()
-    for name, (how, said) in answers.items():
-        shown = f"{name}: {said}"
-        assert how == "contained", shown
-        assert WRONG[name].get("said", "") in said, shown
-        assert CANARY not in said, shown
-        assert "Traceback" not in said, shown
-        assert len(said) < 700, shown
+    for name, (how, message) in answers.items():
+        outcome = f"{name}: {message}"
+        assert how == "contained", outcome
+        assert WRONG[name].get("said", "") in message, outcome
+        assert CANARY not in message, outcome
+        assert "Traceback" not in message, outcome
+        assert len(message) < 700, outcome
 
     def left_behind():
         return [
@@ -114,13 +114,13 @@ def test_a_function_that_loops_does_not_outlive_a_worker_that_is_killed():
 
 
 def test_an_idle_function_leaves_no_zombie_and_no_thread_behind():
-    mine = psutil.Process()
-    threads, children = set(threading.enumerate()), set(mine.children())  # those of earlier tests, dead ones too
+    process = psutil.Process()
+    threads, children = set(threading.enumerate()), set(process.children())  # those of earlier tests, dead ones too
     for _ in range(3):
         reward = PythonFunction(HEAD + "return 1", 300.0)
         assert reward(["p"], ["c"]) == [1.0]
         del reward  # without close
-    wait_until(lambda: set(mine.children()) <= children and set(threading.enumerate()) <= threads)
+    wait_until(lambda: set(process.children()) <= children and set(threading.enumerate()) <= threads)
 
 
 REWARDS = [{"kind": "python", "code": HEAD + "return 1"}]

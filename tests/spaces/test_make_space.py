@@ -27,8 +27,8 @@ def run(monkeypatch, tmp_path, capsys):
     def call(*arguments, code=0):
         monkeypatch.setattr("sys.argv", ["space.py", *arguments, "--folder", str(tmp_path / "space")])
         assert space.main() == code
-        said = capsys.readouterr()
-        return said.out + said.err
+        output = capsys.readouterr()
+        return output.out + output.err
 
     return call
 
@@ -45,8 +45,8 @@ def test_the_folder_can_be_pushed_as_it_is(folder):
     subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
     files = [path for path in folder.rglob("*") if path.is_file() and ".git" not in path.parts]
     names = "\0".join(path.relative_to(folder).as_posix() for path in files)
-    asked = ["git", "check-attr", "--stdin", "-z", "filter"]
-    answer = subprocess.run(asked, cwd=folder, input=names, capture_output=True, text=True, check=True).stdout
+    command = ["git", "check-attr", "--stdin", "-z", "filter"]
+    answer = subprocess.run(command, cwd=folder, input=names, capture_output=True, text=True, check=True).stdout
     apart = answer.split("\0")[2::3]
     for path, how in zip(files, apart, strict=True):
         data = path.read_bytes()
@@ -101,32 +101,32 @@ def hub(monkeypatch):
 
 
 def test_a_free_account_gets_the_space_on_zerogpu_and_all_its_files(hub, run, tmp_path):
-    said = run(NAME, "--caps", "all")
-    assert f"Creates the public ZeroGPU Space {NAME}" in said
-    assert "as me" in said
-    there = hub.spaces[NAME]
-    assert (there.sdk, there.hardware, there.variables) == ("gradio", "zero-a10g", {"PLAYGROUND_SPACE_CAPS": "all"})
+    output = run(NAME, "--caps", "all")
+    assert f"Creates the public ZeroGPU Space {NAME}" in output
+    assert "as me" in output
+    space = hub.spaces[NAME]
+    assert (space.sdk, space.hardware, space.variables) == ("gradio", "zero-a10g", {"PLAYGROUND_SPACE_CAPS": "all"})
     local = {path.relative_to(tmp_path / "space").as_posix(): path for path in (tmp_path / "space").rglob("*")}
-    assert there.files == {name: path.read_bytes() for name, path in local.items() if path.is_file()}
-    there.files["presets/of-yesterday.yaml"] = b"name: old"
+    assert space.files == {name: path.read_bytes() for name, path in local.items() if path.is_file()}
+    space.files["presets/of-yesterday.yaml"] = b"name: old"
     assert "Replaces the files of the Space" in run(NAME)
-    assert "presets/of-yesterday.yaml" not in there.files
-    assert "presets/kinder-reviews.yaml" in there.files
-    assert there.hardware == "zero-a10g"
+    assert "presets/of-yesterday.yaml" not in space.files
+    assert "presets/kinder-reviews.yaml" in space.files
+    assert space.hardware == "zero-a10g"
     assert len(hub.spaces) == 1
 
 
 def test_what_the_hub_refuses_is_said_in_its_words(hub, run, monkeypatch):
     hub.spaces = {f"me/{number}": Space("gradio", "zero-a10g") for number in range(2)}
-    said = run(NAME, code=1)
-    assert "reached the number of ZeroGPU Spaces" in said
-    assert "two ZeroGPU Spaces, PRO ten" in said
+    output = run(NAME, code=1)
+    assert "reached the number of ZeroGPU Spaces" in output
+    assert "two ZeroGPU Spaces, PRO ten" in output
     assert NAME not in hub.spaces
     assert "don't have the rights" in run("someone/else", code=1)
     monkeypatch.setenv("HF_TOKEN", "hf_of_last_year")
-    said = run(NAME, code=1)
-    assert "Is the token still valid?" in said
-    assert "hf_of_last_year" not in said
+    output = run(NAME, code=1)
+    assert "Is the token still valid?" in output
+    assert "hf_of_last_year" not in output
 
 
 def test_without_a_token_nothing_leaves_the_machine(run, monkeypatch, tmp_path):
@@ -144,8 +144,8 @@ def test_a_name_that_cannot_be_is_refused_before_anything_is_written(name, run, 
 
 
 def test_a_folder_of_somebody_else_is_left_as_it_is(run, tmp_path):
-    theirs = tmp_path / "space" / "thesis.txt"
-    theirs.parent.mkdir()
-    theirs.write_text("mine")
+    thesis = tmp_path / "space" / "thesis.txt"
+    thesis.parent.mkdir()
+    thesis.write_text("mine")
     assert "was not made by this" in run(NAME, code=2)
-    assert theirs.read_text() == "mine"
+    assert thesis.read_text() == "mine"

@@ -12,6 +12,7 @@ from playground.runs import launcher, queue
 from playground.runs.folder.records import Status
 from playground.runs.folder.requests import Request
 from playground.runs.spawning import Elsewhere, Here
+from playground.setup import devices
 from playground.setup.devices import Device, GpuCalls
 from playground.setup.estimates import gpu_calls
 from playground.setup.limits import LIMITS, in_words
@@ -142,8 +143,8 @@ def test_a_space_without_its_package_says_what_it_needs(tmp_path, monkeypatch):
 
 def test_what_the_hub_sets_makes_a_space_of_zerogpu_whose_calls_are_a_minute_long_or_of_a_length_that_can_be():
     assert zero_gpu.seconds_of_a_call({}) == 60
-    assert not zero_gpu.is_here({})
-    assert zero_gpu.is_here({"SPACES_ZERO_GPU": "true"})
+    assert not devices.on_zero_gpu({})
+    assert devices.on_zero_gpu({"SPACES_ZERO_GPU": "true"})
     for seconds in ("10", "a minute", "4000"):
         with pytest.raises(InvalidConfig, match="PLAYGROUND_ZEROGPU_SECONDS: must be a whole number from 20 to 1800"):
             zero_gpu.seconds_of_a_call({zero_gpu.SECONDS_VARIABLE: seconds})

@@ -43,11 +43,11 @@ KINDS += [("qwen2", "Q8_0"), ("qwen3", "F16")]
 @pytest.mark.parametrize(("family", "kind"), cases(KINDS, always=[("llama", "Q8_0"), ("qwen2", "Q8_0")]))
 def test_a_converted_file_is_the_dequantised_model(tmp_path, family, kind):
     words = "qwen2" if family.startswith("qwen") else "gpt-2"
-    made, tokenizer = gguf_made.write(tmp_path / "tiny.gguf", family, kind, tied=family == "qwen2", words=words)
+    source, tokenizer = gguf_made.write(tmp_path / "tiny.gguf", family, kind, tied=family == "qwen2", words=words)
     digest = converted(tmp_path / "tiny.gguf", tmp_path / "tiny")
     model, tokens = loading.load(tmp_path / "tiny", CPU)
     ids = tokenizer.encode(TEXTS[0])
-    assert torch.allclose(logits(model.model, ids), logits(made, ids), atol=1e-4)
+    assert torch.allclose(logits(model.model, ids), logits(source, ids), atol=1e-4)
     for text in TEXTS if family == "llama" else TEXTS[::2]:  # Qwen's takes each digit by itself
         assert tokens.tokenizer.encode(text) == tokenizer.encode(text)
     assert digest == gguf_conversion.digest(load_file(tmp_path / "tiny" / "model.safetensors"))
@@ -58,16 +58,16 @@ def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path):
     folder = tmp_path / "tiny"
     converted(tmp_path / "tiny.gguf", folder)
     assert {path.suffix for path in folder.iterdir()} == {".json", ".safetensors", ".jinja"}
-    said = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.json") if path.name != "tokenizer.json")
-    assert not [word for word in (str(tmp_path), "Tiny 8k", "quantization") if word in said]
+    texts = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.json") if path.name != "tokenizer.json")
+    assert not [word for word in (str(tmp_path), "Tiny 8k", "quantization") if word in texts]
     config, settings = (json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer_config.json"))
     assert config["dtype"] == "bfloat16"
     assert config["rope_parameters"]["rope_theta"] == 5000.0
     assert settings["model_max_length"] == config["max_position_embeddings"] == 128
     _, tokens = loading.load(folder, CPU)
-    asked = PromptForm(tokens, PromptsConfig()).ids("hello")
+    prompt = PromptForm(tokens, PromptsConfig()).ids("hello")
     template = tokenizer.apply_chat_template([{"role": "user", "content": "hello"}], add_generation_prompt=True)
-    assert asked == list(template["input_ids"] if hasattr(template, "keys") else template)
+    assert prompt == list(template["input_ids"] if hasattr(template, "keys") else template)
     assert tokens.eos_id == tokenizer.eos_token_id
 
 
@@ -98,7 +98,7 @@ def test_a_tokenizer_that_transformers_would_read_in_another_way_is_refused(tmp_
 def test_weights_that_are_no_numbers_are_refused(tmp_path):
     path = tmp_path / "tiny.gguf"
     gguf_made.write(path, kind="F16")
-    tensor = next(one for one in GGUFReader(path).tensors if one.name == "blk.1.ffn_up.weight")
+    tensor = next(tensor for tensor in GGUFReader(path).tensors if tensor.name == "blk.1.ffn_up.weight")
     data = bytearray(path.read_bytes())
     data[tensor.data_offset : tensor.data_offset + 2] = b"\xff\xff"
     path.write_bytes(data)

@@ -34,9 +34,9 @@ def all_shown(tmp_path_factory):
     return trained(tmp_path_factory.mktemp("all"), 64, 5)
 
 
-def estimate(name, own, theirs, exact):
+def estimate(name, own, reference, exact):
     """The KL of a token by the estimators' definitions (Schulman 2020)."""
-    d = own - theirs
+    d = own - reference
     return {"k1": d, "k3": math.exp(-d) - 1 + d, "full": exact}[name]
 
 
@@ -49,33 +49,33 @@ def test_figures_of_tokens_add_up_to_those_of_the_completion(tmp_path, kind):
     for sample in run.samples():  # the first of a prompt's samples is the one under the microscope
         samples.setdefault((sample.update, sample.prompt_id), sample)
     figures = run.token_figures()
-    assert [(one.update, one.prompt_id) for one in figures] == [(u, p) for u in range(4) for p in range(4)]
-    assert max(sum(one.kl) for one in figures) > 0.1, "it has learned something, or nothing is tested"
-    for one in figures:
-        sample = samples[one.update, one.prompt_id]
-        assert (one.seed, one.stage, len(one.pieces)) == (sample.seed, sample.stage, sample.tokens)
-        text = "".join(piece for piece in one.pieces if piece != "<eos>")
+    assert [(answer.update, answer.prompt_id) for answer in figures] == [(u, p) for u in range(4) for p in range(4)]
+    assert max(sum(answer.kl) for answer in figures) > 0.1, "it has learned something, or nothing is tested"
+    for answer in figures:
+        sample = samples[answer.update, answer.prompt_id]
+        assert (answer.seed, answer.stage, len(answer.pieces)) == (sample.seed, sample.stage, sample.tokens)
+        text = "".join(piece for piece in answer.pieces if piece != "<eos>")
         assert text == sample.completion
-        assert (one.pieces[-1] == "<eos>") == sample.ended
-        assert sum(one.kl) == pytest.approx(sample.kl, abs=1e-4)
-        triples = zip(one.log_probs, one.reference_log_probs, one.kl, strict=True)
+        assert (answer.pieces[-1] == "<eos>") == sample.ended
+        assert sum(answer.kl) == pytest.approx(sample.kl, abs=1e-4)
+        triples = zip(answer.log_probs, answer.reference_log_probs, answer.kl, strict=True)
         drift = sum(estimate(config.kl.estimator, *triple) for triple in triples)
-        assert one.kl_coef == betas[one.update]
-        assert sum(one.rewards) == pytest.approx(sample.score - one.kl_coef * drift, abs=1e-4)
-        assert sum(one.leash) == pytest.approx(-one.kl_coef * drift, abs=1e-4)
-        assert one.rewards[:-1] == one.leash[:-1]
+        assert answer.kl_coef == betas[answer.update]
+        assert sum(answer.rewards) == pytest.approx(sample.score - answer.kl_coef * drift, abs=1e-4)
+        assert sum(answer.leash) == pytest.approx(-answer.kl_coef * drift, abs=1e-4)
+        assert answer.rewards[:-1] == answer.leash[:-1]
     if kind == "adaptive":
         assert len(set(betas)) > 1
 
 
 def test_the_likeliest_tokens_of_both_stand_behind_the_drawn_one(all_shown):
-    for one in all_shown.run.token_figures():
-        for place, options in enumerate(one.choices):
+    for answer in all_shown.run.token_figures():
+        for place, options in enumerate(answer.choices):
             piece, reference, policy = options[0]
-            assert piece == one.pieces[place]
+            assert piece == answer.pieces[place]
             assert len(options) <= 2 * LIKELIEST + 1
-            assert policy == pytest.approx(math.exp(one.log_probs[place]), rel=1e-3, abs=1e-6)
-            assert reference == pytest.approx(math.exp(one.reference_log_probs[place]), rel=1e-3, abs=1e-6)
+            assert policy == pytest.approx(math.exp(answer.log_probs[place]), rel=1e-3, abs=1e-6)
+            assert reference == pytest.approx(math.exp(answer.reference_log_probs[place]), rel=1e-3, abs=1e-6)
             assert sum(option[2] for option in options) <= 1.001
 
 
@@ -86,8 +86,8 @@ def test_keeping_texts_and_tokens_changes_nothing_else_and_without_them_there_ar
     assert none.run.rollouts() == none.run.token_figures() == []
     assert [len(rollout.texts) for rollout in all_shown.run.rollouts()] == [5, 5, 5]
     assert len(all_shown.run.token_figures()) == 4 * 6, "there are no more prompts than there are"
-    mine, theirs = (list(map(tiny.figures, session.run.metrics())) for session in (all_shown, none))
-    assert mine == theirs
+    kept_metrics, plain_metrics = (list(map(tiny.figures, session.run.metrics())) for session in (all_shown, none))
+    assert kept_metrics == plain_metrics
     assert none.run.samples() == all_shown.run.samples()
     for weight, same in zip(none.policy.parameters(), all_shown.policy.parameters(), strict=True):
         assert torch.equal(weight, same)
@@ -95,9 +95,9 @@ def test_keeping_texts_and_tokens_changes_nothing_else_and_without_them_there_ar
 
 def test_parts_of_characters_are_shown_as_bytes():
     names = {0: "\u0120caf", 1: "\u00c3\u00a9", 2: "\u00e2\u0124", 3: "\u00ac", 4: "<0xE2>", 5: "<eos>"}
-    shown = {0: " caf", 1: "\u00e9", 2: "\ufffd", 3: "\ufffd", 4: "\ufffd", 5: ""}
+    texts_by_id = {0: " caf", 1: "\u00e9", 2: "\ufffd", 3: "\ufffd", 4: "\ufffd", 5: ""}
     tokenizer = SimpleNamespace(convert_ids_to_tokens=names.get)
-    tokens = {"tokenizer": tokenizer, "encode": lambda text: [0], "decode": lambda ids, after: shown[ids[0]]}
+    tokens = {"tokenizer": tokenizer, "encode": lambda text: [0], "decode": lambda ids, after: texts_by_id[ids[0]]}
     pieces = Pieces(SimpleNamespace(**tokens))
     assert [pieces(token) for token in range(6)] == [" caf", "\u00e9", "\\xe2\\x82", "\\xac", "\\xe2", "<eos>"]
     assert bytes_of("\u2581word") is None
@@ -113,7 +113,7 @@ def test_the_texts_of_an_update_are_those_whose_scores_its_figures_are_of(tmp_pa
     session = trained(tmp_path, 0, 8, ppo__samples_per_prompt=samples, method=method, engine=engine)
     metrics, rollouts = session.run.metrics(), session.run.rollouts()
     assert [rollout.update for rollout in rollouts] == [item.update for item in metrics] == [1, 2, 3]
-    asked = {prompt.text for prompt in session.split.training}
+    prompts = {prompt.text for prompt in session.split.training}
     for rollout, item in zip(rollouts, metrics, strict=True):
         scores, kls = [text.score for text in rollout.texts], [text.kl for text in rollout.texts]
         assert sum(rollout.histogram.counts) == len(rollout.texts), "all of so few are kept"
@@ -122,7 +122,7 @@ def test_the_texts_of_an_update_are_those_whose_scores_its_figures_are_of(tmp_pa
         assert extremes == pytest.approx((min(scores), max(scores)), abs=1e-4)
         for number, size in enumerate(rollout.histogram.counts):
             assert sum(text.bin == number for text in rollout.texts) == size
-        assert {text.prompt for text in rollout.texts} <= asked
+        assert {text.prompt for text in rollout.texts} <= prompts
         assert any(text.completion for text in rollout.texts)
         if (method, engine) == ("ppo", "trl") or method == "best_of_n":
             assert set(kls) == {None}

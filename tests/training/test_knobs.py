@@ -19,6 +19,7 @@ from tests.training import tiny
 GROUPS = ("ppo", "kl", "sampling", "score")
 EFFECTS = data_beside(__file__, "knobs.yaml")
 ELSEWHERE = {
+    "sampling.decode",  # the same texts in another way: test_sampling
     "ppo.micro_batch_size",  # changes memory, not the result: test_trainer counts its micro-batches
     "score.normalise",  # of the scorer: tests/training/test_worker.py, tests/rewards/test_mixture.py
 }

@@ -47,19 +47,19 @@ def test_a_pass_and_its_gradients_are_those_of_peft(adapted):
     ours = learned(adapted)
     for layer in layers:
         layer.__class__ = of_peft.Linear
-    theirs = learned(adapted)
+    learned_by_peft = learned(adapted)
     for layer in layers:
         layer.__class__ = lora.LeanLinear
     assert len(layers) == 14
     assert len(ours) > 14
-    assert all(torch.equal(one, other) for one, other in zip(ours, theirs, strict=True))
+    assert all(torch.equal(weight, other) for weight, other in zip(ours, learned_by_peft, strict=True))
 
 
 @pytest.mark.parametrize("adapter", ["none", "lora"])
 @pytest.mark.parametrize("family", ["llama", "gpt2", "opt", "gpt_neox", "gemma2"])
 def test_layers_that_are_computed_again_give_the_same_pass_gradients_and_texts(family, adapter, tmp_path):
     folder = snapshots.snapshot(tmp_path / "snapshot", family, own_pad=True)
-    found, calls = [], []
+    weights, calls = [], []
     for again in (False, True):
         torch.manual_seed(0)
         how = ModelConfig(gradient_checkpointing=again, adapter=LORA | {"kind": adapter})
@@ -67,7 +67,8 @@ def test_layers_that_are_computed_again_give_the_same_pass_gradients_and_texts(f
         critic = Critic(model, separate=True)
         torch.nn.init.ones_(critic.value_head.linear.weight)
         for trunk in (model.trunk, critic.trunk):
-            norm = next(one for name, one in decoder_layers(trunk)[0].named_modules() if "norm" in name or "ln" in name)
+            parts = decoder_layers(trunk)[0].named_modules()
+            norm = next(module for name, module in parts if "norm" in name or "ln" in name)
             norm.register_forward_hook(lambda *_, again=again: calls.append(again))
         gradients = learned(model)
         critic(IDS, torch.ones_like(IDS).bool(), gradients[0]).pow(2).sum().backward()
@@ -75,10 +76,10 @@ def test_layers_that_are_computed_again_give_the_same_pass_gradients_and_texts(f
         with torch.no_grad():
             _, cache = model.next_hidden(IDS[:, :11], torch.ones(2, 11), torch.arange(11).expand(2, -1), None)
             text, _ = model.next_hidden(IDS[:, 11:], torch.ones(2, 12), torch.full((2, 1), 11), cache)
-        found.append([*gradients, text])
+        weights.append([*gradients, text])
     assert (calls.count(False), calls.count(True)) == (4, 6), "a pass of each trunk, and two of sampling; then twice"
-    assert len(found[0]) > 20
-    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))
+    assert len(weights[0]) > 20
+    assert all(torch.equal(weight, other) for weight, other in zip(*weights, strict=True))
 
 
 @torch.no_grad()

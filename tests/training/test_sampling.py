@@ -6,7 +6,10 @@ from playground.ppo.kl import full_kl
 from playground.training.data.random_streams import TokenNoise, uniforms
 from playground.training.loop.passes import compared, micro_batches
 from playground.training.loop.sampling import SHRINK_AT, Keep, drawn_from, sample
+from playground.training.models import language_model
+from playground.training.models.captured_steps import CapturedSteps
 from playground.training.models.language_model import LanguageModel, ValueHead
+from playground.training.models.steering_vector import SteeringVector
 from tests.support import data_beside
 from tests.training import tiny
 
@@ -128,3 +131,51 @@ def test_whole_distributions_in_micro_batches_agree_with_what_the_sampler_said(f
         seen[part.rows] += part.mask
     assert torch.equal(seen.bool(), episodes.mask)
     assert seen.max() == 1
+
+
+def written(model, draws=uniforms, **sampling):
+    """Texts of the model; with the random numbers of its batch."""
+    keep = Keep(hidden=True, entropies=True, allowed=True)
+    return sample(model, tiny.tokens(), PROMPTS, draws(SEEDS, 20), SamplingConfig(**sampling), keep=keep)
+
+
+@pytest.fixture
+def on_cpu(monkeypatch):
+    """Steps are captured on a processor too, where that is a plain call of the same step."""
+    monkeypatch.setattr(language_model, "CAPTURING", ("cpu",))
+
+
+@pytest.mark.parametrize("family", tiny.FAMILIES)
+@pytest.mark.parametrize("kind", ["fp32", "bf16", "noise", "cut", "steered"])
+def test_captured_steps_write_what_plain_ones_write_also_after_the_weights_have_changed(family, kind, on_cpu):
+    model = tiny.model(family)
+    draws, cut = (TokenNoise if kind == "noise" else uniforms), ({"top_k": 3} if kind == "cut" else {})
+    share, rounding = 1.0, 2e-5
+    if kind == "bf16":  # whose rounding may let another token be drawn
+        model.autocast, model.exact = torch.bfloat16, False
+        share, rounding = 0.8, 0.05
+    if kind == "steered":
+        model.steer(SteeringVector(1, torch.linspace(-1, 1, model.residual_size), 2.0))
+    for _ in range(2):
+        plain = written(model, draws, decode="plain", **cut)
+        captured = written(model, draws, **cut)
+        width = min(captured.mask.shape[1], plain.mask.shape[1])
+        alike = (captured.completion_ids[:, :width] == plain.completion_ids[:, :width]).all(1)
+        assert alike.float().mean() >= share
+        assert torch.allclose(captured.log_probs[alike, :width], plain.log_probs[alike, :width], atol=rounding)
+        assert torch.allclose(captured.entropies[alike, :width], plain.entropies[alike, :width], atol=rounding)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.mul_(1.05)
+    assert model.captured_steps.checked
+    assert not model.captured_steps.why_not
+
+
+def test_steps_of_a_model_that_captures_wrongly_stay_plain_and_the_run_says_so_once(on_cpu, monkeypatch):
+    expected = tiny.trainer(sampling__decode="plain").collect().completions
+    monkeypatch.setattr(CapturedSteps, "_compute", lambda self, inputs: torch.ones(inputs["input_ids"].shape[0], 32))
+    trainer = tiny.trainer()
+    assert trainer.collect().completions == expected
+    assert trainer.collect().completions
+    (sentence,) = trainer.warnings
+    assert sentence.startswith("Texts are written in plain steps, which takes longer: a captured step was")

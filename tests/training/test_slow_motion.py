@@ -38,8 +38,8 @@ def test_training_is_bit_identical_with_and_without_a_recorder(baseline):
     plain, watched = tiny.trainer(**changes), tiny.trainer(**changes)
     for _ in range(3):
         watched.trace_hook = Recorder(watched)
-        theirs, mine = plain.update(), watched.update()
-        assert tiny.figures(mine) == tiny.figures(theirs)
+        plain_update, watched_update = plain.update(), watched.update()
+        assert tiny.figures(watched_update) == tiny.figures(plain_update)
     for ours, their in zip(watched.trained().values(), plain.trained().values(), strict=True):
         assert torch.equal(ours, their)
     assert all(map(torch.equal, watched.state()[0].values(), plain.state()[0].values()))
@@ -49,21 +49,21 @@ def test_from_tokens_to_returns_each_figure_follows_from_the_ones_before():
     _, trace = recorded(updates=2, kl__coef=0.3, ppo__gamma=0.9, ppo__gae_lambda=0.8)
     settings, batch = trace.settings, trace.batch
     assert (settings.gamma, settings.gae_lambda, settings.kl_coef) == (0.9, 0.8, 0.3)
-    for episode, shown in zip(trace.episodes, columns(trace), strict=True):
+    for episode, arrays in zip(trace.episodes, columns(trace), strict=True):
         length = len(episode.pieces)
-        assert all(len(row) == length for name, row in shown.items() if name != "prompt_pieces")
-        assert np.allclose(shown["token_kl"], shown["log_probs"] - shown["reference_log_probs"], atol=1e-6)
-        assert np.abs(shown["token_kl"]).max() > 1e-3  # the policy has left the reference
-        assert np.allclose(shown["leash"], -0.3 * shown["token_kl"], atol=1e-6)
-        score = shown["rewards"] - shown["leash"]
+        assert all(len(row) == length for name, row in arrays.items() if name != "prompt_pieces")
+        assert np.allclose(arrays["token_kl"], arrays["log_probs"] - arrays["reference_log_probs"], atol=1e-6)
+        assert np.abs(arrays["token_kl"]).max() > 1e-3  # the policy has left the reference
+        assert np.allclose(arrays["leash"], -0.3 * arrays["token_kl"], atol=1e-6)
+        score = arrays["rewards"] - arrays["leash"]
         assert np.allclose(score, [0.0] * (length - 1) + [episode.score], atol=1e-6)
-        following = np.append(shown["values"][1:], 0.0)
-        assert np.allclose(shown["deltas"], shown["rewards"] + 0.9 * following - shown["values"], atol=1e-6)
+        following = np.append(arrays["values"][1:], 0.0)
+        assert np.allclose(arrays["deltas"], arrays["rewards"] + 0.9 * following - arrays["values"], atol=1e-6)
         ahead = [range(t, length) for t in range(length)]
-        credit = [sum((0.9 * 0.8) ** (later - row[0]) * shown["deltas"][later] for later in row) for row in ahead]
-        assert np.allclose(shown["advantages"], credit, atol=1e-5)
-        assert np.allclose(shown["returns"], shown["advantages"] + shown["values"], atol=1e-6)
-        assert np.allclose(shown["whitened"], (shown["advantages"] - batch.mean) / batch.sd, atol=1e-5)
+        credit = [sum((0.9 * 0.8) ** (later - row[0]) * arrays["deltas"][later] for later in row) for row in ahead]
+        assert np.allclose(arrays["advantages"], credit, atol=1e-5)
+        assert np.allclose(arrays["returns"], arrays["advantages"] + arrays["values"], atol=1e-6)
+        assert np.allclose(arrays["whitened"], (arrays["advantages"] - batch.mean) / batch.sd, atol=1e-5)
     assert batch.complete
     assert sum(batch.lengths) == batch.tokens == len(batch.whitened)
     assert math.isclose(np.mean(batch.whitened), 0.0, abs_tol=1e-5)
@@ -122,21 +122,21 @@ def test_first_middle_and_last_are_recorded_by_themselves_and_any_other_when_ask
 ):
     sizes = {"ppo__batch_size": 2, "ppo__minibatch_size": 2, "ppo__num_epochs": 1}
     trainer = tiny.trainer(evaluation__traces=traces, ppo__num_updates=updates, **sizes)
-    found = []
+    recorded = []
     for number in range(1, updates + 1):
         slow_motion.record_if_due(trainer, asked=number in asked)
         trainer.update()
-        found.append(slow_motion.trace_of(trainer))
-    assert [trace.update for trace in found if trace] == recorded_updates
+        recorded.append(slow_motion.trace_of(trainer))
+    assert [trace.update for trace in recorded if trace] == recorded_updates
 
 
 LISTS = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
 
 
-def assert_alike(one, other):
-    for mine, theirs in zip(one.episodes, other.episodes, strict=True):
+def assert_alike(trace, other):
+    for episode, other_episode in zip(trace.episodes, other.episodes, strict=True):
         for name in LISTS:
-            assert np.allclose(getattr(mine, name), getattr(theirs, name), atol=2e-5), name
+            assert np.allclose(getattr(episode, name), getattr(other_episode, name), atol=2e-5), name
 
 
 @pytest.mark.parametrize("changes", TABLES["recomputed"])
@@ -144,21 +144,21 @@ def test_under_the_recorded_settings_all_is_as_it_was(changes):
     trace = recorded(2, ppo__learning_rate=0.01, **changes)[1]
     again = recomputed(trace, {})
     assert_alike(again, trace)
-    for mine, theirs in zip(again.episodes, trace.episodes, strict=True):
-        for one, other in zip(mine.passes, theirs.passes, strict=True):
-            assert (one.clipped, one.ratios) == (other.clipped, other.ratios)
-            assert np.allclose(one.policy_losses, other.policy_losses, atol=2e-5)
-            assert np.allclose(one.value_losses, other.value_losses, atol=2e-5)
+    for episode, other_episode in zip(again.episodes, trace.episodes, strict=True):
+        for step, other in zip(episode.passes, other_episode.passes, strict=True):
+            assert (step.clipped, step.ratios) == (other.clipped, other.ratios)
+            assert np.allclose(step.policy_losses, other.policy_losses, atol=2e-5)
+            assert np.allclose(step.value_losses, other.value_losses, atol=2e-5)
     assert (again.batch.mean, again.batch.sd) == pytest.approx((trace.batch.mean, trace.batch.sd), abs=1e-6)
 
 
 def test_other_settings_give_what_a_trainer_with_them_computes_from_the_same_texts():
     """In the first update nothing has been learned, so a run with other settings writes the same texts."""
-    asked = {"gamma": 0.9, "gae_lambda": 0.6, "kl_coef": 0.7, "clip_range": 0.1}
+    settings = {"gamma": 0.9, "gae_lambda": 0.6, "kl_coef": 0.7, "clip_range": 0.1}
     values = {"ppo__gamma": 0.9, "ppo__gae_lambda": 0.6, "kl__coef": 0.7, "ppo__clip_range": 0.1}
     trace, other = recorded()[1], recorded(**values)[1]
     assert [item.pieces for item in trace.episodes] == [item.pieces for item in other.episodes]
-    again = recomputed(trace, asked)
+    again = recomputed(trace, settings)
     assert_alike(again, other)
     assert again.settings == other.settings
     with pytest.raises(AssertionError):

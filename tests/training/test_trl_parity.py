@@ -85,14 +85,14 @@ class Update:
 
 def model(seed):
     """A tiny model that never samples the padding token."""
-    made = tiny.model(seed=seed, spread=1.5).model
-    head = torch.nn.Linear(made.config.hidden_size, made.config.vocab_size)
+    model = tiny.model(seed=seed, spread=1.5).model
+    head = torch.nn.Linear(model.config.hidden_size, model.config.vocab_size)
     with torch.no_grad():
-        head.weight.copy_(made.lm_head.weight)
+        head.weight.copy_(model.lm_head.weight)
         head.bias.zero_()
         head.bias[PAD] = -30
-    made.lm_head = head
-    return LanguageModel(made)
+    model.lm_head = head
+    return LanguageModel(model)
 
 
 @pytest.fixture(scope="module")
@@ -133,12 +133,12 @@ def test_the_setting_is_a_hard_one(update):
 def test_log_probs_of_policy_and_reference_agree(update):
     episodes, temperature = update.rollout.episodes, update.config.sampling.temperature
     ids, predicts = update.rollout.packed.rows(torch.arange(len(episodes)))
-    for model, theirs in ((update.start, "logprobs"), (update.reference, "ref_logprobs")):
-        ours = torch.zeros_like(update.values[theirs])
+    for model, name in ((update.start, "logprobs"), (update.reference, "ref_logprobs")):
+        ours = torch.zeros_like(update.values[name])
         with torch.no_grad():
             logits = model.logits(model.hidden(ids)[predicts])
         ours[episodes.mask] = token_log_probs(logits, episodes.completion_ids[episodes.mask], temperature)
-        torch.testing.assert_close(ours[update.mask], update.values[theirs][update.mask], **CLOSE)
+        torch.testing.assert_close(ours[update.mask], update.values[name][update.mask], **CLOSE)
 
 
 def token_rewards_of(update, mask):
@@ -147,9 +147,11 @@ def token_rewards_of(update, mask):
 
 
 def test_token_rewards_agree_once_the_score_is_moved_behind_the_end(update):
-    theirs = update.values["rewards"]
-    torch.testing.assert_close(token_rewards_of(update, update.extended), theirs, **CLOSE)
-    assert not torch.allclose(token_rewards_of(update, update.mask), theirs, atol=0.1), "ours pays it at the end itself"
+    rewards = update.values["rewards"]
+    torch.testing.assert_close(token_rewards_of(update, update.extended), rewards, **CLOSE)
+    assert not torch.allclose(token_rewards_of(update, update.mask), rewards, atol=0.1), (
+        "ours pays it at the end itself"
+    )
 
 
 def test_advantages_and_returns_agree(update):
@@ -178,13 +180,13 @@ def test_policy_losses_of_all_epochs_and_the_weights_after_them_agree(update):
     steps = ours.optimise(
         update.rollout, update.values["advantages"], update.values["returns"] * update.mask, ours.learning_rate()
     )
-    theirs = update.values["pg_loss_stats"][:, 0, 0]
-    torch.testing.assert_close(torch.tensor(steps["policy_loss"]), theirs, **CLOSE)
-    assert abs(theirs[-1] - theirs[0]) > 1e-3
+    losses = update.values["pg_loss_stats"][:, 0, 0]
+    torch.testing.assert_close(torch.tensor(steps["policy_loss"]), losses, **CLOSE)
+    assert abs(losses[-1] - losses[0]) > 1e-3
     assert steps["clip_fraction"][-1] > 0
     moved = 0.0
     weights = (model.parameters() for model in (update.start, policy, update.end))
-    for start, mine, their in zip(*weights, strict=True):
-        torch.testing.assert_close(mine, their, **CLOSE)
-        moved = max(moved, float((mine - start).detach().abs().max()))
+    for start, weight, their in zip(*weights, strict=True):
+        torch.testing.assert_close(weight, their, **CLOSE)
+        moved = max(moved, float((weight - start).detach().abs().max()))
     assert moved > 1e-3

@@ -58,7 +58,7 @@ def samples_of(config, update):
     stage = "before" if update == 0 else "after" if update == num_updates else "during"
     judges, half = term_names(config.judges), 1 - abs(2 * update / num_updates - 1)
     count = Behaviours([behaviour for behaviour in config.behaviours or () if behaviour.measure])
-    marks = count([one.prompt for one in samples], [one.completion for one in samples], [True] * len(samples))
+    marks = count([item.prompt for item in samples], [one.completion for one in samples], [True] * len(samples))
     changed = []
     for row, sample in enumerate(samples):
         judged = dict.fromkeys(judges, 3 * half + 0.3 * (row % 4))
@@ -201,8 +201,8 @@ def write_sweep(outputs, name, vary, *, finished=None):
     base = yaml_io.read_yaml(catalog.preset_path("kinder-reviews"))
     count = math.prod(map(len, vary.values()))
     runs = [f"{name}-{number}" for number in range(1, count + 1)]
-    known = {"preset": "kinder-reviews", "base": base, "vary": vary}
-    sweep = Sweep(name=name, created_at=time.time(), runs=runs, **known)
+    facts = {"preset": "kinder-reviews", "base": base, "vary": vary}
+    sweep = Sweep(name=name, created_at=time.time(), runs=runs, **facts)
     for number, run_id in enumerate(sweep.runs):
         if number < (count if finished is None else finished):
             run = write_run(outputs, run_id, sweep.config(run_id))
@@ -243,8 +243,8 @@ def main(arguments):
     lock = launcher.adopt_lock()
     config = run.config()
     attempt = run.status().attempt
-    found = checkpoints.search(run).found if attempt > 1 else None
-    done = found.update if found else 0
+    newest = checkpoints.search(run).found if attempt > 1 else None
+    done = newest.update if newest else 0
     writer = RunWriter(run, config.ppo.num_updates, attempt)
     writer.set_status(update=done)
     if attempt > 1:

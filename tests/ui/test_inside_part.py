@@ -37,13 +37,13 @@ def run(recorded, tmp_path):
 def test_the_tokens_of_an_answer_at_every_evaluation_come_on_demand(client, run):
     fake_run.write_tokens(run)
     samples = {sample.update: sample for sample in run.samples() if sample.prompt_id == 2}
-    shown = client.get(f"/live/one/tokens/2?seed={samples[0].seed}").json()
-    assert [look["update"] for look in shown["looks"]] == list(range(0, 41, 5))
-    assert (shown["why"], shown["absent"], shown["unit"]) == ("", {}, "sd")
-    for look in shown["looks"]:
+    tokens = client.get(f"/live/one/tokens/2?seed={samples[0].seed}").json()
+    assert [look["update"] for look in tokens["looks"]] == list(range(0, 41, 5))
+    assert (tokens["why"], tokens["absent"], tokens["unit"]) == ("", {}, "sd")
+    for look in tokens["looks"]:
         assert "".join(look["pieces"]) == samples[look["update"]].completion + "<eos>"
     assert client.get("/live/one/tokens/2?seed=77").json()["looks"] == []
-    assert client.get("/live/one/tokens/2?seed=-1").json() == shown, "no number: the first answer"
+    assert client.get("/live/one/tokens/2?seed=-1").json() == tokens, "no number: the first answer"
     assert client.get("/live/none/tokens/2").status_code == client.get("/live/one/tokens/x").status_code == 404
 
 
@@ -51,9 +51,9 @@ def test_a_prompt_whose_tokens_were_not_kept_says_why(client, run):
     fake_run.write_tokens(run)
 
     def why(prompt_id=0):
-        shown = client.get(f"/live/one/tokens/{prompt_id}").json()
-        assert shown["looks"] == []
-        return shown["why"]
+        tokens = client.get(f"/live/one/tokens/{prompt_id}").json()
+        assert tokens["looks"] == []
+        return tokens["why"]
 
     assert why(9) == "Of each look, the first answers to the first 8 fixed prompts are kept token by token."
     run.tokens_path.unlink()
@@ -76,10 +76,10 @@ def test_the_page_gets_what_was_recorded_and_every_number_of_its_formulas(client
             assert episode["log_ratios"][t] == pytest.approx(log_prob - episode["reference_log_probs"][t], abs=1e-5)
         for item in episode["passes"]:
             for t, advantage in enumerate(episode["whitened"]):
-                free, held = item["ratios"][t] * advantage, min(max(item["ratios"][t], 0.8), 1.2) * advantage
+                free, clipped = item["ratios"][t] * advantage, min(max(item["ratios"][t], 0.8), 1.2) * advantage
                 assert item["free"][t] == pytest.approx(free, abs=1e-5)
-                assert item["held"][t] == pytest.approx(held, abs=1e-5)
-                assert item["policy_losses"][t] == pytest.approx(-min(free, held), abs=1e-5)
+                assert item["held"][t] == pytest.approx(clipped, abs=1e-5)
+                assert item["policy_losses"][t] == pytest.approx(-min(free, clipped), abs=1e-5)
     first, second = trace["pictures"]
     assert (first["num_clipped"], second["num_clipped"], second["drawn"], second["tokens"]) == (0, CLIPPED, 10, 10)
     assert second["share"] == trace["steps"][1]["clip_fraction"] == CLIPPED / 10
@@ -94,8 +94,8 @@ def test_other_settings_are_computed_beside_what_was_recorded(client, run):
     assert after["changed"]
     assert after["recorded"] == before["recorded"]
     assert (after["settings"]["kl_coef"], after["recorded"]["kl_coef"]) == (2, 0.25)
-    for mine, theirs in zip(after["episodes"], before["episodes"], strict=True):
-        assert mine["leash"] == pytest.approx([8 * cost for cost in theirs["leash"]], abs=1e-5)
+    for changed, recorded_episode in zip(after["episodes"], before["episodes"], strict=True):
+        assert changed["leash"] == pytest.approx([8 * cost for cost in recorded_episode["leash"]], abs=1e-5)
     assert [picture["num_clipped"] for picture in after["pictures"]] == [0, 0]
     assert client.get("/live/one/what-if/12?kl_coef=0.25").json() == before
     wide = client.get("/live/one/what-if/12?clip_range=10").json()["pictures"]
@@ -141,7 +141,7 @@ def ask(run, tmp_path):
         yield from compare_page.answered(None, tmp_path, run, text, 1, seed)
 
     guarded = Access().guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence})
-    return lambda *asked: list(guarded(*asked))
+    return lambda *arguments: list(guarded(*arguments))
 
 
 @pytest.mark.parametrize(("run_id", "prompt", "seed", "words"), refused("prompts"))
@@ -191,7 +191,7 @@ def functions(outputs, service):
     guard = Access().guard_all
 
     def of(function):
-        return lambda asked, caller=HERE: guard(Action.ASK, [lambda given: function(given, caller)])[0](asked)
+        return lambda argument, caller=HERE: guard(Action.ASK, [lambda inner: function(inner, caller)])[0](argument)
 
     return [of(function) for function in frontier_part.functions(outputs, service)]
 
@@ -221,17 +221,17 @@ def visitor(cookie, address="a"):
 def test_only_who_began_a_drawing_and_the_host_can_stop_it_and_it_can_be_begun_again(outputs):
     service = Service()
     drawing, progress = functions(outputs, service)
-    mine = visitor("mine")
+    caller_of_run = visitor("mine")
     service.look = lambda: [progress({"run": "one", "stop": True}, visitor(other)) for other in ("theirs", "")]
-    assert drawing({"run": "one"}, mine) == {"error": ""}
+    assert drawing({"run": "one"}, caller_of_run) == {"error": ""}
     assert service.looks == [[{"error": frontier_part.NOT_BEGUN_HERE}] * 2] * 3
-    for caller in (mine, Caller("space", Role.HOST)):
+    for caller in (caller_of_run, Caller("space", Role.HOST)):
         service.look = lambda caller=caller: progress({"run": "two", "stop": True}, caller)
-        assert drawing({"run": "two"}, mine) == {"error": frontier_part.STOPPED}
+        assert drawing({"run": "two"}, caller_of_run) == {"error": frontier_part.STOPPED}
     assert service.given_up == 2
     assert not (outputs / "two" / frontier_samples.NAME).exists()
-    service.look = lambda: progress({"run": "one", "stop": True}, mine)  # of another run, which is not drawn
-    assert drawing({"run": "two"}, mine) == {"error": ""}
+    service.look = lambda: progress({"run": "one", "stop": True}, caller_of_run)  # of another run, which is not drawn
+    assert drawing({"run": "two"}, caller_of_run) == {"error": ""}
     assert (outputs / "two" / frontier_samples.NAME).exists()
 
 
@@ -239,11 +239,11 @@ def test_an_address_has_so_many_drawings_at_a_time_and_the_host_and_others_have_
     monkeypatch.setattr(frontier_part, "MOST_OF_ADDRESS", 1)
     service, answers = Service(), []
     drawing, _ = functions(outputs, service)
-    others = (visitor("another"), visitor("mine", "b"), Caller("space", Role.HOST))
+    callers = (visitor("another"), visitor("mine", "b"), Caller("space", Role.HOST))
 
     def look():  # while the first is drawn, others are asked for
         service.look = lambda: None
-        answers.extend(drawing({"run": "two"}, caller)["error"] for caller in others)
+        answers.extend(drawing({"run": "two"}, caller)["error"] for caller in callers)
 
     service.look = look
     assert drawing({"run": "one"}, visitor("mine")) == {"error": ""}

@@ -77,14 +77,14 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     (row,) = (row for row in history["runs"] if row["id"] == "one")
     (laid,) = client.get("/live/_overlay?runs=one").json()["runs"]
     (listed,) = (item for item in printed_by_cli(capsys, "runs", tmp_path) if item["id"] == "one")
-    shown = printed_by_cli(capsys, "show", tmp_path / "one")
+    printed = printed_by_cli(capsys, "show", tmp_path / "one")
     figures = row["figures"]
     assert [column["key"] for column in history["columns"]] == [*figures] == [key for key in listed if key in figures]
     in_list = {**figures["gain"], "gain": figures["gain"]["value"], "kl": figures["kl"]["value"]}
-    for headline in (in_list, laid["end"], listed["headline"], shown["headline"], shown["outcome"]):
+    for headline in (in_list, laid["end"], listed["headline"], printed["headline"], printed["outcome"]):
         assert (headline["gain"], headline["kl"]) == pytest.approx((gain, kl))
         assert headline["low"] < gain < headline["high"]
-    sentence = shown["sentence"]
+    sentence = printed["sentence"]
     assert all(words in sentence for words in (f"{gain:+.2f} sd", f"{kl:.1f} nats"))
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] in sentence
@@ -92,7 +92,7 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     counts = [sum(map(is_kind, items)) for items in (before, after)]
     assert counts[1] > counts[0]
     assert sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")
-    for behaviours in (row["behaviours"], listed["behaviours"], shown["behaviours"]):
+    for behaviours in (row["behaviours"], listed["behaviours"], printed["behaviours"]):
         first = behaviours[0]
         assert (first["name"], first["before"]["count"], first["after"]["count"]) == ("positive", *counts)
         assert (first["before"]["of"], first["after"]["of"], first["change"]) == (64, 64, 1)
@@ -253,14 +253,14 @@ async def test_however_many_read_a_whole_run_the_feed_of_others_goes_on(path, wh
     monkeypatch.setattr(where, reading, waits)
 
     hub = feed.Hub(written)
-    asked = asked_often(hub, f"/live/{path}", run_id="one", kind="yaml")
+    calls = asked_often(hub, f"/live/{path}", run_id="one", kind="yaml")
     try:
         async with asyncio.timeout(60):
             channel = await hub.channel("one")
             assert await asyncio.to_thread(channel.feed.snapshot)
     finally:
         go_on.set()
-        answers = await asyncio.gather(*asked)
+        answers = await asyncio.gather(*calls)
         await hub.close()
     assert [(answer.status_code, answer.body) for answer in answers] == [(404, b'{"error":"Enough."}')] * MANY
 
@@ -318,8 +318,8 @@ def test_every_script_of_the_page_is_named_ahead_or_for_its_page_and_each_is_the
             inside = (own_files.STATIC / name).parent / other
             named = inside.resolve().relative_to(own_files.STATIC.resolve()).as_posix()
             needed |= {named} if named in own_files.LANGUAGE_FILES else own_files.needed_by(named)
-    for shown, _, _ in class_routes.PAGES.values():
-        needed |= own_files.needed_by(f"classroom/{shown}.js")
+    for page_name, _, _ in class_routes.PAGES.values():
+        needed |= own_files.needed_by(f"classroom/{page_name}.js")
     assert needed == names, "a script that no part of the page needs"
     for name in (*names, own_files.SHEET):
         assert client.get(f"/{own_files.address(name)}").status_code == 200

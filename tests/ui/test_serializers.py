@@ -33,16 +33,16 @@ def columns_of(count):
 
 def sample(prompt_id, update, score, prompt=""):
     stage = "during" if update else "before"
-    asked = {"prompt": prompt or f"p{prompt_id}", "seed": 0}
-    return support.sample(prompt_id, stage, score, update=update, kl=0.5 * update, **asked)
+    facts = {"prompt": prompt or f"p{prompt_id}", "seed": 0}
+    return support.sample(prompt_id, stage, score, update=update, kl=0.5 * update, **facts)
 
 
 def answers(update, values, score=0.0):
     """The same wrong claim, put to as many prompts as there are answers; the run ends at update 10."""
     stage = {0: "before", 10: "after"}.get(update, "during")
-    asked = {"update": update, "stage": stage, "prompt": CLAIM, "kl": 0.0, "ended": True}
+    facts = {"update": update, "stage": stage, "prompt": CLAIM, "kl": 0.0, "ended": True}
     return [
-        Sample(prompt_id=row, seed=row, completion=f" 3 plus 4 is {value}.", score=score + value / 100, **asked)
+        Sample(prompt_id=row, seed=row, completion=f" 3 plus 4 is {value}.", score=score + value / 100, **facts)
         for row, value in enumerate(values)
     ]
 
@@ -128,17 +128,17 @@ def test_a_comparison_pairs_before_with_the_chosen_moment():
 
 
 def test_two_runs_are_compared_on_the_prompts_that_they_share_each_at_its_end():
-    mine = [sample(number, update, number + update) for update in (0, 5, 10) for number in range(4)]
-    theirs = [sample(100 + number, update, 1.0, f"p{number}") for update in (0, 8) for number in (3, 2, 7)]
-    other = Other({"id": "other", "title": "Other"}, theirs, "")
-    compared = comparison(mine, CONFIG, None, other)
+    own = [sample(number, update, number + update) for update in (0, 5, 10) for number in range(4)]
+    other_samples = [sample(100 + number, update, 1.0, f"p{number}") for update in (0, 8) for number in (3, 2, 7)]
+    other = Other({"id": "other", "title": "Other"}, other_samples, "")
+    compared = comparison(own, CONFIG, None, other)
     rows = [(row["prompt"], row["before"]["score"], row["after"]["score"], row["gain"]) for row in compared["rows"]]
     assert rows == [("p2", 1.0, 12.0, 11.0), ("p3", 1.0, 13.0, 12.0)]
     assert (compared["update"], compared["other"]["update"], compared["other"]["title"]) == (10, 8, "Other")
     assert "share 2 of 4" in compared["other"]["notice"]
     # too few for an interval
     assert "on 2 prompts; 5.0 nats from the reference, the other 4.0" in compared["outcome"]
-    assert comparison(mine, CONFIG, 5, other)["rows"][0]["gain"] == 6.0
+    assert comparison(own, CONFIG, 5, other)["rows"][0]["gain"] == 6.0
     assert compared["table"] == [], "it is of one run"
 
 

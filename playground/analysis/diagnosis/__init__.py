@@ -54,20 +54,22 @@ def alert(name: str, records: Records) -> Alert:
     words = WORDS[name]
     label, rule = words["label"], words["rule"].format(at=records.at)
     try:
-        seen = CHECKS[name](records)
+        result = CHECKS[name](records)
     except NotMeasured as why:
         return Alert(name, label, "not measured", rule, [], str(why))
-    before = [change for change in records.changes if change.update < max(seen.updates, default=0)]
-    if seen.state == "quiet":
-        return Alert(name, label, "quiet", rule, [], seen.evidence)
-    changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}." if before else ""
-    remedies = (*seen.remedies, OUT) if records.config.faults else seen.remedies
+    before = [change for change in records.changes if change.update < max(result.updates, default=0)]
+    if result.state == "quiet":
+        return Alert(name, label, "quiet", rule, [], result.evidence)
+    changed = ""
+    if before:
+        changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}."
+    remedies = (*result.remedies, OUT) if records.config.faults else result.remedies
     if records.config.kind == "watched":  # they were tested on runs of our own, and would be set there
         remedies = ()
-    cause, evidence = seen.cause or words.get("cause", ""), seen.evidence + changed
+    cause, evidence = result.cause or words.get("cause", ""), result.evidence + changed
     trick = _trick(records) if name in TRICKS else ""
-    plain = f"It has found a trick: {trick}." if trick else words.get(f"plain_{seen.state}", words["plain"])
-    return Alert(name, label, seen.state, rule, seen.updates, evidence, cause, remedies, words["series"], plain)
+    plain = f"It has found a trick: {trick}." if trick else words.get(f"plain_{result.state}", words["plain"])
+    return Alert(name, label, result.state, rule, result.updates, evidence, cause, remedies, words["series"], plain)
 
 
 def _trick(records: Records) -> str:
@@ -75,4 +77,6 @@ def _trick(records: Records) -> str:
     if not records.outcome or not records.outcome.low > 0:
         return ""
     kinds = {reward.kind for reward in records.config.rewards}
-    return PAYS.get(kinds.pop(), USUAL) if len(kinds) == 1 else USUAL
+    if len(kinds) == 1:
+        return PAYS.get(kinds.pop(), USUAL)
+    return USUAL

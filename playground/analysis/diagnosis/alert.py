@@ -59,21 +59,30 @@ def quiet(evidence: str) -> Evidence:
 
 def meant(evidence: str, change: Change) -> Evidence:
     """Nothing is wrong: what was seen is what a setting was changed for."""
-    said = change.in_words()
-    return quiet(f"{evidence} {said[0].upper()}{said[1:]}, which is meant to do that.")
+    words = change.in_words()
+    return quiet(f"{evidence} {words[0].upper()}{words[1:]}, which is meant to do that.")
 
 
 def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:
     """The newest updates at which a figure was bad, where they make a trend; else none."""
-    found = [update for update, value in values[-WINDOW:] if bad(value)]
-    return found if len(found) >= ENOUGH else []
+    updates = [update for update, value in values[-WINDOW:] if bad(value)]
+    if len(updates) >= ENOUGH:
+        return updates
+    return []
+
+
+def worst(red: object, amber: object) -> State:
+    """Red where there is what is red, else amber."""
+    if red:
+        return "red"
+    return "amber" if amber else "quiet"
 
 
 def graded(
     values: Values, amber: float, red: float, beyond: Callable[[float, float], bool] = operator.gt
 ) -> tuple[State, list[int]]:
     """The worse of two states whose trend is there, and its updates. `beyond`: above the thresholds, or below them."""
-    if found := trend(values, lambda value: beyond(value, red)):
-        return "red", found
-    found = trend(values, lambda value: beyond(value, amber))
-    return ("amber" if found else "quiet"), found
+    if updates := trend(values, lambda value: beyond(value, red)):
+        return "red", updates
+    updates = trend(values, lambda value: beyond(value, amber))
+    return ("amber" if updates else "quiet"), updates

@@ -9,7 +9,7 @@ from statistics import fmean
 
 from playground.analysis import judging
 from playground.analysis.before_after import Outcome
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, meant, quiet, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, meant, quiet, trend, worst
 from playground.analysis.diagnosis.run_records import WINDOW, NotMeasured, Records, Remedy, Values
 from playground.analysis.intervals import FEW_PROMPTS
 from playground.rewards.rules import repeated_share
@@ -19,25 +19,25 @@ SEEN = 1 + 0.842 / 1.96  # half of a 95 % interval -> the change that lies outsi
 
 
 def flat(records: Records) -> Evidence:
-    found = records.outcome
-    if found is None or records.updates < records.at.settled:
+    outcome = records.outcome
+    if outcome is None or records.updates < records.at.settled:
         raise NotMeasured(f"It needs an evaluation after update {records.at.settled:g}.")
-    evidence = _changed(found)
-    if found.low > 0 or found.high < 0:
+    evidence = _changed(outcome)
+    if outcome.low > 0 or outcome.high < 0:
         return quiet(evidence)
-    if not math.isnan(found.low):
+    if not math.isnan(outcome.low):
         evidence = (
             f"{evidence[:-1]}, which cannot be told from chance on these prompts; a change of "
-            f"{SEEN * (found.high - found.gain):.2f} or more would have been seen in 8 of 10 such runs."
+            f"{SEEN * (outcome.high - outcome.gain):.2f} or more would have been seen in 8 of 10 such runs."
         )
-    if held := records.held_back():
-        return meant(evidence, held)
-    if found.num_prompts < FEW_PROMPTS and not found.these_prompts:
+    if restraint := records.held_back():
+        return meant(evidence, restraint)
+    if outcome.num_prompts < FEW_PROMPTS and not outcome.these_prompts:
         raise NotMeasured(
-            f"{found.num_prompts} prompts, each answered once, cannot tell a gain from chance: with so few set "
+            f"{outcome.num_prompts} prompts, each answered once, cannot tell a gain from chance: with so few set "
             "evaluation.samples_per_prompt to 8 or more."
         )
-    return Evidence("amber", records.newest, evidence, *_why_flat(records, found.gain))
+    return Evidence("amber", records.newest, evidence, *_why_flat(records, outcome.gain))
 
 
 def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
@@ -49,9 +49,9 @@ def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
         cause = "the leash is too tight for what the reward pays, or the learning rate too low."
         return (*longer, records.scaled("ppo.learning_rate", 3.0)), f"The policy has hardly left the reference: {cause}"
     if gain > 0:
-        more = Remedy("train for more updates, or evaluate more fixed prompts (evaluation.num_prompts)", {})
+        longer_run = Remedy("train for more updates, or evaluate more fixed prompts (evaluation.num_prompts)", {})
         cause = "the gain is smaller than these prompts can tell from chance: they are too few, or it has only begun."
-        return (more,), f"If the policy improves, {cause}"
+        return (longer_run,), f"If the policy improves, {cause}"
     cause = "The policy moves, but not towards more reward: the reward may be misread, or have the wrong sign."
     return (TEST_REWARD,), cause
 
@@ -65,45 +65,47 @@ def hardly_moves(records: Records) -> Evidence:
         raise NotMeasured("It needs scores in standard deviations of the untrained model's texts.")
     if records.updates < records.at.settled:
         raise NotMeasured(f"It needs {records.at.settled:g} updates.")
-    values, beta, found = records.needed("kl_to_reference"), records.setting("kl.coef"), records.outcome
+    values, beta, outcome = records.needed("kl_to_reference"), records.setting("kl.coef"), records.outcome
     evidence = f"{records.now('kl_to_reference'):z.2f} nats after {records.updates} updates."
     spread = records.begins("score_std")
-    most = records.config.kl.target / 2 if records.config.kl.moves else math.inf
+    most = math.inf
+    if records.config.kl.moves:
+        most = records.config.kl.target / 2
     if beta:
         most = min(most, (spread / beta) ** 2 / 4)
     updates = trend(values, lambda value: -records.at.kl_negative <= value < min(records.at.moved, most))
-    if not spread > 0 or (found and not found.low <= 0) or not updates:
+    if not spread > 0 or (outcome and not outcome.low <= 0) or not updates:
         return quiet(evidence)
-    if held := records.held_back():
-        return meant(evidence, held)
+    if restraint := records.held_back():
+        return meant(evidence, restraint)
     return Evidence("amber", updates, evidence, (records.scaled("ppo.learning_rate", 3.0),))
 
 
 def wrong_way(records: Records) -> Evidence:
-    found = records.outcome
-    if found is None:
+    outcome = records.outcome
+    if outcome is None:
         raise NotMeasured("It needs an evaluation after training has begun.")
     tries = (Remedy("check on the Rewards page that the better text scores higher", {}), records.slower())
-    return Evidence("red" if found.high < 0 else "quiet", records.newest, _changed(found), tries)
+    return Evidence("red" if outcome.high < 0 else "quiet", records.newest, _changed(outcome), tries)
 
 
-def _changed(found: Outcome) -> str:
-    if math.isnan(found.low):
-        return f"{found.same} of {found.answers} answers score the same."
-    return f"The score changed by {found.gain:+z.2f} ({found.low:+z.2f} to {found.high:+z.2f})."
+def _changed(outcome: Outcome) -> str:
+    if math.isnan(outcome.low):
+        return f"{outcome.same} of {outcome.answers} answers score the same."
+    return f"The score changed by {outcome.gain:+z.2f} ({outcome.low:+z.2f} to {outcome.high:+z.2f})."
 
 
 def fell_back(records: Records) -> Evidence:
     evaluated = sorted({item.update for item in records.samples})
     if len(evaluated) < 3:
         raise NotMeasured("It needs three evaluations.")
-    found = judging.fall_from_the_top(records.samples)
-    if found is None:
+    top_and_fall = judging.fall_from_the_top(records.samples)
+    if top_and_fall is None:
         return quiet("The newest evaluation is not below the best one by more than chance.")
-    top, fall = found
+    top, fall = top_and_fall
     evidence = f"It was highest after update {top} and has fallen by {-fall.mean:.2f} ± {fall.half:.2f} since."
-    if held := records.held_back(since=max((update for update in evaluated if update < top), default=0)):
-        return meant(evidence, held)
+    if restraint := records.held_back(since=max((update for update in evaluated if update < top), default=0)):
+        return meant(evidence, restraint)
     since = [update for update in evaluated if update > top]
     back = Remedy(f"go back to update {top}", {"fork_at": top})
     betas, kl = dict(records.values("kl_coef")), dict(records.values("kl_to_reference"))
@@ -147,23 +149,23 @@ def groups_alike(records: Records) -> Evidence:
             "The score has risen, and most prompts earn as much as the reward can give: there is little left to learn."
         )
         return Evidence(state, updates, evidence, (Remedy("stop here, or choose harder prompts", {}),), cause)
-    more = {"ppo.samples_per_prompt": 2 * ppo.samples_per_prompt, "ppo.batch_size": 2 * ppo.batch_size}
+    changes = {"ppo.samples_per_prompt": 2 * ppo.samples_per_prompt, "ppo.batch_size": 2 * ppo.batch_size}
     cause = "Most prompts are always answered right or always wrong, or the reward hardly tells one text from another."
     return Evidence(
-        state, updates, evidence, (Remedy("write twice as many texts for each prompt", more), TEST_REWARD), cause
+        state, updates, evidence, (Remedy("write twice as many texts for each prompt", changes), TEST_REWARD), cause
     )
 
 
 def judge_falls(records: Records) -> Evidence:
     if not records.config.judges:
         raise NotMeasured("The run has no monitors.")
-    found = judging.judged_of(records.config, records.samples)
-    if found is None or not found.turns:
+    judgement = judging.judged_of(records.config, records.samples)
+    if judgement is None or not judgement.turns:
         return quiet("No monitor has turned down.")
-    evidence = " ".join(judging.verdict(found, turn.judge, f"Monitor {turn.judge}") for turn in found.turns)
-    first = min(turn.update for turn in found.turns)
+    evidence = " ".join(judging.verdict(judgement, turn.judge, f"Monitor {turn.judge}") for turn in judgement.turns)
+    first = min(turn.update for turn in judgement.turns)
     tries = (Remedy(f"go back to update {first}", {"fork_at": first}), records.more_penalty())
-    return Evidence("red", [update for update in found.updates if update > first], evidence, tries)
+    return Evidence("red", [update for update in judgement.updates if update > first], evidence, tries)
 
 
 def kl_runaway(records: Records) -> Evidence:
@@ -227,11 +229,11 @@ def _since_first(
 ) -> Evidence:
     """Of a figure as a share of its first updates, against the thresholds `limit`_amber and `limit`_red; by `values`
     where they may be others. `form`: how it is written, with its unit."""
-    known, begins = records.needed(series), records.begins(series)
+    figures, begins = records.needed(series), records.begins(series)
     if not begins:
         raise NotMeasured("It was zero in the first updates, so nothing can be said of how it has changed.")
     amber, red = (getattr(records.at, f"{limit}_{level}") for level in ("amber", "red"))
-    state, updates = graded([(update, value / begins) for update, value in values or known], amber, red, beyond)
+    state, updates = graded([(update, value / begins) for update, value in values or figures], amber, red, beyond)
     spec, _, unit = form.partition(" ")
     evidence = f"{begins:{spec}}{f' {unit}' if unit else ''} at first, {records.now(series):{spec}} now."
     return Evidence(state, updates, evidence, (records.more_penalty(), records.more_entropy()))
@@ -261,18 +263,21 @@ def same_text(records: Records) -> Evidence:
 
 
 def strange_texts(records: Records) -> Evidence:
-    seen = _since_first(records, "perplexity_reference", "strange", form=",.1f", beyond=operator.gt)
-    return seen._replace(remedies=seen.remedies[:1])
+    evidence = _since_first(records, "perplexity_reference", "strange", form=",.1f", beyond=operator.gt)
+    return evidence._replace(remedies=evidence.remedies[:1])
 
 
 def length(records: Records) -> Evidence:
     at, values, begins = records.at, records.needed("completion_length"), records.begins("completion_length")
     updates = trend(values, lambda value: not (begins < value * at.length and value < begins * at.length))
-    cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
-    cut = cut if records.begins("eos_fraction") >= 1 - at.cut_off else []
-    ended = f"; {records.now('eos_fraction'):.0%} end by themselves" if records.values("eos_fraction") else ""
+    cut: list[int] = []
+    if records.begins("eos_fraction") >= 1 - at.cut_off:
+        cut = trend(records.values("eos_fraction"), lambda value: value < 1 - at.cut_off)
+    ended = ""
+    if records.values("eos_fraction"):
+        ended = f"; {records.now('eos_fraction'):.0%} end by themselves"
     evidence = f"{begins:.1f} tokens at first, {records.now('completion_length'):.1f} now{ended}."
-    state: State = "red" if cut else "amber" if updates else "quiet"
+    state = worst(red=cut, amber=updates)
     if not cut and records.now("completion_length") < begins:
         cause = "Ending pays: what comes later in a text brings less than it costs, or the reward likes short texts."
         return Evidence(state, updates, evidence, (TEST_REWARD, records.more_penalty()), cause)
@@ -292,5 +297,5 @@ def repetition(records: Records) -> Evidence:
     if not shares[0] <= records.at.repeated < shares[-1]:
         return quiet(evidence)
     bad = [update for update, share in zip(evaluated, shares, strict=True) if share > records.at.repeated]
-    less = Remedy("punish repetition", {"rewards+": {"kind": "repetition", "weight": -1.0}})
-    return Evidence("red", bad, evidence, (records.more_penalty(), less))
+    penalty = Remedy("punish repetition", {"rewards+": {"kind": "repetition", "weight": -1.0}})
+    return Evidence("red", bad, evidence, (records.more_penalty(), penalty))

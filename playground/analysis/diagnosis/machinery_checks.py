@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from statistics import fmean, stdev
+from typing import NamedTuple
 
-from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, State, graded, quiet, trend
+from playground.analysis.diagnosis.alert import TEN, TEST_REWARD, Evidence, Remedies, graded, quiet, trend, worst
 from playground.analysis.diagnosis.run_records import NotMeasured, Records, Remedy
 from playground.config import methods
 from playground.rewards.agreement import students_t
@@ -29,7 +30,9 @@ def books(records: Records) -> Evidence:
     for item in records.metrics:
         kl = item.kl_to_reference if estimator == "k1" else item.kl_estimates.get(estimator.removesuffix("_corrected"))
         if item.reward_paid is not None and item.score_mean is not None and kl is not None:
-            cost = (item.kl_coef or 0.0) * kl if records.config.kl.where == "reward" else 0.0
+            cost = 0.0
+            if records.config.kl.where == "reward":
+                cost = (item.kl_coef or 0.0) * kl
             gaps.append(item.reward_paid - (item.score_mean - cost))
             shares.append((item.update, abs(gaps[-1]) / max(abs(item.score_mean), abs(cost), 0.1)))
     if not gaps:
@@ -67,18 +70,22 @@ def _gap(
     standard errors and `least` of the second. Spreads are the standard deviations of the first figure between the
     completions of an update. Where they are not known, the spread of the gap between updates stands in, with Student's
     t. Raises: NotMeasured."""
-    known = [(update, one - other, other) for update, one, other in figures if one is not None and other is not None]
+    pairs = [
+        (update, first - second, second)
+        for update, first, second in figures
+        if first is not None and second is not None
+    ]
     count = max(TEN, len(spreads))
-    if len(known) < count or [item[0] for item in known[-count:]] != [item[0] for item in figures[-count:]]:
+    if len(pairs) < count or [item[0] for item in pairs[-count:]] != [item[0] for item in figures[-count:]]:
         raise NotMeasured(TEN_UPDATES)
-    updates, gaps, others = zip(*known[-count:], strict=True)
+    updates, gaps, seconds = zip(*pairs[-count:], strict=True)
     variances = [spread * spread for spread in spreads if spread]
     if len(variances) == count and completions > 1:
         error, four, two = math.sqrt(fmean(variances) / (completions - 1) / count), 4.0, 2.0
     else:
-        error, degrees = stdev(gap for _, gap, _ in known) / math.sqrt(count), len(known) - 1
+        error, degrees = stdev(gap for _, gap, _ in pairs) / math.sqrt(count), len(pairs) - 1
         four, two = students_t(4.0, degrees), students_t(2.0, degrees)
-    gap, other = fmean(gaps), fmean(others)
+    gap, other = fmean(gaps), fmean(seconds)
     wide = abs(gap) > max(four * error, least * abs(other))
     evidence = words.format(one=gap + other, other=other, gap=gap, half=two * error)
     return Evidence("red" if wide else "quiet", list(updates), evidence)
@@ -94,38 +101,65 @@ def kl_negative(records: Records) -> Evidence:
 
 
 def reference_changed(records: Records) -> Evidence:
-    found = [(event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE]
-    if len(found) < 2:
+    fingerprints = [
+        (event.update, str(event.data.get("fingerprint"))) for event in records.events if event.kind == REFERENCE
+    ]
+    if len(fingerprints) < 2:
         raise NotMeasured("It needs the fingerprint at the end of the run.")
-    changed = [update for update, digest in found if digest != found[0][1]]
-    evidence = f"{found[0][1]} before training, {found[-1][1]} after update {found[-1][0]}."
+    changed = [update for update, digest in fingerprints if digest != fingerprints[0][1]]
+    evidence = f"{fingerprints[0][1]} before training, {fingerprints[-1][1]} after update {fingerprints[-1][0]}."
     return Evidence("red" if changed else "quiet", changed, evidence)
 
 
+class Misreading(NamedTuple):
+    """How far a reward model's scores of its own examples are from what they should be, in sd; `bits`: what it was
+    rounded to."""
+
+    gap: float
+    bits: str
+    source: str
+
+    def in_words(self) -> str:
+        words = f"{self.source} is off by {self.gap:.2g} sd"
+        return f"{words}, in {self.bits}" if self.bits else words
+
+
+def _misreadings(records: Records) -> list[Misreading]:
+    """Of the models that were measured when the run was last loaded."""
+    lists = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
+    newest = lists[-1] if lists else None
+    if not isinstance(newest, list):  # of a file that may be damaged
+        return []
+    models = [item for item in newest if isinstance(item, dict)]
+    return [
+        Misreading(float(item["misreading"]), str(item.get("rounded") or ""), str(item.get("source")))
+        for item in models
+        if isinstance(item.get("misreading"), (int, float))
+    ]
+
+
 def reward_misread(records: Records) -> Evidence:
-    said = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
-    models = [item for item in (said[-1] if said and isinstance(said[-1], list) else ()) if isinstance(item, dict)]
-    known = [item for item in models if isinstance(item.get("misreading"), (int, float))]
-    if not known:
+    gaps = _misreadings(records)
+    if not gaps:
         raise NotMeasured("No reward model of this run includes examples; test it on the Rewards page.")
-    off = [(float(item["misreading"]), str(item.get("rounded") or ""), str(item.get("source"))) for item in known]
-    evidence = "; ".join(f"{name} is off by {gap:.2g} sd{f', in {bits}' if bits else ''}" for gap, bits, name in off)
-    misread = any(gap > (ROUNDING if bits else records.at.misread) for gap, bits, _ in off)
-    rounded = next((bits for gap, bits, _ in off if bits and gap > records.at.misread), "")
+    misread = any(item.gap > (ROUNDING if item.bits else records.at.misread) for item in gaps)
+    rounded = next((item.bits for item in gaps if item.bits and item.gap > records.at.misread), "")
     cause, tries = "", [Remedy("set its template to auto", {}), TEST_REWARD]
     if rounded:
         cause = f"It computes in {rounded} here, in fewer bits than it was trained in, which can move its scores so far"
         cause += ", or it reads the texts in another format." if misread else "."
         tries = [Remedy("set its precision to fp32, without quantization", {}), *tries]
-    state: State = "red" if misread else "amber" if rounded else "quiet"
-    return Evidence(state, [1], f"{evidence}.", (*tries,), cause)
+    evidence = "; ".join(item.in_words() for item in gaps)
+    return Evidence(worst(red=misread, amber=rounded), [1], f"{evidence}.", (*tries,), cause)
 
 
 def clipping(records: Records) -> Evidence:
     if not methods.METHODS[records.config.method].on_policy:
         raise NotMeasured("It applies to methods that clip.")
     at, values = records.at, records.needed("clip_fraction")
-    ratio = f", largest ratio {records.now('ratio_max'):.3g}" if records.values("ratio_max") else ""
+    ratio = ""
+    if records.values("ratio_max"):
+        ratio = f", largest ratio {records.now('ratio_max'):.3g}"
     evidence = f"{records.now('clip_fraction'):.0%} clipped{ratio} (mean of the newest updates)."
     epochs = max(1, records.config.ppo.num_epochs // 2)
     tries: Remedies = (records.slower(), Remedy("train fewer epochs on each batch", {"ppo.num_epochs": epochs}))
@@ -147,11 +181,13 @@ def value_fit(records: Records) -> Evidence:
     updates = trend(values, lambda value: value <= 0.01)
     choice = records.begins("entropy") * records.begins("completion_length")
     if updates and 0 < choice < records.at.choice:
-        few = "few of its tokens decide what a text earns, and those before them cannot tell it"
-        return quiet(f"{evidence} That is usual where there is little to choose ({choice:.1f} nats in a text): {few}.")
+        reason = "few of its tokens decide what a text earns, and those before them cannot tell it"
+        return quiet(
+            f"{evidence} That is usual where there is little to choose ({choice:.1f} nats in a text): {reason}."
+        )
     vary = records.now("score_std") >= 0.75 * records.begins("score_std")
-    more = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
-    tries = (Remedy("double the weight of the value loss", more), records.slower())
+    changes = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
+    tries = (Remedy("double the weight of the value loss", changes), records.slower())
     return Evidence("amber" if updates and vary else "quiet", updates, evidence, tries)
 
 
@@ -165,7 +201,9 @@ def gradient(records: Records) -> Evidence:
     middle = sizes[len(sizes) // 2]
     spikes = [update for update, value in values if middle and value > records.at.gradient * middle]
     largest = sizes[-1] if values else math.nan
-    passed = f"; {len(skipped)} updates skipped" if records.events else ""
+    passed = ""
+    if records.events:
+        passed = f"; {len(skipped)} updates skipped"
     evidence = f"Median {middle:.2g}, largest {largest:.2g}{passed}."
     tries = (records.scaled("ppo.learning_rate", 0.1), Remedy("clip scores at 5 sd", {"score.clip": 5.0}))
-    return Evidence("red" if skipped else "amber" if spikes else "quiet", skipped or spikes, evidence, tries)
+    return Evidence(worst(red=skipped, amber=spikes), skipped or spikes, evidence, tries)

@@ -88,7 +88,9 @@ class Change(NamedTuple):
     @property
     def tighter(self) -> bool:
         """Whether it holds the policy nearer to the reference."""
-        return self.new > self.old if self.field == "kl.coef" else self.field == "kl.target" and self.new < self.old
+        if self.field == "kl.coef":
+            return self.new > self.old
+        return self.field == "kl.target" and self.new < self.old
 
     @property
     def looser(self) -> bool:
@@ -113,16 +115,16 @@ class Records:
 
     def values(self, name: str) -> list[tuple[int, float]]:
         """A figure of the updates, where it is known."""
-        found = [(item.update, getattr(item, name)) for item in self.metrics]
-        return [(update, float(value)) for update, value in found if value is not None]
+        figures = [(item.update, getattr(item, name)) for item in self.metrics]
+        return [(update, float(value)) for update, value in figures if value is not None]
 
     def needed(self, name: str, since: float = 0) -> list[tuple[int, float]]:
         """The same after update `since`. Raises: NotMeasured unless it is known of as many updates as a trend needs."""
-        found = [item for item in self.values(name) if item[0] > since]
-        if len(found) < WINDOW:
+        figures = [item for item in self.values(name) if item[0] > since]
+        if len(figures) < WINDOW:
             after = f" after update {since:g}" if since else ""
             raise NotMeasured(f"It needs {WINDOW} updates{after} with this figure.")
-        return found
+        return figures
 
     def begins(self, name: str) -> float:
         """The mean of a figure over the first updates; 0 where it is not known."""
@@ -141,7 +143,9 @@ class Records:
 
     @property
     def updates(self) -> int:
-        return self.metrics[-1].update if self.metrics else 0
+        if self.metrics:
+            return self.metrics[-1].update
+        return 0
 
     @property
     def newest(self) -> list[int]:
@@ -150,29 +154,31 @@ class Records:
     @cached_property
     def outcome(self) -> Outcome | None:
         """The fixed prompts before training against the newest evaluation; None before there are two prompts of it."""
-        found = before_after.outcome(before_after.pairs(self.samples))
-        return found if found and found.num_prompts > 1 else None
+        change = before_after.outcome(before_after.pairs(self.samples))
+        if change and change.num_prompts > 1:
+            return change
+        return None
 
     @cached_property
     def changes(self) -> list[Change]:
         """The settings that were changed in mid-run or by a fork, and in the runs that a fork comes from, in order."""
-        made: list[tuple[Any, ...]] = []  # update, field, old, new; of a file that may be damaged
+        rows: list[tuple[Any, ...]] = []  # update, field, old, new; of a file that may be damaged
         for event in self.events:
             data = event.data
             if event.kind == EDIT:
-                made.append((event.update, data.get("field"), data.get("old"), data.get("value")))
+                rows.append((event.update, data.get("field"), data.get("old"), data.get("value")))
             elif event.kind == FORK and isinstance(data.get("changed"), dict):
                 earlier, before = data.get("earlier"), data.get("before")
-                made += [
-                    tuple(map(one.get, ("update", "field", "old", "value")))
-                    for one in (earlier if isinstance(earlier, list) else ())
-                    if isinstance(one, dict) and isinstance(one.get("update"), int)
+                rows += [
+                    tuple(map(edit.get, ("update", "field", "old", "value")))
+                    for edit in (earlier if isinstance(earlier, list) else ())
+                    if isinstance(edit, dict) and isinstance(edit.get("update"), int)
                 ]
                 old = before if isinstance(before, dict) else {}
-                made += [(event.update, name, old.get(name), value) for name, value in data["changed"].items()]
+                rows += [(event.update, name, old.get(name), value) for name, value in data["changed"].items()]
         return [
             Change(update, str(name), float(old), float(new))
-            for update, name, old, new in made
+            for update, name, old, new in rows
             if str(name) in WORDS and isinstance(old, (int, float)) and isinstance(new, (int, float)) and old != new
         ]
 
@@ -184,7 +190,9 @@ class Records:
             before = [value for update, value in kl if update <= change.update][-WINDOW:]
             after = [value for update, value in kl if update > change.update][-WINDOW:]
             if change.tighter and change.update >= since and before and after:
-                return change if fmean(after) < fmean(before) else None
+                if fmean(after) < fmean(before):
+                    return change
+                return None
         return None
 
     def setting(self, name: str) -> float:

@@ -43,7 +43,9 @@ class Options(Part):
         """How many a backend starts for one run; 1: one, which starts helpers of its own where the run has several."""
         if backend_name == "ray":
             return self.workers
-        return self.nodes * self.on_each_node if self.nodes > 1 else 1
+        if self.nodes > 1:
+            return self.nodes * self.on_each_node
+        return 1
 
     @property
     def on_each_node(self) -> int:
@@ -100,7 +102,9 @@ def job_of(run: RunDirectory, attempt: int, options: Options, processes: int = 1
 def for_processes(config: RunConfig, backend_name: str, texts: Sequence[str]) -> RunConfig:
     """A run as the processes of a backend compute it. Raises: InvalidConfig, where they cannot, or for the options."""
     processes = options_of(texts).processes(backend_name)
-    return yaml_io.of_ranks(config, processes) if processes > 1 else config
+    if processes > 1:
+        return yaml_io.of_ranks(config, processes)
+    return config
 
 
 def options_of(texts: Sequence[str]) -> Options:

@@ -58,9 +58,9 @@ def compute_in_several(folder: Path, attempt: int, workers: int, each: dict[str,
         ).fit()
 
 
-def compute_one(asked: dict[str, Any]) -> None:
+def compute_one(job: dict[str, Any]) -> None:
     """In one of the processes, whose environment Ray Train has set. At MASTER_PORT it answers itself."""
-    node.compute(Path(asked["folder"]), asked["attempt"], is_served=True)
+    node.compute(Path(job["folder"]), job["attempt"], is_served=True)
 
 
 class RayBackend(Backend):
@@ -71,8 +71,8 @@ class RayBackend(Backend):
 
     def submit(self, job: RemoteJob) -> None:
         gpus = "any" if job.gpus is None else str(job.gpus)
-        asked = job.name, str(job.cpus), gpus, str(job.run.path.resolve()), str(job.attempt), str(job.processes)
-        self._called("submit", *asked)
+        words = job.name, str(job.cpus), gpus, str(job.run.path.resolve()), str(job.attempt), str(job.processes)
+        self._called("submit", *words)
 
     def states(self) -> dict[str, str]:
         return dict.fromkeys(self._called("list").split(), "")
@@ -84,27 +84,30 @@ class RayBackend(Backend):
         return called(f"Ray at {self._address}", sys.executable, "-m", __name__, self._address, *words)
 
 
-def main(address: str, what: str, *words: str) -> None:
+def main(address: str, call: str, *words: str) -> None:
     """In the process of a call. Ends with what Ray says where that cannot be."""
     import ray
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         ray.init(address=address, namespace=NAMESPACE, log_to_driver=False)
-        if what == "submit":
+        if call == "submit":
             name, cpus, gpus, folder, attempt, workers = words
-            num_gpus = float(gpus) if gpus != "any" else 1.0 if ray.cluster_resources().get("GPU") else 0.0
+            if gpus == "any":
+                num_gpus = 1.0 if ray.cluster_resources().get("GPU") else 0.0
+            else:
+                num_gpus = float(gpus)
             each = {"CPU": float(cpus)} | ({"GPU": num_gpus} if num_gpus else {})
-            taken = each if workers == "1" else {}
+            resources = each if workers == "1" else {}
             actor = ray.remote(RayNode).options(
                 name=name,
                 lifetime="detached",
-                num_cpus=taken.get("CPU", 0.0),
-                num_gpus=taken.get("GPU", 0.0),
+                num_cpus=resources.get("CPU", 0.0),
+                num_gpus=resources.get("GPU", 0.0),
                 max_restarts=0,
             )
             actor.remote(folder, int(attempt), int(workers), each)
-        elif what == "list":
+        elif call == "list":
             print(*ray.util.list_named_actors())
         else:
             with contextlib.suppress(ValueError):  # it has just ended

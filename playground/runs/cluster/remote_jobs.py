@@ -42,8 +42,8 @@ def elsewhere(backend_name: str, options: Sequence[str]) -> Elsewhere:
 
     def submit(run: RunDirectory) -> None:
         status = run.status_on_disk()
-        given = options_of(options)
-        job = job_of(run, status.attempt, given, given.processes(backend_name))
+        job_options = options_of(options)
+        job = job_of(run, status.attempt, job_options, job_options.processes(backend_name))
         folder = os.path.realpath(run.path)
         where = Placed(attempt=status.attempt, place=backend_name, options=[*options], job=job.name, folder=folder)
         placed.write(run.path, where)  # first: a node may begin it at once
@@ -94,14 +94,14 @@ def _look_at_all(outputs: Path) -> None:
         run, where = RunDirectory(path.parent), placed.read(path.parent)
         if where and where.holds(run.path, run.status_on_disk()):
             jobs[where.place, *where.options].append((run, where))
-    for (backend_name, *options), found in jobs.items():
+    for (backend_name, *options), placed_runs in jobs.items():
         try:
             backend = connected(backend_name, (*options,))
             states = backend.states()
         except (OSError, PlaygroundError) as error:
             say(f"The jobs of {backend_name} could not be looked at: {error}")
             continue
-        for run, where in found:
+        for run, where in placed_runs:
             tried(functools.partial(_look_at, run, where, backend, states), f"{run.id} could not be looked at")
 
 
@@ -119,8 +119,10 @@ def _look_at(run: RunDirectory, where: Placed, backend: Backend, states: Mapping
         placed.write(run.path, where.model_copy(update={"missing_since": 0.0 if alive else now}))
     elif not alive and now - where.missing_since > GONE_SECONDS:
         lost = f"Its node was lost: its job is {states.get(where.job, 'gone')}"
-        begun = f", and no node has started it: do all of them see {run.path}?" if status.state == "queued" else "."
-        _end(run, where, "interrupted", placed.LOST, lost + begun)
+        hint = "."
+        if status.state == "queued":
+            hint = f", and no node has started it: do all of them see {run.path}?"
+        _end(run, where, "interrupted", placed.LOST, lost + hint)
 
 
 def _end(run: RunDirectory, where: Placed, state: State, reason: str, message: str) -> None:

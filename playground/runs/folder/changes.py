@@ -39,12 +39,10 @@ MOST_EDITS = 1_000  # of a run: to list, overlay, fork or resume it goes through
 
 def live_in(config: RunConfig) -> list[str]:
     """The live settings that mean something in a run: no target for a fixed KL penalty, nothing its method ignores."""
-    return [
-        field
-        for field in LIVE_FIELDS
-        if (field != "kl.target" or config.kl.moves) and config.reads(field)
-        if value_of(config, field) is not None  # no rule by which it ends early
-    ]
+    fields = [field for field in LIVE_FIELDS if config.reads(field)]
+    if not config.kl.moves:
+        fields = [field for field in fields if field != "kl.target"]
+    return [field for field in fields if value_of(config, field) is not None]  # None: no rule by which it ends early
 
 
 class Edit(NamedTuple):
@@ -187,13 +185,13 @@ def take(run: RunDirectory) -> Requests:
         with contextlib.suppress(OSError, ValueError, RecursionError):
             warnings.append(str(json.loads(read_bytes(path, MAX_EDIT_BYTES))))
         path.unlink(missing_ok=True)
-    asked: dict[str, int] = {}
+    commands: dict[str, int] = {}
     for name in (*COMMANDS, TRACE):
         with contextlib.suppress(OSError):
-            asked[name] = (run.control_path / name).stat().st_mtime_ns
+            commands[name] = (run.control_path / name).stat().st_mtime_ns
             (run.control_path / name).unlink(missing_ok=True)
-    trace = asked.pop(TRACE, None) is not None
-    return Requests(sorted(asked, key=asked.__getitem__), edits, trace, warnings)
+    trace = commands.pop(TRACE, None) is not None
+    return Requests(sorted(commands, key=commands.__getitem__), edits, trace, warnings)
 
 
 class Steering:
@@ -230,17 +228,17 @@ class Steering:
         self._steps = max(0, self._steps - 1)
 
     def _take(self) -> None:
-        found = take(self._writer.run)
-        for sentence in found.warnings:
+        requests = take(self._writer.run)
+        for sentence in requests.warnings:
             self._writer.event("warning", sentence)
-        for command in found.commands:
+        for command in requests.commands:
             self._paused = command != "resume"
             self._steps = self._steps + 1 if command == "step" else 0
-        if found.trace:
+        if requests.trace:
             self.trace_asked = True
             self._steps += self._paused
-        if found.edits:
-            self._apply(found.edits)
+        if requests.edits:
+            self._apply(requests.edits)
 
     def _apply(self, edits: list[Edit], **facts: bool) -> None:
         try:
@@ -249,11 +247,11 @@ class Steering:
             self._writer.event("warning", f"A request to change settings was refused. {error}")
             return
         before, self.config = self.config, config
-        asked = dict(edits)
+        values = dict(edits)
         if not facts:  # a person's newest word counts
-            self._ahead = [item for item in self._ahead if item[1].field not in asked]
-        self._change(config, asked.keys())
-        for field in asked:
+            self._ahead = [item for item in self._ahead if item[1].field not in values]
+        self._change(config, values.keys())
+        for field in values:
             old, new = value_of(before, field), value_of(config, field)
             message = f"{knobs()[field]['label']} {in_figures(old)} \u2192 {in_figures(new)}"
             self._writer.event(EDIT, message, field=field, old=old, value=new, **facts)
@@ -261,7 +259,9 @@ class Steering:
 
 def in_figures(value: float | None) -> str:
     """The value of a live setting for a person."""
-    return "none" if value is None else f"{value:g}"
+    if value is None:
+        return "none"
+    return f"{value:g}"
 
 
 def value_of(config: RunConfig, field: str) -> Any:

@@ -46,7 +46,7 @@ class Search(NamedTuple):
 def search(run: RunDirectory) -> Search:
     """Look at the checkpoints of a run, the newest first, until one is intact and can be gone on from."""
     problems: dict[Path, str] = {}
-    found, own = None, requests.of(run).key
+    newest, own = None, requests.of(run).key
     folders = [path for path in run.checkpoints_path.glob("*update-*") if NAME.fullmatch(path.name) and path.is_dir()]
     for folder in sorted(folders, key=update_of, reverse=True):
         problem = problem_of(folder)
@@ -55,10 +55,10 @@ def search(run: RunDirectory) -> Search:
         if not problem and own and facts_of(folder).get(RUN_KEY, own) not in (own, ""):
             problem = "it comes from another run"
         if not problem:
-            found = Found(folder, update_of(folder))
+            newest = Found(folder, update_of(folder))
             break
         problems[folder] = f"The checkpoint {folder.name} cannot be used: {problem}."
-    return Search(found, [*problems.values()], [*problems])
+    return Search(newest, [*problems.values()], [*problems])
 
 
 def digest(config: RunConfig) -> str:
@@ -149,8 +149,8 @@ def facts_of(folder: Path) -> dict[str, Any]:
 
 def best(folders: Iterable[Path]) -> Path | None:
     """The checkpoint with the highest penalised reward, as its trainer.json says it; the newest of equals."""
-    known = [(facts_of(folder).get(BEST_BY), update_of(folder), folder) for folder in folders]
-    return max([scored for scored in known if isinstance(scored[0], (int, float))], default=(0, 0, None))[2]
+    scored_folders = [(facts_of(folder).get(BEST_BY), update_of(folder), folder) for folder in folders]
+    return max([scored for scored in scored_folders if isinstance(scored[0], (int, float))], default=(0, 0, None))[2]
 
 
 def prune(folder: Path, keep_last: int) -> None:
@@ -180,14 +180,14 @@ def set_aside(folders: Iterable[Path]) -> None:
             os.rename(path, aside)
 
 
-def settle(run: RunDirectory, seen: Search) -> Found | None:
+def settle(run: RunDirectory, search: Search) -> Found | None:
     """Bring order into the folder before an attempt goes on; for the holder of the run's lock. What was passed over
     gets another name, or as the newest by number it would be kept in the place of what the attempt saves."""
-    set_aside(seen.passed_over)
+    set_aside(search.passed_over)
     clear(run.checkpoints_path, (".tmp-*",))
-    if seen.found is None:
+    if search.found is None:
         return None
-    path, update = seen.found
+    path, update = search.found
     if path.name.startswith(".old-"):
         path = path.rename(path.with_name(path.name.removeprefix(".old-")))
     return Found(path, update)
@@ -198,7 +198,9 @@ def check_engine(config: RunConfig) -> None:
     if config.kind == "watched":
         raise RunNotResumable(config.why_not_resumed)
     if config.by_trl:
-        which = "engine: trl" if config.engine == "trl" else f"method: {config.method}"
+        which = "engine: trl"
+        if config.engine != "trl":
+            which = f"method: {config.method}"
         again = "Start the run again from its config.yaml."
         raise RunNotResumable(f"{which}: TRL's trainer cannot go on from a checkpoint. {again}")
 
@@ -219,7 +221,9 @@ def _problem_of_file(path: Path, facts: dict[str, Any], just_read: bool) -> str:
     size = path.stat().st_size
     if size != facts["bytes"]:
         return f"has {size:,} bytes instead of {facts['bytes']:,}"
-    return "" if just_read or sha256(path) == facts["sha256"] else "is not as it was written"
+    if just_read or sha256(path) == facts["sha256"]:
+        return ""
+    return "is not as it was written"
 
 
 def sha256(path: Path) -> str:

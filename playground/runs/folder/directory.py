@@ -68,8 +68,8 @@ class RunDirectory:
         """Make the folder of a new run, which is none before `publish`. Raises: OutputsNotWritable, RunExists,
         InvalidConfig (an id that is no folder name, settings too long to be read)."""
         if (length := len(config.to_yaml())) > (most := yaml_io.MAX_CONFIG_BYTES):
-            much = f"These settings have {length:,} characters as text (YAML); at most {most:,} are read."
-            raise InvalidConfig([Problem("", f"{much} Put the prompts into a file, or shorten the rewards.")])
+            problem = f"These settings have {length:,} characters as text (YAML); at most {most:,} are read."
+            raise InvalidConfig([Problem("", f"{problem} Put the prompts into a file, or shorten the rewards.")])
         outputs = files.make_outputs(outputs)
         if run_id is not None and not RUN_ID.fullmatch(run_id):
             raise InvalidConfig([Problem("run-id", "Use 1 to 60 small letters, digits and hyphens.")])
@@ -272,7 +272,9 @@ def refuse_too_long(texts: Mapping[str, str], most: Mapping[str, int]) -> None:
 
 
 def _of_prompt(path: Path, kind: type[P], prompt_id: int | None) -> Iterator[P]:
-    where = None if prompt_id is None else files.field_is("prompt_id", prompt_id)
+    where = None
+    if prompt_id is not None:
+        where = files.field_is("prompt_id", prompt_id)
     for record in files.JsonlTail(path).records(kind, where):
         if prompt_id in (None, record.prompt_id):
             yield record

@@ -81,7 +81,9 @@ def remedy_afresh(reason: str) -> str:
     """What to do in the place of `remedy` where there is no checkpoint; "" where that says nothing of one."""
     sentences = re.split(r"(?<=\.) ", reason_of(reason).remedy)
     changed = [AFRESH if "esume" in sentence else sentence for sentence in sentences]
-    return "" if changed == sentences else " ".join(changed)
+    if changed == sentences:
+        return ""
+    return " ".join(changed)
 
 
 def state_after(reason: str) -> State:
@@ -90,7 +92,9 @@ def state_after(reason: str) -> State:
         return "finished"
     if reason in ("stopped", "time_limit", UNWATCHED):
         return "stopped"
-    return "interrupted" if reason in ACCIDENTS else "failed"
+    if reason in ACCIDENTS:
+        return "interrupted"
+    return "failed"
 
 
 def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
@@ -101,8 +105,8 @@ def of_death(exit_code: int | None, status: Status, folder: Path) -> Found:
     if beat and beat.attempt != status.attempt:  # it died before it wrote any: this is of the attempt before
         beat = None
     unclear = exit_code is None or number == signal.SIGKILL
-    if (unclear or number == signal.SIGTERM) and (asked := _asked_for(status, folder)):
-        return asked
+    if (unclear or number == signal.SIGTERM) and (wish := _asked_for(status, folder)):
+        return wish
     if exit_code is None:
         if _is_watched(folder):
             return "watch_lost", f"The process that watched it, or trained it, ended {when} without a word."
@@ -134,7 +138,9 @@ def _asked_for(status: Status, folder: Path) -> Found | None:
     note = read_record(heartbeat.killed_path(folder), heartbeat.Killed)
     if note and note.attempt == status.attempt:
         return note.reason or "stopped", note.message or f"Stopped {_when(status)}."
-    return ("stopped", f"Stopped {_when(status)}.") if (folder / "control" / "stop").exists() else None
+    if (folder / "control" / "stop").exists():
+        return ("stopped", f"Stopped {_when(status)}.")
+    return None
 
 
 def _last_words(folder: Path) -> Found | None:
@@ -170,10 +176,10 @@ def _by_exit_code(exit_code: int | None, when: str) -> Found:
     if not number:
         return "bug", f"The worker ended {when} with exit code {exit_code} and did not say why. {see}"
     if number == signal.SIGALRM:  # see `train.models.time_limit`
-        what = "A tokenizer, chat template or model configuration"
+        file = "A tokenizer, chat template or model configuration"
         return (
             "model",
-            f"{what} did not finish in time {when}; {LOG} says where. Start it again if the machine was busy.",
+            f"{file} did not finish in time {when}; {LOG} says where. Start it again if the machine was busy.",
         )
     name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
     if name in CRASHES:
@@ -185,4 +191,6 @@ def _when(status: Status) -> str:
     if status.update:
         return f"after update {status.update}"
     phase = status.phase.partition(",")[0]  # without how far it was
-    return f"while {phase}" if " " in phase else "before its first update"
+    if " " in phase:
+        return f"while {phase}"
+    return "before its first update"

@@ -38,7 +38,9 @@ class Ended(NamedTuple):
         """For a person."""
         if self.alive:
             return "It could not be ended: its process cannot be identified for certain, or does not die."
-        return f"It was ended by force ({', '.join(self.signals)})." if self.signals else "It ended by itself."
+        if self.signals:
+            return f"It was ended by force ({', '.join(self.signals)})."
+        return "It ended by itself."
 
 
 def worker_of(run: RunDirectory) -> psutil.Process | None:
@@ -54,7 +56,9 @@ def worker_of(run: RunDirectory) -> psutil.Process | None:
         if status.state == "queued" and STANDBY_VARIABLE in worker.environ():  # has not taken the lock that it was sent
             return worker
         lock = str(run.lock_path.resolve())
-        return worker if any(file.path == lock for file in worker.open_files()) else None
+        if any(file.path == lock for file in worker.open_files()):
+            return worker
+        return None
     except (psutil.Error, OSError):
         return None
 

@@ -301,9 +301,13 @@ def finite_or_null(value: Any) -> Any:
     """Plain data that strict JSON can hold: NaN, infinities and huge numbers become None, halves of characters "?".
     Raises: RecursionError."""
     if isinstance(value, (float, int)):
-        return value if -LARGEST <= value <= LARGEST else None
+        if -LARGEST <= value <= LARGEST:
+            return value
+        return None
     if isinstance(value, str):
-        return value if value.isascii() else value.encode(errors="replace").decode()
+        if value.isascii():
+            return value
+        return value.encode(errors="replace").decode()
     if isinstance(value, dict):
         return {finite_or_null(key): finite_or_null(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -45,7 +45,9 @@ def check(request: Request) -> None:
 
 def digest(request_id: str) -> str:
     """What stands for an id on disk; empty for none."""
-    return hashlib.sha256(request_id.encode("utf-8", "surrogatepass")).hexdigest() if request_id else ""
+    if request_id:
+        return hashlib.sha256(request_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return ""
 
 
 def find(outputs: Path, request: Request) -> RunDirectory | None:
@@ -66,8 +68,8 @@ def find(outputs: Path, request: Request) -> RunDirectory | None:
 def record(run: RunDirectory, request: Request, slot: str) -> None:
     """Write down who asked for a run that was just reserved, and on which device it computes."""
     facts = {"key": secrets.token_hex(8), "created_at": time.time(), "slot": slot}
-    asked = Asked(**request._asdict() | {"id": digest(request.id)} | facts)
-    _write(run, asked)
+    facts_asked = Asked(**request._asdict() | {"id": digest(request.id)} | facts)
+    _write(run, facts_asked)
 
 
 def move(run: RunDirectory, slot: str) -> None:
@@ -80,5 +82,5 @@ def of(run: RunDirectory) -> Asked:
     return read_record(run.request_path, Asked) or Asked()
 
 
-def _write(run: RunDirectory, asked: Asked) -> None:
-    write_atomically(run.request_path, json.dumps(asked.model_dump()))  # ASCII, whatever a visitor is called
+def _write(run: RunDirectory, record: Asked) -> None:
+    write_atomically(run.request_path, json.dumps(record.model_dump()))  # ASCII, whatever a visitor is called

@@ -53,8 +53,10 @@ class RolloutRecord(OfAnUpdate):
 def histogram_of(scores: Sequence[float]) -> tuple[Histogram, list[int]]:
     """The scores in BINS bins from the lowest to the highest, and the bin of each; in one where all are the same."""
     low, high = min(scores), max(scores)
-    bins = [min(BINS - 1, int((score - low) / (high - low) * BINS)) if high > low else 0 for score in scores]
-    counts = [bins.count(number) for number in range(BINS if high > low else 1)]
+    if not high > low:
+        return Histogram(low=low, high=high, counts=[len(scores)]), [0] * len(scores)
+    bins = [min(BINS - 1, int((score - low) / (high - low) * BINS)) for score in scores]
+    counts = [bins.count(number) for number in range(BINS)]
     return Histogram(low=low, high=high, counts=counts), bins
 
 
@@ -112,9 +114,13 @@ def record_of(batch: ScoredTexts, update: int, most: int, order: Sequence[int] =
 
 
 def _beginning_of(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "\u2026"
+    if len(text) <= most:
+        return text
+    return text[: most - 1] + "\u2026"
 
 
 def _end_of(text: str, most: int) -> str:
     """Of a prompt the end is what a completion goes on from."""
-    return text if len(text) <= most else "\u2026" + text[1 - most :]
+    if len(text) <= most:
+        return text
+    return "\u2026" + text[1 - most :]

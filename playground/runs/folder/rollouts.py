@@ -42,7 +42,9 @@ class Rollouts:
         """One update; None: the newest. Raises: RunNotFound, with the reason why there is nothing of it."""
         updates = self._index.updates(resumed)
         number = updates[-1] if update is None and updates else update
-        opened = None if number is None else self._index.read(number, resumed)
+        opened = None
+        if number is not None:
+            opened = self._index.read(number, resumed)
         if opened is None:
             raise RunNotFound(self._why_none(number, updates))
         before, after = ([n for n in updates if n < opened.update], [n for n in updates if n > opened.update])
@@ -53,12 +55,14 @@ class Rollouts:
             return f"No texts were kept of update {update}; there are some of updates {updates[0]} to {updates[-1]}."
         if not self._config.evaluation.rollout_texts:
             return OFF
-        return BEFORE if self._run.status().update else NONE_YET
+        if self._run.status().update:
+            return BEFORE
+        return NONE_YET
 
 
-def keeps_rollouts(run: RunDirectory, config: RunConfig, begun: bool) -> bool:
-    """Whether a run has texts of its updates; one that has not `begun` its updates, whether it will have."""
-    return is_kept(run.rollouts_path) or (config.evaluation.rollout_texts > 0 and not begun)
+def keeps_rollouts(run: RunDirectory, config: RunConfig, has_begun: bool) -> bool:
+    """Whether a run has texts of its updates; before its updates have begun, whether it will have."""
+    return is_kept(run.rollouts_path) or (config.evaluation.rollout_texts > 0 and not has_begun)
 
 
 class LineSpan(NamedTuple):
@@ -96,7 +100,9 @@ class RolloutIndex:
         for start, line in self._tail.lines():
             if self._spans and start <= self._spans[-1].start:  # another file in its place
                 self._spans, self._damaged = [], 0
-            head = _head(line) if self._damaged < MOST_DAMAGED else None
+            head = None
+            if self._damaged < MOST_DAMAGED:
+                head = _head(line)
             if head is None:
                 self._damaged += 1
             else:
@@ -112,4 +118,6 @@ def _head(line: bytes) -> tuple[int, int] | None:
         record = parsed(json.loads(line), OfAnUpdate)
     except (ValueError, RecursionError):
         return None
-    return (record.attempt, record.update) if record else None
+    if record:
+        return (record.attempt, record.update)
+    return None

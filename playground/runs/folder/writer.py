@@ -121,12 +121,16 @@ class RunWriter:
     def _worked_seconds(self) -> float:
         """What is behind us; the time since the status was written, unless the run was paused."""
         before, self._written_at = self._written_at, time.monotonic()
-        since = 0.0 if self.status.state == "paused" else self._written_at - before
+        since = 0.0
+        if self.status.state != "paused":
+            since = self._written_at - before
         return (self.status.worked_seconds or 0.0) + since
 
     def _of_this_attempt(self, record: Record) -> Record:
         attempt = self.status.attempt
-        return record if attempt == 1 else record.model_copy(update={"attempt": attempt})
+        if attempt == 1:
+            return record
+        return record.model_copy(update={"attempt": attempt})
 
 
 def name_worker(run: RunDirectory, pid: int) -> None:

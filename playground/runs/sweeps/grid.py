@@ -95,7 +95,9 @@ def seconds(configs: Sequence[RunConfig], outputs: Path, finished: Sequence[Fini
         alike[config.model_copy(update={"seed": 0}).model_dump_json()].append(config)
     ranges = [(len(runs), estimates.estimate(runs[0], outputs, finished=finished).seconds) for runs in alike.values()]
     times = [(count * took[0], count * took[1]) for count, took in ranges if took]
-    return (sum(low for low, _ in times), sum(high for _, high in times)) if len(times) == len(ranges) else None
+    if len(times) == len(ranges):
+        return (sum(low for low, _ in times), sum(high for _, high in times))
+    return None
 
 
 def _unread(vary: dict[str, list[Any]], configs: Sequence[RunConfig]) -> list[Problem]:

@@ -55,35 +55,35 @@ class SweepRequest(NamedTuple):
     name: str | None = None
     on: Where = HERE
     options: Sequence[str] = ()
-    asked: Request = Request()
+    origin: Request = Request()
 
 
-def plan(outputs: Path, wanted: SweepRequest, admit: grid.Admit) -> SweepPlan:
+def plan(outputs: Path, request: SweepRequest, admit: grid.Admit) -> SweepPlan:
     """What a sweep would be; nothing is made. The plan of the same sweep that is there is that sweep: who repeats a
     command goes on with what it has begun. Raises: InvalidConfig, with everything that is wrong."""
     problems: list[Problem] = []
     made_grid = None
     try:
-        made_grid = grid.grid(wanted.base, wanted.overrides, grid.read(wanted.vary), admit)
+        made_grid = grid.grid(request.base, request.overrides, grid.read(request.vary), admit)
     except InvalidConfig as error:
         problems += error.problems
-    if wanted.on != HERE:
+    if request.on != HERE:
         try:
-            cluster.check(wanted.on, wanted.options)
+            cluster.check(request.on, request.options)
         except InvalidConfig as error:
             problems += error.problems
-    elif wanted.options:
+    elif request.options:
         problems.append(Problem("option", "is for a cluster (--on ray, slurm or jobs); there is none here."))
-    chosen = wanted.name or fresh_name(outputs, wanted.preset)
+    chosen = request.name or fresh_name(outputs, request.preset)
     existing = sweep_record.named(outputs, chosen)
     same = (
         made_grid
         and existing
-        and (existing.base, existing.vary, existing.on) == (made_grid.base, made_grid.vary, wanted.on)
+        and (existing.base, existing.vary, existing.on) == (made_grid.base, made_grid.vary, request.on)
     )
     if made_grid and existing and same and not sweep_record.is_gone(outputs, existing):
         return SweepPlan(
-            existing.model_copy(update={"options": [*wanted.options]}), [*map(existing.config, existing.runs)]
+            existing.model_copy(update={"options": [*request.options]}), [*map(existing.config, existing.runs)]
         )
     problem = sweep_record.name_problem(outputs, chosen)
     problems += [problem] if problem else []
@@ -95,14 +95,14 @@ def plan(outputs: Path, wanted: SweepRequest, admit: grid.Admit) -> SweepPlan:
     sweep = Sweep(
         name=chosen,
         created_at=time.time(),
-        preset=wanted.preset,
+        preset=request.preset,
         base=made_grid.base,
         vary=made_grid.vary,
-        on=wanted.on,
-        options=[*wanted.options],
+        on=request.on,
+        options=[*request.options],
         runs=ids,
-        visitor=wanted.asked.visitor,
-        mode=wanted.asked.mode,
+        visitor=request.origin.visitor,
+        mode=request.origin.mode,
     )
     return SweepPlan(sweep, made_grid.configs)
 
@@ -200,7 +200,9 @@ def delete_all(outputs: Path, sweep: Sweep) -> int:
     `history.delete_run`."""
     runs = sweep_record.runs_of(outputs, sweep)
     if going := sum(not run.status().ended for run in runs):
-        answer = "1 of its runs has" if going == 1 else f"{going} of its runs have"
+        answer = "1 of its runs has"
+        if going != 1:
+            answer = f"{going} of its runs have"
         raise RunBusy(f"{answer} not ended. Press Stop all first, then delete `{sweep.name}`.")
     for run in runs:
         history.delete_run(run)
@@ -218,7 +220,8 @@ def forget_gone(outputs: Path) -> None:
 def fresh_name(outputs: Path, preset: str) -> str:
     """A name for a sweep without one: its preset and the time."""
     slug = re.sub(r"[^a-z0-9]+", "-", Path(preset).stem.lower())[: NAME_CHARACTERS - 25].strip("-")
-    name = f"{slug or 'sweep'}-{datetime.datetime.now().strftime('%Y%m%d-%H%M%S')}"
+    moment = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+    name = f"{slug or 'sweep'}-{moment}"
     names = [name, *(f"{name}-{number}" for number in range(2, 100))]
     return next((free for free in names if not sweep_record.path_of(outputs, free).exists()), name)
 
@@ -234,4 +237,6 @@ def _taken(outputs: Path, ids: Sequence[str]) -> list[Problem]:
 
 def _elsewhere(sweep: Sweep) -> Workers | None:
     """What begins its runs where the sweep says; None here. Raises: InvalidConfig."""
-    return None if sweep.on == HERE else cluster.elsewhere(sweep.on, sweep.options)
+    if sweep.on == HERE:
+        return None
+    return cluster.elsewhere(sweep.on, sweep.options)

@@ -36,19 +36,28 @@ class SweepProgress(NamedTuple):
     def state(self) -> str:
         """The sweep as one run: `running` and `queued` while something goes on, `failed` where a run of it has."""
         if not self.ended:
-            return "running" if self.running else "queued"
+            if self.running:
+                return "running"
+            return "queued"
         if self.failed:
             return "failed"
-        return "stopped" if self.stopped or self.unmade else "finished"
+        if self.stopped or self.unmade:
+            return "stopped"
+        return "finished"
 
     @property
     def words(self) -> str:
         """For a person: "12 of 15 done, 1 running, 2 waiting; 1 failed"."""
-        going = [f"{count} {word}" for count, word in ((self.running, "running"), (self.waiting, "waiting")) if count]
+        going = _counted({"running": self.running, "waiting": self.waiting})
         amiss = {"failed": self.failed, "stopped": self.stopped, "deleted": self.deleted, "not made yet": self.unmade}
-        ends = ", ".join(f"{count} {word}" for word, count in amiss.items() if count)
         first = ", ".join([f"{self.done} of {self.total} done", *going])
+        ends = ", ".join(_counted(amiss))
         return f"{first}; {ends}" if ends else first
+
+
+def _counted(counts: Mapping[str, int]) -> list[str]:
+    """Of each word how many, where there are any."""
+    return [f"{count} {word}" for word, count in counts.items() if count]
 
 
 def progress_of(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:

@@ -77,9 +77,9 @@ class Sweep(Record):
         """The tag by which a run is known as this sweep's, however often it is begun to be made."""
         return Request(f"sweep {self.name} {self.created_at:.6f} {run_id}", self.visitor, self.mode)
 
-    def owns(self, run_id: str, asked: str) -> bool:
-        """True for the run that was made for this sweep, by the digest `asked` in its request.json."""
-        return run_id in self.runs and asked == requests.digest(self.request(run_id).id)
+    def owns(self, run_id: str, request_digest: str) -> bool:
+        """True for the run that was made for this sweep, by the digest in its request.json."""
+        return run_id in self.runs and request_digest == requests.digest(self.request(run_id).id)
 
     def missing(self, ids: Collection[str]) -> tuple[list[str], list[str]]:
         """Its runs that are not there: those that were deleted, and those that were not made yet. They are made in
@@ -119,8 +119,12 @@ def write(outputs: Path, sweep: Sweep) -> None:
 
 def named(outputs: Path, name: str) -> Sweep | None:
     """The sweep of that name, if there is one. Safe with names from strangers."""
-    sweep = read_record(path_of(outputs, name), Sweep) if RUN_ID.fullmatch(name) else None
-    return sweep if sweep and sweep.name == name else None
+    sweep = None
+    if RUN_ID.fullmatch(name):
+        sweep = read_record(path_of(outputs, name), Sweep)
+    if sweep and sweep.name == name:
+        return sweep
+    return None
 
 
 def find(outputs: Path, name: str) -> Sweep:

@@ -29,6 +29,7 @@ SAMPLING, LEARNING = "sampling", "learning"  # moments of an update
 MEASURING = "measuring the reference"  # and before the first
 MORE = "is not enough by itself: choose a smaller model"
 LOGITS, ENTROPY_LOGITS = 5, 4  # numbers held for each logit that is drawn from or learned from; for its entropy too
+COLUMNS_OF_A_SIZE = 128  # of captured steps
 HIDDEN_KEPT = 9  # numbers that a layer keeps for the backward pass for each token, times the hidden size
 
 Sizes = Counter[tuple[str, str]]  # (role, kind) -> bytes
@@ -87,11 +88,11 @@ class Memory:
     def needs(self) -> Needs:
         """At the fullest moment. A GPU's allocator uses again what a moment has freed, so the largest one counts; a
         processor's hardly does, so there those of an update add up."""
-        config, lasting, update = self.config, self.lasting(), self.moments_of_update()
+        config, lasting, update = self.config, self.lasting() + self.captured(), self.moments_of_update()
         if self.device_kind == "cpu":
             update = {"an update": sum(update.values(), Counter())}
         moments = {name: lasting + self.gathered(name) + sizes for name, sizes in update.items()}
-        weights = Counter({name: size for name, size in lasting.items() if name[1] == "weights"})
+        weights = Counter({name: size for name, size in self.lasting().items() if name[1] == "weights"})
         moments[MEASURING] = weights + self.gathered(MEASURING) + self.sampling(self.reference_rows())
         moment = max(moments, key=lambda name: moments[name].total())
         roles: dict[str, dict[str, int]] = {"policy": {}, "value": {}, "reference": {}, "reward": {}, "rollout": {}}
@@ -141,6 +142,20 @@ class Memory:
         parts = {name: -(-size // self.processes) for name, size in held.items() if name[0] in roles[self.config.shard]}
         beside = {"weights", "gradients"} if self.config.shard == "optimizer" else set()
         return Counter(parts) + Counter({name: held[name] for name in held if name not in parts or name[1] in beside})
+
+    def captured(self) -> Sizes:
+        """What captured steps of writing keep between updates, on a GPU (see `captured_steps`): keys and values of the
+        texts of a batch or an evaluation, and of weights that are trained in fp32 the matrices as they are computed."""
+        config, policy = self.config, self.policy
+        captures = self.device_kind == "cuda" and config.sampling.decode == "auto" and not config.by_trl
+        if not captures or config.model.quantization != "none" or config.shard != "none":
+            return Counter()
+        lora = config.model.adapter.kind == "lora"
+        rows, columns = room_for(max(config.ppo.batch_size, _answers(config)), self.tokens)
+        number = self.number if lora else FP32
+        cache = rows * columns * 2 * policy.layers * policy.kv_heads * policy.head_size * number
+        matrices = 0 if lora or self.number == FP32 else policy.linear_parameters * self.number
+        return Counter({("rollout", "KV cache"): cache, ("policy", "weights"): matrices})
 
     def gathered(self, moment: str) -> Sizes:
         """The weights that each process gathers of the others with `shard: full`: all of the policy, while learning two
@@ -218,6 +233,11 @@ class Memory:
         fullest = max(passing(policy, texts * self.prompt_tokens, self.number), logits)  # the prompt, or a draw
         cache = texts * self.tokens * token
         return Counter({("rollout", "KV cache"): cache, ("rollout", "activations"): fullest})
+
+
+def room_for(texts: int, tokens: int) -> tuple[int, int]:
+    """Rows and columns of the captured step that so many texts of so many tokens are written with: few sizes."""
+    return 1 << (texts - 1).bit_length(), -(-tokens // COLUMNS_OF_A_SIZE) * COLUMNS_OF_A_SIZE
 
 
 def _answers(config: RunConfig) -> int:

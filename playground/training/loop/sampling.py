@@ -140,7 +140,7 @@ def sample(
     choices: list[tuple[Tensor, Tensor]] = []
     rows = torch.arange(batch, device=device)  # the episode behind each row of the batch, which shrinks
     going = torch.ones(batch, dtype=torch.bool, device=device)  # rows that have not ended
-    cache, step_ids = KVCache(model), ids
+    cache, step_ids = cache_for(model, sampling, longest), ids
     with model.cast_once():
         for t in range(longest):
             between_tokens()
@@ -158,10 +158,12 @@ def sample(
             features += [(rows, hidden)] if keep.hidden else []
             choices += [(rows, allowed)] if keep.allowed and allowed is not None else []
             going = going & ~torch.isin(chosen, ends)
+            step_ids = chosen.unsqueeze(1)
+            if (t + 1) % cache.look_every:
+                continue
             remaining = int(going.sum())
             if remaining == 0:
                 break
-            step_ids = chosen.unsqueeze(1)
             if remaining <= SHRINK_AT * len(rows):
                 left = going.nonzero().squeeze(1)
                 cache.keep(left)
@@ -172,6 +174,18 @@ def sample(
     ended = (torch.isin(completion, ends) & mask).any(1)
     kept = (_scattered(steps[:length], batch) if steps else None for steps in (features, choices))
     return Episodes(ids, prompt_mask, completion, mask, log_probs, values, entropies, ended, *kept)
+
+
+def cache_for(model: LanguageModel, sampling: SamplingConfig, longest: int) -> KVCache:
+    """What a model keeps of the tokens that it reads, of which `longest` are its own."""
+    if sampling.decode == "plain" or not model.may_capture:
+        return KVCache(model)
+    from playground.training.models.captured_steps import CapturedCache, CapturedSteps  # imports transformers
+
+    if model.captured_steps is None:
+        model.captured_steps = CapturedSteps(model)
+    steps = model.captured_steps
+    return KVCache(model) if steps.why_not else CapturedCache(model, steps, longest)
 
 
 def _drawn(distribution: Tensor, draws: Tensor | TokenNoise, rows: Tensor, step: int) -> Tensor:

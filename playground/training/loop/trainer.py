@@ -265,7 +265,12 @@ class Trainer:
         mine = self.ranks.share
         ids = [prompt.ids for prompt in prompts[mine]]
         keep = Keep(head, hidden=True, allowed=True, entropies=True)
-        return prompts, sample(writer, self.tokens, ids, draws[mine], sampling, self.between, keep)
+        episodes = sample(writer, self.tokens, ids, draws[mine], sampling, self.between, keep)
+        steps = writer.captured_steps
+        if steps is not None and steps.why_not and not steps.reported:
+            self.warnings.append(f"Texts are written in plain steps, which takes longer: {steps.why_not}.")
+            steps.reported = True
+        return prompts, episodes
 
     @torch.no_grad()
     def compare_with_reference(self, episodes: Episodes, packed: Packed) -> tuple[Tensor, Tensor]:

@@ -23,6 +23,8 @@ def left_pad(prompts: list[list[int]], pad_id: int, device: torch.device) -> tup
 class KVCache:
     """The keys and values of all tokens so far: one column more with each token. Rows can leave it."""
 
+    look_every = 1  # after so many tokens it is looked which texts have ended
+
     def __init__(self, model: LanguageModel) -> None:
         self._model = model
         self._cache: Any = None

@@ -17,9 +17,11 @@ from torch import Tensor, nn
 
 from playground.config.source_settings import SMALL_MODEL
 from playground.errors import InvalidConfig, Problem
+from playground.setup import devices
 from playground.training.models import time_limit
 from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
 
+CAPTURING = ("cuda",)  # types of device
 CALL_OVERHEAD_OPERATIONS = 1.2e9
 LEAST_CALL_OVERHEAD_TOKENS = 40  # every weight is read: measured on 135M weights 20 in fp32, 53 in bf16
 FINGERPRINT_CHARACTERS = 16
@@ -93,6 +95,7 @@ class LanguageModel(nn.Module):
         self.model = model
         self.exact, self.autocast, self.adapter_off = exact, autocast, adapter_off
         self.steering: SteeringVector | None = None  # what every pass adds to the residual stream
+        self.captured_steps: Any = None  # of `captured_steps`, once texts were written on a GPU
         causal = model.get_base_model() if hasattr(model, "peft_config") else model
         self.trunk = causal.base_model
         self.lm_head = causal.get_output_embeddings()
@@ -156,6 +159,14 @@ class LanguageModel(nn.Module):
         """Where the weights are."""
         return next(self.model.parameters()).device
 
+    @property
+    def may_capture(self) -> bool:
+        """True where a step of writing may become a CUDA graph: all of the model is on one GPU that stays, in weights
+        that are not quantized, and attends by PyTorch's own function."""
+        stays = self.device.type in CAPTURING and not devices.on_zero_gpu()
+        whole = self._names is None and getattr(self.model, "hf_quantizer", None) is None
+        return stays and whole and self.trunk.config._attn_implementation == "sdpa"
+
     @contextlib.contextmanager
     def mode(self) -> Iterator[None]:
         """What every pass runs in: the type of the numbers, and the adapter on or off."""
@@ -181,7 +192,7 @@ class LanguageModel(nn.Module):
                 sentence = f"The steering vector has {vector.values.numel()} numbers, and this model needs {width}."
                 raise InvalidConfig([Problem("model.source", f"{sentence} They do not belong together.")])
             vector = SteeringVector(layer, vector.values.to(self.device), vector.strength)
-        self.steering = vector
+        self.steering, self.captured_steps = vector, None
 
     @contextlib.contextmanager
     def steered(self, where: Tensor | None) -> Iterator[None]:

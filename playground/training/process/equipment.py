@@ -216,7 +216,8 @@ class Equipment:
         prompts, seeds = [*fixed.prompts[:first], *scaling[0]], [*fixed.seeds[:first], *scaling[1]]
         pays = self._pays()
         close = CloseLook(fixed.watched if with_fixed else (), pays.critic if pays else None)
-        how = evaluation.Generation(self.tokens, config.sampling.in_training, config.ppo.micro_batch_size, self.between)
+        sampling = config.sampling.in_training.model_copy(update={"decode": "plain"})  # as many texts as fit at once
+        how = evaluation.Generation(self.tokens, sampling, config.ppo.micro_batch_size, self.between)
         answers: list[FixedAnswer] = []
         for start in range(0, len(prompts), self.rows_at_once):
             mine = [start + row for row in self.ranks.deal(min(self.rows_at_once, len(prompts) - start))]

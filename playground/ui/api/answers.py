@@ -1,5 +1,5 @@
 """What programs get to read: plain data of bounded size, numbers with five digits. Pure functions of what is known of a
-run; the units are those of docs/run-format.md.
+run; the units are those of docs/definitions.md.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def preset(name: str) -> dict[str, Any]:
         "measured": expected.line(name),
         "method": config.method,
         "model": config.model.source,
-        "behaviours": [one.words for one in behaviours.of_config(config)],
+        "behaviours": [behaviour.words for behaviour in behaviours.of_config(config)],
     }
 
 
@@ -89,23 +89,23 @@ def status(feed: RunFeed) -> dict[str, Any]:
         "seconds_left": now["left"],
         "newest": {name: columns[name][-1] for name in FIGURES} if done else None,
         "alerts": [
-            {"label": one["label"], "state": one["state"], "evidence": one["evidence"], "cause": one["cause"]}
-            for one in feed.lit
+            {"label": check["label"], "state": check["state"], "evidence": check["evidence"], "cause": check["cause"]}
+            for check in feed.lit
         ],
         "can_change": {} if now["ended"] or feed.recorded else run_serializer.live_values(feed.report.config_now),
     }
 
 
-def metrics(feed: RunFeed, since: int, wanted: Sequence[str]) -> dict[str, Any]:
+def metrics(feed: RunFeed, since: int, figures: Sequence[str]) -> dict[str, Any]:
     """Columns of figures. Raises: InvalidConfig, for a figure that there is not."""
-    if unknown := [name for name in wanted if name not in feed.columns]:
-        there = ", ".join(name for name in feed.columns if name != "update")
-        raise InvalidConfig([Problem("figures", f"There is no figure `{unknown[0][:60]}`. There are: {there}.")])
+    if unknown := [name for name in figures if name not in feed.columns]:
+        offered = ", ".join(name for name in feed.columns if name != "update")
+        raise InvalidConfig([Problem("figures", f"There is no figure `{unknown[0][:60]}`. There are: {offered}.")])
     updates = feed.columns["update"]
     rows = [row for row, update in enumerate(updates) if update > since]
     newer = {name: [values[row] for row in rows] for name, values in feed.columns.items()}
     thin = run_serializer.thinned(newer, MOST_ROWS)
-    about, names = UpdateMetrics.about(), ("update", *(wanted or FIGURES))
+    about, names = UpdateMetrics.about(), ("update", *(figures or FIGURES))
     return {
         "run": feed.id,
         "updates": len(updates),
@@ -118,46 +118,46 @@ def metrics(feed: RunFeed, since: int, wanted: Sequence[str]) -> dict[str, Any]:
 def samples(feed: RunFeed, update: int) -> dict[str, Any]:
     """The fixed prompts as answered at one evaluation. Raises: InvalidConfig, if there was none at that update."""
     grouped = run_serializer.moments(feed.samples)
-    there = list(grouped)
-    chosen = (there or [0])[-1] if update < 0 else update
-    if chosen not in grouped and (there or update >= 0):
-        known = ", ".join(map(str, there[-50:])) or "none so far"
-        raise InvalidConfig([Problem("update", f"The fixed prompts were answered at these updates: {known}.")])
-    found = grouped.get(chosen, [])
+    updates = list(grouped)
+    chosen = (updates or [0])[-1] if update < 0 else update
+    if chosen not in grouped and (updates or update >= 0):
+        evaluated = ", ".join(map(str, updates[-50:])) or "none so far"
+        raise InvalidConfig([Problem("update", f"The fixed prompts were answered at these updates: {evaluated}.")])
+    evaluation = grouped.get(chosen, [])
     return {
         "run": feed.id,
         "update": chosen,
-        "evaluated_at": there,
-        "summary": run_serializer.moment_summary(found) if found else None,
-        "samples": [_sample(item) for item in found[:MOST_TEXTS]],
+        "evaluated_at": updates,
+        "summary": run_serializer.moment_summary(evaluation) if evaluation else None,
+        "samples": [_sample(item) for item in evaluation[:MOST_TEXTS]],
     }
 
 
 def _sample(item: Sample) -> dict[str, Any]:
-    known = {name: getattr(item, name) for name in ("seed", "score", "kl", "tokens", "ended")}
-    return {"prompt": text(item.prompt), "completion": text(item.completion), **plain(known)}
+    figures = {name: getattr(item, name) for name in ("seed", "score", "kl", "tokens", "ended")}
+    return {"prompt": text(item.prompt), "completion": text(item.completion), **plain(figures)}
 
 
-def comparison(run_id: str, config: RunConfig, found: Sequence[Sample], most: int) -> dict[str, Any]:
+def comparison(run_id: str, config: RunConfig, samples: Sequence[Sample], most: int) -> dict[str, Any]:
     """Before and after on the same prompts with the same random numbers."""
-    seen = compare_serializer.comparison(found, config, None)
-    meters = seen["behaviours"]["meters"] if seen["behaviours"] else ()
+    data = compare_serializer.comparison(samples, config, None)
+    meters = data["behaviours"]["meters"] if data["behaviours"] else ()
     return {
         "run": run_id,
-        "update": seen["update"],
-        "outcome": seen["outcome"],
+        "update": data["update"],
+        "outcome": data["outcome"],
         "unit": config.score_unit,
-        **{side: seen[side] for side in ("before", "after")},
-        "rewards": seen["table"],
+        **{side: data[side] for side in ("before", "after")},
+        "rewards": data["table"],
         "behaviours": [
-            {"words": one["words"], **{side: one["counts"][end] for side, end in (("before", 0), ("after", -1))}}
-            for one in meters
-            if one["counts"]
+            {"words": meter["words"], **{side: meter["counts"][end] for side, end in (("before", 0), ("after", -1))}}
+            for meter in meters
+            if meter["counts"]
         ],
         "pairs": [
             {"prompt": text(row["prompt"]), "seed": row["seed"], "gain": row["gain"]}
             | {side: _side(row[side]) for side in ("before", "after")}
-            for row in seen["rows"][: max(0, min(most, MOST_TEXTS))]
+            for row in data["rows"][: max(0, min(most, MOST_TEXTS))]
         ],
     }
 
@@ -166,16 +166,18 @@ def _side(side: Mapping[str, Any]) -> dict[str, Any]:
     return {"completion": text(side["text"]), "score": side["score"], "kl": side["kl"]}
 
 
-def generated(prompt: str, found: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def generated(prompt: str, completions: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Completions of a prompt before and after training, with the same random numbers in the same order."""
     answer: dict[str, Any] = {"prompt": prompt, "before": [], "after": []}
-    for one in found:
-        known = {name: one[name] for name in ("score", "kl", "tokens", "ended")}
-        side = answer["before" if one["side"] == "reference" else "after"]
-        side.append({"completion": text(one["completion"]), **plain(known)})
+    for completion in completions:
+        figures = {name: completion[name] for name in ("score", "kl", "tokens", "ended")}
+        side = answer["before" if completion["side"] == "reference" else "after"]
+        side.append({"completion": text(completion["completion"]), **plain(figures)})
     return answer
 
 
 def text(value: str) -> str:
     """A text, cut where it is too long to be handed on."""
-    return value if len(value) <= MOST_CHARACTERS else f"{value[:MOST_CHARACTERS]}\u2026"
+    if len(value) <= MOST_CHARACTERS:
+        return value
+    return f"{value[:MOST_CHARACTERS]}\u2026"

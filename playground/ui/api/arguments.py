@@ -28,34 +28,38 @@ MOST_OF_A_NAME = 200  # characters
 def parameters(handler: Callable[..., Any]) -> list[inspect.Parameter]:
     """Those that a caller gives, with their types."""
     hints = typing.get_type_hints(handler)
-    given = inspect.signature(handler).parameters.values()
-    return [one.replace(annotation=hints[one.name]) for one in given if one.name not in ("self", "caller")]
+    parameters = inspect.signature(handler).parameters.values()
+    return [
+        parameter.replace(annotation=hints[parameter.name])
+        for parameter in parameters
+        if parameter.name not in ("self", "caller")
+    ]
 
 
 def reader(handler: Callable[..., Any]) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """What checks the arguments of a handler by its types. It raises InvalidConfig, with all that are wrong."""
-    known = [(one, TypeAdapter(one.annotation)) for one in parameters(handler)]
+    kinds = [(parameter, TypeAdapter(parameter.annotation)) for parameter in parameters(handler)]
 
     def read(sent: tuple[Any, ...]) -> tuple[Any, ...]:
-        found, problems = [], []
-        for (parameter, kind), value in zip(known, sent, strict=False):
+        values, problems = [], []
+        for (parameter, kind), value in zip(kinds, sent, strict=False):
             try:
-                found.append(kind.validate_python(value))
+                values.append(kind.validate_python(value))
             except (ValidationError, RecursionError):
                 expected = KINDS.get(parameter.annotation, SETTINGS)
                 problems.append(Problem(parameter.name, f"must be {expected} (got {type(value).__name__})."))
         if problems:
             raise InvalidConfig(problems)
-        return tuple(found)
+        return tuple(values)
 
     return read
 
 
-def key(given: str) -> str:
+def key(name: str) -> str:
     """The caller's name for a start. Raises: InvalidConfig, for one that would not be kept."""
-    if given and not run_actions.REQUEST_ID.fullmatch(given):
+    if name and not run_actions.REQUEST_ID.fullmatch(name):
         raise InvalidConfig([Problem("key", "must have 8 to 40 letters, digits and hyphens, or be left out.")])
-    return given
+    return name
 
 
 def configured(
@@ -80,7 +84,7 @@ def configured(
 def _put(data: dict[str, Any], settings: Mapping[str, Any]) -> list[Problem]:
     """Set all that can be, and say what cannot."""
     problems: list[Problem] = []
-    seen: set[str] = set()
+    fields: set[str] = set()
     try:
         for number, (field, value) in enumerate(_flat(settings), 1):
             if number > MOST_SETTINGS:  # each costs as much as a small file
@@ -88,10 +92,10 @@ def _put(data: dict[str, Any], settings: Mapping[str, Any]) -> list[Problem]:
             if len(field) > MOST_OF_A_NAME or "=" in field or field.strip().partition(".")[0] in edits.NOT_IN_LINKS:
                 problems.append(Problem(field[:60], NOT_HERE))
                 continue
-            if field.strip() in seen:
+            if field.strip() in fields:
                 problems.append(Problem(field.strip(), "is given twice, by its dotted name and nested."))
                 continue
-            seen.add(field.strip())
+            fields.add(field.strip())
             try:
                 yaml_io.set_path(data, f"{field}={json.dumps(value)}")
             except InvalidConfig as error:

@@ -58,21 +58,21 @@ def register(hub: Hub, access: Access, service: ModelService, spawn: Workers | N
     }
     for action, handlers in table.items():
         for handler in handlers:
-            made = gr.api(offered(access, action, handler), queue=False, concurrency_limit=None)
-            known = arguments.parameters(handler)
-            names = tuple(one.name for one in known)
-            required = tuple(one.name for one in known if one.default is inspect.Parameter.empty)
-            access.endpoints[handler.__name__] = Endpoint(made["id"], names, required)
+            dependency = gr.api(offered(access, action, handler), queue=False, concurrency_limit=None)
+            parameters = arguments.parameters(handler)
+            names = tuple(parameter.name for parameter in parameters)
+            required = tuple(parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty)
+            access.endpoints[handler.__name__] = Endpoint(dependency["id"], names, required)
 
 
 def offered(access: Access, action: Action, handler: Callable[..., Any]) -> Any:
     """A guarded handler with the types of the plain one: from these Gradio makes its description. The request comes
     first, which Gradio hands over and does not describe."""
     guarded = access.guard(action, handler, read=arguments.reader(handler), kind="programs")
-    known = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
-    known += arguments.parameters(handler)
-    guarded.__signature__ = inspect.Signature(known, return_annotation=dict[str, Any])
-    guarded.__annotations__ = {one.name: one.annotation for one in known}
+    parameters = [inspect.Parameter("request", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=gr.Request)]
+    parameters += arguments.parameters(handler)
+    guarded.__signature__ = inspect.Signature(parameters, return_annotation=dict[str, Any])
+    guarded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     if inspect.isasyncgenfunction(handler):
         guarded._mcp_type = STREAM
     return guarded
@@ -122,10 +122,10 @@ class Endpoints:
         """
         capped = self._access.limits_of(caller)
         base, config = arguments.configured(preset, settings, self._outputs, capped, caller)
-        found: Mapping[str, Any] = form_parts.needs(config, base, self._outputs, capped.calls, caller.visitor)
-        if found["problem"]:
-            raise PlaygroundError(found["problem"])
-        return plain({name: found[name] for name in NEEDS})
+        needs: Mapping[str, Any] = form_parts.needs(config, base, self._outputs, capped.calls, caller.visitor)
+        if needs["problem"]:
+            raise PlaygroundError(needs["problem"])
+        return plain({name: needs[name] for name in NEEDS})
 
     def start(
         self,
@@ -214,8 +214,8 @@ class Endpoints:
             run: The id of a run.
             pairs: How many pairs of texts to give, at most 64.
         """
-        found = self._hub.find(run)
-        return await self._read(lambda: answers.comparison(run, found.config(), found.samples(), pairs))
+        directory = self._hub.find(run)
+        return await self._read(lambda: answers.comparison(run, directory.config(), directory.samples(), pairs))
 
     async def outcome(self, run: str) -> dict[str, Any]:
         """What a run came to, in sentences: the gain, until when training paid, whether it forgot, what it computed.
@@ -223,10 +223,10 @@ class Endpoints:
         Args:
             run: The id of a run.
         """
-        found, channel = self._hub.find(run), await self._hub.channel(run)
+        directory, channel = self._hub.find(run), await self._hub.channel(run)
         status = await channel.read(lambda feed: feed.status_now())
-        known = {name: status[name] for name in ("state", "end", "outcome")}
-        return {"run": run, **known, **await self._read(lambda: answers.outcome(found))}
+        facts = {name: status[name] for name in ("state", "end", "outcome")}
+        return {"run": run, **facts, **await self._read(lambda: answers.outcome(directory))}
 
     def generate(self, run: str, prompt: str, n: int = 2, seed: int = 0, *, caller: Caller) -> dict[str, Any]:
         """Completions of a prompt of your own before training and as the run's model is now, with the same random
@@ -238,12 +238,12 @@ class Endpoints:
             n: How many completions each, from 1 to 32; for visitors of a page to 4.
             seed: Of the random numbers.
         """
-        found: Mapping[str, Any] = {"samples": []}
+        answer: Mapping[str, Any] = {"samples": []}
         capped = self._access.limits_of(caller)
-        for found in compare_page.answered(self._service, self._outputs, run, prompt, n, seed, capped):
-            if found["state"] == "error":
-                raise PlaygroundError(found["message"])
-        return {"run": run, **answers.generated(prompt, found["samples"])}
+        for answer in compare_page.answered(self._service, self._outputs, run, prompt, n, seed, capped):
+            if answer["state"] == "error":
+                raise PlaygroundError(answer["message"])
+        return {"run": run, **answers.generated(prompt, answer["samples"])}
 
     def change(self, run: str, settings: dict[str, Any]) -> dict[str, Any]:
         """Change settings of a run while it trains, all or none, from its next update on.
@@ -256,7 +256,7 @@ class Endpoints:
         if answer["error"]:
             raise PlaygroundError(answer["error"])
         if problems := answer.get("problems"):
-            raise InvalidConfig([Problem(one["field"], one["message"]) for one in problems])
+            raise InvalidConfig([Problem(problem["field"], problem["message"]) for problem in problems])
         return {"run": run, "changed": answer["edits"]}
 
     def stop(self, run: str) -> dict[str, Any]:

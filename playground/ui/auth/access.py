@@ -180,8 +180,10 @@ class Access:
     @functools.cached_property
     def _key(self) -> bytes:
         """What visitors are hashed with."""
-        kept = self.mode == "space" and self.outputs is not None
-        return visitors.visitors_key(self.outputs) if kept and self.outputs else secrets.token_bytes(32)
+        is_kept = self.mode == "space" and self.outputs is not None
+        if is_kept and self.outputs:
+            return visitors.visitors_key(self.outputs)
+        return secrets.token_bytes(32)
 
     def address_of(self, connection: HTTPConnection) -> str:
         """Where a request comes from. A tunnel ends on this machine, and tells the address as a proxy does."""
@@ -191,7 +193,9 @@ class Access:
 
     def limits_of(self, caller: Caller) -> Limits:
         """What this person's runs may be."""
-        return self._host_limits if caller.role is Role.HOST else limits.OF_VISITORS.get(self.mode, self.limits)
+        if caller.role is Role.HOST:
+            return self._host_limits
+        return limits.OF_VISITORS.get(self.mode, self.limits)
 
     def caller(self, request: Any) -> Caller:
         """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is private."""
@@ -206,8 +210,8 @@ class Access:
             token
         ):
             return Caller(self.mode, Role.HOST, query=query)
-        found = (visitors.visitor_cookie(connection), self.address_of(connection))
-        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in found))
+        identity = (visitors.visitor_cookie(connection), self.address_of(connection))
+        visitor = Visitor(*(visitors.keyed_hash(self._key, value) for value in identity))
         return Caller(self.mode, Role.VISITOR, visitor, query)
 
     def may_call(self, connection: HTTPConnection) -> bool:
@@ -233,8 +237,10 @@ class Access:
             if not self.is_own(caller, run):
                 raise NotAllowed(NOT_YOURS.format(action.value.replace("a run", "it")))
         if action is not Action.WATCH:
-            self._count(caller, "questions" if action in COUNTED else "class" if action is Action.JOIN else "form")
-        person = self._person(request, caller) if action in OF_A_MODEL else None
+            self._count(caller, _kind_of(action))
+        person = None
+        if action in OF_A_MODEL:
+            person = self._person(request, caller)
         if person and not self.limiter.add("questions of one person", person):
             raise TooManyCalls(MANY_QUESTIONS)
         return caller
@@ -297,16 +303,24 @@ class Access:
         wants_caller = "caller" in inspect.signature(handler).parameters
 
         def begun(request: Any, arguments: tuple[Any, ...], until_answered: contextlib.ExitStack) -> Any:
-            if not isinstance(
-                request, (gr.Request, HTTPConnection)
-            ):  # called from Python; what a browser sends is none
-                request, arguments = None, (() if request is NO_REQUEST else (request, *arguments))
-            caller = self.demand(request, action, (run_of or named_run)(arguments[0]) if arguments else None)
-            kinds = [kind] * bool(kind) + ["answers"] * (action in OF_A_MODEL)
+            if request is NO_REQUEST:
+                request = None
+            elif not isinstance(request, (gr.Request, HTTPConnection)):
+                # called from Python; what a browser sends is none
+                request, arguments = None, (request, *arguments)
+            run = None
+            if arguments:
+                run = (run_of or named_run)(arguments[0])
+            caller = self.demand(request, action, run)
+            kinds = [kind] if kind else []
+            if action in OF_A_MODEL:
+                kinds.append("answers")
             slot = self.limiter.holding(caller.visitor.address, *kinds)
             if caller.role is Role.VISITOR and not until_answered.enter_context(slot):
                 raise TooManyCalls(MANY_AT_ONCE if action in OF_A_MODEL else MANY_PROGRAMS)
-            return handler(*read(arguments), **({"caller": caller} if wants_caller else {}))
+            if wants_caller:
+                return handler(*read(arguments), caller=caller)
+            return handler(*read(arguments))
 
         wrapper = _wrapped(handler, begun, refused)
         for name in ("__name__", "__doc__"):  # not the signature: by its own, Gradio hands over the request
@@ -346,7 +360,9 @@ class Access:
     def wrong_bearer(self, connection: HTTPConnection) -> tuple[int, str] | None:
         """The same of the token in a program's request, if there is one, and a host whose it could be."""
         token = visitors.bearer_token(connection)
-        return self.wrong_token(connection, token) if token and self._host.exists else None
+        if token and self._host.exists:
+            return self.wrong_token(connection, token)
+        return None
 
     async def enter(self, request: Request) -> Response:
         """The route /host?token=...: makes a browser the host's, and takes the token out of the address bar."""
@@ -381,12 +397,14 @@ class Access:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""
         caller = self.caller(request)
         own = TABLE[caller.mode, caller.role].own
-        may: dict[str, Right] = {
-            item.name.lower(): "yes" if self._may_all(request, caller, item) else "own" if item in own else "no"
-            for item in Action
-        }
+        may: dict[str, Right] = {}
+        for item in Action:
+            right: Right = "own" if item in own else "no"
+            may[item.name.lower()] = "yes" if self._may_all(request, caller, item) else right
         watchers = IN_CLASS if may["ask"] == "yes" else WATCHERS
-        notice = watchers if (self.mode, caller.role) == ("classroom", Role.VISITOR) else ""
+        notice = ""
+        if (self.mode, caller.role) == ("classroom", Role.VISITOR):
+            notice = watchers
         return {
             "mode": self.mode,
             "role": caller.role.value,
@@ -402,6 +420,13 @@ class Access:
         return visitors.set_cookie(connection, name, value, crosses_sites=self.mode == "space")
 
 
+def _kind_of(action: Action) -> str:
+    """As what a call counts."""
+    if action in COUNTED:
+        return "questions"
+    return "class" if action is Action.JOIN else "form"
+
+
 def _refusal(caller: Caller, action: Action) -> str:
     """Why they may not do it, whatever run it is."""
     if action is Action.LEAD:
@@ -410,42 +435,46 @@ def _refusal(caller: Caller, action: Action) -> str:
         return NOT_PUBLIC.format(action.value)
     if action in OF_THE_CLASS:
         return NOT_JOINED
-    return WATCHERS if caller.role is Role.VISITOR else NOT_OTHERS.format(action.value)
+    if caller.role is Role.VISITOR:
+        return WATCHERS
+    return NOT_OTHERS.format(action.value)
 
 
 def named_run(value: Any) -> Any:
     """The run that an argument from a browser names: it is its id, or has it as its entry `run`."""
-    return value.get("run") if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return value.get("run")
+    return value
 
 
-def _wrapped(handler: Callable[..., Any], begun: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
-    """A function of the handler's kind around `begun`, that answers for what it raises."""
+def _wrapped(handler: Callable[..., Any], call: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:
+    """A function of the handler's kind around `call`, that answers for what it raises."""
 
     def function(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
         with contextlib.ExitStack() as until_answered:
             try:
-                return begun(request, arguments, until_answered)
+                return call(request, arguments, until_answered)
             except Exception as error:
                 return _answer_to(error, handler, refused)
 
     def generator(request: gr.Request = NO_REQUEST, *arguments: Any) -> Iterator[Any]:
         with contextlib.ExitStack() as until_answered:
             try:
-                yield from begun(request, arguments, until_answered)
+                yield from call(request, arguments, until_answered)
             except Exception as error:
                 yield _answer_to(error, handler, refused)
 
     async def coroutine(request: gr.Request = NO_REQUEST, *arguments: Any) -> Any:
         with contextlib.ExitStack() as until_answered:
             try:
-                return await begun(request, arguments, until_answered)
+                return await call(request, arguments, until_answered)
             except Exception as error:
                 return _answer_to(error, handler, refused)
 
     async def stream(request: gr.Request = NO_REQUEST, *arguments: Any) -> AsyncIterator[Any]:
         with contextlib.ExitStack() as until_answered:
             try:
-                async for answer in begun(request, arguments, until_answered):
+                async for answer in call(request, arguments, until_answered):
                     yield answer
             except Exception as error:
                 yield _answer_to(error, handler, refused)
@@ -454,7 +483,9 @@ def _wrapped(handler: Callable[..., Any], begun: Callable[..., Any], refused: Ca
         return stream
     if inspect.iscoroutinefunction(handler):
         return coroutine
-    return generator if inspect.isgeneratorfunction(handler) else function
+    if inspect.isgeneratorfunction(handler):
+        return generator
+    return function
 
 
 def _answer_to(error: Exception, handler: Callable[..., Any], refused: Callable[[str], Any] | None) -> Any:

@@ -41,7 +41,9 @@ class Body:
 
     async def __call__(self) -> Message:
         """The next part; after the last one, that the client has gone, whenever that is."""
-        return self._ahead.popleft() if self._ahead else await self._next()
+        if self._ahead:
+            return self._ahead.popleft()
+        return await self._next()
 
     async def ahead(self) -> bytes:
         """All that there is, read before the application asks for it."""

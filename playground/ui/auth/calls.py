@@ -46,16 +46,22 @@ def refusal_of(path: str, headers: Headers, data: Any, endpoints: Mapping[str, E
     """
     if _names_address(data):
         return 400, NOT_FETCHED
-    if found := BY_NAME.fullmatch(path):
-        endpoint = endpoints.get(found["name"])
+    if match := BY_NAME.fullmatch(path):
+        endpoint = endpoints.get(match["name"])
         if endpoint is None:
             return 404, f"There is nothing of this name to be called. There are: {', '.join(sorted(endpoints))}."
-        return None if found["event"] else _wrong_arguments(endpoint, data, by_name=bool(found["named"]))
+        if match["event"]:
+            return None
+        return _wrong_arguments(endpoint, data, by_name=bool(match["named"]))
     if MCP.fullmatch(path):
-        return None if isinstance(data, dict) and _is_asked(data) else (400, ONE_MESSAGE)
+        if isinstance(data, dict) and _is_asked(data):
+            return None
+        return (400, ONE_MESSAGE)
     numbers = {endpoint.number for endpoint in endpoints.values()}
     by_number = bool(BY_NUMBER.fullmatch(path)) and _number_in(data) not in numbers
-    return (403, FOR_THE_PAGE) if (by_number or OF_PARTS.fullmatch(path)) and not from_page(headers) else None
+    if (by_number or OF_PARTS.fullmatch(path)) and not from_page(headers):
+        return (403, FOR_THE_PAGE)
+    return None
 
 
 def _names_address(data: Any) -> bool:
@@ -81,29 +87,41 @@ def from_page(headers: Headers) -> bool:
 def _is_asked(message: Mapping[str, Any]) -> bool:
     """Whether an agent asks for something, or says something short. All else the protocol's library would write to the
     log as it is: answers to what no one has asked, tools of any name, long notifications."""
-    asked = message.get("params")
-    name = asked.get("name") if isinstance(asked, Mapping) else None
-    known = name is None or (isinstance(name, str) and TOOL.fullmatch(name))
-    short = "id" in message or len(str(asked)) <= MOST_TOLD
-    return bool(isinstance(message.get("method"), str) and known and short)
+    parameters = message.get("params")
+    name = None
+    if isinstance(parameters, Mapping):
+        name = parameters.get("name")
+    is_tool = name is None or (isinstance(name, str) and TOOL.fullmatch(name))
+    short = "id" in message or len(str(parameters)) <= MOST_TOLD
+    return bool(isinstance(message.get("method"), str) and is_tool and short)
 
 
 def _number_in(data: Any) -> Any:
-    number = data.get("fn_index") if isinstance(data, dict) else None
-    return number if isinstance(number, int) and not isinstance(number, bool) else None
+    number = None
+    if isinstance(data, dict):
+        number = data.get("fn_index")
+    if isinstance(number, int) and not isinstance(number, bool):
+        return number
+    return None
 
 
 def _wrong_arguments(endpoint: Endpoint, data: Any, by_name: bool) -> Refusal | None:
     """Gradio itself would say nothing of what is missing or too much."""
     names = endpoint.parameters
-    given = data if by_name and isinstance(data, dict) else None
-    if by_name and given is not None:
-        lacking, unknown = set(endpoint.required) - set(given), set(given) - set(names)
+    arguments = None
+    if by_name and isinstance(data, dict):
+        arguments = data
+    if by_name and arguments is not None:
+        lacking, unknown = set(endpoint.required) - set(arguments), set(arguments) - set(names)
         words = [f"`{name}` is missing." for name in sorted(lacking)] + [
-            f"There is no `{one[:40]}`." for one in unknown
+            f"There is no `{name[:40]}`." for name in unknown
         ]
-        return (422, f"{' '.join(words[:5])} {_takes(names)}") if words else None
-    values = data.get("data") if isinstance(data, dict) else None
+        if words:
+            return (422, f"{' '.join(words[:5])} {_takes(names)}")
+        return None
+    values = None
+    if isinstance(data, dict):
+        values = data.get("data")
     if by_name or not isinstance(values, list) or len(values) != len(names):
         form = "an object of them" if by_name else '{"data": [...]} with each of them'
         return 422, f"Send JSON: {form}. {_takes(names)}"
@@ -111,4 +129,6 @@ def _wrong_arguments(endpoint: Endpoint, data: Any, by_name: bool) -> Refusal | 
 
 
 def _takes(names: Collection[str]) -> str:
-    return f"The parameters are: {', '.join(names)}." if names else "It has no parameters."
+    if names:
+        return f"The parameters are: {', '.join(names)}."
+    return "It has no parameters."

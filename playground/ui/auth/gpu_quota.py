@@ -40,28 +40,29 @@ def sentence(config: RunConfig, calls: GpuCalls | None, takes: Range | None, out
         return ""
     if not gpu_calls.asked(config, calls, outputs):
         return FREE
-    asked = round(calls.factor * gpu_calls.seconds(config, calls, takes and takes[1]))
-    found = seen(outputs, visitor)
-    words = [f"Asks ZeroGPU for {asked} seconds. You must have that many left: {DAILY}."]
+    seconds = round(calls.factor * gpu_calls.seconds(config, calls, takes and takes[1]))
+    usage = seen(outputs, visitor)
+    words = [f"Asks ZeroGPU for {seconds} seconds. You must have that many left: {DAILY}."]
     if takes:
         words.append(f"The whole run takes about {round(calls.factor * sum(takes) / 2)} seconds.")
-    if found.used or found.left is not None:
-        words.append(f"Your runs here have used {round(calls.factor * found.used)} in the last 24 hours.")
-    if found.left is not None:
-        words.append(f"When the hub last refused a call, {found.left} were left.")
+    if usage.used or usage.left is not None:
+        words.append(f"Your runs here have used {round(calls.factor * usage.used)} in the last 24 hours.")
+    if usage.left is not None:
+        words.append(f"When the hub last refused a call, {usage.left} were left.")
     return " ".join(words)
 
 
 def seen(outputs: Path, visitor: Visitor) -> Seen:
     """By the runs of a person, as far as they are known, that have asked for a GPU."""
     used, left, since = 0.0, None, time.time() - DAY_SECONDS
-    found = []
+    statuses = []
     for path in folders(outputs):
-        asked = requests.of(run := RunDirectory(path))
-        who = Visitor.of(asked.visitor)
-        if asked.slot == gpu_calls.SLOT and (who == visitor or who.is_same(visitor)):
-            found.append(run.status())
-    for status in sorted((one for one in found if one.updated_at > since), key=lambda one: one.updated_at):
+        request = requests.of(run := RunDirectory(path))
+        who = Visitor.of(request.visitor)
+        if request.slot == gpu_calls.SLOT and (who == visitor or who.is_same(visitor)):
+            statuses.append(run.status())
+    recent = [status for status in statuses if status.updated_at > since]
+    for status in sorted(recent, key=lambda status: status.updated_at):
         used += status.worked_seconds or 0.0
         refused = REFUSAL.search(status.message)
         left = int(refused[1]) if refused else left

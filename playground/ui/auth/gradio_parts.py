@@ -26,12 +26,12 @@ from playground.errors import InvalidConfig, Problem
 @contextlib.contextmanager
 def no_folder() -> Iterator[None]:
     """While Gradio makes an app: it makes a folder then too, in one that may be another user's, and here needs none."""
-    theirs = routes.DEFAULT_TEMP_DIR
+    folder = routes.DEFAULT_TEMP_DIR
     with tempfile.TemporaryDirectory() as routes.DEFAULT_TEMP_DIR:
         try:
             yield
         finally:
-            routes.DEFAULT_TEMP_DIR = theirs
+            routes.DEFAULT_TEMP_DIR = folder
 
 
 class _Session(SessionState):
@@ -55,7 +55,7 @@ class _Sessions(StateHolder):
 def _answer_as_json(server: GradioMCPServer, answers: Any) -> list[Any]:
     """What an agent gets of a tool: Gradio would write data as Python does, and open a file where they name one.
     docs/upstream.md#a-tool-answers-an-agent-as-python-writes-it"""
-    return [server.types.TextContent(type="text", text=json.dumps(one, ensure_ascii=False)) for one in answers]
+    return [server.types.TextContent(type="text", text=json.dumps(answer, ensure_ascii=False)) for answer in answers]
 
 
 def _call_no_one() -> Any:

@@ -137,8 +137,8 @@ class Incoming:
             return None
         folder = Path(tempfile.mkdtemp(dir=self.folder)).name
         name = safe_name(file.filename or "")
-        with open(self.folder / folder / name, "xb") as kept:
-            shutil.copyfileobj(file.file, kept)
+        with open(self.folder / folder / name, "xb") as target:
+            shutil.copyfileobj(file.file, target)
         return f"{self.told}/{folder}/{name}"
 
     def sweep(self) -> None:
@@ -176,11 +176,11 @@ class Incoming:
 
     def _files(self) -> list[_File]:
         """All that lie there, the oldest first."""
-        found = []
+        files = []
         for folder, _, names in os.walk(self._parent):
             for name in names:
                 path = os.path.join(folder, name)
                 with contextlib.suppress(FileNotFoundError):
                     info = os.lstat(path)
-                    found.append(_File(info.st_mtime, max(FILE_BYTES, info.st_size), path))
-        return sorted(found)
+                    files.append(_File(info.st_mtime, max(FILE_BYTES, info.st_size), path))
+        return sorted(files)

@@ -86,13 +86,13 @@ class _Answering:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started = True
-            found = MutableHeaders(scope=message)
-            is_part = bool(PARTS.match(found.get("content-type", "")))
+            headers = MutableHeaders(scope=message)
+            is_part = bool(PARTS.match(headers.get("content-type", "")))
             for name, value in self._headers.items():
                 if not (is_part and name in OF_PAGES):
-                    found.setdefault(name, value)
+                    headers.setdefault(name, value)
             if self._cookie:
-                found.append("set-cookie", self._cookie)
+                headers.append("set-cookie", self._cookie)
         await self._send(message)
 
 
@@ -139,7 +139,9 @@ class RequestMiddleware:
         scope = {**scope, "root_path": root, "path": root + path}
         connection = HTTPConnection(scope)
         opens = path == "/" and scope["method"] == "GET"
-        cookie = self.access.new_visitor_cookie(connection) if opens else None
+        cookie = None
+        if opens:
+            cookie = self.access.new_visitor_cookie(connection)
         embedded = opens and is_lesson_alone(connection.url.query)
         answering = _Answering(send, self.headers_of_embedded if embedded else self.headers, cookie)
         with self._open(connection, path) as fits:
@@ -175,7 +177,9 @@ class RequestMiddleware:
         coming = 0
         if uploads and posts and self.incoming and refusal is None:
             coming = int(connection.headers.get("content-length") or cap)  # bytes, at most
-            refusal = None if self.incoming.expect(coming) else (503, FULL)
+            refusal = None
+            if not self.incoming.expect(coming):
+                refusal = (503, FULL)
         if refusal is not None:
             await body.drain()
             await _answer(*refusal)(scope, receive, answering)
@@ -238,7 +242,9 @@ class RequestMiddleware:
         Starlette's `TrustedHostMiddleware` knows names only.
         """
         name = visitors.host_name(host)
-        shared = self.access.share_name() if self.access.mode != "local" else ""
+        shared = ""
+        if self.access.mode != "local":
+            shared = self.access.share_name()
         own = host.lower() in self.names or name in self.names | self.own_names | ({shared} - {""})
         return own or (self.any_address and visitors.ip_address(name) is not None)
 
@@ -264,7 +270,9 @@ class RequestMiddleware:
         if is_upload(path):
             return limits.upload_bytes + FORM_OVERHEAD_BYTES
         may_fill = self.access.may(connection, Action.FORM) and not OF_CLASS.fullmatch(path)
-        return limits.request_bytes if may_fill else min(limits.request_bytes, WATCHERS_BYTES)
+        if may_fill:
+            return limits.request_bytes
+        return min(limits.request_bytes, WATCHERS_BYTES)
 
 
 def headers_of(mode: str, framed_by: str) -> dict[str, str]:
@@ -285,7 +293,8 @@ def prefix_and_path(scope: Scope, mount: str = "") -> tuple[str, str]:
     """What stands before the page in its address, and what was asked for below that. Gradio's `root_path` may be a
     whole address; a proxy may have taken the prefix off, or the part of it before `mount`."""
     root, whole = urlsplit(scope.get("root_path", "")).path.rstrip("/"), scope["path"]
-    path = next((whole.removeprefix(one) for one in (root, mount) if f"{whole}/".startswith(f"{one}/")), whole)
+    prefix = next((prefix for prefix in (root, mount) if f"{whole}/".startswith(f"{prefix}/")), "")
+    path = whole.removeprefix(prefix)
     taken_off = is_needed(whole, scope["method"]) and not is_needed(path, scope["method"])  # of /playground/static/...
     return root, whole if taken_off else path
 
@@ -305,8 +314,10 @@ def without_page(query: bytes) -> bytes:
     """A query without `page`, by which Gradio means one of several pages of an app: it fails at a name that is none,
     and an address of ours says `tab`. See docs/upstream.md#a-query-with-an-unknown-page-fails."""
     pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    rest = [(name, value) for name, value in pairs if name != "page"]
-    return query if rest == pairs else urlencode(rest).encode()
+    remaining = [(name, value) for name, value in pairs if name != "page"]
+    if remaining == pairs:
+        return query
+    return urlencode(remaining).encode()
 
 
 def own_names(listening: str) -> set[str]:
@@ -330,9 +341,9 @@ def sites_that_embed(environment: Mapping[str, str]) -> str:
 def is_lesson_alone(query: str) -> bool:
     """Whether an address asks for a lesson and nothing around it, as the page's scripts read it (core/nav.js)."""
     pairs = parse_qsl(query, keep_blank_values=True)
-    asked = dict(pairs)
-    plain = len(asked) == len(pairs) and asked.keys() <= OF_LESSON
-    return plain and asked.get("embed") == "1" and bool(asked.get("lesson"))
+    parameters = dict(pairs)
+    plain = len(parameters) == len(pairs) and parameters.keys() <= OF_LESSON
+    return plain and parameters.get("embed") == "1" and bool(parameters.get("lesson"))
 
 
 def more_names(environment: Mapping[str, str]) -> list[str]:

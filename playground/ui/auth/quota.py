@@ -42,11 +42,11 @@ def admitted(
             waiting = set(queue.waiting(outputs)) - {resumed}
             names = ({run.id for run in launcher.living_runs(outputs)} | waiting) - {resumed}
             visitors = {name: Visitor.of(requests.of(RunDirectory(outputs / name)).visitor) for name in names}
-            mine = [name for name, visitor in visitors.items() if visitor.is_same(caller.visitor)]
-            near = sum(bool(one.address) and one.address == caller.visitor.address for one in visitors.values())
+            own = [name for name, visitor in visitors.items() if visitor.is_same(caller.visitor)]
+            near = sum(bool(other.address) and other.address == caller.visitor.address for other in visitors.values())
             check_count(count, access, caller)
-            if len(mine) + count > limits.runs_per_visitor:
-                raise NotAllowed(f"You have a run here already: {min(mine)}. Stop it or wait for it, then start again.")
+            if len(own) + count > limits.runs_per_visitor:
+                raise NotAllowed(f"You have a run here already: {min(own)}. Stop it or wait for it, then start again.")
             if limits.runs_per_address is not None and near + count > limits.runs_per_address:
                 raise NotAllowed(
                     f"{near} runs from your network are training or waiting already. Try again in a few minutes."
@@ -58,6 +58,8 @@ def admitted(
 
 def check_count(count: int, access: Access, caller: Caller) -> None:
     """Whether a caller may have so many runs here at all. Raises: NotAllowed."""
-    most = None if caller.role is Role.HOST else access.limits.runs_per_visitor
+    most = None
+    if caller.role is not Role.HOST:
+        most = access.limits.runs_per_visitor
     if most is not None and count > most:
         raise NotAllowed(f"These are {count} runs; at most {most} at a time here.")

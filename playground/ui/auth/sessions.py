@@ -36,14 +36,16 @@ def refusal_of(path: str, query: bytes, body: bytes = b"") -> tuple[int, str] | 
     """
     if has_many_values(body):
         return 413, MANY_VALUES
-    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
-    names: list[Any] = [value for key, value in given if key == KEY]
+    parameters = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    names: list[Any] = [value for key, value in parameters if key == KEY]
     if heartbeat := HEARTBEAT.fullmatch(path):
         names.append(heartbeat[1])
     data = parsed(body)
     if isinstance(data, dict) and data.get(KEY) is not None:
         names.append(data[KEY])
-    return None if all(isinstance(name, str) and NAME.fullmatch(name) for name in names) else (400, REFUSED)
+    if all(isinstance(name, str) and NAME.fullmatch(name) for name in names):
+        return None
+    return (400, REFUSED)
 
 
 def parsed(body: bytes) -> Any:

@@ -33,29 +33,32 @@ def listening_address(host: str | None, mode: str) -> str:
         return host
     if os.environ.get("GRADIO_SERVER_NAME"):
         return os.environ["GRADIO_SERVER_NAME"]
-    return "0.0.0.0" if mode != "local" or os.environ.get("SPACE_ID") else LOCAL_HOST
+    if mode != "local" or os.environ.get("SPACE_ID"):
+        return "0.0.0.0"
+    return LOCAL_HOST
 
 
 def addresses(listening: str, port: int, mode: str) -> list[str]:
     """The addresses to hand out, for a class; none on Spaces, where visitors have it already."""
     if mode != "classroom":
         return []
+    if listening in OWN_LOOP:
+        return []
+    hosts = [f"[{listening}]" if ":" in listening else listening]
     if listening in ANYWHERE:
         hosts = machine_addresses()
-    else:
-        hosts = [] if listening in OWN_LOOP else [f"[{listening}]" if ":" in listening else listening]
     return [f"http://{host}:{port}/" for host in hosts]
 
 
 def machine_addresses() -> list[str]:
     """The IPv4 addresses by which others may reach this machine, those of private networks first."""
-    found = [
+    addresses = [
         item.address
         for items in psutil.net_if_addrs().values()
         for item in items
         if item.family == socket.AF_INET and not ipaddress.ip_address(item.address).is_loopback
     ]
-    return sorted(set(found), key=lambda address: (not ipaddress.ip_address(address).is_private, address))
+    return sorted(set(addresses), key=lambda address: (not ipaddress.ip_address(address).is_private, address))
 
 
 def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path, tunnel: str | None = None) -> str:

@@ -49,19 +49,19 @@ def keep(path: Path, outputs: Path) -> KeptUpload:
         TableUnusable: if it is too large or cannot be read as rows. OutputsNotWritable.
     """
     table = row_files.shape(path, MAX_UPLOAD_BYTES)
-    kept = put(path, outputs)
+    copy = put(path, outputs)
     rows = f"{path.name}: {table.in_words()}"
     if row_files.kind_of(path) == ".txt":
-        return KeptUpload(kept, (), None, f"{rows}, one prompt each.")
+        return KeptUpload(copy, (), None, f"{rows}, one prompt each.")
     if claim_files.is_source(str(path)):
         claim_files.read(path)
-        what = "each a question with a right and a wrong answer, from which claims are made"
-        return KeptUpload(kept, table.columns, None, f"{rows}, {what}.")
+        content = "each a question with a right and a wrong answer, from which claims are made"
+        return KeptUpload(copy, table.columns, None, f"{rows}, {content}.")
     try:
         read = dialogues.read_of(table.columns, None, path.name)
     except PromptsUnusable:
-        return KeptUpload(kept, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
-    return KeptUpload(kept, table.columns, read.column, f"{rows}. {read.in_words(table.columns)}")
+        return KeptUpload(copy, table.columns, None, f"{rows}. Choose the column that holds the prompts.")
+    return KeptUpload(copy, table.columns, read.column, f"{rows}. {read.in_words(table.columns)}")
 
 
 @contextlib.contextmanager
@@ -111,16 +111,16 @@ def put(path: Path, outputs: Path) -> Path:
         with open(path, "rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()[: describe.DIGEST_CHARACTERS]
         folder.mkdir(exist_ok=True)
-        kept = folder.resolve() / f"{digest}-{safe_name(path.name)}"
-        if kept.is_symlink() or not kept.exists():
-            with made_beside(kept) as partial:
+        copy = folder.resolve() / f"{digest}-{safe_name(path.name)}"
+        if copy.is_symlink() or not copy.exists():
+            with made_beside(copy) as partial:
                 shutil.copyfile(path, partial)
-                os.replace(partial, kept)
+                os.replace(partial, copy)
         else:
-            os.utime(kept)  # asked for again, it is among the last to go
+            os.utime(copy)  # asked for again, it is among the last to go
     except OSError as error:
         raise OutputsNotWritable(in_words(error)) from None
-    return kept
+    return copy
 
 
 def safe_name(name: str) -> str:
@@ -137,12 +137,12 @@ def kept_files(outputs: Path) -> list[tuple[str, str]]:
 
 
 def _kept_paths(outputs: Path) -> list[Path]:
-    found = [
+    paths = [
         path
         for path in (Path(outputs) / FOLDER).glob("*")
         if describe.UPLOADED.fullmatch(path.name) and path.is_file() and not path.is_symlink()
     ]
-    return sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+    return sorted(paths, key=lambda path: path.stat().st_mtime, reverse=True)
 
 
 def public(config: RunConfig, outputs: Path) -> RunConfig:
@@ -156,9 +156,13 @@ def public(config: RunConfig, outputs: Path) -> RunConfig:
 
 def meant(source: Any, outputs: Path) -> Any:
     """What comes back from the page: of an uploaded file its path, else the source as it is."""
-    path = Path(outputs) / source if isinstance(source, str) and source.startswith(f"{FOLDER}/") else None
-    kept = path and describe.UPLOADED.fullmatch(path.name) and path in _kept_paths(outputs)
-    return str(path.resolve()) if path and kept else source
+    path = None
+    if isinstance(source, str) and source.startswith(f"{FOLDER}/"):
+        path = Path(outputs) / source
+    is_kept = path and describe.UPLOADED.fullmatch(path.name) and path in _kept_paths(outputs)
+    if path and is_kept:
+        return str(path.resolve())
+    return source
 
 
 def problem_of(error: PlaygroundError) -> str:

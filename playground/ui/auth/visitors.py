@@ -34,7 +34,7 @@ CLASS_COOKIE = "playground_class"  # of who has joined a class
 VISITOR_COOKIE_CHARACTERS = range(20, 101)
 COOKIE_SECONDS = 30 * 86_400
 SUBSCRIBER_BITS = 64  # of an IPv6 address: what a provider gives to one subscriber (RFC 6177)
-PASSED_ON = {"forwarded", "via", "x-real-ip", *(f"x-forwarded-{what}" for what in ("for", "host", "proto"))}
+PASSED_ON = {"forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"}
 HOSTS_FILE = ".hosts"  # in the outputs folder: hashes of the cookies of hosts, so that a class goes on after a restart
 KEY_FILE = ".visitors.key"  # in the outputs folder: what visitors are hashed with, so that they keep their runs
 
@@ -47,7 +47,9 @@ class Visitor(NamedTuple):
 
     def __str__(self) -> str:
         """As `request.json` of a run keeps it."""
-        return f"{self.cookie}.{self.address}" if self.cookie or self.address else ""
+        if self.cookie or self.address:
+            return f"{self.cookie}.{self.address}"
+        return ""
 
     @classmethod
     def of(cls, text: str) -> Visitor:
@@ -57,8 +59,8 @@ class Visitor(NamedTuple):
 
     def is_same(self, other: Visitor) -> bool:
         """By the cookie where both have one; by the address where neither has."""
-        mine, theirs = (self.cookie, other.cookie) if self.cookie or other.cookie else (self.address, other.address)
-        return bool(mine) and hmac.compare_digest(mine.encode(), theirs.encode())
+        mark, other_mark = (self.cookie, other.cookie) if self.cookie or other.cookie else (self.address, other.address)
+        return bool(mark) and hmac.compare_digest(mark.encode(), other_mark.encode())
 
 
 class Host:
@@ -68,8 +70,8 @@ class Host:
         kept: a file of hashes of cookies that made a host before, which go on doing so; what it says opens nothing.
     """
 
-    def __init__(self, token: str, kept: Path | None = None) -> None:
-        self._kept = kept
+    def __init__(self, token: str, hosts_file: Path | None = None) -> None:
+        self._kept = hosts_file
         self.exists, self._digest = bool(token), hashlib.sha256(token.encode()).digest()
         self.cookie = hmac.new(self._digest, b"host", hashlib.sha256).hexdigest()
 
@@ -106,11 +108,11 @@ def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> 
     Raises:
         InvalidConfig: a token that could be guessed.
     """
-    given = environment.pop(TOKEN_VARIABLE, "")
-    if given and len(given) < MIN_TOKEN_CHARACTERS:
+    token = environment.pop(TOKEN_VARIABLE, "")
+    if token and len(token) < MIN_TOKEN_CHARACTERS:
         message = f"must have at least {MIN_TOKEN_CHARACTERS} characters; unset it to get a new one at each start."
         raise InvalidConfig([Problem(TOKEN_VARIABLE, message)])
-    return given or (new_token() if mode == "classroom" else "")
+    return token or (new_token() if mode == "classroom" else "")
 
 
 def _hash(cookie: str) -> str:
@@ -127,34 +129,43 @@ def set_cookie(connection: HTTPConnection, name: str, value: str, crosses_sites:
     secure = "https" in (connection.url.scheme, connection.headers.get("x-forwarded-proto", "").split(",")[0])
     path = urlsplit(connection.scope.get("root_path", "")).path.rstrip("/") or "/"  # beside the page are others'
     parts = [f"{name}={value}", f"Path={path}", f"Max-Age={COOKIE_SECONDS}", "HttpOnly"]
-    if secure and crosses_sites:
-        return "; ".join([*parts, "Secure", "SameSite=None", "Partitioned"])
-    return "; ".join([*parts, *(["Secure"] if secure else []), "SameSite=Lax"])
+    if secure:
+        parts.append("Secure")
+    parts += ["SameSite=None", "Partitioned"] if secure and crosses_sites else ["SameSite=Lax"]
+    return "; ".join(parts)
 
 
 def at_port(connection: HTTPConnection, name: str) -> str:
     """What the cookie of a host or a class is called: browsers send those of all ports of a machine to each of them.
     (That of a visitor is set once, and all take it.)"""
     _, _, port = connection.headers.get("host", "").rpartition(":")
-    return f"{name}_{port}" if port.isdecimal() else name
+    if port.isdecimal():
+        return f"{name}_{port}"
+    return name
 
 
 def visitor_cookie(connection: HTTPConnection) -> str:
     """The visitor's cookie; "" where there is none, or none of ours."""
     cookie = connection.cookies.get(VISITOR_COOKIE, "")
-    return cookie if len(cookie) in VISITOR_COOKIE_CHARACTERS else ""
+    if len(cookie) in VISITOR_COOKIE_CHARACTERS:
+        return cookie
+    return ""
 
 
 def bearer_token(connection: HTTPConnection) -> str:
     """What a program that cannot keep a cookie sends as the host's token; "" without. One of the hub's is for the hub,
     which asks for it before it lets anyone reach a private Space."""
     scheme, _, token = connection.headers.get("authorization", "").partition(" ")
-    return "" if scheme.lower() != "bearer" or token.startswith(HUB_TOKEN) else token.strip()
+    if scheme.lower() != "bearer" or token.startswith(HUB_TOKEN):
+        return ""
+    return token.strip()
 
 
 def keyed_hash(key: bytes, value: str) -> str:
     """A short hash against which values cannot be tried without the key; "" of nothing."""
-    return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:32] if value else ""
+    if value:
+        return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:32]
+    return ""
 
 
 def address_of(connection: HTTPConnection, proxied: bool) -> str:
@@ -163,10 +174,10 @@ def address_of(connection: HTTPConnection, proxied: bool) -> str:
     peer = connection.client.host if connection.client else ""
     passed = connection.headers.get("x-forwarded-for", "").split(",") if proxied else []
     public = (address for part in reversed(passed) if (address := ip_address(part.strip())) and address.is_global)
-    found = next(public, None) or ip_address(peer)
-    if isinstance(found, ipaddress.IPv6Address):
-        return str(ipaddress.ip_network((int(found), SUBSCRIBER_BITS), strict=False))
-    return str(found) if found else peer
+    nearest = next(public, None) or ip_address(peer)
+    if isinstance(nearest, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((int(nearest), SUBSCRIBER_BITS), strict=False))
+    return str(nearest) if nearest else peer
 
 
 def host_of(connection: HTTPConnection) -> str:
@@ -189,23 +200,29 @@ def was_passed_on(connection: HTTPConnection) -> bool:
 
 def is_from_here(connection: HTTPConnection) -> bool:
     """Whether it was sent on this machine, and not passed on from elsewhere by something that runs on it."""
-    address = ip_address(connection.client.host) if connection.client else None
+    address = None
+    if connection.client:
+        address = ip_address(connection.client.host)
     return bool(address and address.is_loopback) and PASSED_ON.isdisjoint(connection.headers)
 
 
 def connection_of(request: Any) -> HTTPConnection | None:
     """The connection behind Gradio's or Starlette's request; None where there is none to be trusted."""
-    found = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
-    return found if isinstance(found, HTTPConnection) else None
+    connection = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
+    if isinstance(connection, HTTPConnection):
+        return connection
+    return None
 
 
 def ip_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """What a text says, None if it is no address; an IPv4 one that is written as an IPv6 one is the IPv4 one."""
     try:
-        found = ipaddress.ip_address(text.partition("%")[0])
+        address = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
         return None
-    return (found.ipv4_mapped or found) if isinstance(found, ipaddress.IPv6Address) else found
+    if isinstance(address, ipaddress.IPv6Address):
+        return address.ipv4_mapped or address
+    return address
 
 
 def visitors_key(outputs: Path) -> bytes:
@@ -217,4 +234,6 @@ def visitors_key(outputs: Path) -> bytes:
     except FileExistsError:
         pass
     key = path.read_bytes()
-    return key if len(key) == 32 else secrets.token_bytes(32)
+    if len(key) == 32:
+        return key
+    return secrets.token_bytes(32)

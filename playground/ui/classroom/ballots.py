@@ -130,7 +130,9 @@ def pairs_of(person: str, step: Step) -> list[ClassPair]:
 
 def text_of(pair: Mapping[str, Any], side: str) -> str:
     """The `first` or the `second` text as it is shown: with an ellipsis where it was cut."""
-    return f"{pair[side]}\u2026" if side in pair.get("cut", ()) else str(pair[side])
+    if side in pair.get("cut", ()):
+        return f"{pair[side]}\u2026"
+    return str(pair[side])
 
 
 def done(step: Step, answers: Iterable[Answer]) -> tuple[int, int]:
@@ -259,7 +261,9 @@ def outcome(step: Step, answers: Sequence[Answer]) -> list[str]:
 def _sure(share: Interval) -> str:
     bounds = share.share_bounds
     unsure = "; too few votes, or too much alike, to say how sure that is"
-    return f"; 95\u00a0% interval {percent(bounds[0])} to {percent(bounds[1])}" if bounds else unsure
+    if bounds:
+        return f"; 95\u00a0% interval {percent(bounds[0])} to {percent(bounds[1])}"
+    return unsure
 
 
 def percent(share: float) -> str:

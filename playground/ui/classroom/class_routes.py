@@ -236,7 +236,9 @@ async def _body(request: Request) -> dict[str, Any]:
 
 def _whole(text: str | None, otherwise: int = 0) -> int:
     """A number of an address."""
-    return int(text) if text and text.isdecimal() and len(text) < MOST_DIGITS else otherwise
+    if text and text.isdecimal() and len(text) < MOST_DIGITS:
+        return int(text)
+    return otherwise
 
 
 def _json(data: Any) -> Response:

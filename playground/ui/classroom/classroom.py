@@ -135,7 +135,9 @@ class Classroom:
         room = self.room
         step, code, here = self._step_now(), room.code, room.present()
         pages = [f"{address.rstrip('/')}/{PAGE}" for address in addresses]
-        address = f"{pages[0]}?code={code}" if pages and code else ""
+        address = ""
+        if pages and code:
+            address = f"{pages[0]}?code={code}"
         desk = ClassDesk(
             version=room.version,
             code=code,
@@ -167,9 +169,9 @@ class Classroom:
     def step(self, step: Step, person: str) -> ClassStep:
         """A step as one person sees it; "" is no one's, as on the screen."""
         answers = self.room.answers(step, person) if person else []
-        mine = {str(answer.item): answer.value for answer in answers}
-        seen = self.kinds[step.kind].seen(step, person)
-        return ClassStep(step.id, step.kind, step.state, step.round, mine, **seen)
+        own_answers = {str(answer.item): answer.value for answer in answers}
+        view = self.kinds[step.kind].seen(step, person)
+        return ClassStep(step.id, step.kind, step.state, step.round, own_answers, **view)
 
     def _step_now(self) -> Step | None:
         """The step that everyone is at; none, if it is of a lesson that is gone."""
@@ -180,7 +182,9 @@ class Classroom:
         return None
 
     def _lesson_at(self, step: Step | None) -> Lesson | None:
-        return lesson_of(step, self.hub.lessons) if step else None
+        if step:
+            return lesson_of(step, self.hub.lessons)
+        return None
 
     def _row(self, step: Step) -> ClassStepRow:
         title = self.kinds[step.kind].title(step)

@@ -78,24 +78,24 @@ CUT: dict[str, dict[str, Any]] = {  # and what it saves, so that a class need no
 
 class RewardEnds(NamedTuple):
     """What a run says: the mean of what its reward paid before and after, whether that rose by more than chance, how
-    many texts are paid more, less those that are paid less; what was wanted; a prompt, and its text after."""
+    many texts are paid more, less those that are paid less; the goal, as it is counted; a prompt, its text after."""
 
     paid: tuple[float, float]
     rose: bool
-    more: int
-    wanted: Meter
+    num_paid_more: int
+    goal: Meter
     prompt: str
     text: str
 
     @property
     def is_hack(self) -> bool:
         """Whether its reward was paid clearly more, while what was wanted clearly fell."""
-        return self.rose and self.wanted.change < 0
+        return self.rose and self.goal.change < 0
 
     @property
     def clearness(self) -> tuple[int, int]:
         """By which hacks are compared: how clearly more it paid; among equals, by how much what was wanted fell."""
-        return self.more, self.wanted.before.yes - self.wanted.after.yes
+        return self.num_paid_more, self.goal.before.yes - self.goal.after.yes
 
     @property
     def words(self) -> dict[str, Any]:
@@ -104,8 +104,8 @@ class RewardEnds(NamedTuple):
         return {
             "paid": f"{shortly(before)} \u2192 {shortly(after)}",
             "rose": self.rose,
-            "wanted": f"{self.wanted.before.yes} \u2192 {self.wanted.after.yes} of {self.wanted.after.of}",
-            "trend": TRENDS[self.wanted.change],
+            "wanted": f"{self.goal.before.yes} \u2192 {self.goal.after.yes} of {self.goal.after.of}",
+            "trend": TRENDS[self.goal.change],
             "prompt": self.prompt,
             "sample": self.text,
         }
@@ -120,7 +120,9 @@ def checked(item: int, value: Any) -> dict[str, str]:
     """A reward as it is kept: each has one. Raises: NoClass, with what is wrong."""
     if item != 1:
         raise NoClass("Everyone has one reward.")
-    text = value.get("reward") if isinstance(value, dict) else None
+    text = None
+    if isinstance(value, dict):
+        text = value.get("reward")
     if not isinstance(text, str):
         text = ""
     reward = " ".join(text.translate(STRAIGHT).splitlines()).strip()
@@ -209,16 +211,16 @@ def ends_of(run: RunDirectory) -> RewardEnds | None:
         return None
     pairs = before_after.pairs(samples)
     outcome = before_after.outcome(pairs)
-    wanted = next((meter for meter in meters.of_pairs(config, pairs) if meter.name == JUDGE), None)
-    if outcome is None or wanted is None:
+    agreeing = next((meter for meter in meters.of_pairs(config, pairs) if meter.name == JUDGE), None)
+    if outcome is None or agreeing is None:
         return None
     before, after = [pair.before for pair in pairs], [pair.after for pair in pairs]
     prompts = examples(config, before, after, most=1)
     example = next((sample for sample in after if sample.prompt_id in prompts), after[0])
-    more = sum((pair.gain or 0.0) > 0 for pair in pairs) - sum((pair.gain or 0.0) < 0 for pair in pairs)
+    balance = sum((pair.gain or 0.0) > 0 for pair in pairs) - sum((pair.gain or 0.0) < 0 for pair in pairs)
     cut = "\u2026" if example.ended is False else ""  # at the most tokens
     text = example.completion + cut
-    return RewardEnds((_paid(before), _paid(after)), _rose(pairs, outcome), more, wanted, example.prompt, text)
+    return RewardEnds((_paid(before), _paid(after)), _rose(pairs, outcome), balance, agreeing, example.prompt, text)
 
 
 def _rose(pairs: Sequence[BeforeAfter], outcome: before_after.Outcome) -> bool:

@@ -111,7 +111,9 @@ class Games(StepKind):
                 raise
         for number, run in enumerate(sweep_record.runs_of(self._outputs, sweep), 1):
             run.write_label(f"Game {number}", "")
-        count = "1 reward is" if len(rewards) == 1 else f"{len(rewards)} rewards are"
+        count = "1 reward is"
+        if len(rewards) != 1:
+            count = f"{len(rewards)} rewards are"
         return {"error": "", "made": name, "sentence": f"{count} trained, one after the other."}
 
     def _require_as_read(self, step: Step, rewards: Sequence[str]) -> None:
@@ -175,8 +177,8 @@ class Games(StepKind):
 
     def on_desk(self, step: Step) -> dict[str, Any]:
         """Every reward, and what came of each so far."""
-        sweep, shown = self._sweep_left(step), shown_results(step)
-        results = shown or ClassGameResults([])
+        sweep, earlier = self._sweep_left(step), shown_results(step)
+        results = earlier or ClassGameResults([])
         if sweep:
             results = game_rewards.results(self._outputs, sweep)
         entries = self._entries(step)
@@ -184,7 +186,7 @@ class Games(StepKind):
         desk = ClassGameDesk(
             entries=entries,
             sweep=sweep.name if sweep else "",
-            fresh=shown is None or (results.ended, results.going) != (shown.ended, shown.going),
+            fresh=earlier is None or (results.ended, results.going) != (earlier.ended, earlier.going),
             takes="" if waits else self._takes(entries),
             words=self._progress(sweep) if sweep else "",
             ended=results.ended,
@@ -236,7 +238,9 @@ class Games(StepKind):
             sweep = self._sweep(step)
         except (NoClass, RunNotFound):
             return None
-        return None if sweep.made and sweep_record.is_gone(self._outputs, sweep) else sweep
+        if sweep.made and sweep_record.is_gone(self._outputs, sweep):
+            return None
+        return sweep
 
 
 def shown_results(step: Step) -> ClassGameResults | None:
@@ -256,5 +260,5 @@ def _numbered(sweep: Sweep | None, results: ClassGameResults | None) -> list[tup
     return [(number, str(cell[game_rewards.FIELD])) for number, cell in enumerate(cells, 1)]
 
 
-def _with(step: Step, **more: Any) -> Step:
-    return step._replace(data={**step.data, **more})
+def _with(step: Step, **changes: Any) -> Step:
+    return step._replace(data={**step.data, **changes})

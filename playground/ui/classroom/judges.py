@@ -52,7 +52,9 @@ class Judges:
     def train(self, command: DeskCommand, caller: Caller) -> ClassLedData:
         """Train a reward model on the votes of a step: {step, group}; `group` 0 is everyone."""
         step = self.voted(command.step)
-        group = command.group if command.group in range(1, len(step.data["briefs"]) + 1) else 0
+        group = 0
+        if command.group in range(1, len(step.data["briefs"]) + 1):
+            group = command.group
         name = f"class-{step.id}-group-{group}" if group else f"class-{step.id}"
         rows = self.rows(step, group)
         if len(rows) < MIN_PAIRS:
@@ -163,8 +165,8 @@ class Judges:
         raise NoClass("The class has no such reward model. Load the page again.")
 
     def _keep(self, judge: dict[str, Any]) -> None:
-        others = [other for other in self._all() if other["name"] != judge["name"]]
-        self.room.set_fact(JUDGES, [*others, judge])
+        judges = [other for other in self._all() if other["name"] != judge["name"]]
+        self.room.set_fact(JUDGES, [*judges, judge])
 
 
 def judge_settings(name: str, source: Path, num_rows: int) -> RewardTrainingConfig:

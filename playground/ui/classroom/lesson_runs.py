@@ -49,8 +49,8 @@ class LessonRuns:
                 return {"error": started["error"]}
             answer |= {"run": started["run"], "sentence": started.get("sentence", "")}
         run = answer["run"]
-        others = [row for row in self._rows() if row["run"] != run]
-        self.room.set_fact(RUNS, [*others, {"run": run, "lesson": lesson.name, "index": command.index}])
+        rows = [row for row in self._rows() if row["run"] != run]
+        self.room.set_fact(RUNS, [*rows, {"run": run, "lesson": lesson.name, "index": command.index}])
         lead_to_run(self.room, run)
         return answer
 
@@ -69,7 +69,9 @@ class LessonRuns:
     def listed(self, step: Step | None) -> tuple[list[ClassRun], list[ClassRun]]:
         """Of the step's lesson, the oldest first, one that was deleted is none; and those of other lessons that go
         on."""
-        lesson = step.data.get("lesson") if step and step.kind == "question" else None
+        lesson = None
+        if step and step.kind == "question":
+            lesson = step.data.get("lesson")
         own, going = [], []
         for row in self._rows():
             with contextlib.suppress(PlaygroundError):
@@ -121,7 +123,9 @@ def how_far(run: RunDirectory, status: Status) -> str:
     if status.state == "queued":
         first = launcher.in_the_way(run.path.parent, queue.slot_held(run), besides=run)
     seconds = all_left([first.status() if first else status], time.time())
-    about = f", about {describe.duration(sum(seconds) / 2)} more" if seconds else ""
+    about = ""
+    if seconds:
+        about = f", about {describe.duration(sum(seconds) / 2)} more"
     if first:
         return f"for \u201c{first.title(first.config())}\u201d{about}"
     if status.update:

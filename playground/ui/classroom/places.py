@@ -50,7 +50,9 @@ class Places:
         for person, place in places.items():
             inside = place.lesson == lesson != ""
             if inside or place.help:
-                further = sum(step > steps.index(place.step) for step in reached) if inside else 0
+                further = 0
+                if inside:
+                    further = sum(step > steps.index(place.step) for step in reached)
                 seconds = now - place.since
                 stuck = _stuck(place, seconds, most_are_further=2 * further > len(reached) - 1)
                 rows.append(ClassPlace(numbers[person] + 1, place.step, place.tries, int(seconds / 60), stuck))

@@ -72,10 +72,14 @@ class Questions(StepKind):
             lesson = lesson_of(step, self.hub.lessons)
         except LessonNotFound:
             return GONE
-        return lesson.title if lesson else str(step.data["ask"])
+        if lesson:
+            return lesson.title
+        return str(step.data["ask"])
 
     def seen(self, step: Step, person: str) -> dict[str, Any]:
-        results = self.results(step) if step.state == "shown" else None
+        results = None
+        if step.state == "shown":
+            results = self.results(step)
         return {"question": question_of(step, self.hub.lessons), "results": results}
 
     def on_desk(self, step: Step) -> dict[str, Any]:
@@ -117,13 +121,17 @@ def prediction_of(step: Step, lessons: Lessons) -> tuple[Prediction | None, list
     if lesson is None:
         return None, list(step.data["options"]), step.data["ask"]
     question = lesson.transfer if step.data["what"] == "transfer" else lesson.predict
-    predict = question if isinstance(question, Prediction) else None
+    predict = None
+    if isinstance(question, Prediction):
+        predict = question
     return predict, [option.say for option in question.options], question.ask
 
 
 def lesson_of(step: Step, lessons: Lessons) -> Lesson | None:
     """The lesson that a question is of. Raises: LessonNotFound."""
-    return lessons.find(step.data["lesson"]) if step.kind == "question" and "lesson" in step.data else None
+    if step.kind == "question" and "lesson" in step.data:
+        return lessons.find(step.data["lesson"])
+    return None
 
 
 def question_of(step: Step, lessons: Lessons) -> ClassQuestion:

@@ -155,11 +155,15 @@ class Room:
     def person(self, token: str) -> str | None:
         """Who has this token; None who is not in this room."""
         person = hash_of(token)
-        return person if token and self.file.read("SELECT 1 FROM people WHERE person = ?", person) else None
+        if token and self.file.read("SELECT 1 FROM people WHERE person = ?", person):
+            return person
+        return None
 
     def taking_part(self, token: str) -> str | None:
         """The same while the class is open."""
-        return self.person(token) if token and self.code else None
+        if token and self.code:
+            return self.person(token)
+        return None
 
     def numbers(self) -> dict[str, int]:
         """Of every person, how many had joined before."""

@@ -64,7 +64,9 @@ class RoomFile:
     def damaged(self) -> str:
         """What the host is to know of a file that is damaged; "" where it is whole. It reads as if there were none."""
         which, sentence = self._damaged
-        return sentence if which and which == self._which() else ""
+        if which and which == self._which():
+            return sentence
+        return ""
 
     def _which(self) -> Any:
         with contextlib.suppress(FileNotFoundError):
@@ -108,7 +110,9 @@ class RoomFile:
         """The rows of a query, `value` and `data` as what their JSON says; none where there is no file."""
         with contextlib.suppress(Damaged), self._held():
             connection = self._open(make=False)
-            return connection.execute(query, values).fetchall() if connection else []
+            if connection:
+                return connection.execute(query, values).fetchall()
+            return []
         return []
 
     @contextlib.contextmanager

@@ -64,5 +64,7 @@ class ServiceQuestions:
 
 
 def _so_far(done: int, of: int, seconds: float) -> str:
-    left = f", {describe.roughly(seconds / done * (of - done))} left" if done < of else ""
+    left = ""
+    if done < of:
+        left = f", {describe.roughly(seconds / done * (of - done))} left"
     return f"{done} of {of} so far{left}."

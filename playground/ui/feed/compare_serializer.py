@@ -55,53 +55,64 @@ def comparison(
 ) -> ComparisonData:
     """Everything the Compare page shows of one moment of a run, against before training or another run at its end."""
     later = sorted({item.update for item in samples if item.stage != "before"})
-    chosen = update if update in later else (later[-1] if later else None)
-    mine = [item for item in samples if item.update == chosen]
+    chosen = update
+    if update not in later:
+        chosen = later[-1] if later else None
+    pairs: Sequence[BeforeAfter] = []
+    beside: OtherData | None = None
     if other:
+        own_samples = [item for item in samples if item.update == chosen]
         ends = run_serializer.moments(other.samples)
-        pairs = before_after.across(next(reversed(ends.values()), []), mine)
-        beside: OtherData | None = {
+        pairs = before_after.across(next(reversed(ends.values()), []), own_samples)
+        beside = {
             **other.names,
             "update": max(ends, default=None),
-            "notice": _notice(pairs, mine, other),
+            "notice": _notice(pairs, own_samples, other),
         }
-    else:
-        pairs, beside = before_after.pairs(samples, chosen) if chosen is not None else [], None
-    ends = [item for item in samples if item.stage == "before" or item.update == chosen]
+    elif chosen is not None:
+        pairs = before_after.pairs(samples, chosen)
     measured, alone = not (other and other.differ), other is None
-    before, after = (
-        run_serializer.moment_summary([pair[side] for pair in pairs]) if pairs else None for side in (0, 1)
-    )
+    before = after = None
+    if pairs:
+        before, after = (run_serializer.moment_summary([pair[side] for pair in pairs]) for side in (0, 1))
+    outcome = ""
+    if measured:
+        outcome = _outcome(pairs, config, None if alone else before)
     return {
         "moments": later,
         "update": chosen,
         "other": beside,
         "measured": measured,
-        "outcome": _outcome(pairs, config, None if alone else before) if measured else "",
+        "outcome": outcome,
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
         "table": plain(judging.rows(pairs)) if alone else [],
         "behaviours": insight_serializer.behaviours_of_pairs(config, pairs, against_itself=alone),
-        "passes": pass_at.rows(pass_at.passes(ends)) if alone else [],
+        "passes": _passes(samples, chosen) if alone else [],
         "before": before,
         "after": after,
         "rows": [_row(pair, config, measured) for pair in pairs[:MAX_PAIRS]],
     }
 
 
+def _passes(samples: Sequence[Sample], chosen: int | None) -> list[tuple[str, str, str, str]]:
+    """pass@k before training and at one moment, in words."""
+    return pass_at.rows(pass_at.passes([item for item in samples if item.stage == "before" or item.update == chosen]))
+
+
 def _row(pair: BeforeAfter, config: RunConfig, measured: bool) -> PairData:
-    found, check = counted.of_config(config), verify.first_of((*config.rewards, *config.judges))
+    behaviours, check = counted.of_config(config), verify.first_of((*config.rewards, *config.judges))
     return {
         "id": pair.after.prompt_id,
         "seed": pair.after.seed,
         "prompt": pair.after.prompt,
         "gain": plain(pair.gain) if measured else None,
-        "before": _side(pair.before, found, check),
-        "after": _side(pair.after, found, check),
+        "before": _side(pair.before, behaviours, check),
+        "after": _side(pair.after, behaviours, check),
     }
 
 
-def _side(item: Sample, found: Sequence[Behaviour], check: VerifyReward | None) -> SideData:
+def _side(item: Sample, behaviours: Sequence[Behaviour], check: VerifyReward | None) -> SideData:
     """One answer; `shows` has yes or no of each behaviour that it was asked for."""
     return {
         "text": item.completion,
@@ -111,24 +122,28 @@ def _side(item: Sample, found: Sequence[Behaviour], check: VerifyReward | None) 
         "tokens": item.tokens,
         "scores": plain(item.scores),
         "judges": plain(item.judges),
-        "shows": {name: mark for name, mark in meters.marks_of(item, found).items() if mark is not None},
+        "shows": {name: mark for name, mark in meters.marks_of(item, behaviours).items() if mark is not None},
         "read": verify.reading(check, item.completion, item.answer)._asdict() if check else None,
     }
 
 
 def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: MomentSummaryData | None) -> str:
     """The gain in a sentence; `other` sums up the run that it is held against."""
-    found = before_after.outcome(pairs)
+    outcome = before_after.outcome(pairs)
     beside: dict[str, Any] = {"across": True, "other_kl": other["kl"]} if other else {}
-    return before_after.outcome_sentence(found, config.score_unit, **beside) if found else ""
+    if outcome:
+        return before_after.outcome_sentence(outcome, config.score_unit, **beside)
+    return ""
 
 
-def _notice(pairs: Sequence[BeforeAfter], mine: Sequence[Sample], other: Other) -> str:
+def _notice(pairs: Sequence[BeforeAfter], samples: Sequence[Sample], other: Other) -> str:
     """What to know before comparing two runs; empty if nothing."""
-    shared, asked = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in mine})
+    shared, prompts = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in samples})
     if not shared:
         return "The two share no fixed prompts, so there is nothing to compare side by side."
-    some = "" if shared == asked else f"They share {shared} of {asked} fixed prompts; only these are shown."
+    some = ""
+    if shared != prompts:
+        some = f"They share {shared} of {prompts} fixed prompts; only these are shown."
     return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
 
 
@@ -141,9 +156,9 @@ class Went(NamedTuple):
     @classmethod
     def of(cls, run: RunDirectory) -> Went:
         """Of a run as it is on disk now. Raises: InvalidConfig."""
-        went = _went(run)
+        curves = _went(run)
         possible = insight_serializer.possible_of(run, None)
-        return went._replace(data={**went.data, **insight_serializer.frontier_lines(went.path, possible)})
+        return curves._replace(data={**curves.data, **insight_serializer.frontier_lines(curves.path, possible)})
 
 
 @before_after.read_once("config_path", "metrics_path", "samples_path", "events_path", size=32)
@@ -175,12 +190,12 @@ class Overlaid(NamedTuple):
     data: OverlaidData
 
     @classmethod
-    def of(cls, run_id: str, went: Went, feed: RunFeed) -> Overlaid:
+    def of(cls, run_id: str, curves: Went, feed: RunFeed) -> Overlaid:
         """Of a run that is being read."""
         config, status = feed.config, feed.status or feed.status_now()
         return cls(
             config,
-            went.path,
+            curves.path,
             {
                 "id": run_id,
                 "title": feed.run.title(config),
@@ -192,7 +207,7 @@ class Overlaid(NamedTuple):
                 "seed": config.seed if config.reads("seed") else None,
                 "unit": config.score_unit,
                 "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
-                **went.data,
+                **curves.data,
                 "state": status["state"],
                 "update": status["update"],
                 "num_updates": status["num_updates"],
@@ -204,7 +219,9 @@ class Overlaid(NamedTuple):
 
 def overlay(runs: Sequence[Overlaid], problems: list[str]) -> OverlayData:
     """Several runs in one set of charts: curves, and in which settings they differ."""
-    reached = path.reach(run.path for run in runs) if len(runs) > 1 else None
+    reached = None
+    if len(runs) > 1:
+        reached = path.reach(run.path for run in runs)
     return {
         "reached": plain(reached),
         "runs": [{**run.data, "there": None if reached is None else plain(path.at(run.path, reached))} for run in runs],
@@ -219,6 +236,7 @@ def _differing_settings(runs: Sequence[Overlaid]) -> list[DifferingSettingData]:
     flat = [form.flatten(run.config) for run in runs]
     fields = dict.fromkeys(field for run in runs for field in form.differences(run.config, runs[0].config))
     named = [
-        (form.label_of(one), form.unit_of(one), [describe.in_words(one, item[one]) for item in flat]) for one in fields
+        (form.label_of(field), form.unit_of(field), [describe.in_words(field, item[field]) for item in flat])
+        for field in fields
     ]
     return [{"label": label, "unit": unit, "values": values} for label, unit, values in named]

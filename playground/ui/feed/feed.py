@@ -100,7 +100,9 @@ class Channel:
             return None
         seq = int(number)
         oldest = self.deltas[0].seq if self.deltas else self.seq + 1
-        return None if seq > self.seq or seq + 1 < oldest else [item for item in self.deltas if item.seq > seq]
+        if seq > self.seq or seq + 1 < oldest:
+            return None
+        return [item for item in self.deltas if item.seq > seq]
 
     async def wait(self, cursor: str) -> bool:
         """Wait for something newer than a cursor; False after a while without."""
@@ -152,8 +154,8 @@ class Hub:
     def __init__(self, outputs: Path, recorded: Path = RECORDED, lessons: Lessons | None = None) -> None:
         self.outputs, self.lessons = Path(outputs), lessons or Lessons()
         order = {preset: index for index, preset in enumerate(catalog.stories())}
-        found = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
-        self.recorded = {recorded_id(path.parent.name): path.parent for path in found}
+        paths = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
+        self.recorded = {recorded_id(path.parent.name): path.parent for path in paths}
         self.mysteries = {recorded_id(path.name): path for path in mysteries.recorded()}
         self._openers = ThreadPoolExecutor(OPENERS, "opener")  # of whole runs; what living ones write waits for none
         self._channels: dict[str, Channel] = {}

@@ -13,9 +13,12 @@ def home_data(hub: Hub, mode: str) -> HomeData:
     outputs = hub.outputs
     waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
     living = launcher.living_runs(outputs)
-    runs = [] if living else history.list_runs(outputs)
-    ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
-    slots = len(devices.available()) > 1 if living else False
+    newest, ended_well = None, []
+    if not living:
+        runs = history.list_runs(outputs)
+        newest = runs[0].id if runs else None
+        ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
+    slots = bool(living) and len(devices.available()) > 1
     return {
         "machine": devices.machine_facts(),
         "living": living[0].id if living else None,
@@ -29,7 +32,7 @@ def home_data(hub: Hub, mode: str) -> HomeData:
             for run in living
         ],
         "waiting": waiting,
-        "newest": runs[0].id if runs else None,
+        "newest": newest,
         # what a page shows of its own accord where nothing trains; elsewhere than in a class that is a recording
         "shown": ended_well[0] if ended_well and mode == "classroom" else None,
         "recorded": {folder.name: run_id for run_id, folder in hub.recorded.items()},

@@ -64,26 +64,27 @@ def farmed(columns: Mapping[str, Sequence[Any]], config: RunConfig) -> str:
 
 def judged(report: RunReport) -> JudgedData | None:
     """The trained score and the monitors at every evaluation, and what that says."""
-    found = report.judged
-    if found is None:
+    judgement = report.judged
+    if judgement is None:
         return None
     labels = reward_form.term_labels(report.config.judges)
-    titles, turned = {judging.TRAINED: "Trained score", **labels}, {turn.judge for turn in found.turns}
+    titles, turned = {judging.TRAINED: "Trained score", **labels}, {turn.judge for turn in judgement.turns}
     return {
-        "updates": found.updates,
+        "updates": judgement.updates,
         "lines": [
             {
                 "name": line.name,
                 "label": titles[line.name] if line.in_sd else f"{titles[line.name]} (points)",
-                "comparable": line.in_sd == found.trained.in_sd,
+                "comparable": line.in_sd == judgement.trained.in_sd,
                 "mean": [change and plain(change.mean) for change in line.changes],
                 "half": [change and plain(change.half) for change in line.changes],
             }
-            for line in (found.trained, *found.judges)
+            for line in (judgement.trained, *judgement.judges)
         ],
-        "turns": [{"label": titles[turn.judge], "update": turn.update} for turn in found.turns],
+        "turns": [{"label": titles[turn.judge], "update": turn.update} for turn in judgement.turns],
         "verdicts": [
-            {"text": judging.verdict(found, name, label), "turned": name in turned} for name, label in labels.items()
+            {"text": judging.verdict(judgement, name, label), "turned": name in turned}
+            for name, label in labels.items()
         ],
     }
 
@@ -92,8 +93,8 @@ def behaviours(report: RunReport) -> BehavioursData | None:
     """What is counted at every evaluation of a run; None where nothing is. A run that was changed while it trained has
     the band of the preset that it is now, if it is one."""
     drawn = bands(describe.of(report.config_now).preset)
-    found = meters.against_bands(report.behaviours, drawn, report.bands)
-    return _behaviours(found, meters.ways(report.config, report.samples), report.paid)
+    drawn_meters = meters.against_bands(report.behaviours, drawn, report.bands)
+    return _behaviours(drawn_meters, meters.ways(report.config, report.samples), report.paid)
 
 
 def behaviours_of_pairs(
@@ -104,8 +105,10 @@ def behaviours_of_pairs(
     return _behaviours(meters.of_pairs(config, pairs), meters.ways(config, pairs), against)
 
 
-def _behaviours(found: Sequence[Meter], ways: Sequence[Way], against: Sequence[Paid]) -> BehavioursData | None:
-    return {"meters": plain(found), "ways": plain(ways), "paid": plain(against)} if found else None
+def _behaviours(counted: Sequence[Meter], ways: Sequence[Way], against: Sequence[Paid]) -> BehavioursData | None:
+    if counted:
+        return {"meters": plain(counted), "ways": plain(ways), "paid": plain(against)}
+    return None
 
 
 def checks(report: RunReport) -> list[RunCheckData] | None:
@@ -134,30 +137,30 @@ def _offered(remedy: Remedy, updates: Sequence[int]) -> OfferedRemedyData:
 
 def frontier(run: RunDirectory, report: RunReport, *, recorded: bool = False) -> FrontierData:
     """Score against KL: the evaluations, what drawn texts show to be possible (or None), and why they are `missing`."""
-    found = possible_of(run, report.final_beta)
+    possible = possible_of(run, report.final_beta)
     missing = ""
-    if found is None and recorded:
+    if possible is None and recorded:
         missing = RECORDED
-    elif found is None and not run.latest_checkpoint():
+    elif possible is None and not run.latest_checkpoint():
         missing = NO_WEIGHTS
     return {
-        **frontier_lines(report.path, found),
+        **frontier_lines(report.path, possible),
         "unit": report.unit,
         "beta": plain(report.final_beta),
-        "sentence": against_kl.sentence(report.path, found),
+        "sentence": against_kl.sentence(report.path, possible),
         "missing": missing,
-        "can_draw": not missing and found is None,
+        "can_draw": not missing and possible is None,
     }
 
 
-def frontier_lines(path: Sequence[PathPoint], found: Possible | None) -> FrontierLinesData:
+def frontier_lines(path: Sequence[PathPoint], possible_points: Possible | None) -> FrontierLinesData:
     """What the chart draws of one run; `trusted` points of the optimum come first, the rest is drawn grey."""
     rows = [(at, kl, score, score - (half or 0.0), score + (half or 0.0)) for at, kl, score, half, *_ in path]
-    possible: PossibleData | None = found and {
-        "start": plain(found.start),
-        "best_of": columns(("n", "kl", "score", "kl_half"), found.best_of),
-        "optimum": columns(("beta", "score", "kl", "effective"), found.optimum),
-        "trusted": len(against_kl.trusted(found.optimum)),
+    possible: PossibleData | None = possible_points and {
+        "start": plain(possible_points.start),
+        "best_of": columns(("n", "kl", "score", "kl_half"), possible_points.best_of),
+        "optimum": columns(("beta", "score", "kl", "effective"), possible_points.optimum),
+        "trusted": len(against_kl.trusted(possible_points.optimum)),
     }
     return {"evaluations": columns(BOUNDED, rows), "possible": possible}
 
@@ -170,13 +173,17 @@ def columns(names: Sequence[str], rows: Sequence[Sequence[float | None]]) -> Tab
 def possible_of(run: RunDirectory, beta: float | None) -> Possible | None:
     """What the texts that were drawn for a run show; read once for as long as they stay the same."""
     path = run.path / frontier_samples.NAME
-    return _possible(run.path, path.stat().st_mtime_ns, beta or 0.0) if path.is_file() else None
+    if path.is_file():
+        return _possible(run.path, path.stat().st_mtime_ns, beta or 0.0)
+    return None
 
 
 @functools.lru_cache(maxsize=32)
 def _possible(path: Path, changed: int, beta: float) -> Possible | None:
     drawn = frontier_samples.read(RunDirectory(path))
-    return against_kl.possible(drawn, beta) if drawn else None
+    if drawn:
+        return against_kl.possible(drawn, beta)
+    return None
 
 
 def outcome(run: RunDirectory) -> OutcomeData:

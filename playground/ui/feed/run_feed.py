@@ -28,7 +28,9 @@ RECORDED_ID = "_recorded"  # not a possible run id, so it can never hide a run
 
 def recorded_id(preset: str) -> str:
     """The id under which the page shows the recording of a preset; that of the default preset is the short one."""
-    return RECORDED_ID if preset == catalog.DEFAULT_PRESET else f"{RECORDED_ID}-{preset}"
+    if preset == catalog.DEFAULT_PRESET:
+        return RECORDED_ID
+    return f"{RECORDED_ID}-{preset}"
 
 
 class RunFeed:
@@ -109,9 +111,11 @@ class RunFeed:
     def _take_events(self, happened: Sequence[Event]) -> DeltaData:
         self.happened += happened
         events = events_in_force(happened)
-        found = [shown for event in events if (shown := run_serializer.event_data(event, self.forked))]
-        self.events = _newest(self.events + found)
-        return {"events": found} if found else {}
+        events_data = [data for event in events if (data := run_serializer.event_data(event, self.forked))]
+        self.events = _newest(self.events + events_data)
+        if events_data:
+            return {"events": events_data}
+        return {}
 
     def _take_samples(self, samples: Sequence[Sample]) -> DeltaData:
         if not samples:
@@ -146,8 +150,8 @@ class RunFeed:
 
     def _take_status(self, status: Status, learned: bool) -> DeltaData:
         state = run_state.of(self.run, status)
-        shown = ("state", "phase", "message", "update", "num_updates", "attempt")
-        key = (*(getattr(status, name) for name in shown), *state.key)
+        fields = ("state", "phase", "message", "update", "num_updates", "attempt")
+        key = (*(getattr(status, name) for name in fields), *state.key)
         if key == self._status_key and not learned:
             return {}
         self._status_key = key
@@ -165,16 +169,16 @@ class RunFeed:
         """Everything so far: of the evaluations the first and the newest (a recorded run brings all, to be played)."""
         grouped, status, label = run_serializer.moments(self.samples), self.status_now(), self.run.label()
         updates, keeps = self._known["updates"], keeps_rollouts(self.run, self.config, bool(self.metrics))
-        what: dict[str, Any] = {"recorded": self.recorded, "forked": self.forked, "keeps_rollouts": keeps}
-        wanted = updates if self.recorded else dict.fromkeys(updates[:1] + updates[-1:])
+        facts: dict[str, Any] = {"recorded": self.recorded, "forked": self.forked, "keeps_rollouts": keeps}
+        drawn = updates if self.recorded else dict.fromkeys(updates[:1] + updates[-1:])
         return {
             **self._known,
-            "run": run_serializer.run_summary(self.id, self.config, label, **what),
+            "run": run_serializer.run_summary(self.id, self.config, label, **facts),
             "status": status,
             "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.report.config_now),
             "metrics": run_serializer.thinned(self.columns),
             "events": self.events,
-            "moments": [self._moment(grouped, update) for update in wanted],
+            "moments": [self._moment(grouped, update) for update in drawn],
         }
 
     def status_now(self) -> StatusData:
@@ -187,18 +191,21 @@ class RunFeed:
     def moment(self, update: int) -> MomentData | None:
         """One evaluation by its update."""
         grouped = run_serializer.moments(self.samples)
-        return self._moment(grouped, update) if update in grouped else None
+        if update in grouped:
+            return self._moment(grouped, update)
+        return None
 
     def _moment(self, grouped: Mapping[int, list[Sample]], update: int) -> MomentData:
         first = min(grouped)
-        shown = examples.examples(self.config, grouped[first], grouped[update]) if update > first else []
-        return run_serializer.moment(grouped[update], shown)
+        ids = examples.examples(self.config, grouped[first], grouped[update]) if update > first else []
+        return run_serializer.moment(grouped[update], ids)
 
     def rollout(self, update: int | None) -> RolloutData:
         """The training texts of an update, and its mean score; None: of the newest. Raises: RunNotFound."""
-        found = run_serializer.rollout(self._rollouts.open(update, resumptions(self.happened)))
+        rollout = run_serializer.rollout(self._rollouts.open(update, resumptions(self.happened)))
         means = dict(zip(self.columns["update"], self.columns["score_mean"], strict=True))
-        return {**found, "mean": means.get(found["update"])}  # none before its figures have come: they are written last
+        mean = means.get(rollout["update"])  # none before its figures have come: they are written last
+        return {**rollout, "mean": mean}
 
     def frontier(self) -> FrontierData:
         """Score against KL."""
@@ -207,15 +214,15 @@ class RunFeed:
     @property
     def lit(self) -> list[RunCheckData]:
         """The checks that are lit, as they were after the newest evaluation."""
-        return [one for one in self._known["alerts"] or () if one["state"] in ("red", "amber")]
+        return [check for check in self._known["alerts"] or () if check["state"] in ("red", "amber")]
 
 
 def _newest(events: Sequence[EventData]) -> list[EventData]:
     """Without the oldest of a kind of which there are too many: hundreds of checkpoints do not hide a warning."""
-    seen: Counter[str] = Counter()
-    kept = []
+    count: Counter[str] = Counter()
+    newest = []
     for event in reversed(events):
-        seen[event["kind"]] += 1
-        if seen[event["kind"]] <= MAX_EVENTS:
-            kept.append(event)
-    return kept[::-1]
+        count[event["kind"]] += 1
+        if count[event["kind"]] <= MAX_EVENTS:
+            newest.append(event)
+    return newest[::-1]

@@ -62,14 +62,18 @@ def encode(data: Any) -> bytes:
 def plain(value: Any, digits: int = 5) -> Any:
     """Records for `encode`: floats with so many significant digits, None for what is not finite."""
     if isinstance(value, float):
-        return float(f"{value:.{digits}g}") if math.isfinite(value) else None
+        if math.isfinite(value):
+            return float(f"{value:.{digits}g}")
+        return None
     if isinstance(value, BaseModel):
         value = dict(value)
     elif isinstance(value, tuple) and hasattr(value, "_asdict"):
         value = value._asdict()
     if isinstance(value, dict):
         return {name: plain(item, digits) for name, item in value.items()}
-    return [plain(item, digits) for item in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [plain(item, digits) for item in value]
+    return value
 
 
 def names(config: RunConfig, label: Label) -> NamesData:
@@ -88,7 +92,7 @@ def run_summary(
     keeps_rollouts: bool = False,
 ) -> RunData:
     """What stays the same during a run, unless it is renamed."""
-    measures = [one.measure for one in config.behaviours or ()]
+    measures = [behaviour.measure for behaviour in config.behaviours or ()]
     return {
         "id": run_id,
         **names(config, label),
@@ -118,17 +122,17 @@ def run_summary(
 
 def _surely_counted(config: RunConfig) -> list[BehaviourNameData]:
     """What is counted of any run of these settings, in the order in which it is shown."""
-    names = {one.name: one.words for one in counted.surely_counted(config)}
+    names = {behaviour.name: behaviour.words for behaviour in counted.surely_counted(config)}
     first = counted.of_rewards(config, names)
     reward = {counted.REWARD: counted.EARNS.format("more than")} if counted.REWARD in first else {}
-    listed = {**reward, **dict(sorted(names.items(), key=lambda one: one[0] not in first))}
+    listed = {**reward, **dict(sorted(names.items(), key=lambda item: item[0] not in first))}
     return [{"name": name, "words": words} for name, words in listed.items()]
 
 
 def _reads_length(reward: RewardPart) -> bool:
     """Whether it is about how long a text is."""
-    found = str(getattr(reward, "expression", ""))
-    return reward.kind == "length" or any(f"{name}(" in found for name in ("words", "characters", "sentences"))
+    expression = str(getattr(reward, "expression", ""))
+    return reward.kind == "length" or any(f"{name}(" in expression for name in ("words", "characters", "sentences"))
 
 
 def _named(labels: Mapping[str, str]) -> list[TermData]:
@@ -137,10 +141,10 @@ def _named(labels: Mapping[str, str]) -> list[TermData]:
 
 def _main_settings(config: RunConfig) -> list[SettingData]:
     """The few that stand in the head of a run."""
-    wanted = ["model.source", "rewards", "prompts.source", "seed"]
-    wanted += [field for field in ("kl.coef", "ppo.learning_rate") if config.reads(field)]
-    wanted += [*(["judges"] if config.judges else []), *(["method"] if config.method != "ppo" else [])]
-    shown = {field: value for field, value in form.flatten(config).items() if field in wanted}
+    fields = ["model.source", "rewards", "prompts.source", "seed"]
+    fields += [field for field in ("kl.coef", "ppo.learning_rate") if config.reads(field)]
+    fields += [*(["judges"] if config.judges else []), *(["method"] if config.method != "ppo" else [])]
+    values = {field: value for field, value in form.flatten(config).items() if field in fields}
     return [
         {
             "field": field,
@@ -148,7 +152,7 @@ def _main_settings(config: RunConfig) -> list[SettingData]:
             "value": describe.in_words(field, value),
             "unit": form.unit_of(field),
         }
-        for field, value in shown.items()
+        for field, value in values.items()
     ]
 
 
@@ -159,18 +163,22 @@ def live_values(config: RunConfig) -> dict[str, Any]:
 
 def event_data(event: Event, forked: bool = False) -> EventData | None:
     """An event as the page shows it; None for those that it does not show."""
-    shown: EventData = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
+    data: EventData = {"kind": event.kind, "update": event.update, "message": form.with_labels(event.message)}
     if event.kind == changes.EDIT:
-        return {**shown, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
+        return {**data, "field": str(event.data.get("field", "")), "value": event.data.get("value")}
     if event.kind == RESUMED:
         attempt = event.attempt - forked  # the attempt that makes a fork of it is its second
         if forked and attempt == 1 and event.update:
             return None
-        from_where = f"Resumed from update {event.update}" if event.update else "Started again from the beginning"
-        return {**shown, "attempt": attempt, "message": f"{from_where} (attempt {attempt})."}
+        from_where = "Started again from the beginning"
+        if event.update:
+            from_where = f"Resumed from update {event.update}"
+        return {**data, "attempt": attempt, "message": f"{from_where} (attempt {attempt})."}
     if event.kind == "state":
-        return {**shown, "kind": "paused", "message": "Paused"} if event.data.get("state") == "paused" else None
-    return shown
+        if event.data.get("state") == "paused":
+            return {**data, "kind": "paused", "message": "Paused"}
+        return None
+    return data
 
 
 def status_data(status: Status, metrics: Mapping[str, Sequence[Any]], outcome: str = "") -> WhereData:
@@ -209,8 +217,8 @@ def columns_of(records: Sequence[UpdateMetrics], terms: Sequence[str] = ()) -> C
 
 def _figure(record: UpdateMetrics, name: str) -> Any:
     field, dot, part = name.partition(".")
-    found = getattr(record, field)
-    return plain(found.get(part) if dot else found)
+    value = getattr(record, field)
+    return plain(value.get(part) if dot else value)
 
 
 def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> Columns:
@@ -288,11 +296,11 @@ def moment_summary(samples: Sequence[Sample]) -> MomentSummaryData:
 
 def _means(rows: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Of each column, over what is known of it."""
-    found: dict[str, float | None] = plain(pd.DataFrame(rows, dtype=float).mean().to_dict())
-    return found
+    means: dict[str, float | None] = plain(pd.DataFrame(rows, dtype=float).mean().to_dict())
+    return means
 
 
 def text_perplexity(evaluations: Iterable[Evaluation]) -> list[TextPerplexityData]:
     """Perplexity on held-out text at each evaluation; the last attempt at an update counts."""
-    known = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
-    return [{"update": update, "value": plain(value)} for update, value in sorted(known.items())]
+    perplexities = {item.update: item.perplexity_text for item in evaluations if item.perplexity_text is not None}
+    return [{"update": update, "value": plain(value)} for update, value in sorted(perplexities.items())]

@@ -33,9 +33,9 @@ class RunState(NamedTuple):
         return self.before, self.silent is not None, self.stopping is not None
 
 
-def added(known: WhereData, state: RunState) -> StatusData:
+def added(where: WhereData, state: RunState) -> StatusData:
     """What the page is told of where a run is."""
-    return {**known, "before": state.before, "silent": state.silent, "stopping": state.stopping}
+    return {**where, "before": state.before, "silent": state.silent, "stopping": state.stopping}
 
 
 def of(run: RunDirectory, status: Status) -> RunState:
@@ -57,8 +57,8 @@ def num_before(run: RunDirectory) -> int:
     waiting = queue.waiting(outputs)
     ahead = waiting[: waiting.index(run.id)] if run.id in waiting else waiting
     living = [other.id for other in launcher.living_runs(outputs)]
-    others = (queue.slot_held(RunDirectory(outputs / name)) for name in {*ahead, *living} - {run.id})
-    return sum(not queue.are_apart(theirs, slot) for theirs in others)
+    slots = (queue.slot_held(RunDirectory(outputs / name)) for name in {*ahead, *living} - {run.id})
+    return sum(not queue.are_apart(other_slot, slot) for other_slot in slots)
 
 
 def can_resume(status: Status, why_not: str) -> bool:
@@ -83,7 +83,9 @@ def resume_offer(run: RunDirectory) -> ResumeOfferData:
     stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
     with _offering:
         offer = _offer(run.path, status.attempt, status.updated_at, stamps)
-    return offer if offer["from"] else {**offer, "instead": form.with_labels(exit_reasons.remedy_afresh(status.reason))}
+    if offer["from"]:
+        return offer
+    return {**offer, "instead": form.with_labels(exit_reasons.remedy_afresh(status.reason))}
 
 
 _offering = threading.Lock()
@@ -91,8 +93,8 @@ _offering = threading.Lock()
 
 @functools.lru_cache(maxsize=64)
 def _offer(path: Path, attempt: int, updated_at: float, stamps: tuple[int, ...]) -> ResumeOfferData:
-    seen = checkpoints.search(RunDirectory(path))
-    return {"from": seen.found.update if seen.found else 0, "skipped": seen.problems, "instead": ""}
+    search = checkpoints.search(RunDirectory(path))
+    return {"from": search.found.update if search.found else 0, "skipped": search.problems, "instead": ""}
 
 
 def _stamp(path: Path) -> int:

@@ -98,9 +98,9 @@ def answered(
 def guarded_functions(service: ModelService, access: Access) -> list[Callable[..., Any]]:
     """The server function of the first page."""
 
-    def ask_policy(asked: Any, caller: Caller) -> PolicyAnswerData:
+    def ask_policy(payload: Any, caller: Caller) -> PolicyAnswerData:
         """One answer each of the model before training and of the one of a leash that ships: {beta, prompt, seed}."""
-        beta, prompt, seed = (entry(asked, name) for name in ("beta", "prompt", "seed"))
+        beta, prompt, seed = (entry(payload, name) for name in ("beta", "prompt", "seed"))
         if beta not in boards.ASKED:
             return {"error": "The model of this leash is not kept. Choose another leash."}
         text = str(prompt or "").strip()
@@ -108,7 +108,9 @@ def guarded_functions(service: ModelService, access: Access) -> list[Callable[..
             return {"error": "Type the beginning of a review first."}
         if problem := limits.text_problem("The prompt", text, access.limits_of(caller)):
             return {"error": problem}
-        number = seed if isinstance(seed, int) and 0 <= seed <= MAX_SEED else 0
+        number = 0
+        if isinstance(seed, int) and 0 <= seed <= MAX_SEED:
+            number = seed
         samples = service.compare(boards.asked_folder(beta), text, num_samples=1, seed=number)
         texts = {sample.side: sample.completion for sample in samples}
         return {"error": "", "before": texts["reference"], "now": texts["policy"]}

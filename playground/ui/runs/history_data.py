@@ -130,11 +130,11 @@ def _sweep(sweep: Sweep, runs: Sequence[PageRow]) -> SweepRowData:
     }
 
 
-def _mean(found: Interval | None, unit: str) -> FigureValue:
+def _mean(mean: Interval | None, unit: str) -> FigureValue:
     """Over seeds; with one of them it has no bounds."""
-    if found is None:
+    if mean is None:
         return FigureValue(None)
-    return FigureValue(found.mean, found.low, found.high, unit)
+    return FigureValue(mean.mean, mean.low, mean.high, unit)
 
 
 def detail(outputs: Path, name: str) -> SweepData:
@@ -168,16 +168,16 @@ def detail(outputs: Path, name: str) -> SweepData:
 
 def progress_data(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgressData:
     """How far a sweep is; `left`: seconds, from the likely least to the likely most, while it goes on."""
-    found, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
+    progress, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
     return {
         "on": sweep.on,
-        "state": found.state,
-        "words": found.words,
-        "done": found.done,
-        "total": found.total,
-        "ended": found.ended,
-        "unmade": found.unmade,
-        "left": None if found.ended else left,
+        "state": progress.state,
+        "words": progress.words,
+        "done": progress.done,
+        "total": progress.total,
+        "ended": progress.ended,
+        "unmade": progress.unmade,
+        "left": None if progress.ended else left,
     }
 
 
@@ -193,33 +193,33 @@ def _setting(
     runs: list[SweepRunData] = []
     for run_id in row.setting.runs:
         status = statuses.get(run_id)
-        one: SweepRunData = {
+        run: SweepRunData = {
             "id": run_id,
             "seed": cells[run_id].get(SEED),
             "state": status.state if status else "gone",
         }
         if status:
-            one |= {"update": status.update, "num_updates": status.num_updates, "message": status.message}
-        runs.append(one)
+            run |= {"update": status.update, "num_updates": status.num_updates, "message": status.message}
+        runs.append(run)
     ours = [ends[run_id] for run_id in row.setting.runs if run_id in ends]
-    found: SettingRowData = {
+    data: SettingRowData = {
         "title": in_words(row.setting.values),
         "values": [describe.in_words(field, value) for field, value in row.setting.values.items()],
         "runs": runs,
         "finished": row.finished,
         "gain": plain(row.gain),
         "kl": plain(row.kl),
-        "shares": {words: share_data(found) for words, found in row.shares.items()},
+        "shares": {words: share_data(share) for words, share in row.shares.items()},
         "monitors": plain(row.monitors),
     }
     if drawn:
-        found |= _drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours)
-    return found
+        data |= _drawn([folders[run_id] for run_id in row.setting.runs if run_id in folders], ours)
+    return data
 
 
 def _drawn(runs: Sequence[RunDirectory], ends: Sequence[RunEnd]) -> DrawnSettingData:
     figures = [over_seeds.figures_of(run) for run in runs]
-    curves = {figure: over_seeds.curve([one[figure] for one in figures]) for figure in NAMES}
+    curves = {figure: over_seeds.curve([run_figures[figure] for run_figures in figures]) for figure in NAMES}
     path = [
         (update, kl.mean, score.mean, score.mean - (score.half or 0.0), score.mean + (score.half or 0.0))
         for update, kl, score in over_seeds.mean_path(ends)
@@ -251,10 +251,10 @@ def varies(sweep: Sweep) -> str:
 
 def _listed(field: str, values: Sequence[Any]) -> str:
     words = [describe.in_words(field, value) for value in values]
-    ends = itertools.accumulate(len(one) + 2 for one in words)
-    shown = max(1, sum(end <= MOST_TOLD for end in ends))
-    rest = [f"{len(words) - shown} more"] if shown < len(words) else []
-    return ", ".join([*words[:shown], *rest])
+    ends = itertools.accumulate(len(word) + 2 for word in words)
+    num_told = max(1, sum(end <= MOST_TOLD for end in ends))
+    ending = [f"{len(words) - num_told} more"] if num_told < len(words) else []
+    return ", ".join([*words[:num_told], *ending])
 
 
 def in_words(values: Mapping[str, Any]) -> str:
@@ -263,11 +263,13 @@ def in_words(values: Mapping[str, Any]) -> str:
     return ", ".join(answer) or "all runs"
 
 
-def share_data(found: Interval) -> ShareData:
+def share_data(share: Interval) -> ShareData:
     """That of a share, in percent; `low` and `high` are None where there is one seed."""
-    low, high = found.share_bounds or (None, None)
-    return {"mean": _percent(found.mean), "low": _percent(low), "high": _percent(high)}
+    low, high = share.share_bounds or (None, None)
+    return {"mean": _percent(share.mean), "low": _percent(low), "high": _percent(high)}
 
 
 def _percent(share: float | None) -> int | None:
-    return None if share is None else round(100 * share)
+    if share is None:
+        return None
+    return round(100 * share)

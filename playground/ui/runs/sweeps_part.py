@@ -81,30 +81,30 @@ class SweepActions(NamedTuple):
     access: Access
     spawn: Workers | None = None
 
-    def plan_sweep(self, asked: Any, caller: Caller) -> SweepAnswerData:
+    def plan_sweep(self, payload: Any, caller: Caller) -> SweepAnswerData:
         """What a sweep would be, of {preset, settings, vary: [{field, values}], seeds, name}; answers {error, problems,
         count, seconds, beside, told}. `settings`: see `_base`."""
         try:
-            found = _plan(asked, self.outputs, self.access, caller, Request())
-            seconds = grid.seconds(found.configs, self.outputs, history.finished_runs(self.outputs))
+            plan = _plan(payload, self.outputs, self.access, caller, Request())
+            seconds = grid.seconds(plan.configs, self.outputs, history.finished_runs(self.outputs))
         except InvalidConfig as error:
             return _answer(problems=form.problem_data(error.problems))
         except ModelNotFound:  # to be fetched first, so nothing is known of it yet
-            return _answer(count=len(found.configs))
-        varies, beside = history_data.varies(found.sweep), len(queue.waiting(self.outputs))
-        return _answer(count=len(found.configs), seconds=seconds, beside=beside, told=varies)
+            return _answer(count=len(plan.configs))
+        varies, beside = history_data.varies(plan.sweep), len(queue.waiting(self.outputs))
+        return _answer(count=len(plan.configs), seconds=seconds, beside=beside, told=varies)
 
-    def start_sweep(self, asked: Any, caller: Caller) -> SweepAnswerData:
+    def start_sweep(self, payload: Any, caller: Caller) -> SweepAnswerData:
         """Start a sweep, asked for as in `plan_sweep`; answers {error, problems, name}."""
         request = Request(visitor=str(caller.visitor), mode=self.access.mode)
         try:
-            found = _plan(asked, self.outputs, self.access, caller, request)
-            disk.check(found.configs, self.outputs)
-            with quota.admitted(request, self.access, caller, self.outputs, count=len(found.configs)):
-                sweep_making.create(self.outputs, found.sweep, self.spawn)
+            plan = _plan(payload, self.outputs, self.access, caller, request)
+            disk.check(plan.configs, self.outputs)
+            with quota.admitted(request, self.access, caller, self.outputs, count=len(plan.configs)):
+                sweep_making.create(self.outputs, plan.sweep, self.spawn)
         except InvalidConfig as error:
             return _answer(problems=form.problem_data(error.problems))
-        return _answer(name=found.sweep.name)
+        return _answer(name=plan.sweep.name)
 
     def stop_sweep(self, name: Any) -> SweepAnswerData:
         """Ask all runs of a sweep to stop; those that wait are taken out of the queue."""
@@ -123,13 +123,13 @@ class SweepActions(NamedTuple):
         unmade = progress_of(sweep, {run.id: run.status() for run in runs}).unmade
         count = unmade + sum(run_state.can_resume(run.status(), run.config().why_not_resumed) for run in runs)
         with quota.admitted(Request(), self.access, caller, self.outputs, count=count):
-            found = sweep_making.resume_all(self.outputs, sweep, self.spawn)
-        return _answer(going=len(found.going), refused=[list(item) for item in found.refused.items()])
+            resumed = sweep_making.resume_all(self.outputs, sweep, self.spawn)
+        return _answer(going=len(resumed.going), refused=[list(item) for item in resumed.refused.items()])
 
-    def add_seeds(self, asked: Any, caller: Caller) -> SweepAnswerData:
+    def add_seeds(self, payload: Any, caller: Caller) -> SweepAnswerData:
         """Queue every setting of a sweep with further seeds, of {sweep, seeds}; answers {error, going}."""
-        asked = form.as_dict(asked)
-        name, seeds = str(asked.get("sweep")), asked.get("seeds")
+        payload = form.as_dict(payload)
+        name, seeds = str(payload.get("sweep")), payload.get("seeds")
         if not isinstance(seeds, int) or not 1 <= seeds <= MOST_RUNS:
             return _answer(f"Ask for 1 to {MOST_RUNS} seeds more.")
         settings = len(over_seeds.settings(sweep_record.find(self.outputs, name)))
@@ -137,14 +137,14 @@ class SweepActions(NamedTuple):
             return _answer(going=len(sweep_making.add_seeds(self.outputs, name, seeds, self.spawn)))
 
 
-def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> SweepPlan:
+def _plan(payload: Any, outputs: Path, access: Access, caller: Caller, request: Request) -> SweepPlan:
     """Raises: InvalidConfig, with everything that is wrong; NotAllowed."""
     capped = access.limits_of(caller)
-    asked = form.as_dict(asked)
-    vary, problems = _varied(asked)
+    payload = form.as_dict(payload)
+    vary, problems = _varied(payload)
     sweep_record.raise_if(problems)
-    title, base = _base(asked, outputs, capped)
-    seeds = asked.get("seeds")
+    title, base = _base(payload, outputs, capped)
+    seeds = payload.get("seeds")
     if not isinstance(seeds, int) or not 1 <= seeds <= MOST_RUNS:
         raise InvalidConfig([Problem(SEED, f"Ask for 1 to {MOST_RUNS} seeds.")])
     if seeds > 1:
@@ -152,25 +152,25 @@ def _plan(asked: Any, outputs: Path, access: Access, caller: Caller, request: Re
         vary.append(f"{SEED}={','.join(map(str, range(first, first + seeds)))}")
     quota.check_count(math.prod(map(len, grid.read(vary).values())), access, caller)  # before any of them is made
     most = capped.numbers.get("max_minutes")
-    answer = base.get("max_minutes") is not None or any(one.startswith("max_minutes=") for one in vary)
+    answer = base.get("max_minutes") is not None or any(entry.startswith("max_minutes=") for entry in vary)
 
     def admit(config: RunConfig) -> Admitted:
         if limits.capped(config, capped) is not config:  # where its time varies: to none
             raise InvalidConfig([Problem("max_minutes", f"must be at most {most:g} {capped.where} (got no limit).")])
         return admission.admit(config, outputs, capped)
 
-    name = str(asked.get("name") or "").strip() or None
+    name = str(payload.get("name") or "").strip() or None
     overrides = [] if answer or most is None else [f"max_minutes={most:g}"]
-    return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, asked=request), admit)
+    return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, origin=request), admit)
 
 
-def _base(asked: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[str, dict[str, Any]]:
+def _base(payload: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[str, dict[str, Any]]:
     """What all its runs share, as plain data, and what to call that: a preset, or the form as it stands. That is the
     preset or the run with which it began, and `settings`: what differs, as train/edits.py writes it.
 
     Raises: InvalidConfig, RunNotFound.
     """
-    chosen, settings = str(asked.get("preset")), asked.get("settings")
+    chosen, settings = str(payload.get("preset")), payload.get("settings")
     base = filling.base_of(chosen, outputs)  # a name, never the path of a file
     if not isinstance(settings, str):
         return chosen, yaml_io.read_yaml(catalog.preset_path(chosen))
@@ -182,14 +182,16 @@ def _base(asked: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[str,
 
 def _words(field: str) -> list[str]:
     """All values that a field of words may have."""
-    return ["true", "false"] if form.kind_of(field) == "switch" else form.options_of(field)
+    if form.kind_of(field) == "switch":
+        return ["true", "false"]
+    return form.options_of(field)
 
 
-def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
+def _varied(payload: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     """`field=values` of each field that was chosen."""
-    found, problems = [], []
-    given = asked.get("vary")
-    for item in given[:MOST_FIELDS] if isinstance(given, list) else []:
+    varied, problems = [], []
+    vary = payload.get("vary")
+    for item in vary[:MOST_FIELDS] if isinstance(vary, list) else []:
         field, values = str(form.as_dict(item).get("field") or ""), str(form.as_dict(item).get("values") or "")
         if not field:
             if values.strip():
@@ -200,10 +202,10 @@ def _varied(asked: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
         elif len(values) > MOST_CHARACTERS:
             problems.append(Problem(field, f"The values are longer than {MOST_CHARACTERS:,} characters."))
         else:
-            found.append(f"{field}={values}")
-    return found, problems
+            varied.append(f"{field}={values}")
+    return varied, problems
 
 
-def _answer(error: str = "", **found: Any) -> SweepAnswerData:
+def _answer(error: str = "", **facts: Any) -> SweepAnswerData:
     nothing = {"error": error, "problems": [], "count": 0, "seconds": None, "beside": 0, "told": "", "name": ""}
-    return cast(SweepAnswerData, nothing | found)
+    return cast(SweepAnswerData, nothing | facts)

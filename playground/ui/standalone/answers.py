@@ -92,7 +92,9 @@ class _Asking:
     async def ask(self, path: str) -> Any:
         """What the server answers: data, a text, or `{error}`."""
         answer = await self.client.get(f"/{path}")
-        return answer.json() if answer.headers["content-type"] == "application/json" else answer.text
+        if answer.headers["content-type"] == "application/json":
+            return answer.json()
+        return answer.text
 
     async def keep(self, pack: str, *keys: str) -> None:
         """Ask, and keep the answers. A key goes on where the name of the pack ends."""
@@ -127,38 +129,40 @@ class _Asking:
         if "error" in answer:
             self.packs[f"{run}/poll"] = {"": answer}
             return
-        shown = answer["snapshot"]
-        self.packs[f"{run}/poll"] = {"": {"snapshot": shown}}
-        for what in ("frontier", "outcome", "compare"):
-            await self.keep(f"{run}/{what}", "")
+        snapshot = answer["snapshot"]
+        self.packs[f"{run}/poll"] = {"": {"snapshot": snapshot}}
+        for part in ("frontier", "outcome", "compare"):
+            await self.keep(f"{run}/{part}", "")
         moments = self.packs[f"{run}/compare"][""].get("moments", [])
         await self.keep(f"{run}/compare", *(f"?update={update}" for update in moments))
-        updates = range(1, max(shown["metrics"]["update"], default=0) + 1) if shown["run"]["keeps_rollouts"] else ()
+        updates = range(0)
+        if snapshot["run"]["keeps_rollouts"]:
+            updates = range(1, max(snapshot["metrics"]["update"], default=0) + 1)
         await self.keep(f"{run}/rollout", *(str(update) for update in updates))
         self.packs.setdefault(f"{run}/rollout", {OTHERS: await self.ask(f"{run}/rollout/last")})
-        traced = {event["update"] for event in shown["events"] if event["kind"] == "trace"}
+        traced = {event["update"] for event in snapshot["events"] if event["kind"] == "trace"}
         await self.keep(f"{run}/trace", *(str(update) for update in sorted(traced)))
-        await self.keep(f"{run}/tokens", *self._prompts(run, shown))
+        await self.keep(f"{run}/tokens", *self._prompts(run, snapshot))
         for name in files:
-            what, _, kind = name.partition("/")
-            await self.keep(f"{run}/{what}", kind)
+            part, _, kind = name.partition("/")
+            await self.keep(f"{run}/{part}", kind)
 
-    def _prompts(self, run: str, shown: Mapping[str, Any]) -> list[str]:
+    def _prompts(self, run: str, snapshot: Mapping[str, Any]) -> list[str]:
         """Whose tokens can be asked for: of a fixed prompt, and of each answer to it."""
         sides = (side["at"] for row in self.packs[f"{run}/compare"][""].get("rows", []) for side in _sides(row))
         answers = dict.fromkeys(f"{at['promptId']}?seed={at['seed']}" for at in sides)
-        return [*(str(prompt["id"]) for prompt in shown["prompts"]), *answers]
+        return [*(str(prompt["id"]) for prompt in snapshot["prompts"]), *answers]
 
-    async def pairs(self, run_id: str, others: Iterable[str]) -> None:
+    async def pairs(self, run_id: str, other_runs: Iterable[str]) -> None:
         """The run compared with others at their ends, and laid over each: what the curves do not say by themselves."""
         compared = self.packs.get(f"live/{run_id}/compare", {})
         self.packs[f"live/{run_id}/overlay"] = laid = {"": await self.ask(f"live/_overlay?runs={run_id}")}
-        for other in others:
+        for other in other_runs:
             pair = await self.ask(f"live/{run_id}/compare?with={other}")
             compared[f"?with={other}"] = pair | {"moments": pair["moments"][-1:], "one_moment": AT_THEIR_ENDS}
             both = await self.ask(f"live/_overlay?runs={run_id},{other}")
-            there = {run["id"]: run["there"] for run in both.pop("runs")}
-            laid[other] = {**both, "there": there}
+            paths = {run["id"]: run["there"] for run in both.pop("runs")}
+            laid[other] = {**both, "there": paths}
 
 
 def _sides(row: Mapping[str, Any]) -> list[Any]:

@@ -26,19 +26,19 @@ IMPORT = re.compile(r'(\bfrom |^import |\bimport\()"(\.{1,2}/[^"]+)"', re.MULTIL
 
 def scripts(entry: str) -> dict[str, str]:
     """A script of static/ and all that it imports, at once or later, by their names there."""
-    found: dict[str, str] = {}
+    scripts_by_name: dict[str, str] = {}
     left = [entry]
     while left:
         name = left.pop()
-        if name not in found:
-            found[name] = own_files.script(name)
-            left += (_beside(name, other) for _, other in IMPORT.findall(found[name]))
-    return dict(sorted(found.items()))
+        if name not in scripts_by_name:
+            scripts_by_name[name] = own_files.script(name)
+            left += (_beside(name, other) for _, other in IMPORT.findall(scripts_by_name[name]))
+    return dict(sorted(scripts_by_name.items()))
 
 
 def renamed(name: str, source: str, called: Callable[[str], str]) -> str:
     """A script in which each import names what `called` makes of the imported script's name."""
-    return IMPORT.sub(lambda found: f'{found[1]}"{called(_beside(name, found[2]))}"', source)
+    return IMPORT.sub(lambda match: f'{match[1]}"{called(_beside(name, match[2]))}"', source)
 
 
 def _beside(name: str, other: str) -> str:
@@ -73,16 +73,16 @@ def compact(data: Any) -> str:
 def about(pages: Iterable[str], presets: Iterable[str], notice: str, files: Iterable[str]) -> dict[str, Any]:
     """What static/standalone/page.js asks first: the pages there are, the experiments whose recordings are there with
     what each teaches, a line about the page, and which files of a run can be saved."""
-    shown = set(presets)
+    names = set(presets)
     groups = [
-        (title, [choice for choice in choices if choice[0] in shown])
+        (title, [choice for choice in choices if choice[0] in names])
         for title, choices in controls.preset_groups(LIMITS["local"])
     ]
     return {
         "pages": list(pages),
         "groups": [group for group in groups if group[1]],
-        "steps": [step for step in controls.steps() if step["preset"] in shown],
-        "stories": {name: filling.story_of(catalog.preset(name)) for name in sorted(shown)},
+        "steps": [step for step in controls.steps() if step["preset"] in names],
+        "stories": {name: filling.story_of(catalog.preset(name)) for name in sorted(names)},
         "notice": notice,
         "files": list(files),
     }

@@ -65,10 +65,12 @@ def in_one_file(packs: Packs, run_id: str, title: str, most_bytes: int = MOST_BY
     }
     template = parts.template("replay.html")
     room = most_bytes - len(template.substitute(filled, answers="").encode())
-    kept, left_out = _fitting({**packs, "live/_page": {}}, run_id, room - ROOM_FOR_WORDS)
-    notice = LEFT_OUT.format(", ".join(left_out)) if left_out else ""
-    kept["live/_page"] = {"": parts.about(PAGES, [], notice, answers.FILES)}
-    return ReplayFile(template.substitute(filled, answers=parts.packed(parts.compact(kept))), left_out)
+    fitting, left_out = _fitting({**packs, "live/_page": {}}, run_id, room - ROOM_FOR_WORDS)
+    notice = ""
+    if left_out:
+        notice = LEFT_OUT.format(", ".join(left_out))
+    fitting["live/_page"] = {"": parts.about(PAGES, [], notice, answers.FILES)}
+    return ReplayFile(template.substitute(filled, answers=parts.packed(parts.compact(fitting))), left_out)
 
 
 @functools.cache
@@ -87,7 +89,7 @@ def _fitting(packs: Packs, run_id: str, room: int) -> tuple[Packs, list[str]]:
     """The packs without the largest parts, as far as it takes for them to fit, and what is left out.
     Raises: PlaygroundError, if it never does."""
     left_out: list[str] = []
-    sizes = {pack: _size(found) for pack, found in packs.items()}
+    sizes = {pack: _size(content) for pack, content in packs.items()}
     while sum(sizes.values()) > room:
         can = [kind for kind in PARTS if _can_shrink(packs, run_id, kind)]
         if not can:
@@ -116,9 +118,9 @@ def _shrunk(pack: Pack, kind: str) -> Pack:
     but a sentence."""
     if kind == "poll":
         moments = pack[""]["snapshot"]["moments"]
-        kept = [*moments[:-1:2], moments[-1]]
-        shown = {"moments": kept, "updates": [moment["update"] for moment in kept]}
-        return {"": {"snapshot": pack[""]["snapshot"] | shown}}
+        halved = [*moments[:-1:2], moments[-1]]
+        changed = {"moments": halved, "updates": [moment["update"] for moment in halved]}
+        return {"": {"snapshot": pack[""]["snapshot"] | changed}}
     sentence = LEFT_OUT.format(PARTS[kind])
     gone: Pack = {OTHERS: {"error": sentence}}
     if kind == "compare":

@@ -66,8 +66,8 @@ def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, addr
 
     Raises: PlaygroundError, if the folder is not empty and not one that this has written before.
     """
-    there = [path for path in folder.glob("*") if not path.name.startswith(UNFINISHED)]
-    if there and not all((folder / own).is_dir() for own in OWN_FOLDERS):
+    present = [path for path in folder.glob("*") if not path.name.startswith(UNFINISHED)]
+    if present and not all((folder / own).is_dir() for own in OWN_FOLDERS):
         raise PlaygroundError(f"The folder {folder} is not empty. Name one that is empty or not there yet.")
     hub = Hub(folder, recorded)
     runs = hub.recorded
@@ -75,14 +75,14 @@ def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, addr
         raise PlaygroundError(f"There are no recordings in {recorded}.")
     files = {**_static(), **_answers(hub, make_routes, recorded, address), "README.md": HEADER + README}
     folder.mkdir(parents=True, exist_ok=True)
-    with made_beside(folder / "site") as made:
+    with made_beside(folder / "site") as site:
         for name, content in files.items():
-            path = made / name
+            path = site / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
         for old in OWN_FOLDERS:
             shutil.rmtree(folder / old, ignore_errors=True)
-        for path in made.iterdir():
+        for path in site.iterdir():
             os.replace(path, folder / path.name)
     return WrittenSite(folder, len(runs), sum((folder / name).stat().st_size for name in files))
 
@@ -116,7 +116,7 @@ def _answers(hub: Hub, make_routes: MakeRoutes, recorded: Path, address: str) ->
     presets = [RunDirectory(path).id for path in runs.values()]
     notice = f"{NOTICE}{f': {address}' if address else ''}."
     packs["live/_page"] = {"": parts.about(PAGES, presets, notice, FILES)}
-    return {f"answers/{file_of(pack)}.txt": parts.packed(parts.compact(found)) for pack, found in packs.items()}
+    return {f"answers/{file_of(pack)}.txt": parts.packed(parts.compact(content)) for pack, content in packs.items()}
 
 
 def _models() -> dict[str, bytes]:

@@ -42,8 +42,8 @@ def groups_of(fields: Iterable[str]) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {title: [] for title in (*GROUP_PREFIXES, OTHER)}
     for field in fields:
         if field not in PLACED:
-            found = (title for title, prefixes in GROUP_PREFIXES.items() if field.startswith(prefixes))
-            groups[next(found, OTHER)].append(field)
+            titles = (title for title, prefixes in GROUP_PREFIXES.items() if field.startswith(prefixes))
+            groups[next(titles, OTHER)].append(field)
     return {title: names for title, names in groups.items() if names}
 
 
@@ -61,7 +61,7 @@ class Controls(NamedTuple):
 
     preset: gr.HTML
     story: gr.HTML
-    more: gr.Accordion  # all settings
+    all_settings: gr.Accordion
     fields: dict[str, Any]
     upload: gr.UploadButton
     uploaded: gr.HTML
@@ -93,41 +93,44 @@ class Controls(NamedTuple):
 
     def shown(self, update: FormUpdate) -> dict[Any, Any]:
         """Gradio's values by component."""
-        said = update._asdict().items()
-        found = {getattr(self, part): value for part, value in said if part != "values" and value is not None}
-        return found | {self.fields[name]: value for name, value in update.values.items()}
+        parts = update._asdict().items()
+        values = {getattr(self, part): value for part, value in parts if part != "values" and value is not None}
+        return values | {self.fields[name]: value for name, value in update.values.items()}
 
 
 def lay_out(outputs: Path, access: Access) -> Controls:
     """The form, filled with the default preset."""
     first = filling.filled_from(catalog.DEFAULT_PRESET, outputs)
-    made: dict[str, Any] = {}
+    controls: dict[str, Any] = {}
 
     def add(*names: str) -> None:
         for name in names:
-            made[name] = control(name, first.values[name])
+            controls[name] = control(name, first.values[name])
 
     def add_list(name: str, make: Any, **options: Any) -> None:
-        made[name] = make(first.values[name], outputs, access, elem_id=dom_id(name), **options)
+        controls[name] = make(first.values[name], outputs, access, elem_id=dom_id(name), **options)
 
     groups = preset_groups(access.limits)
     offered = {name for _, choices in groups for name, _ in choices}
-    told = [step for step in steps() if step["preset"] in offered]
-    preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=told)
+    stories = [step for step in steps() if step["preset"] in offered]
+    preset = components.widget("train/preset", first.preset, elem_id="preset", groups=groups, steps=stories)
     story = components.widget("train/story", first.story, elem_id="story")
     add(LEASH)  # what to play with first
-    with gr.Accordion("All settings", open=False, elem_id="more-settings") as more:  # train/all_settings.js opens it
+    # train/all_settings.js opens it
+    with gr.Accordion("All settings", open=False, elem_id="more-settings") as all_settings:
         add(*BASIC_NUMBERS)
         gr.HTML("<h2>Model, prompts, reward</h2>", elem_classes=["group-title"], apply_default_css=False)
         add("method")
         source = "model.source"
-        info = "" if access.limits.pocket_only else form_parts.MODEL_INFO
-        made[source] = dropdown(
+        info = ""
+        if not access.limits.pocket_only:
+            info = form_parts.MODEL_INFO
+        controls[source] = dropdown(
             source, first.values[source], form_parts.model_choices(outputs, access.limits), info=info
         )
         _real_model("list", access)
         prompts, upload, uploaded = _prompts(first.values, outputs, access.limits)
-        made |= prompts
+        controls |= prompts
         add_list("rewards", form_parts.reward_picker, place="train")
         with _group(form.LABELS["judges"]):
             add_list("judges", form_parts.reward_picker, place="judges")
@@ -138,7 +141,7 @@ def lay_out(outputs: Path, access: Access) -> Controls:
             with _group(title):
                 add(*names)
         with _group(TEXT_GROUP):
-            made["name"] = gr.Textbox(first.values["name"], **_words("name"))
+            controls["name"] = gr.Textbox(first.values["name"], **_words("name"))
             add("seed")
             text = gr.Textbox(
                 first.text, label="Configuration (YAML)", info=TEXT_INFO, lines=10, max_lines=16, elem_id="yaml"
@@ -152,30 +155,30 @@ def lay_out(outputs: Path, access: Access) -> Controls:
         start = gr.Button(filling.START, variant="primary", elem_id="start")
         needs = components.widget("train/needs", None, elem_id="needs")
         components.widget("train/all_settings", None, elem_id="all-settings")
-    fields = {field: made[field] for field in form.FIELDS}
-    return Controls(preset, story, more, fields, upload, uploaded, text, use_text, needs, real, notes, start)
+    fields = {field: controls[field] for field in form.FIELDS}
+    return Controls(preset, story, all_settings, fields, upload, uploaded, text, use_text, needs, real, notes, start)
 
 
 def _prompts(values: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[Any, ...]:
     """The picker and what belongs to the chosen kind of source, by field; the button to upload; what is said of that.
     Everybody gets the same, so on a page for others it does not list what has been uploaded before."""
     source, typed, subset, split, column = form_parts.PROMPT_FIELDS
-    made: dict[str, Any] = {}
+    controls: dict[str, Any] = {}
     with gr.Column(elem_id="prompts-part"):
         offered = form_parts.prompt_choices(outputs if capped.mode == "local" else None)
         info = "" if capped.pocket_only else form_parts.PROMPT_INFO
-        made[source] = dropdown(source, values[source], offered, info=info)
+        controls[source] = dropdown(source, values[source], offered, info=info)
         with gr.Column(elem_classes=["for-typed"]):
             words = _words(typed, info="One a line; \\n stands for a line break inside a prompt.")
             example = "The film was\nMy sister says"
-            made[typed] = gr.Textbox(values[typed], placeholder=example, lines=4, max_lines=14, **words)
+            controls[typed] = gr.Textbox(values[typed], placeholder=example, lines=4, max_lines=14, **words)
         with gr.Column(elem_classes=["for-dataset"]):
-            made |= {field: gr.Textbox(values[field], **_words(field)) for field in (subset, split)}
+            controls |= {field: gr.Textbox(values[field], **_words(field)) for field in (subset, split)}
         with gr.Column(elem_classes=["for-columns"]):
-            made[column] = dropdown(column, values[column], [])
+            controls[column] = dropdown(column, values[column], [])
         upload = gr.UploadButton("Upload a file", file_types=uploads.FILE_TYPES, size="sm", min_width=120)
         note = components.widget("train/prompts", {}, elem_id="prompts-note", limit=capped.upload_bytes)
-    return made, upload, note
+    return controls, upload, note
 
 
 def _real_model(place: str, access: Access) -> gr.HTML | None:
@@ -200,10 +203,10 @@ def _group(title: str) -> gr.Accordion:
     return gr.Accordion(title, open=False, elem_classes=["group"])
 
 
-def _words(field: str, **others: Any) -> dict[str, Any]:
+def _words(field: str, **options: Any) -> dict[str, Any]:
     """Label, help and id of a field's control."""
     info = NAME_INFO if field == "name" else form.KNOBS[field]["help"]
-    return {"label": form.LABELS[field], "info": info, "elem_id": dom_id(field), **others}
+    return {"label": form.LABELS[field], "info": info, "elem_id": dom_id(field), **options}
 
 
 def control(field: str, value: Any) -> Any:

@@ -35,7 +35,9 @@ def kept(stored: Any, query: Mapping[str, str]) -> tuple[str, str] | None:
     if not isinstance(stored, Mapping) or stored.get("address") != address:
         return None
     preset, text = stored.get("preset"), stored.get("kept")
-    return (preset, text) if isinstance(preset, str) and isinstance(text, str) else None
+    if isinstance(preset, str) and isinstance(text, str):
+        return (preset, text)
+    return None
 
 
 def written(config: RunConfig, base: RunConfig) -> str:
@@ -50,7 +52,9 @@ def why_no_link(config: RunConfig, text: str) -> str:
     """Why a link cannot carry these settings; empty where it can."""
     if any(spec.kind == "python" for _, spec in config.scorers):
         return PYTHON
-    return TOO_LONG if len(text) > MOST_CHARACTERS else ""
+    if len(text) > MOST_CHARACTERS:
+        return TOO_LONG
+    return ""
 
 
 def from_text(
@@ -80,23 +84,25 @@ def from_text(
 
 def _written(value: Any) -> str:
     plain = isinstance(value, str) and PLAIN.fullmatch(value) and _plain(value) == value
-    return str(value) if plain else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if plain:
+        return str(value)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _settings(text: str) -> Iterator[tuple[str, Any]]:
     """Each field with its value. Raises: InvalidConfig, where there is none."""
     while text:
-        field, colon, rest = text.partition(":")
+        field, colon, remainder = text.partition(":")
         try:
             if not colon or not FIELD.fullmatch(field):
                 raise ValueError
-            if rest[:1] in ('"', "[", "{"):
-                value, end = JSON.raw_decode(rest)
-                if rest[end : end + 1] not in ("", ","):
+            if remainder[:1] in ('"', "[", "{"):
+                value, end = JSON.raw_decode(remainder)
+                if remainder[end : end + 1] not in ("", ","):
                     raise ValueError
-                text = rest[end + 1 :]
+                text = remainder[end + 1 :]
             else:
-                written, _, text = rest.partition(",")
+                written, _, text = remainder.partition(",")
                 value = _plain(written)
         except (ValueError, RecursionError):
             message = f"`{text[:60]}` is no setting: write field:value, for example kl.coef:0.5."

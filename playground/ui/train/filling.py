@@ -59,7 +59,9 @@ def filled_at_load(stored: Any, caller: Caller, outputs: Path, capped: Limits = 
     """The form as a page begins with it: the preset of its address, with changes that the browser has kept (`stored`)
     or that are in a link."""
     whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
-    kept_changes = edits.kept(stored, caller.query) if may else None
+    kept_changes = None
+    if may:
+        kept_changes = edits.kept(stored, caller.query)
     linked = caller.query.get("preset") or catalog.DEFAULT_PRESET, caller.query.get("set", "") if may else ""
     chosen, text = kept_changes or linked
     filled = filled_from(chosen, outputs, capped, whole)
@@ -129,9 +131,15 @@ def described(
     whole: bool = True,
 ) -> FormUpdate:
     """What is to be said of a form that holds a configuration. `whole`: see `filled_from`."""
-    queue = "" if problems else why_it_waits(config, outputs, capped)
-    start = to_fix(problems) if problems else ENQUEUE if queue else START
-    config, base = (uploads.public(part, outputs) if whole else checks.without_folders(part) for part in (config, base))
+    if problems:
+        queue, start = "", to_fix(problems)
+    else:
+        queue = why_it_waits(config, outputs, capped)
+        start = ENQUEUE if queue else START
+    if whole:
+        config, base = uploads.public(config, outputs), uploads.public(base, outputs)
+    else:
+        config, base = checks.without_folders(config), checks.without_folders(base)
     notes = notes_on(chosen, config, base, problems, queue)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
 
@@ -145,7 +153,9 @@ def _refused(before: Form, error: PlaygroundError) -> FormUpdate:
 def why_it_waits(config: RunConfig, outputs: Path, capped: Limits) -> str:
     """Why a press on Start would put the run into the queue; empty where it would not, as where a GPU is called."""
     called = gpu_calls.asked(config, capped.calls, outputs)
-    first = None if called else launcher.in_the_way(outputs, queue.slot_of(config))
+    first = None
+    if not called:
+        first = launcher.in_the_way(outputs, queue.slot_of(config))
     if first is None:
         return ""
     try:
@@ -210,7 +220,9 @@ def read(now: Form, outputs: Path, capped: Limits = LIMITS["local"], disk: bool 
 
 def meant(data: Any, outputs: Path) -> Any:
     """Plain data of a configuration, or of a part of it, with the path of an uploaded file in the place of its name."""
-    prompts = data.get("prompts") if isinstance(data, dict) else None
+    prompts = None
+    if isinstance(data, dict):
+        prompts = data.get("prompts")
     if not isinstance(prompts, dict) or "source" not in prompts:
         return data
     return {**data, "prompts": {**prompts, "source": uploads.meant(prompts["source"], outputs)}}

@@ -131,11 +131,9 @@ def change(config: RunConfig, base: RunConfig) -> ChangeData | None:
     """What to set in a form that holds `base` to have `config`: {differences, values}; None if they are the same."""
     values = values_of(config)
     changes = [item for item in differences_in_words(config, base) if item["field"] in values]
-    return (
-        {"differences": changes, "values": {item["field"]: values[item["field"]] for item in changes}}
-        if changes
-        else None
-    )
+    if changes:
+        return {"differences": changes, "values": {item["field"]: values[item["field"]] for item in changes}}
+    return None
 
 
 def unit_of(field: str) -> str:
@@ -152,7 +150,9 @@ def label_of(field: str) -> str:
         return field
     index = 2 if group == BEHAVIOURS else 1  # behind the number, and there behind `measure`
     name = own[index] if len(own) > index else ""
-    return f"{LABELS[group]}, {reward_form.OWN_FIELDS[name][0]}" if name in reward_form.OWN_FIELDS else LABELS[group]
+    if name in reward_form.OWN_FIELDS:
+        return f"{LABELS[group]}, {reward_form.OWN_FIELDS[name][0]}"
+    return LABELS[group]
 
 
 def with_labels(sentence: str) -> str:
@@ -161,7 +161,11 @@ def with_labels(sentence: str) -> str:
     def called(match: re.Match[str]) -> str:
         label = LABELS.get(match[0])
         begins = sentence[: match.start()][-1:] in ("", "\n") and sentence[match.end() :][:1] == ":"
-        return match[0] if label is None else label if begins else f"\u201c{label}\u201d"
+        if label is None:
+            return match[0]
+        if begins:
+            return label
+        return f"\u201c{label}\u201d"
 
     return FIELD.sub(called, sentence)
 
@@ -172,12 +176,16 @@ def message_of(error: PlaygroundError) -> str:
         return with_labels(str(error))
     first = error.problems[0]
     message = with_labels(first.message)
-    return f"{label_of(first.field)}: {message}" if first.field else message
+    if first.field:
+        return f"{label_of(first.field)}: {message}"
+    return message
 
 
 def as_dict(value: Any) -> Mapping[str, Any]:
     """What came back from a browser, if it is a dictionary; else an empty one."""
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def entry(value: Any, name: str) -> Any:
@@ -216,7 +224,9 @@ def option_label(option: str) -> str:
     if option in OPTION_LABELS:
         return OPTION_LABELS[option]
     words = option.replace("_", " ")
-    return words.capitalize() if len(option) > 3 and words.replace(" ", "").isalpha() else option
+    if len(option) > 3 and words.replace(" ", "").isalpha():
+        return words.capitalize()
+    return option
 
 
 def kind_of(field: str) -> Literal["choice", "switch", "list", "text", "number"]:
@@ -271,7 +281,9 @@ def _to_form(field: str, value: Any) -> Any:
     if kind_of(field) == "list":
         return "\n".join(value or ())
     if isinstance(value, dict):
-        return describe.in_words(field, value) if value else ""
+        if value:
+            return describe.in_words(field, value)
+        return ""
     return "" if value is None else value
 
 
@@ -285,4 +297,6 @@ def _from_form(field: str, value: Any) -> Any:
         if field == TYPED:
             lines = [re.sub(r"\\(n|\\)", lambda match: "\n" if match[1] == "n" else "\\", line) for line in lines]
         return lines or (None if type(None) in types_of(field) else [])
-    return None if isinstance(value, str) and not value.strip() else value
+    if isinstance(value, str) and not value.strip():
+        return None
+    return value

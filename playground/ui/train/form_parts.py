@@ -224,7 +224,9 @@ def _tried(config: RunConfig, outputs: Path) -> Iterator[CheckedPartData]:
             yield _asking("update", progress["phase"], progress["seconds"])
             continue
         better = progress.pop("better")
-        change = form.change(yaml_io.from_dict(better), config) if better else None
+        change = None
+        if better:
+            change = form.change(yaml_io.from_dict(better), config)
         result = {**progress, "change": change, "num_updates": config.ppo.num_updates}
         if progress["state"] == "done":
             yield _done("update", result)
@@ -232,15 +234,15 @@ def _tried(config: RunConfig, outputs: Path) -> Iterator[CheckedPartData]:
             yield cast(CheckedPartData, result | form.failed(progress["message"], "update"))
 
 
-def _labelled(config: RunConfig, found: dict[str, Any]) -> Any:
+def _labelled(config: RunConfig, tried: dict[str, Any]) -> Any:
     labels = [*reward_form.term_labels(config.rewards).values(), *reward_form.term_labels(config.judges).values()]
-    rewards = [{**item, "label": label} for item, label in zip(found["rewards"], labels, strict=True)]
-    return {**found, "rewards": rewards}
+    rewards = [{**item, "label": label} for item, label in zip(tried["rewards"], labels, strict=True)]
+    return {**tried, "rewards": rewards}
 
 
 def _asking(part: Part, phase: str, seconds: float = 0.0) -> CheckedPartData:
     return {"part": part, "state": "asking", "phase": phase, "seconds": seconds}
 
 
-def _done(part: Part, found: Any) -> CheckedPartData:
-    return {"part": part, "found": found, "state": "done", "at": time.time()}
+def _done(part: Part, content: Any) -> CheckedPartData:
+    return {"part": part, "found": content, "state": "done", "at": time.time()}

@@ -52,7 +52,9 @@ def functions(outputs: Path, service: ModelService) -> list[Callable[..., Any]]:
         if run_id in under_way:
             return UNDER_WAY
         near = [sample for sample in under_way.values() if sample.caller.visitor.address == caller.visitor.address]
-        return NOT_MORE.format(len(near)) if caller.role is not Role.HOST and len(near) >= MOST_OF_ADDRESS else ""
+        if caller.role is not Role.HOST and len(near) >= MOST_OF_ADDRESS:
+            return NOT_MORE.format(len(near))
+        return ""
 
     def draw_frontier(question: Any, caller: Caller) -> DoneData:
         """Draw for {run}: texts of its reference and its newest policy. Gives back an error, or an empty one."""
@@ -100,7 +102,9 @@ def regimes_of(config: RunConfig) -> RegimesData | None:
 
 def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> RegimesData | None:
     """The same from what a run itself has seen of its reference."""
-    return None if not config.reads(BETA) else _as_data(regimes.measured(samples, metrics), config)
+    if not config.reads(BETA):
+        return None
+    return _as_data(regimes.measured(samples, metrics), config)
 
 
 def _as_data(measured: regimes.Measured | None, config: RunConfig) -> RegimesData | None:
@@ -137,8 +141,12 @@ def _objective(config: RunConfig) -> tuple[Any, ...]:
 def _recorded(preset: str) -> tuple[RunConfig, regimes.Measured | None] | None:
     """What the recording of a preset was, and what it has seen of its reference; None where there is no recording."""
     run = RunDirectory(catalog.RECORDED / preset)
-    return (run.config(), regimes.measured(run.samples(), run.metrics())) if run.config_path.is_file() else None
+    if run.config_path.is_file():
+        return (run.config(), regimes.measured(run.samples(), run.metrics()))
+    return None
 
 
 def _digits(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.2g}")
+    if value is None:
+        return None
+    return float(f"{value:.2g}")

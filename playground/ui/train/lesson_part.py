@@ -58,11 +58,12 @@ class LessonStarts:
     def __init__(self, outputs: Path, access: Access, lessons: Lessons, spawn: Workers | None = None) -> None:
         self._outputs, self._access, self._lessons, self._spawn = outputs, access, lessons, spawn
 
-    def start_lesson(self, asked: Any, caller: Caller) -> StartedData:
+    def start_lesson(self, payload: Any, caller: Caller) -> StartedData:
         """Start a run of a lesson, or put it into the queue: {lesson, index, values, request}; `index` as for its runs,
         or as many as there are for the task to break it. Answers {error, problems, run, sentence}."""
-        lesson = self._lessons.find(str(entry(asked, "lesson")))
-        index, values, request = entry(asked, "index"), form.as_dict(entry(asked, "values")), entry(asked, "request")
+        lesson = self._lessons.find(str(entry(payload, "lesson")))
+        index, request = entry(payload, "index"), entry(payload, "request")
+        values = form.as_dict(entry(payload, "values"))
         make = functools.partial(_config, lesson, index, values)
         return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 
@@ -84,7 +85,9 @@ def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
     """A visitor's own try is called by what was set in it: the title of its experiment may say the opposite."""
     set_to = _set_to(tried, config)
     about = type(config.about)(title=f"{OWN_TRY}: {set_to}"[:80])
-    return tried.model_copy(update={"about": about, "preset": ""}) if set_to else tried
+    if set_to:
+        return tried.model_copy(update={"about": about, "preset": ""})
+    return tried
 
 
 def _set_to(tried: RunConfig, config: RunConfig) -> str:
@@ -155,7 +158,9 @@ def _knob(field: str, config: RunConfig) -> KnobData:
     low, high, step = knob["slider"]
     every = [low + at * step for at in range(round((high - low) / step) + 1)][:MOST_STEPS]
     values = [value for value in every if _can_be(config.model_dump(mode="json"), field, value)]
-    return {**knob, "values": values} if len(values) < len(every) else knob
+    if len(values) < len(every):
+        return {**knob, "values": values}
+    return knob
 
 
 def _can_be(data: dict[str, Any], field: str, value: float) -> bool:

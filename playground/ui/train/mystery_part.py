@@ -28,7 +28,9 @@ def mysteries_data(recorded: Iterable[str], limits: Limits) -> MysteriesData:
     """Which there are, by the ids under which the page shows them, and what can be chosen."""
     return {
         "runs": list(recorded),
-        "mistakes": [{"name": name, "say": one.say, "shows": one.shows} for name, one in mysteries.MISTAKES.items()],
+        "mistakes": [
+            {"name": name, "say": mistake.say, "shows": mistake.shows} for name, mistake in mysteries.MISTAKES.items()
+        ],
         "trains": limits.experiments,
     }
 
@@ -70,13 +72,15 @@ class MysteryStarts:
     ) -> None:
         self._find, self._outputs, self._access, self._spawn = find, outputs, access, spawn
 
-    def start_mystery(self, asked: Any, caller: Caller) -> StartedData:
+    def start_mystery(self, payload: Any, caller: Caller) -> StartedData:
         """Start one, or put it into the queue: {run, request}; a new one, or without its mistake the one that `run`
         names. Answers {error, problems, run, sentence}."""
-        name, request = entry(asked, "run"), entry(asked, "request")
+        name, request = entry(payload, "run"), entry(payload, "request")
 
         def make() -> RunConfig:
-            return self._without(str(name)) if name else mysteries.new(_seed(request))
+            if name:
+                return self._without(str(name))
+            return mysteries.new(_seed(request))
 
         return run_actions.answer_start(make, request, self._outputs, self._spawn, self._access, caller)
 

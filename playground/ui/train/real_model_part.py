@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from playground.errors import PlaygroundError, in_words
 from playground.models import real_model
@@ -55,7 +55,7 @@ class Getting:
         """How things are."""
         at_work = self._is_at_work()
         return {
-            "state": "getting" if at_work else "here" if real_model.is_here() else "absent",
+            "state": _state(at_work),
             "words": self._words if at_work else "",
             "error": "" if at_work else self._error,
             "name": FROM_PYPI.name,
@@ -81,3 +81,9 @@ class Getting:
         if self._unwanted:
             raise _Unwanted
         self._words = words
+
+
+def _state(at_work: bool) -> Literal["absent", "getting", "here"]:
+    if at_work:
+        return "getting"
+    return "here" if real_model.is_here() else "absent"

@@ -99,7 +99,9 @@ def problem_of(values: Any) -> str:
         problems = error.problems
     else:
         problems = checks.reward_problems((f"rewards.{index}", spec) for index, spec in enumerate(rewards))
-    return problems[0].message if problems else ""
+    if problems:
+        return problems[0].message
+    return ""
 
 
 def reward_data(value: Any) -> list[Any]:
@@ -151,10 +153,14 @@ def _own_field(name: str, field: Any) -> RewardFieldData:
 
 def reward_values(reward: Mapping[str, Any]) -> dict[str, Any]:
     """One reward of a configuration as the picker holds it."""
-    return {
-        key: ", ".join(value) if isinstance(value, list) else "" if value is None else value
-        for key, value in reward.items()
-    }
+    return {key: _in_field(value) for key, value in reward.items()}
+
+
+def _in_field(value: Any) -> Any:
+    """A value as a field of the picker holds it."""
+    if isinstance(value, list):
+        return ", ".join(value)
+    return "" if value is None else value
 
 
 def _reward_data(values: Any) -> Any:

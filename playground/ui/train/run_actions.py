@@ -89,22 +89,22 @@ class RunActions:
         launcher.stop(self._run(run_id))
         return DONE
 
-    def steer_run(self, asked: Any) -> DoneData:
+    def steer_run(self, payload: Any) -> DoneData:
         """Pause, resume or step a run, or have its next update recorded: {run, command}."""
-        command = COMMANDS.get(str(entry(asked, "command")))
+        command = COMMANDS.get(str(entry(payload, "command")))
         if command is None:
             return {"error": "A run can be paused, resumed, told to make one step, or to record one."}
-        command(self._run(entry(asked, "run")))
+        command(self._run(entry(payload, "run")))
         return DONE
 
-    def change_settings(self, asked: Any) -> EditsAnswerData:
+    def change_settings(self, payload: Any) -> EditsAnswerData:
         """New values of live settings, all or none: {run, changes}; answers {error, problems, edits}."""
-        wanted = form.as_dict(entry(asked, "changes"))
-        if not 0 < len(wanted) <= len(changes.LIVE_FIELDS):
+        values = form.as_dict(entry(payload, "changes"))
+        if not 0 < len(values) <= len(changes.LIVE_FIELDS):
             return {"error": "Change a setting first, then apply it."}
-        edits = [Edit(str(field), _plain(value)) for field, value in wanted.items()]
+        edits = [Edit(str(field), _plain(value)) for field, value in values.items()]
         try:
-            edits_taken = changes.request_edits(self._run(entry(asked, "run")), edits)
+            edits_taken = changes.request_edits(self._run(entry(payload, "run")), edits)
         except InvalidConfig as error:
             return {**DONE, "problems": form.problem_data(error.problems)}
         return {**DONE, "edits": dict(edits_taken)}
@@ -112,12 +112,14 @@ class RunActions:
     def end_run(self, run_id: Any) -> DoneData:
         """End the processes of a run that does not stop by itself; answers {error, sentence} when they are gone."""
         ended = processes.end(self._run(run_id), grace_seconds=FORCE_GRACE_SECONDS)
-        return {"error": ended.sentence} if ended.alive else {**DONE, "sentence": ended.sentence}
+        if ended.alive:
+            return {"error": ended.sentence}
+        return {**DONE, "sentence": ended.sentence}
 
-    def name_run(self, asked: Any) -> DoneData:
+    def name_run(self, payload: Any) -> DoneData:
         """Give a run a name and a note: {run, name, note}; both are shown wherever the run is."""
-        run = self._run(entry(asked, "run"))
-        run.write_label(str(entry(asked, "name") or ""), str(entry(asked, "note") or ""))
+        run = self._run(entry(payload, "run"))
+        run.write_label(str(entry(payload, "name") or ""), str(entry(payload, "note") or ""))
         return DONE
 
     def delete_run(self, run_id: Any) -> DoneData:
@@ -125,12 +127,12 @@ class RunActions:
         history.delete_run(self._run(run_id))
         return DONE
 
-    def save_model(self, asked: Any) -> SavedData:
+    def save_model(self, payload: Any) -> SavedData:
         """Save a policy: {run, as}; answers {error, folder, sentence}."""
         if self._saver is None:
             return {"error": "Saving from the page is for one's own machine. Use `python -m playground save`."}
-        kind: saving.Kind = "adapter" if entry(asked, "as") == "adapter" else "merged"
-        run = self._run(entry(asked, "run"))
+        kind: saving.Kind = "adapter" if entry(payload, "as") == "adapter" else "merged"
+        run = self._run(entry(payload, "run"))
         saved = saving.save(run, self._saver, kind, saving.default_folder(run, kind), replace=True)
         size = f"{saved.bytes / 1e6:,.1f} MB"
         sentence = f"Saved after update {saved.written.update}, {size}. {saving.how_to_load(saved)}"
@@ -148,10 +150,10 @@ class RunActions:
                     raise
             return {**DONE, "attempt": run.status().attempt}
 
-    def fork_run(self, asked: Any, caller: Caller) -> StartedData:
+    def fork_run(self, payload: Any, caller: Caller) -> StartedData:
         """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
-        new_values = form.as_dict(entry(asked, "changes"))
-        run, at = self._run(entry(asked, "run")), entry(asked, "at")
+        new_values = form.as_dict(entry(payload, "changes"))
+        run, at = self._run(entry(payload, "run")), entry(payload, "at")
         at = at if isinstance(at, int) and not isinstance(at, bool) else -1
         offered = _forkable(run.config())
         if not new_values.keys() <= offered.keys():
@@ -160,12 +162,12 @@ class RunActions:
         capped = self._access.limits_of(caller)
         try:
             _, config = fork.settings(run, at, overrides, capped)
-            request = start_request(entry(asked, "request"), config, self._access, caller)
+            request = start_request(entry(payload, "request"), config, self._access, caller)
             with quota.admitted(request, self._access, caller, self._outputs):
-                made = fork.fork(run, at, overrides, workers=self._spawn, request=request, allowed=capped)
+                forked = fork.fork(run, at, overrides, workers=self._spawn, request=request, allowed=capped)
         except InvalidConfig as error:
             return {**DONE, "problems": form.problem_data(error.problems)}
-        return {**DONE, "run": made.run.id}
+        return {**DONE, "run": forked.run.id}
 
     def fork_points(self, run_id: Any) -> ForkPointsData:
         """The checkpoints, with the settings in force there ([{update, values}]), and the knobs of these settings."""
@@ -179,19 +181,19 @@ class RunActions:
 
 
 def start(
-    config: RunConfig, asked: Any, outputs: Path, spawn: Workers | None, access: Access, caller: Caller
+    config: RunConfig, start_name: Any, outputs: Path, spawn: Workers | None, access: Access, caller: Caller
 ) -> RunDirectory:
     """Start a run, or put it into the queue, if its settings are admitted, within what one visitor may have at a time.
-    `asked`: the name of this start, see `start_request`. Raises: PlaygroundError, OSError."""
+    `start_name`: the page's name for it, see `start_request`. Raises: PlaygroundError, OSError."""
     admitted = admission.admit(config, outputs, access.limits_of(caller))
-    request = start_request(asked, admitted, access, caller)
+    request = start_request(start_name, admitted, access, caller)
     with quota.admitted(request, access, caller, outputs):
         return launcher.start(admitted, outputs, workers=spawn, request=request).run
 
 
 def answer_start(
     make: Callable[[], RunConfig],
-    asked: Any,
+    start_name: Any,
     outputs: Path,
     spawn: Workers | None,
     access: Access,
@@ -201,20 +203,20 @@ def answer_start(
     try:
         config = make()
         sentence = filling.why_it_waits(config, outputs, access.limits_of(caller))
-        run = start(config, asked, outputs, spawn, access, caller)
+        run = start(config, start_name, outputs, spawn, access, caller)
     except InvalidConfig as error:
         return {"error": form.message_of(error), "problems": form.problem_data(error.problems)}
     return {"error": "", "run": run.id, "sentence": sentence}
 
 
-def start_request(asked: Any, config: RunConfig, access: Access, caller: Caller) -> Request:
+def start_request(start_name: Any, config: RunConfig, access: Access, caller: Caller) -> Request:
     """The page's name for one intended start: sent again (a double click, a lost answer), it gets the same run; with
     other settings, or by another visitor, it is another start."""
     visitor = caller.visitor
     name = ""
-    if isinstance(asked, str) and REQUEST_ID.fullmatch(asked):
+    if isinstance(start_name, str) and REQUEST_ID.fullmatch(start_name):
         settings = hashlib.sha256(config.to_yaml().encode()).hexdigest()[:12]
-        name = f"{asked}-{settings}-{visitor.cookie or visitor.address}"
+        name = f"{start_name}-{settings}-{visitor.cookie or visitor.address}"
     return Request(name, str(visitor), access.mode)
 
 
@@ -233,4 +235,6 @@ def _plain(value: Any) -> Any:
     """A number as it is; anything else as a short text, for the configuration to say what is wrong with it."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return value
-    return "" if value is None else str(value)[:MAX_TEXT]
+    if value is None:
+        return ""
+    return str(value)[:MAX_TEXT]

@@ -126,7 +126,7 @@ def _tryout(outputs: Path, access: Access) -> gr.HTML:
 def _follow_source(page: Controls) -> None:
     """Show the fields of the chosen kind of prompts, also when they are first drawn."""
     source = page.fields["prompts.source"]
-    events = [source.change, page.more.expand]
+    events = [source.change, page.all_settings.expand]
     gr.on(events, None, source, None, js=components.calling("train/prompts", "show", "source"), **QUIET)
 
 
@@ -180,8 +180,8 @@ class Handlers:
         """What starts a run, for it to come into view: see `started`."""
 
         def start_run(viewed: Any, *sent: Any, caller: Caller) -> dict[Any, Any]:
-            asked, now = form.entry(viewed, "request"), self._page.sent(*sent)
-            answer, update = started(asked, now, self._outputs, self._standby, self._access, caller)
+            start_name, now = form.entry(viewed, "request"), self._page.sent(*sent)
+            answer, update = started(start_name, now, self._outputs, self._standby, self._access, caller)
             return self._page.shown(update) | ({view: answer} if answer else {})
 
         return start_run
@@ -197,19 +197,19 @@ class Handlers:
         update = filling.filled_from(chosen, self._outputs, capped, whole)
         return self._page.shown(update._replace(preset=None))  # meanwhile the menu may show the next choice
 
-    def reload(self, asked: Any, caller: Caller) -> dict[Any, Any]:
+    def reload(self, payload: Any, caller: Caller) -> dict[Any, Any]:
         """Fill it from {run} or {preset}, with {changes}."""
-        chosen = form.entry(asked, "preset") or f"{filling.RUN_PREFIX}{form.entry(asked, 'run')}"
-        capped, changes = self._access.limits_of(caller), form.as_dict(form.entry(asked, "changes"))
+        chosen = form.entry(payload, "preset") or f"{filling.RUN_PREFIX}{form.entry(payload, 'run')}"
+        capped, changes = self._access.limits_of(caller), form.as_dict(form.entry(payload, "changes"))
         update = filling.filled_from(chosen, self._outputs, capped, caller.role is Role.HOST)
         return self._page.shown(filling.filled_with(update, changes, self._outputs, capped))
 
-    def choose_at_load(self, given: Any, caller: Caller) -> dict[Any, Any]:
+    def choose_at_load(self, sent: Any, caller: Caller) -> dict[Any, Any]:
         """Fill it as the address and what the browser has kept ask for."""
         may_start, capped = caller.may(Action.START), self._access.limits_of(caller)
         if may_start:
             self._get_ready()
-        update = filling.filled_at_load(given, caller, self._outputs, capped)
+        update = filling.filled_at_load(sent, caller, self._outputs, capped)
         answer = self._page.shown(update)
         choices = form_parts.model_choices(self._outputs, capped)  # a run may have used another model
         answer[self._page.fields[MODEL]] = gr.Dropdown(choices=choices, value=update.values[MODEL])
@@ -235,10 +235,10 @@ class Handlers:
         def put_offered(offered: Any, *values: Any) -> dict[Any, Any]:
             now = dict(zip(self._page.fields, values, strict=True))
             use = form.as_dict(form.entry(offered, "use"))
-            wanted = {field: use[field] for field in now if field in use}
-            back = {**form.as_dict(offered), "use": None, "undo": {field: now[field] for field in wanted}}
+            used = {field: use[field] for field in now if field in use}
+            back = {**form.as_dict(offered), "use": None, "undo": {field: now[field] for field in used}}
             # all of them: of a field that is left out, Gradio forgets how to draw it in a group that was never opened
-            return self._page.shown(FormUpdate(values=now | wanted)) | {part: {**back, "at": time.time()}}
+            return self._page.shown(FormUpdate(values=now | used)) | {part: {**back, "at": time.time()}}
 
         return put_offered
 
@@ -247,9 +247,9 @@ class Handlers:
         note, chosen = form_parts.taken(path, self._outputs, self._access.limits)
         return self._page.shown(FormUpdate(values=chosen)) | {self._page.uploaded: note}
 
-    def try_part(self, asked: Any, *sent: Any, caller: Caller) -> Iterator[CheckedPartData]:
+    def try_part(self, payload: Any, *sent: Any, caller: Caller) -> Iterator[CheckedPartData]:
         """One of the first three parts of the check before a start."""
-        part = form.entry(asked, "ask")
+        part = form.entry(payload, "ask")
         if part in ("model", "prompts", "answers"):
             yield from form_parts.checked_part(part, lambda: self.read(caller, *sent), self._outputs, self._service)
 
@@ -263,9 +263,9 @@ class Handlers:
 
 
 def started(
-    asked: Any, now: Form, outputs: Path, standby: StandbyWorker, access: Access, caller: Caller
+    start_name: Any, now: Form, outputs: Path, standby: StandbyWorker, access: Access, caller: Caller
 ) -> tuple[dict[str, Any] | None, FormUpdate]:
-    """Start a run, or put it into the queue, if form and limits allow it; `asked` is the page's name for this start.
+    """Start a run, or put it into the queue, if form and limits allow it; `start_name` is the page's name for it.
     Returns what the run view shows next ({run, at}), and what is said of the form."""
     capped = access.limits_of(caller)
     try:
@@ -275,7 +275,7 @@ def started(
         return None, refused._replace(notes={**(refused.notes or {}), "show": time.time()})
     run_id, problems = None, []
     try:
-        run_id = run_actions.start(config, asked, outputs, standby, access, caller).id
+        run_id = run_actions.start(config, start_name, outputs, standby, access, caller).id
     except (PlaygroundError, OSError) as error:
         problems = [Problem("", in_words(error))]
     update = filling.described(now.chosen, config, base, outputs, capped, problems)

@@ -22,8 +22,8 @@ IDS = ["leash-1", "leash-2", "leash-3", "leash-4"]
 
 def planned(outputs, does="wait", name="leash", **options):
     vary = ("kl.coef=0.1,0.5", "seed=0,1")
-    wanted = SweepRequest("my-preset", small_config(does).model_dump(mode="json"), [], vary, name, **options)
-    return sweep_making.plan(outputs, wanted, lambda config: None)
+    request = SweepRequest("my-preset", small_config(does).model_dump(mode="json"), [], vary, name, **options)
+    return sweep_making.plan(outputs, request, lambda config: None)
 
 
 def created(outputs):
@@ -191,15 +191,15 @@ def cells_of(outputs):
 
 def test_seeds_are_added_to_each_setting_and_the_runs_there_keep_their_places(outputs):
     stopped(outputs)
-    there = cells_of(outputs)
+    cells = cells_of(outputs)
     assert sweep_making.add_seeds(outputs, "leash", 1) == ["leash-5", "leash-6"]
-    assert cells_of(outputs) == there | {"leash-5": (0.1, 2), "leash-6": (0.5, 2)}
+    assert cells_of(outputs) == cells | {"leash-5": (0.1, 2), "leash-6": (0.5, 2)}
     assert (queue.waiting(outputs), states(outputs, sweep_record.find(outputs, "leash"))["leash-1"]) == (
         ["leash-6"],
         "stopped",
     )
     grown = sweep_record.find(outputs, "leash")
-    assert [(one.values, len(one.runs)) for one in over_seeds.settings(grown)] == [
+    assert [(setting.values, len(setting.runs)) for setting in over_seeds.settings(grown)] == [
         ({"kl.coef": 0.1}, 3),
         ({"kl.coef": 0.5}, 3),
     ]
@@ -211,8 +211,8 @@ def test_seeds_are_added_to_each_setting_and_the_runs_there_keep_their_places(ou
 
 def test_seeds_are_added_where_none_varied_and_a_deleted_run_stays_deleted(outputs):
     base = small_config("wait", seed=7).model_dump(mode="json")
-    wanted = SweepRequest("my-preset", base, [], ("kl.coef=0.1,0.5",), "leash")
-    sweep_making.create(outputs, sweep_making.plan(outputs, wanted, lambda config: None).sweep)
+    request = SweepRequest("my-preset", base, [], ("kl.coef=0.1,0.5",), "leash")
+    sweep_making.create(outputs, sweep_making.plan(outputs, request, lambda config: None).sweep)
     launcher.stop(RunDirectory(outputs / "leash-2"))
     history.delete_run(RunDirectory(outputs / "leash-2"))
     RunDirectory.create(outputs, small_config(), "leash-3")  # of somebody else

@@ -95,10 +95,10 @@ def test_no_file_of_runs_or_of_the_project_is_served(opened, classroom, monkeypa
     with classroom.client() as client:
         for path in [*map(str, files), "app.py", "outputs", "http://127.0.0.1/", "https://example.org/"]:
             for prefix in ("gradio_api/file=", "gradio_api/file/", "gradio_api/proxy=", "file=", "static/../"):
-                for asked in (prefix + path, prefix + path.replace("/", "%2F")):
-                    answer = client.get(asked)
-                    assert answer.status_code in (400, 403, 404), asked
-                    assert ("There is nothing here." in answer.text) == (not opened), asked
+                for address in (prefix + path, prefix + path.replace("/", "%2F")):
+                    answer = client.get(address)
+                    assert answer.status_code in (400, 403, 404), address
+                    assert ("There is nothing here." in answer.text) == (not opened), address
 
 
 def test_a_call_leaves_what_it_brought_nowhere_in_the_server(classroom, figure):
@@ -158,13 +158,13 @@ def test_the_server_s_folders_are_shown_to_no_watcher_even_of_damaged_runs(damag
         whole = client.get(f"live/_rewards/{own}").text
         for config in (outputs / own / "config.yaml", training.config_path):
             DAMAGES[damage](config)
-        shown = {
+        texts = {
             "whole": whole,
             **dict(shown_of(classroom, client, own)),
             **dict(shown_of(classroom, client, "not-there")),
         }
     for folder in (str(outputs), str(outputs.resolve()), FAR):
-        assert [where for where, text in shown.items() if folder in text] == []
+        assert [where for where, text in texts.items() if folder in text] == []
     assert '"base":"base"' in whole
     assert "Cannot read pairs.jsonl." in whole
 
@@ -174,10 +174,10 @@ def test_the_log_of_a_failed_reward_training_is_for_who_may_read_logs(classroom)
     training.log_path.write_text("Traceback: /home/teacher/pairs.jsonl\n")
     RunWriter(training, 3).finish("failed", "bug", "It failed.")
     with classroom.client() as anybody, classroom.host() as host:
-        seen, shown = (client.get("live/_rewards/broken").json() for client in (anybody, host))
-    assert seen["state"] == shown["state"] == "failed"
-    assert seen["log"] == ""
-    assert "pairs.jsonl" in shown["log"]
+        watched, of_host = (client.get("live/_rewards/broken").json() for client in (anybody, host))
+    assert watched["state"] == of_host["state"] == "failed"
+    assert watched["log"] == ""
+    assert "pairs.jsonl" in of_host["log"]
 
 
 def test_the_paths_of_the_host_s_models_are_shown_to_the_host_only(classroom):
@@ -187,12 +187,12 @@ def test_the_paths_of_the_host_s_models_are_shown_to_the_host_only(classroom):
         exports = [client.get(f"live/{run.id}/export/yaml").text for client in (watcher, host)]
         report = watcher.get(f"live/{run.id}/export/html").text
         addresses = f"{run.id}/poll", "_runs", f"_overlay?runs={run.id},done"
-        shown = [watcher.get(f"live/{address}").text for address in addresses]
-    shown.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
+        texts = [watcher.get(f"live/{address}").text for address in addresses]
+    texts.append(repr(filling.filled_from(f"run:{run.id}", classroom.outputs, whole=False)))
     assert "source: mine" in exports[0]
     assert f"source: {folder}" in exports[1]
     assert "source: mine" in report
-    assert not [text for text in (exports[0], report, *shown) if "/home/teacher" in text]
+    assert not [text for text in (exports[0], report, *texts) if "/home/teacher" in text]
 
 
 @pytest.mark.parametrize("field", ["prompts__source", "evaluation__text", "model__source", "reference__source"])
@@ -205,8 +205,8 @@ def test_the_form_does_not_tell_which_files_there_are(field, space, tmp_path):
             checked = pages.call(visitor, space.index_of("check"), values)["output"]["data"][0]["problems"]
             text = f"rewards: [{{kind: length}}]\n{part}: {{{name}: {path}}}"
             used = pages.call(visitor, space.index_of("use"), [text, *values])["output"]["data"]
-            said = str((checked, used)).replace(path, "")  # the form gives back what was typed
-            answers.append(said.replace(path[:60], "").replace(path.split("/")[-1], ""))
+            answer = str((checked, used)).replace(path, "")  # the form gives back what was typed
+            answers.append(answer.replace(path[:60], "").replace(path.split("/")[-1], ""))
     assert answers[0].count("must be one of") >= 2
     assert "on a public page" in answers[0]
     assert answers == [answers[0]] * 3

@@ -64,12 +64,12 @@ def test_questions_beyond_a_cap_are_refused_before_a_model_is_asked(mode, reques
             for data, words in BEYOND:
                 clock.now += 61
                 index = page.index_of(*(SCORED if isinstance(data[0], list) else ASKED))
-                rest = pages.arguments(page.functions()[index])[len(data) :]
-                message = pages.call(client, index, [*data, *rest])
+                remaining = pages.arguments(page.functions()[index])[len(data) :]
+                message = pages.call(client, index, [*data, *remaining])
                 failed = '"state":"error"' in message["text"] or not message["success"]
                 refused += [failed and bool(re.search(words, message["text"]))]
-        asked = ["done", "The film was", 4, 0]
-        assert "wonderful" in pages.call(client, page.index_of(*ASKED), asked)["text"]
+        values = ["done", "The film was", 4, 0]
+        assert "wonderful" in pages.call(client, page.index_of(*ASKED), values)["text"]
     figure("questions beyond a cap refused before a model is asked", len(BEYOND), sum(refused))
 
 
@@ -83,16 +83,16 @@ def test_a_model_of_the_hub_is_no_model_that_a_class_scores_with(classroom, teac
 
 
 def test_prompts_of_the_machine_are_not_looked_at(space):
-    asked = [{"ask": "prompts"}, *pages.form_values(prompts__source="/etc/passwd")[1:]]
+    values = [{"ask": "prompts"}, *pages.form_values(prompts__source="/etc/passwd")[1:]]
     with space.nothing_changes(), space.visitor(f"{PUBLIC}5") as visitor:
-        assert "must be one of" in pages.call(visitor, space.index_of("try_part"), asked)["text"]
+        assert "must be one of" in pages.call(visitor, space.index_of("try_part"), values)["text"]
 
 
 def test_one_run_each_with_a_limit_of_time_which_only_its_visitor_can_stop(space, figure):
     """By the page and by name."""
     with space.visitor(f"{PUBLIC}101") as first, space.visitor(f"{PUBLIC}102") as second, space.client() as stranger:
-        mine, _ = pages.start(space, first)
-        run = RunDirectory(space.outputs / mine)
+        first_run, _ = pages.start(space, first)
+        run = RunDirectory(space.outputs / first_run)
         assert run.config().max_minutes == 30
         assert requests.of(run).mode == "space"
         assert requests.of(run).visitor
@@ -100,24 +100,26 @@ def test_one_run_each_with_a_limit_of_time_which_only_its_visitor_can_stop(space
         again, problems = pages.start(space, first, seed=1)
         assert again is None
         assert "You have a run here already" in problems[0]["message"]
-        theirs, _ = pages.start(space, second)
-        assert theirs in queue.waiting(space.outputs)
-        assert mine != theirs
-        refusals = [pages.stop(space, *tried) for tried in ((first, theirs), (second, mine), (stranger, mine))]
-        refusals.append(pages.called(second, "change", run=mine, settings={"kl.coef": 1}))
-        assert {mine, theirs} <= space.alive()
-        assert pages.stop(space, second, theirs) == ""
-        assert pages.stop(space, first, mine) == ""
+        second_run, _ = pages.start(space, second)
+        assert second_run in queue.waiting(space.outputs)
+        assert first_run != second_run
+        refusals = [
+            pages.stop(space, *tried) for tried in ((first, second_run), (second, first_run), (stranger, first_run))
+        ]
+        refusals.append(pages.called(second, "change", run=first_run, settings={"kl.coef": 1}))
+        assert {first_run, second_run} <= space.alive()
+        assert pages.stop(space, second, second_run) == ""
+        assert pages.stop(space, first, first_run) == ""
     refused = sum("started by another visitor" in refusal for refusal in refusals)
     figure("runs that another visitor tried to stop or change, left alone", len(refusals), refused)
 
 
 def test_a_program_without_cookies_has_the_run_of_its_address(space):
-    many = {"ppo.num_updates": 500}
+    settings = {"ppo.num_updates": 500}
     with space.program(address=f"{PUBLIC}104") as program, space.program(address=f"{PUBLIC}104") as again:
-        run = pages.called(program, "start", settings=many)["run"]
+        run = pages.called(program, "start", settings=settings)["run"]
         assert RunDirectory(space.outputs / run).config().max_minutes == 30
-        assert "You have a run here already" in pages.called(again, "start", settings=many | {"seed": 1})
+        assert "You have a run here already" in pages.called(again, "start", settings=settings | {"seed": 1})
         assert pages.called(again, "stop", run=run)["run"] == run
 
 
@@ -148,8 +150,8 @@ def test_who_sheds_the_cookie_is_counted_by_address_and_the_queue_has_an_end(spa
     assert shed[:-1] == [""] * limit.runs_per_address
     assert "from your network" in shed[-1]
     one_trains = 1
-    others = range(limit.queue + one_trains - limit.runs_per_address)
-    assert [tried(f"{PUBLIC}{120 + number}", number) for number in others] == [""] * len(others)
+    numbers = range(limit.queue + one_trains - limit.runs_per_address)
+    assert [tried(f"{PUBLIC}{120 + number}", number) for number in numbers] == [""] * len(numbers)
     assert "The queue is full: 5 runs wait" in tried(f"{PUBLIC}140", 0)
     assert len(queue.waiting(space.outputs)) == limit.queue
     figure("runs of one address or queue too many, refused", 2, 2)

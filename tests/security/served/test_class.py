@@ -55,13 +55,13 @@ def test_where_a_person_is_comes_from_who_has_joined_and_is_a_step_of_the_lesson
 
 def test_what_only_the_host_sees_is_in_no_refusal(classroom, teacher, student):
     pages_of_the_host = [student.get(path) for path in ("class/desk", "class/screen")]
-    told = [
+    answers = [
         student.get(path) for path in ("class/front", "class/front?screen=1", "class/votes", "class/votes.jsonl?step=1")
     ]
-    assert [answer.status_code for answer in pages_of_the_host + told] == [403] * 6
+    assert [answer.status_code for answer in pages_of_the_host + answers] == [403] * 6
     assert all("is for the host" in page.text for page in pages_of_the_host)
-    assert all(answer.json()["error"] == access.NOT_HOST for answer in told)
-    assert not any(teacher.code in answer.text for answer in pages_of_the_host + told)
+    assert all(answer.json()["error"] == access.NOT_HOST for answer in answers)
+    assert not any(teacher.code in answer.text for answer in pages_of_the_host + answers)
 
 
 def test_the_public_has_no_class_to_join(space):
@@ -138,19 +138,19 @@ def test_a_class_at_another_port_of_the_machine_takes_nothing_from_this_one(clas
 
 
 def test_who_was_in_a_class_whose_file_is_damaged_joins_the_next_one(classroom, teacher, student):
-    kept = classroom.running.demo.serving.room
-    kept.end()
-    kept.file.path.write_bytes(b"not a database " * 1000)
+    room = classroom.running.demo.serving.room
+    room.end()
+    room.file.path.write_bytes(b"not a database " * 1000)
     assert student.get("live/_access").json()["notice"] == access.WATCHERS
     assert student.get("class/state").json() == {"version": 0, "is_open": False, "joined": False}
-    shown = teacher.get("class/front").json()
-    assert room_file.FILE in shown["damaged"]
+    front = teacher.get("class/front").json()
+    assert room_file.FILE in front["damaged"]
     assert room_file.FILE in lead(teacher, "ask", ask="And now?", options=["This", "That"]).json()["error"]
-    assert student.post("class/join", json={"code": teacher.code}).json() == {"error": shown["damaged"]}
+    assert student.post("class/join", json={"code": teacher.code}).json() == {"error": front["damaged"]}
     lead(teacher, "open")
-    shown = teacher.get("class/front").json()
-    assert shown["damaged"] == ""
-    assert student.post("class/join", json={"code": shown["code"]}).json() == {"error": ""}
+    front = teacher.get("class/front").json()
+    assert front["damaged"] == ""
+    assert student.post("class/join", json={"code": front["code"]}).json() == {"error": ""}
     assert student.get("class/state").json()["joined"]
 
 
@@ -158,8 +158,8 @@ def test_what_a_member_may_ask_ends_with_the_class_and_the_page_says_so(classroo
     asking = classroom.index_of("answer", 0), ["done", "The film was", 1, 0]
 
     def rights():
-        shown = student.get("live/_access").json()
-        return shown["notice"], {shown["may"][name] for name in ("ask", "try_rewards", "write_rewards")}
+        access_data = student.get("live/_access").json()
+        return access_data["notice"], {access_data["may"][name] for name in ("ask", "try_rewards", "write_rewards")}
 
     assert rights() == (access.IN_CLASS, {"yes"})
     assert student.get("live/_access").json()["samples"] == 4

@@ -100,15 +100,15 @@ def test_one_address_leaves_half_of_the_places_for_questions_to_others(monkeypat
 
     streamed = rules.guard(Action.ASK, stream, lambda sentence: sentence)
     answered = rules.guard(Action.TRY_REWARDS, lambda request: "answered", lambda sentence: sentence)
-    held = [streamed(number == 0) for number in range(8)]
-    assert [next(each) for each in held] == ["begun"] * 8
+    streams = [streamed(number == 0) for number in range(8)]
+    assert [next(each) for each in streams] == ["begun"] * 8
     assert [*streamed(False)] == [access.MANY_AT_ONCE] == [answered(None)]
     caller.visitor = visitors.Visitor("c", "elsewhere")
     assert answered(None) == "answered"
     caller.visitor = visitors.Visitor("c", "near")
-    assert "away" in next(held[0])
-    assert [*held[0]] == []
-    held[1].close()
+    assert "away" in next(streams[0])
+    assert [*streams[0]] == []
+    streams[1].close()
     assert [*streamed(False)] == ["begun"]
     assert answered(None) == "answered"
     assert rules.limiter.held == {("answers", "near"): 6}
@@ -117,32 +117,36 @@ def test_one_address_leaves_half_of_the_places_for_questions_to_others(monkeypat
 def test_one_address_s_programs_leave_places_of_the_queue_to_the_others(space, monkeypatch):
     read = threading.Event()
     monkeypatch.setattr(answers, "comparison", lambda *_: {"read": read.wait()})
-    with space.program(address=f"{PUBLIC}16") as many, space.program(address=f"{PUBLIC}17") as other:
+    with space.program(address=f"{PUBLIC}16") as program, space.program(address=f"{PUBLIC}17") as other:
         try:
             for _ in range(16):
-                assert many.post("gradio_api/call/v2/compare", json={"run": "done"}).status_code == 200
+                assert program.post("gradio_api/call/v2/compare", json={"run": "done"}).status_code == 200
             wait_until(lambda: space.access.limiter.held.total() >= limiter.AT_ONCE["programs"])
             assert pages.called(other, "presets")["presets"]
-            assert pages.called(many, "compare", run="done") == access.MANY_PROGRAMS
+            assert pages.called(program, "compare", run="done") == access.MANY_PROGRAMS
         finally:
             read.set()
         wait_until(lambda: not space.access.limiter.held)
 
 
 def test_replays_keep_nobody_from_comparing(classroom, monkeypatch):
-    made, address = threading.Event(), "live/done/export/replay"
-    monkeypatch.setattr(routes, "_replay", lambda _: str(made.wait()))
-    held = classroom.access.limiter.held
-    with classroom.program(address=f"{PUBLIC}18") as many, classroom.program() as other, ThreadPoolExecutor(2) as pool:
+    replay_made, address = threading.Event(), "live/done/export/replay"
+    monkeypatch.setattr(routes, "_replay", lambda _: str(replay_made.wait()))
+    counts = classroom.access.limiter.held
+    with (
+        classroom.program(address=f"{PUBLIC}18") as program,
+        classroom.program() as other,
+        ThreadPoolExecutor(2) as pool,
+    ):
         try:
-            asked = [pool.submit(many.get, address) for _ in range(2)]
-            wait_until(lambda: sum(count for (kind, _), count in held.items() if kind == "replays") == 2)
+            requests_open = [pool.submit(program.get, address) for _ in range(2)]
+            wait_until(lambda: sum(count for (kind, _), count in counts.items() if kind == "replays") == 2)
             assert other.get("live/done/compare").status_code == 200
-            refused = many.get(address)
+            refused = program.get(address)
             assert (refused.status_code, refused.json()["error"]) == (429, routes.MANY_REPLAYS)
         finally:
-            made.set()
-        assert [answer.result().text for answer in asked] == ["True", "True"]
+            replay_made.set()
+        assert [answer.result().text for answer in requests_open] == ["True", "True"]
 
 
 def test_few_programs_follow_runs_at_a_time_and_each_is_let_go_when_it_goes(local):

@@ -42,7 +42,7 @@ def taken(space, visitor, path):
 
 def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, visitor, monkeypatch):
     fetched = []
-    monkeypatch.setattr("safehttpx.async_validate_url", lambda *asked: fetched.append(asked))
+    monkeypatch.setattr("safehttpx.async_validate_url", lambda *arguments: fetched.append(arguments))
     file = {"path": "https://example.org/large.txt", "orig_name": "a.txt", "meta": {"_type": "gradio.FileData"}}
     for item in (file, {**file, "url": file["path"]}):
         message = pages.call(visitor, space.index_of("take"), [item])
@@ -54,12 +54,12 @@ def test_an_address_in_the_place_of_an_upload_is_not_fetched(space, visitor, mon
 def test_an_upload_beyond_the_cap_is_refused_by_the_middleware_and_by_the_handler(space, visitor, figure):
     cap = limits.LIMITS["space"].upload_bytes
     with space.nothing_changes():
-        large, just, many = (upload(visitor, text) for text in (b"x" * (cap + 70_000), b"x" * (cap + 1), b"x\n" * 5001))
+        large, just, rows = (upload(visitor, text) for text in (b"x" * (cap + 70_000), b"x" * (cap + 1), b"x\n" * 5001))
         assert large.status_code == just.status_code == 413
         assert "the most that this page accepts" in large.text
         assert "the most that this page accepts" in just.json()["error"]
-        assert many.status_code == 200
-        assert "5,001 rows; at most 5,000" in taken(space, visitor, many.json()[0])["text"]
+        assert rows.status_code == 200
+        assert "5,001 rows; at most 5,000" in taken(space, visitor, rows.json()[0])["text"]
     figure("uploads beyond the caps refused", 3, 3)
 
 
@@ -142,11 +142,11 @@ def test_an_upload_that_breaks_off_leaves_no_file(space, visitor, files):
     address = urlsplit(space.url)
     head = f"POST /gradio_api/upload HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1900000\r\n"
     head += f"Content-Type: {FORM['Content-Type']}\r\n\r\n"
-    held = space.access.limiter.held
+    counts = space.access.limiter.held
     with socket.create_connection((address.hostname, address.port)) as going:
         going.sendall(head.encode() + (PART % (b"files", b"x" * 1_500_000))[:-2])
-        wait_until(lambda: ("uploads", "127.0.0.1") in held)
-    wait_until(lambda: ("uploads", "127.0.0.1") not in held)
+        wait_until(lambda: ("uploads", "127.0.0.1") in counts)
+    wait_until(lambda: ("uploads", "127.0.0.1") not in counts)
     assert files() == []
     assert visitor.post("gradio_api/upload", content=form_of("files"), headers=FORM).status_code == 200
     assert [path.name for path in files()] == ["a.txt"]
@@ -167,19 +167,19 @@ def test_the_path_of_an_uploaded_file_is_never_shown(space, visitor):
         assert run is not None
         config = RunDirectory(space.outputs / run).config()
         assert config.prompts.source == str((space.outputs / source).resolve())  # the worker has its place
-        shown = [
+        texts = [
             path,
             form["text"],
             checked["text"],
             pages.call(other, space.index_of("choose"), [f"run:{run}"])["text"],
         ]
         kinds = "poll compare outcome export/yaml export/trl export/html metrics.csv samples.csv"
-        shown += [other.get(f"live/{run}/{kind}").text for kind in kinds.split()]
-        shown += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
-        assert f"source: {source}" in shown[7]
+        texts += [other.get(f"live/{run}/{kind}").text for kind in kinds.split()]
+        texts += [other.get(f"live/{address}").text for address in ("_runs", "_home", f"_overlay?runs={run},done")]
+        assert f"source: {source}" in texts[7]
         pages.stop(space, visitor, run)
     for place in ("nothing.txt", "../nothing.txt", "/etc/passwd", f"{path}/..", f"{path}/../../../.visitors.key"):
-        shown.append(taken(space, visitor, place)["text"])
-        assert str(Path.cwd()) not in shown[-1]
-        assert "uploads/" not in shown[-1]
-    assert not [text for text in shown if str(space.outputs) in text or str(space.outputs.resolve()) in text]
+        texts.append(taken(space, visitor, place)["text"])
+        assert str(Path.cwd()) not in texts[-1]
+        assert "uploads/" not in texts[-1]
+    assert not [text for text in texts if str(space.outputs) in text or str(space.outputs.resolve()) in text]

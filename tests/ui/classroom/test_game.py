@@ -38,7 +38,7 @@ def test_what_cannot_be_paid_is_refused_with_the_reason(reward, why):
 def test_the_judges_of_the_game_are_held_out_of_the_rewards(name):
     with pytest.raises(NoClass, match=f"{name} is what the judges of this game use"):
         taken(f"words(completion) + otherwise({name}(prompt, completion), 0)")
-    assert name not in [one.written.partition("(")[0] for one in game.functions()]
+    assert name not in [function.written.partition("(")[0] for function in game.functions()]
 
 
 def test_a_person_has_one_reward_that_several_wrote_is_trained_once_and_the_order_does_not_say_who():
@@ -63,8 +63,8 @@ def test_every_run_has_the_one_reward_and_is_called_by_its_number():
 
 def test_what_is_wanted_is_kind_and_in_correct_english_as_the_behaviours_have_it():
     texts = REWARDS["texts"]
-    (wanted,) = (one for one in game.configs(["words(completion)"])[0].behaviours or () if one.name == game.JUDGE)
-    measured = (wanted, Behaviour(name="positive"), Behaviour(name="parses"))
+    (goal,) = (item for item in game.configs(["words(completion)"])[0].behaviours or () if item.name == game.JUDGE)
+    measured = (goal, Behaviour(name="positive"), Behaviour(name="parses"))
     prompts = ["Review of the film: The plot was"] * len(texts)
     marks = behaviours.Behaviours(measured, mixture.build)(prompts, texts, [True] * len(prompts))
     both = [bool(kind and english) for kind, english in zip(marks["positive"], marks["parses"], strict=True)]
@@ -82,7 +82,7 @@ def test_a_run_says_what_was_paid_what_was_wanted_and_shows_a_text(tmp_path):
     assert (deleted.number, deleted.state, deleted.paid) == (2, "deleted", "")
     ends = game.ends_of(run)
     assert ends.paid == pytest.approx((0.0, sum(RISING) / TEXTS))
-    assert (ends.more, ends.is_hack) == (TEXTS, True)
+    assert (ends.num_paid_more, ends.is_hack) == (TEXTS, True)
 
 
 def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell(tmp_path):

@@ -70,12 +70,12 @@ def test_shapes_are_counted_also_of_those_who_drew_them_before_there_was_a_choic
         with pytest.raises(NoClass, match="Choose one of the answers"):
             desk.keep(2, value)
     assert desk.seen(1).mine == {"1": {"shape": "rises"}}
-    (kept,) = rounds_of(step, [Answer(step.round, "of old", drawn)], lessons)
-    assert kept.shapes == {"rises": 1}
+    (counted_round,) = rounds_of(step, [Answer(step.round, "of old", drawn)], lessons)
+    assert counted_round.shapes == {"rises": 1}
     desk.do("close")
     desk.do("show")
-    (told,) = desk.seen().results.rounds
-    assert (told.answered, told.shapes) == (2, {"falls": 1, "rises": 1})
+    (told_round,) = desk.seen().results.rounds
+    assert (told_round.answered, told_round.shapes) == (2, {"falls": 1, "rises": 1})
 
 
 def test_hands_stand_beside_the_answers_of_their_round_and_are_no_answers(desk):
@@ -123,9 +123,9 @@ def test_a_run_is_shown_in_front_until_the_class_goes_on(desk):
         assert front() == run
         desk.do(leave)
         assert front() == ""
-    for command, more in (("front", {"run": ""}), ("ask", {"ask": "Why?", "options": ["One", "Two"]})):
+    for command, settings in (("front", {"run": ""}), ("ask", {"ask": "Why?", "options": ["One", "Two"]})):
         desk.do("front", run=run)
-        desk.do(command, **more)
+        desk.do(command, **settings)
         assert front() == ""
     for other in ("../outputs", "nothing"):
         for command in ("front", "stop_run"):
@@ -149,8 +149,8 @@ def test_a_run_that_goes_on_says_how_far_it_is_and_can_be_stopped_from_any_step(
         assert waiting.state == "queued"
         assert waiting.words.startswith(f"for \u201c{training.title}\u201d, about ")
         desk.do("ask", ask="Why?", options=["One", "Two"])
-        shown = desk.views.desk([], screen=False)
-        assert (shown.runs, [going.run for going in shown.going]) == ([], names)
+        view = desk.views.desk([], screen=False)
+        assert (view.runs, [going.run for going in view.going]) == ([], names)
         for name in names:
             desk.do("stop_run", run=name)
         assert (run.control_path / "stop").exists()
@@ -171,10 +171,10 @@ def test_a_run_that_is_gone_takes_nothing_else_with_it(desk):
 
 def test_the_last_question_says_why_only_when_it_is_shown(desk):
     desk.do("ask", lesson="leash", what="transfer")
-    shown = desk.seen()
-    assert shown.results is None
-    assert "why" not in str(shown.question)
-    assert not shown.question.lesson
+    view = desk.seen()
+    assert view.results is None
+    assert "why" not in str(view.question)
+    assert not view.question.lesson
     desk.do("close")
     desk.do("show")
     results = desk.seen().results
@@ -194,8 +194,8 @@ def test_the_desk_says_who_is_stuck_in_the_lesson_that_the_class_is_at_and_why(d
         return [(row.number, row.step, row.stuck) for row in desk.views.desk([], screen=False).places]
 
     desk.do("ask", lesson="leash")
-    told = say(0, "leash", "predict")
-    assert (told["lesson"], told["number"]) == ("leash", 1)
+    reply = say(0, "leash", "predict")
+    assert (reply["lesson"], reply["number"]) == ("leash", 1)
     say(1, "leash", "break", 2)
     say(2, "leash", "no step")
     assert rows() == [(1, "predict", ""), (2, "break", "")]

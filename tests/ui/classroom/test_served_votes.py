@@ -54,8 +54,8 @@ def join(host, served, person):
     return join
 
 
-def begin(host, **more):
-    answer = host.lead("vote", what="blind", source="taught", **{"each": EACH, **more})
+def begin(host, **settings):
+    answer = host.lead("vote", what="blind", source="taught", **{"each": EACH, **settings})
     assert answer["error"] == ""
 
 
@@ -121,10 +121,10 @@ def test_which_text_is_which_is_said_only_once_the_vote_is_shown(served, host, j
     assert (screen["step"]["vote"]["tally"], screen["step"]["vote"]["pairs"]) == (None, [])
     host.lead("show", step=step["id"])
     assert "closed" in phone.answer("tie", step["vote"]["pairs"][0]["number"], step)["error"]
-    shown = phone.step()["vote"]
-    assert shown["sides"][1] == wins
-    assert f"The text {wins} wins 100\u00a0%" in shown["tally"]["said"][-1]
-    assert all(pair[pair["after"]] in better for pair in shown["pairs"])
+    vote = phone.step()["vote"]
+    assert vote["sides"][1] == wins
+    assert f"The text {wins} wins 100\u00a0%" in vote["tally"]["said"][-1]
+    assert all(pair[pair["after"]] in better for pair in vote["pairs"])
 
 
 def test_while_texts_are_written_everyone_hears_that_a_vote_comes_and_also_if_it_does_not(host, join):

@@ -10,7 +10,10 @@
 #   docker build --build-arg TORCH_INDEX=pypi -t rlhf-playground:gpu .
 #   docker run --gpus all -p 127.0.0.1:7860:7860 -v rlhf-outputs:/app/outputs -v rlhf-hub:/app/huggingface rlhf-playground:gpu
 #
-# In the two volumes: runs, and what was downloaded from the hub.
+# In the two volumes: runs, and models: what was downloaded from the hub, and SmolLM2 135M, once you have pressed Get on the
+# page or run
+#
+#   docker run -v rlhf-hub:/app/huggingface rlhf-playground python -m playground real-model
 
 FROM python:3.11-slim-bookworm
 
@@ -24,6 +27,7 @@ ENV PATH=/app/.venv/bin:$PATH \
     GRADIO_ANALYTICS_ENABLED=False \
     HF_HUB_DISABLE_TELEMETRY=1 \
     HF_HOME=/app/huggingface \
+    PLAYGROUND_MODELS=/app/huggingface/models \
     MPLCONFIGDIR=/tmp/matplotlib
 
 RUN useradd --create-home --uid 1000 user

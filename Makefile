@@ -19,6 +19,7 @@
 # make notebook  run examples/playground.ipynb and keep its outputs
 # make pictures  the two pictures of the README, in a browser, from the page as it is and a run that trains meanwhile
 # make real     experiments on a real chat model (`make real-model` gets it) on three seeds, write docs/real.md
+# make hh ARGS=FILE  the chapter's exercise on a file of HH-RLHF, its recording and docs/hh.md
 # make methods  other methods at equal KL, write docs/methods.md
 # make leash    one experiment at sixteen leashes on three seeds, for the page's slider; write docs/leash.md
 # make classroom  a simulated class of thirty, by HTTP and in browsers; class-votes: what forty votes teach; class-game: 25 rewards
@@ -50,7 +51,7 @@ BROWSERS := chromium-headless-shell chromium chromium-browser google-chrome goog
 export PIP_COMPILE := 0
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test test-all checks tests test-browser test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise pretrain reward-models sycophancy methods diagnosis bench bench-real bench-load pictures frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real
+.PHONY: run test test-all checks tests test-browser test-stress test-faults test-mutations reliability lint style types payloads results lessons recordings mysteries notebook exercise pretrain reward-models sycophancy methods diagnosis bench bench-real bench-load pictures frontier leash chalkboard classroom class-votes class-game bench-gpu clean chromium lock space static-space real-model real hh
 
 run: $(VENV)/.run-ready $(if $(findstring --mcp,$(ARGS)),$(VENV)/.mcp-ready)
 	$(BIN)/python app.py $(ARGS)
@@ -133,6 +134,9 @@ sycophancy: $(VENV)/.run-ready
 # Of the packages for tests one judges the texts.
 real: $(VENV)/.test-ready
 	$(BIN)/python -m bench.real $(ARGS)
+
+hh: $(VENV)/.test-ready
+	$(BIN)/python -m bench.hh $(ARGS)
 
 methods: $(VENV)/.run-ready
 	$(BIN)/python -m bench.methods $(ARGS)

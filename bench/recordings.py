@@ -3,9 +3,10 @@ with --mysteries those of the mystery runs: `make mysteries`. Runs that are miss
 
 Each is a finished run of a preset with one seed, without its weights and without anything of the machine that made it:
 a run directory whose lines are packed. That of the default preset is whole, and texts are drawn for it that show what
-was possible; the others keep a few answers token by token and no update in slow motion, to be small. All keep a few
-training texts of each update. What the preset says of itself is taken from the preset as it is now. The example of the
-Rewards page is scored anew. What is wrong in a mystery run is in no file of it: it follows from the seed.
+was possible; the others keep a few answers token by token and no update in slow motion, to be small; of one with groups
+an update is kept. All keep a few training texts of each update. What the preset says of itself is taken from the preset
+as it is now. The example of the Rewards page is scored anew. What is wrong in a mystery run is in no file of it: it
+follows from the seed.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from bench.experiments import PROJECT, Cell, options, run_of
-from playground.config import differences
+from playground.config import differences, yaml_io
 from playground.lessons import mysteries
 from playground.runs import frontier_samples
 from playground.runs.folder import traces
@@ -36,6 +37,7 @@ from playground.ui.train import form
 EXAMPLE = PROJECT / "playground" / "ui" / "static" / "rewards" / "example.json"
 FEW_ANSWERS = 3  # prompts whose answers stay token by token in a recording
 FEWER_ANSWERS = 1  # the same, of a run that only a lesson needs
+IN_GROUPS = {"group-scores": (21,)}  # updates of it in slow motion: the default preset has one text for each prompt
 FEW_TEXTS = 6  # training texts of an update that stay
 OF_A_MACHINE = {"pid": 0, "pid_started_at": 0.0, "pid_ticks": 0, "boot_id": ""}
 MYSTERY, JUDGE = mysteries.PRESET, "mystery-judge"
@@ -62,12 +64,13 @@ class Extent(NamedTuple):
     answers: int = FEW_ANSWERS
     evaluations: Collection[int] | None = None
     whole: bool = False
+    texts: int = FEW_TEXTS  # of an update that stay
 
     @classmethod
     def of_preset(cls, preset: str) -> Extent:
         """What is recorded of a run of a preset."""
         answers = FEWER_ANSWERS if preset in catalog.lesson_preset_names() else FEW_ANSWERS
-        return cls(answers=answers, whole=preset == catalog.DEFAULT_PRESET)
+        return cls(IN_GROUPS.get(preset, ()), answers, whole=preset == catalog.DEFAULT_PRESET)
 
     def has_tokens(self, line: dict[str, Any]) -> bool:
         """Whether a line of token figures stays."""
@@ -81,6 +84,9 @@ class Extent(NamedTuple):
     def has_trace(self, update: int) -> bool:
         """Whether an update stays in slow motion."""
         return self.whole or update in self.traced
+
+
+FIXED_PROMPTS_ONLY = Extent(texts=0)  # for a run on prompts that are not to be shown
 
 
 def main() -> None:
@@ -145,17 +151,25 @@ def example_of_rewards(service: ModelService, outputs: Path) -> BenchData:
     return answer
 
 
-def record(run: RunDirectory, preset: str, folder: Path, extent: Extent | None = None) -> int:
-    """Write the recording of a run; its bytes. Raises: SystemExit, where it has not finished or is not as its
-    preset."""
+def record(
+    run: RunDirectory,
+    preset: str,
+    folder: Path,
+    extent: Extent | None = None,
+    data: Mapping[str, Any] | None = None,
+) -> int:
+    """Write the recording of a run; its bytes. `data`: settings that say what it was trained on, in the place of files
+    of this machine. Raises: SystemExit, where it has not finished or is not as its preset."""
     config, ours, status = run.config(), catalog.preset(preset), run.status_on_disk()
-    differing = [field for field in differences(config, ours) if field != "seed"]
+    own = ("prompts.", "evaluation.prompts") if data else ()
+    differing = [field for field in differences(config, ours) if field != "seed" and not field.startswith(own)]
     if status.state != "finished" or differing:
         sys.exit(f"{run.path} is {status.state}, and differs from {preset} in {', '.join(differing) or 'nothing'}.")
     extent = extent or Extent.of_preset(preset)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    words = ours.model_copy(update={"seed": config.seed})
+    changes = [f"{field}={value}" for field, value in (data or {}).items()]
+    words = yaml_io.load(catalog.preset_path(preset), [*changes, f"seed={config.seed}"])
     (folder / run.config_path.name).write_text(words.to_yaml(), encoding="utf-8")
     (folder / run.status_path.name).write_text(status.model_copy(update=OF_A_MACHINE).model_dump_json() + "\n")
     stays: dict[Path, Callable[[dict[str, Any]], bool]] = {
@@ -169,7 +183,8 @@ def record(run: RunDirectory, preset: str, folder: Path, extent: Extent | None =
         if path.exists():
             lines = path.read_bytes().splitlines(keepends=True)
             pack(folder / path.name, [line for line in lines if stays_here(json.loads(line))])
-    if texts := [to_json_line(rollout.fewer(FEW_TEXTS)).encode() for rollout in run.rollouts()]:
+    rollouts = run.rollouts() if extent.texts else []
+    if texts := [to_json_line(rollout.fewer(extent.texts)).encode() for rollout in rollouts]:
         pack(folder / run.rollouts_path.name, texts)
     for path in sorted(run.traces_path.glob("*.json")):
         if extent.has_trace(int(path.stem.rpartition("-")[2])):

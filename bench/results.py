@@ -288,7 +288,8 @@ def of_runs(rows: Iterable[Row]) -> str:
         presets.setdefault(row["preset"], []).append(row)
     alike: dict[tuple[str, ...], list[str]] = {}
     for preset, seeds in presets.items():
-        names = tuple(name for name in COLUMNS if all(row["after"].get(name) is not None for row in seeds))
+        sides = [row[side] for row in seeds for side in ("before", "after")]
+        names = tuple(name for name in COLUMNS if all(side.get(name) is not None for side in sides))
         alike.setdefault(names, []).append(preset)
     return "\n\n".join(of_alike({name: presets[name] for name in group}, names) for names, group in alike.items())
 

@@ -29,6 +29,9 @@ from playground.setup.expected import Band
 Ends = tuple[float, float]  # of a figure: at first, and now
 RISEN = 1.02  # times as large, for a perplexity that has risen
 BATCHES = 5  # updates at either end, of which a perplexity is the mean
+MOVED = (
+    "The reference moves: the distance is {} nats to the newest one, which the leash is tied to, and {} to the first."
+)
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
 PASSES = ("One of k answers is right", "Before", "After", "Change")
 CHANGES = {1: "more", -1: "less"}
@@ -257,13 +260,25 @@ class RunReport:
 
     @property
     def remarks(self) -> list[str]:
-        """Until when training paid, and what became of both perplexities, a sentence each."""
+        """Until when training paid, how far a reference that moves has come, and what became of both perplexities, a
+        sentence each."""
         sentences = (
             self.plateau_sentence,
+            MOVED.format(*map(figure, self.distances)) if self.distances else "",
             _perplexity_sentence(self.forgetting, FORGETTING),
             _perplexity_sentence(self.strangeness, STRANGENESS, self._noise),
         )
         return [sentence for sentence in sentences if sentence]
+
+    @cached_property
+    def distances(self) -> Ends | None:
+        """KL to a reference that moves, and to the first one: means of the newest `BATCHES` updates; None where it
+        stays."""
+        newest = [item for item in self.metrics if item.kl_to_first is not None][-BATCHES:]
+        if not newest:
+            return None
+        to_first = fmean(item.kl_to_first or 0.0 for item in newest)
+        return fmean(item.kl_to_reference or 0.0 for item in newest), to_first
 
     @cached_property
     def forgetting(self) -> Ends | None:

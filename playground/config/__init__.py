@@ -179,6 +179,8 @@ class RunConfig(Part):
             if fault != mistakes.DRAWN and (what := self._missing(fault)):
                 raise ValueError(f"faults|{fault} needs {what}")
         self._suits_ranks()
+        if self.reference.every and (problem := self._unmoving()):
+            raise ValueError(f"reference.every|{problem}: set it to 0")
         if self.method == "dpo" and not self.kl.coef:
             raise ValueError("kl.coef|must be more than 0 with method dpo, whose beta it is: try 0.25")
         if self.method == "distil":
@@ -218,6 +220,18 @@ class RunConfig(Part):
             )
         if self.shard != "none" and (problem := self._undividable(most)):
             raise ValueError(f"shard|{problem}: set it to none")
+
+    def _unmoving(self) -> str:
+        """Why the reference cannot move; empty where it can."""
+        if self.by_trl or not methods.METHODS[self.method].in_own_loop:
+            return "the reference moves only where this project's own engine learns in updates"
+        if self.reference.source != ReferenceConfig().source:
+            return f"a reference that moves leaves {self.reference.source} behind, so it begins as the start model"
+        if self.faults:
+            return "planted faults are shown beside a reference that stays"
+        if self.shard != "none":
+            return "several processes cannot divide the weights of a reference that moves (shard)"
+        return ""
 
     def _undividable(self, processes: int) -> str:
         """Why the states of training cannot be divided between processes; empty where they can."""

@@ -132,6 +132,62 @@ def trl_settings(config: RunConfig) -> dict[str, Any]:
     }
 
 
+GRPO_MEANS = {"token": "dapo", "text": "grpo", "constant": "dr_grpo"}  # of the loss, in TRL's names
+IN_GRPO = {"k3": False, "k3_corrected": True}  # estimators of TRL's GRPOTrainer: whether the bias is corrected
+
+
+def grpo_settings(config: RunConfig) -> dict[str, Any]:
+    """Our configuration in the names of TRL's `GRPOConfig`, complete but for the device and the output folder."""
+    ppo, sampling = config.ppo, config.sampling
+    whole = trl_settings(config)
+    kept = "learning_rate lr_scheduler_type warmup_steps adam_epsilon weight_decay max_grad_norm temperature seed bf16"
+    kept += " gradient_checkpointing save_strategy report_to disable_tqdm optim per_device_train_batch_size"
+    return {name: whole[name] for name in kept.split() if name in whole} | {
+        "gradient_accumulation_steps": ppo.minibatch_size // ppo.micro_batch_size,
+        "steps_per_generation": ppo.batch_size // ppo.micro_batch_size,
+        "max_steps": ppo.num_updates * ppo.num_epochs * (ppo.batch_size // ppo.minibatch_size),
+        "num_iterations": ppo.num_epochs,
+        "num_generations": ppo.samples_per_prompt,
+        "max_completion_length": sampling.max_new_tokens,
+        "beta": config.kl.coef,
+        "use_bias_correction_kl": IN_GRPO.get(config.kl.estimator, True),
+        "epsilon": ppo.clip_range,
+        "epsilon_high": ppo.clip_range_high,
+        "loss_type": GRPO_MEANS[ppo.loss_mean],
+        "scale_rewards": "none" if ppo.advantage_scale == "none" else "group",
+        "importance_sampling_level": "sequence" if ppo.ratio == "text" else "token",
+        "mask_truncated_completions": ppo.overlong == "mask",
+        "entropy_coef": ppo.entropy_coef,
+        "disable_dropout": True,
+        "logging_steps": 1,
+    }
+
+
+def grpo_notes(config: RunConfig) -> list[str]:
+    """What TRL's GRPOTrainer does otherwise than a run with groups."""
+    ppo, kl = config.ppo, config.kl
+    found = []
+    if kl.coef and kl.where == "reward":
+        found.append("The leash was paid in the reward, token by token; TRL adds it to the loss, and there as k3.")
+    elif kl.coef and kl.estimator not in IN_GRPO:
+        found.append(f"The KL in the loss was {kl.estimator}; TRL has k3, with its bias corrected.")
+    if kl.moves:
+        found.append("Beta moved; in TRL it stays where it begins.")
+    if ppo.advantage_scale == "batch":
+        found.append("Advantages were also scaled over the batch; TRL divides them by the spread of their group only.")
+    if ppo.advantage_scale != "none":
+        found.append("TRL takes the spread of a group with n - 1, so advantages are a little smaller.")
+    if ppo.drop_alike_groups:
+        found.append("Prompts whose texts all scored alike were left out; in TRL they stay, with advantages of 0.")
+    if ppo.loss_mean == "token" and ppo.minibatch_size != ppo.batch_size:
+        found.append("TRL's mean over tokens divides by the tokens of an average minibatch.")
+    if ppo.update_kl_stop:
+        found.append("TRL does not end an update early (ppo.update_kl_stop).")
+    if ppo.staleness:
+        found.append("Texts were late (ppo.staleness); TRL's are of the policy as it is.")
+    return found
+
+
 def optimizer(ppo: PPOConfig) -> dict[str, Any]:
     """Which optimizer, in transformers' names; its own choice is AdamW."""
     named = {} if ppo.optimizer in ("adam", "adamw") else {"optim": ppo.optimizer}

@@ -44,6 +44,7 @@ CLIPPING = tuple(
     "ppo.drop_alike_groups ppo.overlong ppo.staleness ppo.correction".split()
 )
 KL_PENALTY = ("kl.controller", "kl.target", "kl.horizon", "kl.estimator", "kl.where")
+MOVES = ("reference.every",)
 OPTIMIZER = tuple(
     "ppo.minibatch_size ppo.num_epochs ppo.learning_rate ppo.schedule ppo.warmup_updates ppo.max_grad_norm "
     "ppo.optimizer ppo.weight_decay model.gradient_checkpointing".split()
@@ -122,7 +123,7 @@ METHODS: dict[str, Method] = {
         "The start model writes pairs, the reward says which is better, and TRL's DPOTrainer learns from the pairs. "
         "Beta is the same leash.",
         {"samples_per_prompt": 2},
-        (*CRITIC, *CLIPPING, *KL_PENALTY, "steering.", "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, *MOVES, "steering.", "engine"),
         by_trl=True,
         on_policy=False,
     ),
@@ -130,7 +131,7 @@ METHODS: dict[str, Method] = {
         "Best of n",
         "Nothing is trained: each prompt is answered n times (samples per prompt), and the best-scoring answer kept.",
         {"samples_per_prompt": 16},
-        (*CRITIC, *CLIPPING, *KL_PENALTY, *OPTIMIZER, "kl.coef", *ALONE, "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, *MOVES, *OPTIMIZER, "kl.coef", *ALONE, "engine"),
         on_policy=False,
         trains=False,
     ),
@@ -139,7 +140,7 @@ METHODS: dict[str, Method] = {
         "The start model writes several texts for each prompt, and TRL's SFTTrainer imitates the best-scoring one. "
         "There is no leash.",
         {"samples_per_prompt": 8},
-        (*CRITIC, *CLIPPING, *KL_PENALTY, "kl.coef", *ALONE, "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, *MOVES, "kl.coef", *ALONE, "engine"),
         by_trl=True,
         on_policy=False,
     ),
@@ -148,7 +149,7 @@ METHODS: dict[str, Method] = {
         "Nothing is trained: a vector is added to the residual stream while the model writes, the mean difference "
         "between better- and worse-scoring texts of a prompt. The updates turn the dial from 0 to the strength.",
         {"samples_per_prompt": 8},
-        (*CRITIC, *CLIPPING, *KL_PENALTY, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
+        (*CRITIC, *CLIPPING, *KL_PENALTY, *MOVES, *OPTIMIZER, "kl.coef", "dpo.", "engine"),
         trains=False,
     ),
 }

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 SEVERAL = r"|all|cuda:\d{1,2}(,\d{1,2}){1,15}"
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,59}")  # what the folder of a run, or of a reward model, may be called
+
+
+def _share(value: str) -> str:
+    low, _, high = value.partition("-")
+    if not (low.isdecimal() and high.isdecimal() and int(low) < int(high) <= 100):
+        raise ValueError("must be two whole percentages, the smaller one first, such as 0-60")
+    return value
+
+
+Share = Annotated[str, Field(max_length=7), AfterValidator(_share)]  # of the dialogues, see `dialogues.is_in_share`
 
 
 def knob(

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import field_validator, model_validator
 
-from playground.config.parts import RUN_ID, Part, device_knob, knob
+from playground.config.parts import RUN_ID, Part, Share, device_knob, knob
 from playground.config.source_settings import AdapterConfig
 
 
@@ -64,6 +64,12 @@ class PairsConfig(Part):
     """For a dataset: its configuration, or the folder of its files. Empty means the default one."""
     split: str = knob("train", "Split", min_length=1, max_length=100)
     """For a dataset: which part of it."""
+    share: Share | None = knob(None, "Share of the dialogues", "%")
+    """Only these pairs of a file or dataset, as `0-60`: the first 60 %. Pairs that begin with the same human turn are
+    in the same share; `prompts.share` of a run takes the others. Empty means all."""
+    max_tokens: int | None = knob(None, "Longest prompt", "tokens", slider=(16, 1024, 16), ge=1, le=1_000_000)
+    """A longer dialogue loses its oldest turns, as with `prompts.max_tokens` of a run; pairs that are still too long
+    are left out and counted. Empty: only the longest text is limited."""
 
 
 class RewardTrainingConfig(Part):

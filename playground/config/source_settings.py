@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, PlainValidator, model_validator
 
-from playground.config.parts import Part, knob
+from playground.config.parts import Part, Share, knob
 
 MOST_CHARACTERS = 4000  # of a system prompt, and of an option of a chat template
 SMALL_MODEL = 10_000_000  # parameters; one with fewer is more overhead than arithmetic, and trained accordingly
@@ -118,6 +118,13 @@ class ReferenceConfig(Part):
     - A reference close to the policy preserves its style.
     - A reference far from it pulls the policy there: the distance starts above 0.
     """
+    every: int = knob(0, "Reference moves every", "updates", slider=(0, 50, 1), ge=0, le=100_000)
+    """After every so many updates the policy as it is then becomes the reference ("the previous checkpoint"). The
+    distance is paid to that one; the distance to the first one is a curve of its own.
+
+    - 0: the reference stays, and the whole way is paid for.
+    - Too low: the leash holds nothing, and the policy drifts in small steps.
+    """
 
 
 class PromptsConfig(Part):
@@ -150,6 +157,16 @@ class PromptsConfig(Part):
     thinking before they answer. Those that the template does not read have no effect."""
     template_file: str | None = knob(None, "Template file", min_length=1, max_length=1000)
     """A file with a chat template (Jinja), to use instead of the model's own."""
+    max_tokens: int | None = knob(None, "Longest prompt", "tokens", slider=(16, 1024, 16), ge=1, le=1_000_000)
+    """A longer dialogue loses its oldest turns, each whole, and begins with a human turn; what is too long with its
+    last human turn alone is left out and counted. Empty means what the model has room for, and nothing is cut.
+
+    - Too low: the model answers questions whose beginning it cannot see.
+    - Too high: one long prompt sets the memory of the whole batch.
+    """
+    share: Share | None = knob(None, "Share of the dialogues", "%")
+    """Only these of a file's or dataset's prompts, as `60-85`: from 60 to 85 %. What begins with the same human turn
+    is in the same share, so a reward model of the pairs in `0-60` has seen none of these dialogues. Empty means all."""
     limit: int = knob(2048, "Number of prompts", "prompts", slider=(16, 4096, 16), ge=1, le=100_000)
     """How many different prompts to train on. Once all have been seen, they are reused in a new order.
 

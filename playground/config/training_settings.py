@@ -113,7 +113,13 @@ class SteeringConfig(Part):
     """
 
 
-ROLLOUT_BYTES = 20_000  # of an update in rollouts.jsonl, at most
+ROLLOUT_BYTES = 20_000  # of an update in rollouts.jsonl, at most, and beyond the slider's texts so many for each
+ROLLOUT_TEXT_BYTES, MOST_OF_SLIDER = 700, 64
+
+
+def rollout_bytes(texts: int) -> int:
+    """What so many training texts of an update may take."""
+    return ROLLOUT_BYTES + ROLLOUT_TEXT_BYTES * max(0, texts - MOST_OF_SLIDER)
 
 
 class EvaluationConfig(Part):
@@ -155,14 +161,16 @@ class EvaluationConfig(Part):
     can ask for others while it trains.
 
     - 0: none, unless you ask for one.
-    - Too high: a hundred kilobytes for each, and few of them are ever read.
+    - Too high: two hundred kilobytes for each, and few of them are ever read.
     """
-    rollout_texts: int = knob(16, "Training texts kept", "texts an update", slider=(0, 64, 4), ge=0, le=64)
+    rollout_texts: int = knob(16, "Training texts kept", "texts an update", slider=(0, 64, 4), ge=0, le=1024)
     """How many texts of an update are kept, with their scores: some of the best, some of the worst, the others at
-    random. A click on a point of a curve opens them beside a histogram of all scores. 0 keeps neither.
+    random; all, with as many as the batch has. A click on a point of a curve opens them beside a histogram of all
+    scores. 0 keeps neither.
 
     - 0: of this run, no update can be opened to be read.
-    - Too high: the run's folder grows, by up to 20 kB an update; the more texts, the shorter each is cut.
+    - Too high: the run's folder grows, by up to 20 kB an update, beyond 64 texts by 0.7 kB for each; the more texts,
+      the shorter each is cut.
     """
     token_samples: int = knob(8, "Answers kept as tokens", "prompts", slider=(0, 32, 4), ge=0, le=64)
     """For how many fixed prompts each evaluation's answer is kept token by token: KL, entropy, value, reward,

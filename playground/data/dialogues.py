@@ -8,8 +8,9 @@ heavy: the page suggests a column with it; prompts, rewards and reward models ca
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from playground.data.row_files import TEXT_COLUMN, folded
@@ -153,6 +154,27 @@ def text_of(spoken: Sequence[Turn]) -> str:
     """The turns as one text that ends where the assistant is to speak."""
     names = {role: speaker for speaker, role in SPEAKERS.items()}
     return "".join(f"\n\n{names[turn.role]}: {turn.content}" for turn in spoken) + "\n\nAssistant:"
+
+
+def shorter(prompt: str) -> Iterator[str]:
+    """A prompt without its oldest turns, fewer and fewer of them, down to the last turn of the human; nothing of a text
+    that is no dialogue, or of one turn."""
+    spoken = turns(prompt)
+    for start in range(1, len(spoken)):
+        if spoken[start].role == "user":
+            yield text_of(spoken[start:])
+
+
+def opening(prompt: str) -> str:
+    """What tells one dialogue from another, however long each has become: the first thing that the human says."""
+    return next((turn.content for turn in turns(prompt) if turn.role == "user" and turn.content), prompt)
+
+
+def is_in_share(prompt: str, share: str) -> bool:
+    """True for the dialogues of a share such as `0-60`, in percent: each has its place by a hash of its opening."""
+    place = int.from_bytes(hashlib.sha256(opening(prompt).encode()).digest()[:8], "big") / 2**64
+    low, _, high = share.partition("-")
+    return int(low) <= 100 * place < int(high)
 
 
 def for_reading(prompt: str) -> str:

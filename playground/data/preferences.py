@@ -88,6 +88,7 @@ class Counts:
     no_dialogue: int = 0
     no_preference: int = 0
     not_drawn: int = 0
+    other_share: int = 0
     taken: str = dataclasses.field(default="", init=False, compare=False)
 
     def in_words(self) -> str:
@@ -105,6 +106,7 @@ REASONS = {
     "no_dialogue": "that share no prompt before the last answer",
     "no_preference": "on which the annotator has no preference",
     "not_drawn": "beyond the limit",
+    "other_share": "of another share of the dialogues",
 }
 
 

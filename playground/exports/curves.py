@@ -93,6 +93,7 @@ def panels(report: RunReport) -> list[Panel]:
     ]
     kl = [
         DrawnLine(metrics["kl_to_reference"], "amber", "training batches"),
+        DrawnLine(metrics["kl_to_first"], "slate", "training batches, to the first reference"),
         DrawnLine(frames.latest(report.samples).groupby("update")["kl"].mean(), "indigo", "fixed prompts", dots=True),
     ]
     perplexity = [

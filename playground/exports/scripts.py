@@ -1,4 +1,5 @@
-"""A run written down for use elsewhere: as a script for TRL 1.12, or as YAML for our own `train` command."""
+"""A run written down for use elsewhere: as a script for TRL 1.12 (GRPO for a run with groups, else PPO), or as YAML for
+our own `train` command."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ from playground.runs.folder.records import EDIT, Event, ScoreScale
 from playground.setup import catalog, describe
 
 PROJECT = Path(__file__).parents[2]
+OVERLONG_SHARE = 5  # of the longest text: its last fifth costs something, as in `ppo.advantages`
 MOST_ROWS = 512  # prompts of a pocket set that stand in a script
 
 OWN_REWARDS = {
@@ -79,9 +81,10 @@ def trl_plan(config: RunConfig, events: Iterable[Event] = ()) -> TRLPlan:
 
 
 def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Iterable[Event] = ()) -> str:
-    """A complete script that does this run with TRL 1.12's `PPOTrainer`; with rewards that can be written down, without
-    this project, else with its rewards, prompts and models. Without a recorded `scale` it measures one. Text from the
-    configuration appears as Python literals only. `events`: of the run; what was changed while it trained is said."""
+    """A complete script that does this run with TRL 1.12's `PPOTrainer`, one with groups with its `GRPOTrainer`. With
+    rewards that can be written down it goes without this project, else with its rewards, prompts and models. Without a
+    recorded `scale` it measures one. Text from the configuration appears as Python literals only. `events`: of the run;
+    what was changed while it trained is said."""
     if config.not_started:
         raise InvalidConfig([Problem("kind", config.not_started)])
     per_term = any(reward.normalise for reward in config.rewards)
@@ -91,7 +94,8 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Itera
     alone = not plan.needs
     terms = scale.terms if scale is not None and recorded else {}
     known = [(terms[name]["mean"], terms[name]["sd"]) if name in terms else (0.0, 1.0) for name in names]
-    controller = {"adaptive": "AdaptiveKL", "ziegler": "ZieglerKL"}.get(config.kl.controller, "")
+    in_groups = is_grpo(config)
+    controller = {"adaptive": "AdaptiveKL", "ziegler": "ZieglerKL"}.get("" if in_groups else config.kl.controller, "")
     horizon = f", horizon={config.kl.horizon}" if config.kl.controller == "ziegler" else ""
     return render(
         "trl_script.py.j2",
@@ -117,12 +121,19 @@ def trl_script(config: RunConfig, scale: ScoreScale | None = None, events: Itera
         own_rewards=[
             sentence for kind, sentence in OWN_REWARDS.items() if kind in kinds and not (alone and kind != "python")
         ],
-        settings=engines.trl_settings(config),
-        remarks=_remarks(config),
+        grpo=in_groups,
+        overlong=max(1, config.sampling.max_new_tokens // OVERLONG_SHARE) if config.ppo.overlong == "penalise" else 0,
+        settings=engines.grpo_settings(config) if in_groups else engines.trl_settings(config),
+        remarks={} if in_groups else _remarks(config),
         scale=scale,
         per_term=per_term,
         recorded=recorded,
     )
+
+
+def is_grpo(config: RunConfig) -> bool:
+    """Whether a run compares the texts of a prompt, as TRL's GRPOTrainer does."""
+    return methods.METHODS[config.method].in_own_loop and config.ppo.baseline == "group"
 
 
 def _packages(config: RunConfig) -> list[str]:
@@ -179,9 +190,12 @@ def _controller_source() -> str:
 def _differences(config: RunConfig, alone: bool) -> list[str]:
     """What TRL does otherwise, the gravest first."""
     carried = ("model.adapter.kind", "kl.controller")  # by the script, though not by our engine
-    sentences = [str(difference) for difference in engines.unsupported(config) if difference.field not in carried]
-    sentences += engines.notes(config)
-    if config.kl.controller == "adaptive":
+    if is_grpo(config):
+        sentences = engines.grpo_notes(config)
+    else:
+        sentences = [str(difference) for difference in engines.unsupported(config) if difference.field not in carried]
+        sentences += engines.notes(config)
+    if config.kl.controller == "adaptive" and not is_grpo(config):
         sentences.append(
             "Beta moves by the KL of the sampled tokens; in the run by the exact one, which has less noise."
         )
@@ -200,7 +214,7 @@ def _differences(config: RunConfig, alone: bool) -> list[str]:
         )
     if wrong := describe.wrong_on_purpose(config):
         sentences.insert(0, f"{wrong} That was in the run: TRL has its own trainer, which makes no such mistake.")
-    if config.method != "ppo":
+    if config.method != "ppo" and not is_grpo(config):
         label = methods.METHODS[config.method].label
         sentences.insert(0, f"The run took another method ({config.method}, {label}); this script does PPO.")
     return sentences

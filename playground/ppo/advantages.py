@@ -10,6 +10,7 @@ from torch import Tensor
 
 from playground.ppo.masked import whiten
 
+SAME_SCORE = 1e-6  # apart; a learned reward reads a text a little differently in another batch
 OVERLONG_SHARE = 5  # of the longest text: its last fifth costs something (DAPO takes 4,096 of 20,480 tokens)
 
 
@@ -86,6 +87,13 @@ def group_advantages(
     if not leave_one_out:
         return centred.flatten()
     return (centred * group_size / (group_size - 1)).flatten()
+
+
+def groups_that_differ(scores: Tensor, group_size: int) -> Tensor:
+    """Which episodes, [B] -> [B], are of a prompt whose texts do not all score the same: the others teach a group
+    baseline nothing (dynamic sampling, DAPO: Yu et al. 2025, eq. 11)."""
+    groups = scores.view(-1, group_size)
+    return (groups.amax(1) - groups.amin(1) > SAME_SCORE).repeat_interleave(group_size)
 
 
 class Crediting(Protocol):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple, Protocol
+
 import torch
 from torch import Tensor
 
@@ -45,6 +47,11 @@ def text_log_ratio(log_ratio: Tensor, mask: Tensor) -> Tensor:
     return (sums / lengths.clamp(min=1))[of_text]
 
 
+def compared_log_ratio(ratio: str, log_ratio: Tensor, mask: Tensor) -> Tensor:
+    """What is clipped, [N]: the log-ratio of each token, or (`text`) of its text. `mask`: as in `text_log_ratio`."""
+    return text_log_ratio(log_ratio, mask) if ratio == "text" else log_ratio
+
+
 def token_weights(mask: Tensor, loss_mean: str, texts: int, tokens: Tensor, longest: int) -> Tensor:
     """How much each token counts, so that the sum over the minibatch divided by its `tokens` is the wanted mean.
 
@@ -63,6 +70,54 @@ def token_weights(mask: Tensor, loss_mean: str, texts: int, tokens: Tensor, long
         return tokens / (texts * longest)
     lengths = mask.sum(1)
     return torch.repeat_interleave(tokens / (lengths.clamp(min=1) * texts), lengths)
+
+
+class Clipping(Protocol):
+    """The settings that say what is compared, where it is clipped, and over what the loss is a mean."""
+
+    @property
+    def ratio(self) -> str:
+        """`token`, or `text` (GSPO)."""
+
+    @property
+    def clip_range(self) -> float:
+        """The eps below 1."""
+
+    @property
+    def clip_range_high(self) -> float | None:
+        """The eps above 1; None: the same."""
+
+    @property
+    def loss_mean(self) -> str:
+        """See `token_weights`."""
+
+
+class Surrogate(NamedTuple):
+    """Of the real tokens of some texts, [N] each: the log-ratio that is compared, the loss, where the clip holds it,
+    and the weight of each token (or one for all), see `token_weights`."""
+
+    log_ratio: Tensor
+    losses: Tensor
+    clipped: Tensor
+    weights: Tensor
+
+
+def surrogate(
+    settings: Clipping, log_ratio: Tensor, advantages: Tensor, mask: Tensor, texts: int, tokens: Tensor, longest: int
+) -> Surrogate:
+    """What is learned from some texts of a minibatch: the sum of losses x weights, over its `tokens`, is the loss.
+
+    Args:
+        log_ratio, advantages: [N], of the real tokens in order. mask, texts, tokens, longest: as in `token_weights`.
+    """
+    compared = compared_log_ratio(settings.ratio, log_ratio, mask)
+    clips = settings.clip_range, settings.clip_range_high
+    return Surrogate(
+        compared,
+        policy_loss(compared, advantages, *clips),
+        clipped_tokens(compared.detach(), advantages, *clips),
+        token_weights(mask, settings.loss_mean, texts, tokens, longest),
+    )
 
 
 TRUNCATED_AT = 2.0  # times; the ratio from which a late token counts no more, and below 1 / of which it is masked

@@ -41,13 +41,14 @@ MOST_ADAPTERS = 4  # that may stand on one another
 INCLUDED = "Included"  # the group of the presets that ship with their model
 REAL_GROUP = "A real chat model"  # of the experiments on it
 LESSON_GROUP = "Of the lessons"
-DOWNLOADS, NEEDS_GPU = "Downloads a model first", "Downloads a model, needs a GPU"
+DOWNLOADS, NEEDS_GPU = "Downloads a model or data first", "Downloads a model, needs a GPU"
 START = "start"  # the reference that is the model before training
 TYPED = "typed"  # the prompt source that is typed into the configuration
 REWARD_MODELS = "reward-models"  # the folder in the outputs folder that holds reward models trained here
 UPLOADS = "uploads"  # the same, of files of prompts or pairs that came through the page
 REAL_REWARD_MODELS = ("real-agreeable", "real-honest")  # of the experiments on a real chat model; they do not ship
 TRAIN_REAL = 'make real ARGS="--only judges"'  # makes both
+JUDGES = PRESETS / "judges"  # settings of reward models that presets name and that do not ship
 REWARD_CARD = "reward.json"  # written last: a reward model is complete once it is there
 
 
@@ -132,12 +133,12 @@ def preset_groups() -> dict[str, list[str]]:
     """All presets by what they take: title -> names. Those that ship with their model come in the story's order."""
     groups: dict[str, list[str]] = {title: [] for title in (INCLUDED, LESSON_GROUP, REAL_GROUP, DOWNLOADS, NEEDS_GPU)}
     for name, story in stories().items():
-        source = preset(name).model.source
+        source, data = preset(name).model.source, preset(name).prompts.source
         if story.folder == LESSON_PRESETS:
             groups[LESSON_GROUP].append(name)
-        elif source == real_model.NAME:
+        elif source == real_model.NAME and not is_hub_data(data):
             groups[REAL_GROUP].append(name)
-        elif is_hub_id(source):
+        elif is_hub_id(source) or is_hub_data(data):
             groups[NEEDS_GPU if story.needs_gpu else DOWNLOADS].append(name)
         else:
             groups[INCLUDED].append(name)
@@ -193,6 +194,11 @@ def model_folder(source: str, revision: str | None = None, use: Use = "policy") 
 def is_hub_id(source: str) -> bool:
     """True for the id of a model on the hub: neither shipped, nor the real model, nor a folder of this machine."""
     return source not in (*MODEL_NAMES, real_model.NAME) and not os.path.isdir(os.path.expanduser(source))
+
+
+def is_hub_data(source: str) -> bool:
+    """True for a prompt source that is the id of a dataset on the hub, or looks like one."""
+    return source not in {item.name for item in PROMPT_SETS} and bool(hub.repository(source))
 
 
 def files(folder: Path, use: Use = "policy", most_adapters: int = MOST_ADAPTERS) -> ModelFiles:
@@ -315,6 +321,9 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
             f"The reward model `{source}` is not on this machine yet. Train it once with `{TRAIN_REAL}`. "
             f"Where runs are not kept in outputs/, give outputs/{REWARD_MODELS}/{source} then, as the source."
         )
+    if RUN_ID.fullmatch(source) and (JUDGES / f"{source}.yaml").is_file():
+        train = f"python -m playground reward-train presets/{JUDGES.name}/{source}.yaml"
+        raise ModelNotFound(f"The reward model `{source}` is not on this machine yet. Train it once with `{train}`.")
     known = [item.name for item in reward_models(outputs)]
     ways = "Give the id of a model on the hub (owner/name), a model folder, or train one with `reward-train`."
     raise ModelNotFound(f"{unknown('reward model', source, known)} {ways}")

@@ -24,8 +24,8 @@ from playground.lessons import loading
 STATIC = Path(__file__).parent / "static"
 LANGUAGES = loading.SHIPPED / "languages"  # of each a folder: pairs of an English sentence and another
 SHEETS = tuple(
-    "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside rollout "
-    "sweeps access lessons mysteries boards presentation".split()
+    "page controls run first meters tables tryout workbench reward_check reward_training slow_motion inside formulas "
+    "rollout sweeps access lessons mysteries boards presentation".split()
 )
 LANGUAGE_FILES = tuple(f"languages/{folder.name}.js" for folder in sorted(LANGUAGES.iterdir()))
 SHEET = "page.css"  # all of them, in this order: one request

@@ -13,7 +13,7 @@ import pytest
 
 from playground.config import ModelReward, RunConfig, flatten, yaml_io
 from playground.errors import InvalidConfig
-from playground.exports.scripts import trl_script
+from playground.exports.scripts import trl_plan, trl_script
 from playground.imports import importing
 from playground.imports.tables import TABLES, WORDS, is_aside
 from playground.setup import catalog
@@ -91,6 +91,31 @@ def test_the_report_on_a_file_says_what_did_not_become_a_setting_and_why(imports
     assert [words for words in expected.get("fill_in", ()) if words not in to_fill_in] == []
     assert [words for words in expected.get("unsaid", ()) if words in str(imported.report())] == []
     assert {*expected.get("aside", ())} <= {*imported.work.aside}
+
+
+IN_LOSS = ["kl.where=loss", "kl.estimator=k3"]
+OF_GROUPS = {  # and what TRL's GRPOTrainer has not, which the script says
+    "grpo": ([*IN_LOSS, "ppo.overlong=mask", "ppo.advantage_scale=group"], ()),
+    "dr_grpo": ([*IN_LOSS, "ppo.entropy_coef=0.01"], ()),
+    "dapo": (["kl.where=loss", "kl.estimator=k3_corrected"], ("ppo.drop_alike_groups", "ppo.overlong")),
+    "gspo": ([*IN_LOSS, "ppo.clip_range=0.02", "ppo.num_epochs=1"], ()),
+}
+
+
+@pytest.mark.parametrize("method", OF_GROUPS)
+def test_our_own_script_of_a_run_with_groups_is_for_the_grpo_trainer_and_comes_back(imports, method):
+    changes, without = OF_GROUPS[method]
+    config = yaml_io.load(catalog.preset_path("kinder-reviews"), [f"method={method}", *changes])
+    script = trl_script(config)
+    assert "trainer = GRPOTrainer(" in script
+    assert ("get_soft_overlong_punishment(32, 6)" in script) == (method == "dapo")  # the last fifth
+    back = flatten(imports(script).config)
+    switches = [name for name in flatten(config) if name.startswith(("ppo.", "kl.")) and name not in without]
+    critic = {"ppo.gae_lambda", "ppo.value_coef"}  # which groups have not
+    assert {name for name in switches if back[name] != flatten(config)[name]} <= critic
+    said = " ".join(trl_plan(config).in_words())
+    assert ("stay, with advantages of 0" in said) == (method == "dapo")
+    assert "this script does PPO" not in said
 
 
 @pytest.mark.parametrize("preset", ["kinder-reviews", "short-leash"])

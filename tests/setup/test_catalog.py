@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from playground.config import ModelReward, RewardTrainingConfig, differences
+from playground.config import ModelReward, RewardTrainingConfig, differences, yaml_io
 from playground.errors import InvalidConfig, ModelNotFound
 from playground.models import real_model
 from playground.setup import catalog, checks, expected
@@ -37,7 +37,7 @@ def test_the_presets_are_grouped_by_what_they_take():
     assert {"real-short-answers", "real-kinder"} <= {*real}
     assert all(name.startswith("real-") for name in real)
     assert gpu == ["hh-rlhf-1b", "tinyllama-1.1b-chat"]
-    assert downloads[:2] == ["chat-claims", "distilgpt2"]
+    assert downloads[:3] == ["chat-claims", "hh-exercise", "distilgpt2"]
     assert sorted([*shipped, *lessons, *real, *downloads, *gpu]) == sorted(NAMES)
 
 
@@ -56,7 +56,8 @@ def outputs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outputs")
     model_folder(folder / "models" / real_model.NAME)
     scorers = [spec for name in NAMES for _, spec in catalog.preset(name).scorers if isinstance(spec, ModelReward)]
-    for source in {spec.source for spec in scorers if spec.source.startswith("real-")}:
+    own = {path.stem for path in catalog.JUDGES.glob("*.yaml")}
+    for source in {spec.source for spec in scorers if spec.source.startswith("real-") or spec.source in own}:
         shutil.copytree(catalog.shipped_reward_models()["pocket-honest"], folder / catalog.REWARD_MODELS / source)
     return folder
 
@@ -74,6 +75,18 @@ def test_every_preset_is_complete_and_found_by_its_title_which_no_other_has(name
     assert config.preset == name
     assert catalog.preset_of(config.model_copy(update={"preset": ""})) == config
     assert "\nstory" not in config.to_yaml()
+
+
+def test_a_reward_model_that_a_preset_wants_is_trained_as_the_refusal_says_on_other_dialogues(tmp_path):
+    config = catalog.preset("hh-exercise")
+    with pytest.raises(InvalidConfig, match=r"reward-train presets/judges/hh-judge\.yaml") as caught:
+        checks.check(config, tmp_path)
+    assert {problem.field for problem in caught.value.problems} >= {"rewards.0.source"}
+    judge = yaml_io.validated(yaml_io.read_yaml(catalog.JUDGES / "hh-judge.yaml"), RewardTrainingConfig)
+    assert judge.name == config.rewards[0].source
+    assert (judge.pairs.source, judge.pairs.subset) == (config.prompts.source, config.prompts.subset)
+    end, start = judge.pairs.share.split("-")[1], config.prompts.share.split("-")[0]
+    assert int(end) <= int(start), "no dialogue is in both"
 
 
 RATES = {"Learning rate as measured": 1.0, "Half of the measured": 0.5, "A tenth of the measured": 0.1}

@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 
+from playground.models import real_model
 from tests.hub_server import header_of
 from tests.spaces import container
 from tests.spaces.container import Container
@@ -48,6 +49,8 @@ def test_the_container_has_what_runs_and_nothing_else_and_downloads_from_the_hub
     assert not {".git", "tests", "node_modules"} & names
     assert (space.app / "playground/pocket/models/pocket-1m/model.safetensors").is_file()
     assert space.root / space.environment["HF_HOME"].lstrip("/") in space.volumes
+    real_models = space.root / space.environment[real_model.FOLDER_VARIABLE].lstrip("/")
+    assert any(volume in real_models.parents for volume in space.volumes), "SmolLM2 outlives the container"
 
 
 def test_the_header_of_the_readme_is_one_of_a_docker_space_on_the_port_that_the_container_opens():

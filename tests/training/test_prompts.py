@@ -125,6 +125,42 @@ def test_prompts_that_cannot_be_used_are_left_out_and_counted_by_reason(tmp_path
     assert split.warnings == ["Left out of 10 rows of prompts: 3 empty, 3 repeated, 2 too long."]
 
 
+CUT = hh("first", "no", "second", "no", "third")
+
+
+def test_a_long_dialogue_loses_its_oldest_turns_whole_and_one_that_stays_too_long_is_left_out(tmp_path):
+    def without(*said):
+        return f"{hh(*said)}\n\nAssistant:"
+
+    rows = [CUT, hh("other", "no", "second", "no", "third"), hh("x", "no", "y" * 90), hh("short"), "z" * 90]
+    path = source(tmp_path, "a.jsonl", lines_of([{"prompt": text} for text in rows]))
+    room = len(tiny.tokens().encode(without("second", "no", "third")))
+    split = load(path, evaluation=0, room=500, max_tokens=room)
+    assert texts(split) == sorted([without("second", "no", "third"), without("short")])
+    left_out = "Left out of 5 rows of prompts: 2 too long, 1 repeated."
+    assert split.warnings == [f"{left_out} 1 of 2 prompts lost their oldest turns (prompts.max_tokens)."]
+    whole = load(path, evaluation=0, room=500)
+    assert len(whole.training) == 5
+    tighter = load(path, evaluation=0, room=500, max_tokens=room - 1)
+    assert texts(tighter) == sorted([without("third"), without("short")])
+    with pytest.raises(PromptsUnusable, match=r"raise prompts\.max_tokens"):
+        load(path, evaluation=0, room=500, max_tokens=3)
+
+
+def test_shares_divide_dialogues_by_how_they_begin_and_fixed_prompts_are_of_others(tmp_path):
+    said = [(f"a{number}", "no", f"b{turn}") for number in range(60) for turn in range(3)]
+    path = source(tmp_path, "a.jsonl", lines_of([{"prompt": hh(*three)} for three in said]))
+    openings = []
+    for share in ("0-40", "40-100"):
+        split = load(path, evaluation=10, room=500, share=share)
+        fixed, trained = ({dialogues.opening(prompt.text) for prompt in part} for part in split[:2][::-1])
+        assert not fixed & trained
+        openings.append(fixed | trained)
+    assert not openings[0] & openings[1]
+    assert openings[0] | openings[1] == {f"a{number}" for number in range(60)}
+    assert 12 <= len(openings[0]) <= 36, "40 % of 60, 3 sd of a binomial around"
+
+
 HALF = ["half a pair \ud83d", "half a pair ?"]  # which a YAML file cannot hold
 
 

@@ -154,10 +154,43 @@ def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):
     assert torch.equal(all_log_probs(model, ids), all_log_probs(start, ids)), "the weights are those of the start"
 
 
-def test_a_steered_model_is_not_trained_on_and_a_damaged_vector_is_refused(finished, tmp_path):
-    folder = finished.latest_checkpoint()
-    with pytest.raises(ModelNotFound, match=r"steering\.safetensors"):
-        loading.load(folder, CPU, trained=True)
+@pytest.mark.parametrize("family", cases(snapshots.FAMILIES, always=["llama"]))
+def test_ppo_on_a_steered_model_has_the_vector_in_old_and_new_log_probs_and_in_the_reference(family):
+    trainer = tiny.trainer(family)
+    start, added = trainer.policy.frozen_copy(), vector(trainer.policy)
+    for model in (trainer.policy, trainer.reference):
+        model.steer(added)
+    rollout, everything = trainer.collect(), torch.arange(8)
+    assert trainer.forward(rollout, everything).log_ratio.abs().max() < 1e-4, "the first ratio is 1"
+    assert rollout.full_kl.abs().max() < 1e-4
+    trainer.policy.steer(None)
+    assert trainer.forward(rollout, everything).log_ratio.abs().max() > 0.1, "the vector did the writing"
+    trainer.policy.steer(added)
+    trainer.update()
+    assert torch.equal(trainer.policy.steering.values, added.values)
+    assert any(
+        not torch.equal(old, new) for old, new in zip(tiny.weights(start), trainer.policy.parameters(), strict=True)
+    )
+
+
+def test_a_run_on_a_steered_policy_keeps_its_vector_and_what_cannot_be_trained_so_is_refused(finished, tmp_path):
+    folder, home = finished.latest_checkpoint(), tmp_path / "home"
+    home.mkdir()
+    changes = {"method": "ppo", "model__source": str(folder), "ppo__samples_per_prompt": 1, "ppo__num_updates": 2}
+    config = config_with(finished.config().model_dump(mode="json"), changes)
+    run = small_run.trained(home, config).run
+    steered, made_from = (loading.load(path, CPU)[0] for path in (run.latest_checkpoint(), folder))
+    assert torch.equal(steered.steering.values, made_from.steering.values)
+    assert abs(run.metrics()[0].kl_estimates["full"]) < 1e-4, "the start is the steered model"
+    subject = Subjects().named(str(run.path))
+    assert subject.reference.steering.strength == subject.policy.steering.strength == 2.0
+    with pytest.raises(InvalidConfig, match=r"steering\.safetensors"):
+        small_run.trained(
+            tmp_path, config_with(config.model_dump(mode="json"), {"model__gradient_checkpointing": True})
+        )
+
+
+def test_a_damaged_vector_is_refused(tmp_path):
     (tmp_path / steering_vector.FILE).write_bytes(b"no tensor")
     with pytest.raises(ModelNotFound, match="is damaged"):
         steering_vector.read(tmp_path)

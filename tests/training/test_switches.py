@@ -236,8 +236,12 @@ def test_masked_texts_and_groups_that_score_alike_are_left_out_and_counted():
     assert metrics.left_out == 1 - sum(kept) / 8
 
 
-def test_a_run_with_late_texts_goes_on_from_a_checkpoint_as_if_it_had_not_stopped():
-    settings = {"ppo__staleness": 2, "ppo__correction": "truncated", "ppo__num_updates": 6}
+LATE = {"ppo__staleness": 2, "ppo__correction": "truncated"}
+
+
+@pytest.mark.parametrize("switches", [LATE, {"reference__every": 2}, LATE | {"reference__every": 2}])
+def test_a_run_that_keeps_earlier_weights_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(switches):
+    settings = switches | {"ppo__num_updates": 6}
     whole = tiny.trainer(**settings)
     straight = [tiny.figures(whole.update()) for _ in range(5)]
     first = tiny.trainer(**settings)

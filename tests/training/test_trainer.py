@@ -1,3 +1,4 @@
+import copy
 import json
 import math
 from itertools import chain
@@ -55,6 +56,33 @@ def test_in_the_first_update_of_a_model_that_is_not_small_the_policy_is_its_own_
     assert set(asked) == {1}
     assert set(first.kl_estimates.values()) == {0.0}
     assert second.kl_estimates["full"] > 0
+
+
+def of_completions(model, rollout):
+    """Log-probs of whole completions, [B], each by a plain pass of its own."""
+    said = []
+    for prompt, ids, mask in zip(rollout.prompts, rollout.episodes.completion_ids, rollout.episodes.mask, strict=True):
+        written = ids[mask]
+        said.append(tiny.plain_log_probs(model, prompt.ids, written).gather(1, written[:, None]).sum())
+    return torch.stack(said)
+
+
+@pytest.mark.parametrize("where", ["reward", "loss"])
+def test_a_reference_that_moves_is_the_policy_of_every_second_update_and_the_first_one_is_measured_too(where):
+    """KL by its definition: mean over texts of log pi - log of a copy that was made by hand after each update."""
+    settings = {"reference__every": 2, "kl__where": where, "kl__estimator": "full", "ppo__learning_rate": 0.01}
+    trainer = tiny.trainer(**settings)
+    copies, rollouts, found = [copy.deepcopy(trainer.policy.model)], [], []
+    trainer.collect = lambda collect=trainer.collect: rollouts.append(collect()) or rollouts[-1]
+    for _ in range(5):
+        found.append(trainer.update())
+        copies.append(copy.deepcopy(trainer.policy.model))
+    for update, (metrics, rollout) in enumerate(zip(found, rollouts, strict=True)):
+        policy, moved, first = (of_completions(copies[at], rollout) for at in (update, update // 2 * 2, 0))
+        assert metrics.kl_to_reference == pytest.approx(float((policy - moved).mean()), abs=1e-4)
+        assert metrics.kl_to_first == pytest.approx(float((policy - first).mean()), abs=1e-4)
+    assert abs(found[3].kl_to_first - found[3].kl_to_reference) > 0.01
+    assert tiny.trainer().update().kl_to_first is None
 
 
 def test_an_update_ends_early_once_the_policy_has_moved_far():

@@ -18,7 +18,15 @@ CLIPPED = 4  # in the second epoch: 1.5 and 1.3 of the first text, which was goo
 
 def trace(update=12, **settings):
     """Two epochs of one minibatch each."""
-    data = {**MADE_UP, "update": update, "settings": {**MADE_UP["settings"], **settings}}
+    batch, steps, shown = MADE_UP["batch"], MADE_UP["steps"], MADE_UP["episodes"]
+    kept = {"drifts": batch["token_kl"], "log_ratios": steps[1]["log_ratios"], "last_steps": [1, 1]}
+    data = {
+        **MADE_UP,
+        "update": update,
+        "settings": {**MADE_UP["settings"], "max_new_tokens": 32, **settings},
+        "batch": batch | kept,
+        "texts": [{name: one[name] for name in ("row", "prompt", "pieces", "ended")} for one in shown],
+    }
     if data["settings"]["baseline"] != "value":
         data["episodes"] = [{**episode, "values": [], "deltas": []} for episode in data["episodes"]]
     return what_if.recomputed(Trace.model_validate(data), {})

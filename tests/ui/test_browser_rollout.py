@@ -24,7 +24,7 @@ def runs(site):
         run = fake_run.write_run(site.outputs, name, config)
     run.rollouts_path.unlink()
     fake_run.write_tokens(RunDirectory(site.outputs / "kept"))
-    write_trace(fake_run.write_run(site.outputs, "traced"), 12)
+    write_trace(fake_run.write_run(site.outputs, "traced"), 12, samples_per_prompt=2)
     return site
 
 
@@ -115,6 +115,13 @@ def test_from_a_curve_to_its_highest_scores_and_to_other_updates_by_keyboard_alo
     expect(texts).to_have_count(len(kept_of(runs, 31).texts))
     press("ArrowLeft")
     title(page, 30)
+    stops += tab_to(page, window.get_by_role("searchbox"))
+    wanted = kept.texts[1].completion.split()[-1]
+    page.keyboard.type(wanted.upper())
+    with_it = [text for text in kept.texts if wanted.lower() in f"{text.prompt} {text.completion}".lower()]
+    expect(texts).to_have_count(len(with_it))
+    press("ControlOrMeta+A")
+    press("Delete")
     stops += tab_to(page, window.get_by_role("region", name="Texts of this update"))
     assert_seen(stops)
     close(page)
@@ -192,7 +199,8 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, page):
     press = page.keyboard.press
     go(page, "train", run="traced")
     panel = page.locator(".slow-motion")
-    words, formula, tokens = panel.locator(".slow-words").last, panel.locator(".slow-formula"), panel.locator(".token")
+    words, formula = panel.locator("[aria-live] .slow-words"), panel.locator("[aria-live] .slow-formula")
+    tokens = panel.locator(".token-row .token")
     name = page.locator("[data-section=update]")
     expect(name).to_have_attribute("aria-expanded", "false")
     expect(panel).to_be_hidden()
@@ -200,7 +208,7 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, page):
     press("Enter")
     expect(panel.locator(".chart-bar")).to_contain_text("recorded: update 12")
     expect(tokens).to_have_count(6)
-    expect(panel.locator(".slow-prompt")).to_have_text("<bos>Review: <i>film</i>")  # text, never markup
+    expect(panel.locator(".slow-prompt").first).to_have_text("<bos>Review: <i>film</i>")  # text, never markup
     expect(tokens.nth(3)).to_contain_text("·<b>lovely</b>")
     assert panel.locator("b, i").count() == 0
     stops = tab_to(page, panel.get_by_role("button", name="Next"))
@@ -241,6 +249,32 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, page):
     press("Enter")
     expect(panel.locator(".what-if-mark")).to_be_hidden()
     expect(formula).to_contain_text("−0.25 · 0.30 = −0.075")
+    stops += compare_formulas(page, panel)
     assert_seen(stops)
     panel.get_by_label("Episode").select_option(label="2: the lowest score (−1)")
     expect(tokens).to_have_count(4)
+
+
+def compare_formulas(page, panel):
+    """The two texts of the prompt, scored 2 and -1, under each formula, by keyboard; the stops of the Tab key."""
+    rows, box = panel.locator(".formula-row"), panel.locator(".formula-box")
+    names = ["REINFORCE", "PPO (this run)", "GRPO", "Dr. GRPO", "DAPO", "GSPO"]
+    assert rows.locator(".formula-name").all_inner_texts() == names
+    expect(panel.locator(".formulas .slow-words").first).to_contain_text("mean score +0.50 sd, spread (sd) 1.50 sd")
+    stops = tab_to(page, rows.nth(3).locator("button"))
+    page.keyboard.press("Enter")
+    group = panel.locator(".formula-group tbody tr")
+    for place, advantage in enumerate(("+1.50", "−1.50")):  # 2 and -1, less their mean
+        expect(group.nth(place).locator(".figure").nth(1)).to_have_text(advantage)
+    expect(box.locator(".slow-formula p").last).to_have_text("push = 0.016 · 1.05 · 1.50 = +0.025")  # 1 / (2 * 32)
+    stops += tab_to(page, rows.nth(4).locator("[role=option]").first)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    expect(rows.nth(1).locator("[role=option]").nth(2)).to_have_attribute("aria-selected", "true")
+    for row, cut in (("PPO", True), ("REINFORCE", False), ("GSPO", False)):  # a ratio of 1.5; of the text it is 1.01
+        of_row = rows.filter(has_text=re.compile(rf"^{row}")).locator("[role=option]").nth(2)
+        assert ("stopped by the clip" in of_row.get_attribute("aria-label")) == cut
+    stops += tab_to(page, box.locator("[data-symbol=clip]").first)
+    expect(box.locator("tr.now")).to_contain_text("0.20 below, 0.28 above")
+    expect(box.locator("tr.now")).to_contain_text("no push")
+    return stops

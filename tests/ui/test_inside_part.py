@@ -112,6 +112,25 @@ def test_without_a_critic_the_others_of_the_prompt_are_shown(client, run):
     assert first["advantages"] == pytest.approx([earned[0] - earned[1]] * 6, abs=1e-5)
 
 
+def test_the_texts_of_a_prompt_come_with_what_each_formula_makes_of_them(client, run):
+    write_trace(run, 12, samples_per_prompt=2)
+    trace = client.get("/live/one/trace/12").json()
+    (group,) = trace["groups"]
+    assert (group["places"], group["mean"], group["sd"], group["alike"]) == ([0, 1], 0.5, 1.5, False)
+    assert [text["score"] for text in trace["texts"]] == [2, -1]
+    by_name = {formula["name"]: formula for formula in trace["formulas"]}
+    assert [name for name, formula in by_name.items() if formula["is_own"]] == ["ppo"]
+    first, second = by_name["dapo"]["texts"]
+    assert (first["advantages"], second["advantages"]) == ([1] * 6, [-1] * 4)
+    assert first["pushes"] == pytest.approx([0.105, 0.097, 0, 0, 0.1, 0.05], abs=1e-6)  # r / 10 tokens, up to 1.28
+    wider = client.get("/live/one/what-if/12?clip_range=0.6").json()["formulas"]
+    assert [formula["clipped"] for formula in wider if formula["name"] == "ppo"] == [0]
+    write_trace(run, 13)
+    alone = client.get("/live/one/trace/13").json()
+    assert alone["groups"][0]["mean"] is None
+    assert sum("one text for each prompt" in formula["why_none"] for formula in alone["formulas"]) == 4
+
+
 def test_a_run_with_a_planted_fault_is_shown_as_it_was_and_no_other_way(client, tmp_path):
     base = catalog.preset(catalog.DEFAULT_PRESET).model_dump(mode="json")
     config = config_with(base, {"faults": ["reward-sign"], "experiments": True})

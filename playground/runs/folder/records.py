@@ -156,6 +156,9 @@ class UpdateMetrics(Record):
     contributions: Annotated[Figures, FigureDoc("sd", "for each reward, how much of the score it contributes")] = {}
     kl_to_reference: Annotated[Maybe, FigureDoc("nats per completion", "log-ratio of policy to reference", live=True)]
     kl_per_token: Annotated[Maybe, FigureDoc("nats per token", "the same, as a mean over tokens", live=True)]
+    kl_to_first: Annotated[
+        Maybe, FigureDoc("nats per completion", "to the reference that stays, where the other one moves", live=True)
+    ] = None
     kl_estimates: Annotated[Figures, FigureDoc("nats per completion", "the same KL by other estimators, by name")] = {}
     kl_spreads: Annotated[Figures, FigureDoc("nats per completion", "their standard deviations over completions")] = {}
     penalised_reward: Annotated[Maybe, FigureDoc("sd", "`score_mean - kl_coef * kl_to_reference`", live=True)]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
 
-from playground.config.training_settings import ROLLOUT_BYTES
+from playground.config.training_settings import rollout_bytes
 from playground.runs.folder.records import Count, Figure, Maybe, OfAnUpdate, Record, to_json_line
 
 BINS = 20
@@ -108,7 +108,7 @@ def record_of(batch: ScoredTexts, update: int, most: int, order: Sequence[int] =
             for row, why in rows.items()
         ]
         record = RolloutRecord(update=update, histogram=histogram, texts=texts)
-        if len(to_json_line(record).encode()) <= ROLLOUT_BYTES:
+        if len(to_json_line(record).encode()) <= rollout_bytes(len(texts)):
             break
     return record
 

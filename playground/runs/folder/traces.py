@@ -22,9 +22,14 @@ Row = list[Figure]
 class TracedSettings(Record):
     """What held in this update."""
 
-    baseline: Literal["value", "leave_one_out", "group"]
+    baseline: Literal["value", "leave_one_out", "group", "none"]
     advantage_scale: Literal["batch", "group", "none"] = "batch"
     loss_mean: Literal["token", "text", "constant"] = "token"
+    ratio: Literal["token", "text"] = "token"
+    where: Literal["reward", "loss"] = "reward"
+    drop_alike_groups: bool = False
+    overlong: Literal["keep", "mask", "penalise"] = "keep"
+    max_new_tokens: Count = 0
     samples_per_prompt: Count
     gamma: Figure
     gae_lambda: Figure
@@ -44,7 +49,8 @@ class TracedSettings(Record):
 
 class TracedBatch(Record):
     """All `episodes` of the update, with `tokens` completion tokens; the lists hold the first `len(lengths)` of them.
-    `mean` and `sd` are of the advantages of all tokens."""
+    `mean` and `sd` are of the advantages of all tokens. `drifts`: log pi_old - log pi_ref; `log_ratios`: log pi -
+    log pi_old in the last step that learned from an episode, which is `steps[last_steps]`, None where none did."""
 
     episodes: Count
     tokens: Count
@@ -55,6 +61,9 @@ class TracedBatch(Record):
     token_kl: Row
     values: Row
     whitened: Row
+    drifts: Row = Field(default_factory=list)
+    log_ratios: Row = Field(default_factory=list)
+    last_steps: list[Count | None] = Field(default_factory=list)
 
     @property
     def complete(self) -> bool:
@@ -63,12 +72,14 @@ class TracedBatch(Record):
 
 
 class TracedPass(Record):
-    """One episode in one optimizer step, `steps[step]`; before the step moved the policy."""
+    """One episode in one optimizer step, `steps[step]`; before the step moved the policy. `ratios`: those that are
+    clipped. `loss_kls`: the KL of each token now, where the leash is in the loss."""
 
     step: Count
     ratios: Row
     clipped: list[bool]
     policy_losses: Row
+    loss_kls: Row = Field(default_factory=list)
     values: Row
     value_losses: Row
 
@@ -92,6 +103,46 @@ class TracedStep(Record):
     after: bool
     rows: list[Count]
     log_ratios: Row
+
+
+class TracedText(Record):
+    """A text of a prompt whose texts are shown under each formula. `alike`: they all score the same."""
+
+    row: Count
+    prompt: str
+    pieces: list[str]
+    ended: bool
+    alike: bool = False
+
+
+class FormulaText(Record):
+    """One of these texts under a formula. `advantages`, `ratios`, `clipped`: of each token. `weight`: what a token
+    counts in the loss. `pushes`: minus the gradient of the loss by a token's log-prob, the leash in it included, which
+    alone is `leash`. `left_out`: the formula does not learn from it."""
+
+    advantages: Row
+    ratios: Row
+    clipped: list[bool]
+    weight: Figure
+    pushes: Row
+    leash: Row
+    left_out: bool
+
+
+class TracedFormula(Record):
+    """The texts under the formula of a method. `is_own`: it is that of the run itself. `why_none`: why there is none.
+    `loss`: mean over the minibatches of the last steps, without the leash in it, which is `leash_loss`. `clipped`,
+    `tokens`: of those that it learns from."""
+
+    name: str
+    is_own: bool = False
+    why_none: str = ""
+    settings: TracedSettings
+    loss: Maybe = None
+    leash_loss: Maybe = None
+    clipped: Count = 0
+    tokens: Count = 0
+    texts: list[FormulaText] = Field(default_factory=list)
 
 
 class TracedEpisode(Record):
@@ -129,6 +180,8 @@ class Trace(Record):
     batch: TracedBatch
     steps: Annotated[list[TracedStep], Field(min_length=1)]
     episodes: Annotated[list[TracedEpisode], Field(min_length=1)]
+    texts: list[TracedText] = Field(default_factory=list)
+    formulas: list[TracedFormula] = Field(default_factory=list)
 
 
 def why_none(config: RunConfig) -> str:
@@ -141,17 +194,10 @@ def why_none(config: RunConfig) -> str:
     if not in_own_loop:
         label = methods.METHODS[config.method].label
         return f"{label} makes no update of PPO's kind: there are no advantages and no ratios to look at."
-    ppo = config.ppo
-    unlike = {
-        "kl.where": config.kl.where == "loss",
-        "ppo.baseline": ppo.baseline == "none",
-        "ppo.ratio": ppo.ratio == "text",
-        "ppo.staleness": ppo.staleness > 0,
-        "ppo.drop_alike_groups": ppo.drop_alike_groups,
-        "ppo.overlong": ppo.overlong == "mask",
-    }
-    if named := [field for field, differs in unlike.items() if differs]:
-        return f"Slow motion shows the steps of PPO, RLOO and GRPO; {' and '.join(named)} of this run make others."
+    if config.ppo.staleness:
+        return "Slow motion shows texts that the policy has just written; those of this run are late (ppo.staleness)."
+    if config.kl.where == "loss" and config.kl.estimator == "full":
+        return "The exact KL in the loss (kl.where, kl.estimator) is of whole distributions, which slow motion has not."
     return ""
 
 

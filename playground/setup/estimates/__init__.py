@@ -230,8 +230,11 @@ def longest_prompt(config: RunConfig, shapes: Measures) -> int:
     """About how many tokens the longest prompt has, without a tokenizer."""
     prompts, lines = config.prompts, list(config.prompts.typed)
     usual_tokens = PROMPT_TOKENS.get(prompts.source, SHORT_PROMPT_TOKENS if prompts.source.startswith("pocket/") else 0)
+    longest = shapes.policy.context_length - config.sampling.max_new_tokens
+    if prompts.max_tokens:
+        longest = min(longest, prompts.max_tokens)
     if usual_tokens:
-        return usual_tokens
+        return max(1, min(usual_tokens, longest))
     if prompts.source != "typed":
         path = os.path.expanduser(prompts.source)
         with contextlib.suppress(OSError, ValueError), plain_files.open_plain(path, links=True) as file:
@@ -241,7 +244,7 @@ def longest_prompt(config: RunConfig, shapes: Measures) -> int:
         chat = prompts.template == "chat" or (prompts.template == "auto" and shapes.chat_template)
         around = CHAT_TOKENS + int(len(prompts.system or "") / CHARACTERS_A_TOKEN) if chat else 0
         tokens = int(characters / CHARACTERS_A_TOKEN) + 1 + around
-    return max(1, min(tokens, shapes.policy.context_length - config.sampling.max_new_tokens))
+    return max(1, min(tokens, longest))
 
 
 def _from_afar(need: checks.Need, ask_hub: bool) -> tuple[Architecture, bool, Download]:

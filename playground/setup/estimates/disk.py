@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from playground.config import RunConfig
-from playground.config.training_settings import ROLLOUT_BYTES
+from playground.config.training_settings import rollout_bytes
 from playground.errors import ModelNotFound, NoRoom, Problem
 from playground.models.architectures import Architecture
 from playground.setup.estimates import measures
@@ -21,7 +21,7 @@ WEIGHT_BYTES = 12  # a weight that is trained, in fp32, and the optimizer's two 
 BESIDE_BYTES, LOG_BYTES = 1_000_000, 20_000_000  # tokenizer and so on; what `runs.folder.logs` lets a log grow to
 UPDATE_BYTES, ANSWER_BYTES = 2_000, 800  # a line of metrics.jsonl; one of samples.jsonl without its completion
 TEXT_BYTES = 400  # of a training text that is kept: its prompt and its figures
-TOKEN_BYTES, TRACE_BYTES = 5, 60  # of a completion; of a token of a batch that is recorded in slow motion
+TOKEN_BYTES, TRACE_BYTES = 5, 140  # of a completion; of a token of a batch that is recorded in slow motion
 MARGIN, MB = 1.1, 1e6
 
 
@@ -32,7 +32,7 @@ def records_bytes(config: RunConfig) -> int:
     traces = min(config.evaluation.traces, updates) * config.ppo.batch_size * new_tokens * TRACE_BYTES
     answers = config.evaluation.samples(updates) * (ANSWER_BYTES + TOKEN_BYTES * new_tokens)
     texts = config.evaluation.rollout_texts * (TEXT_BYTES + TOKEN_BYTES * new_tokens)
-    return updates * (UPDATE_BYTES + min(texts, ROLLOUT_BYTES)) + answers + traces
+    return updates * (UPDATE_BYTES + min(texts, rollout_bytes(config.evaluation.rollout_texts))) + answers + traces
 
 
 def needed_bytes(config: RunConfig, policy: Architecture) -> int:

@@ -127,6 +127,8 @@ class Memory:
             sizes_held["reference", "weights"] = whole
         elif not lora:
             sizes_held["reference", "weights"] = policy.parameters * FP32
+        if config.reference.every:  # of a reference that moves what is trained is there once more
+            sizes_held["reference", "weights"] += trained * FP32
         for scorer in self.scorers:
             sizes_held["reward", "weights"] += weight_bytes(
                 scorer.model, scorer.number(self.device_kind), scorer.reward.quantization

@@ -28,6 +28,7 @@ LEAST = 2
 NUM_UNSEEN = 400  # kept from every run
 MAX_EXAMPLES = 3
 EMPTY, REPEATED, NO_DIALOGUE, TOO_LONG = "empty", "repeated", "no dialogue", "too long"
+OTHER_SHARE = "of another share"
 
 
 class Prompt(NamedTuple):
@@ -70,11 +71,16 @@ class Selection(NamedTuple):
     num_rows: int
     num_unneeded: int
     columns: dict[str, dict[str, Any]]  # by the text of a prompt: its row, where rows were read whole
+    num_shortened: int = 0  # prompts that lost their oldest turns
 
     def in_words(self) -> str:
-        """What was left out, as one sentence; empty if nothing was."""
+        """What was left out and what was cut, in sentences; empty if nothing was."""
         counted = ", ".join(f"{item.count:,} {item.reason}" for item in self.left_out)
-        return f"Left out of {self.num_rows:,} rows of prompts: {counted}." if counted else ""
+        sentences = [f"Left out of {self.num_rows:,} rows of prompts: {counted}."] if counted else []
+        if self.num_shortened:
+            cut = f"{self.num_shortened:,} of {len(self.prompts):,} prompts lost their oldest turns"
+            sentences.append(f"{cut} (prompts.max_tokens).")
+        return " ".join(sentences)
 
 
 class PromptSplit(NamedTuple):
@@ -125,7 +131,7 @@ def of_file(
     whole: bool = False,
 ) -> Selection:
     """The fixed prompts of a file of their own. Raises: PromptsUnusable."""
-    config = config.model_copy(update={"source": file, "limit": count})
+    config = config.model_copy(update={"source": file, "limit": count, "share": None})
     try:
         return select(read(config, 0, seed, whole), config, 0, room, encode, seed)
     except PromptsUnusable as error:
@@ -137,14 +143,16 @@ def without_effect(config: PromptsConfig) -> str:
     kind, usual = row_files.kind_of(config.source), PromptsConfig()
     own = config.source in (*pocket_prompts.PROMPT_SETS, catalog.TYPED, claim_files.SHIPPED)
     fields = ["column", "subset", "split"] if own or kind == ".txt" else ["subset", "split"] if kind else []
+    if own and config.source != catalog.TYPED:
+        fields.append("share")
     fields_changed = [f"prompts.{name}" for name in fields if getattr(config, name) != getattr(usual, name)]
     name = Path(config.source).name if kind else config.source
     return f"{name} has no use for {' and '.join(fields_changed)}: without effect." if fields_changed else ""
 
 
 def split(selection: Selection, num_evaluation: int, own: Selection | None = None) -> PromptSplit:
-    """The first prompts are kept aside, if that leaves at least as many to train on; or there are fixed ones of their
-    `own`, whose doubles are counted."""
+    """The first prompts are kept aside, with what others there are of the same dialogues, if that leaves at least as
+    many to train on; or there are fixed ones of their `own`, whose doubles are counted."""
     if own is not None:
         left_out = " ".join(filter(None, [selection.in_words(), own.in_words()]))
         trained = {prompt.text for prompt in selection.prompts}
@@ -153,9 +161,12 @@ def split(selection: Selection, num_evaluation: int, own: Selection | None = Non
         columns = {**selection.columns, **own.columns}
         in_both = words if same else ""
         return PromptSplit(selection.prompts, own.prompts, True, left_out, columns=columns, in_both=in_both)
-    prompts, held_out = selection.prompts, len(selection.prompts) >= 2 * num_evaluation
-    training = prompts[num_evaluation:] if held_out else prompts
-    evaluation, columns = prompts[:num_evaluation], selection.columns
+    prompts, columns = selection.prompts, selection.columns
+    evaluation = prompts[:num_evaluation]
+    kept_aside = {dialogues.opening(prompt.text) for prompt in evaluation}
+    others = [prompt for prompt in prompts[num_evaluation:] if dialogues.opening(prompt.text) not in kept_aside]
+    held_out = len(others) >= num_evaluation
+    training = others if held_out else prompts
     return PromptSplit(training, evaluation, held_out, selection.in_words(), columns=columns)
 
 
@@ -221,32 +232,50 @@ def select(
             "sampling.max_new_tokens: so long a completion leaves the model no room for a prompt. Lower it."
         )
     left_out: dict[str, list[tuple[int, str]]] = defaultdict(list)  # by reason
-    first_rows = _distinct(source, left_out)
+    first_rows = _distinct(source, left_out, None if source.in_order else config.share)
+    longest = min(room, config.max_tokens or room)
     texts = list(first_rows)
     if not source.in_order:
         order = torch.randperm(len(texts), generator=generator(seed, "prompts")).tolist()
         texts = [texts[position] for position in order]
-    prompts: list[Prompt] = []
-    num_read = 0
+    prompts: dict[str, Prompt] = {}
+    rows_used: dict[str, int] = {}
+    num_read = num_shortened = 0
     for text in texts:
         if len(prompts) == config.limit + num_evaluation:
             break
         num_read += 1
         too_long = len(text) > MAX_PROMPT_CHARACTERS
-        ids = [] if too_long else encode(text)
-        if 0 < len(ids) <= room:
-            prompts.append(Prompt(text, ids))
+        prompt = Prompt(text, [] if too_long else encode(text))
+        if config.max_tokens and len(prompt.ids) > longest:
+            prompt = _shortened(prompt, longest, encode)
+        if not 0 < len(prompt.ids) <= longest:
+            left_out[TOO_LONG if prompt.ids or too_long else EMPTY].append((first_rows[text], text))
+        elif prompt.text in prompts:
+            left_out[REPEATED].append((first_rows[text], text))
         else:
-            left_out[TOO_LONG if ids or too_long else EMPTY].append((first_rows[text], text))
+            prompts[prompt.text] = prompt
+            rows_used[prompt.text] = first_rows[text]
+            num_shortened += prompt.text != text
     counted = [
         LeftOut(reason, len(rows), [{"row": row, "text": text[:200]} for row, text in rows[:MAX_EXAMPLES]])
         for reason, rows in left_out.items()
     ]
-    columns = {prompt.text: source.rows[first_rows[prompt.text] - 1] for prompt in prompts if source.rows}
-    selection = Selection(prompts, counted, len(source.values), len(texts) - num_read, columns)
+    columns = {text: source.rows[row - 1] for text, row in rows_used.items()} if source.rows else {}
+    num_unneeded = len(texts) - num_read
+    selection = Selection([*prompts.values()], counted, len(source.values), num_unneeded, columns, num_shortened)
     if len(prompts) < LEAST:
-        raise PromptsUnusable(_too_few(source, selection, room))
+        raise PromptsUnusable(_too_few(source, selection, room, config.max_tokens))
     return selection
+
+
+def _shortened(prompt: Prompt, longest: int, encode: Callable[[str], list[int]]) -> Prompt:
+    """The prompt with as many of its turns as fit into `longest` tokens, the last ones; as it is where none do."""
+    for text in dialogues.shorter(prompt.text):
+        ids = encode(text)
+        if len(ids) <= longest:
+            return Prompt(text, ids)
+    return prompt
 
 
 def prompt_batch(prompts: list[Prompt], size: int, update: int, seed: int) -> list[Prompt]:
@@ -269,7 +298,7 @@ def _of_pocket(config: PromptsConfig, num_evaluation: int, seed: int) -> tuple[l
     return listed[:count], listed[count:]
 
 
-def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dict[str, int]:
+def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]], share: str | None) -> dict[str, int]:
     """Prompt -> the row in which it stands first, counted from 1. What is no prompt goes to `left_out`."""
     numbers: dict[str, int] = {}
     for row, value in enumerate(source.values, 1):
@@ -278,15 +307,21 @@ def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]]) -> dic
         except dialogues.NoDialogue:
             left_out[NO_DIALOGUE].append((row, str(value)))
             continue
-        if text and text not in numbers:
+        if text and share and not dialogues.is_in_share(text, share):
+            left_out[OTHER_SHARE].append((row, text))
+        elif text and text not in numbers:
             numbers[text] = row
         else:
             left_out[REPEATED if text else EMPTY].append((row, text))
     return numbers
 
 
-def _too_few(source: Source, selection: Selection, room: int) -> str:
+def _too_few(source: Source, selection: Selection, room: int, max_tokens: int | None) -> str:
     few = f"{source.field}: {source.name}: {len(selection.prompts)} can be used; a run needs at least {LEAST} prompts."
     hint = f"The model has room for {room:,} tokens: shorten them, or lower sampling.max_new_tokens."
+    if max_tokens and max_tokens < room:
+        hint = f"At most {max_tokens:,} tokens are allowed: raise prompts.max_tokens."
     too_long = any(item.reason == TOO_LONG for item in selection.left_out)
-    return " ".join(filter(None, [few, selection.in_words(), hint if too_long else ""]))
+    other = any(item.reason == OTHER_SHARE for item in selection.left_out)
+    widen = "Widen prompts.share." if other else ""
+    return " ".join(filter(None, [few, selection.in_words(), hint if too_long else "", widen]))

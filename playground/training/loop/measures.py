@@ -13,13 +13,12 @@ from torch import nn
 
 from playground.config import RewardConfig
 from playground.pocket.wording import distinct_n
+from playground.ppo.advantages import SAME_SCORE
 from playground.rewards import verify
 from playground.rewards.mixture import mean_known, term_names
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.loop.scoring import Scores
 from playground.training.models.language_model import LanguageModel
-
-SAME_SCORE = 1e-6  # apart; a learned reward reads a text a little differently in another batch
 
 
 def of_steps(steps: Mapping[str, Sequence[float]]) -> dict[str, Any]:

@@ -64,15 +64,29 @@ def whole_log_probs(
     model: LanguageModel, episodes: Episodes, temperature: float, micro_batch_size: int
 ) -> NDArray[np.float64]:
     """Log-probs of whole completions [B], at the sampling temperature: sums over tokens, end-of-text included."""
+    tokens = log_probs(model, episodes, temperature, micro_batch_size)
+    found: NDArray[np.float64] = tokens.double().sum(1).cpu().numpy()
+    return found
+
+
+@torch.no_grad()
+def log_probs(
+    model: LanguageModel,
+    episodes: Episodes,
+    temperature: float,
+    micro_batch_size: int,
+    between: Callable[[], None] = lambda: None,
+) -> Tensor:
+    """What a model says of each sampled token, [B, C]; 0 where masked."""
     packed, whole = episodes.packed(), torch.zeros_like(episodes.log_probs)
     everything = torch.arange(len(episodes))
     for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
+        between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
         logits = model.logits(model.hidden(ids, predicts)[predicts])
         put(whole, rows, mask, token_log_probs(logits, episodes.completion_ids[rows][mask], temperature))
-    found: NDArray[np.float64] = whole.double().sum(1).cpu().numpy()
-    return found
+    return whole
 
 
 @torch.no_grad()

@@ -14,16 +14,27 @@ from itertools import chain
 import torch
 from torch import Tensor
 
-from playground.ppo.advantages import generalised_advantages
-from playground.ppo.losses import clipped_tokens, policy_loss, value_loss
+from playground.ppo.advantages import generalised_advantages, groups_that_differ
+from playground.ppo.kl import CORRECTED, loss_kl
+from playground.ppo.losses import clipped_tokens, compared_log_ratio, policy_loss, value_loss
 from playground.ppo.masked import masked_mean, masked_variance
 from playground.runs.folder import traces
-from playground.runs.folder.traces import Trace, TracedBatch, TracedEpisode, TracedPass, TracedSettings, TracedStep
+from playground.runs.folder.traces import (
+    Trace,
+    TracedBatch,
+    TracedEpisode,
+    TracedPass,
+    TracedSettings,
+    TracedStep,
+    TracedText,
+)
+from playground.training.loop.formulas import formulas_of, price
 from playground.training.loop.trainer import Credit, PPOTrainer, TraceHook
 from playground.training.models.token_pieces import Pieces
 
 MOST_TOKENS = 20_000  # of the batch that are kept, and of the episodes that are shown
 MOST_PROMPT_PIECES = 600
+MOST_TEXTS, MOST_OF_TEXTS = 32, 2_000  # texts under each formula, and their tokens
 MEASURED_AFTER = ("clip_fraction", "ratio_mean", "ratio_max", "update_kl")
 
 
@@ -96,34 +107,50 @@ class Recorder(TraceHook):
         if credit is None or not steps or not all(map(math.isfinite, steps[-1].figures.values())):
             return None
         writer = _TraceWriter(self._trainer, credit)
-        return Trace(
+        trace = Trace(
             update=self._trainer.updates_done,
-            settings=writer.settings(),
-            batch=writer.batch(),
+            settings=writer.settings,
+            batch=writer.batch(steps),
             steps=writer.steps(steps),
             episodes=[writer.episode(row, why, steps) for row, why in writer.shown()],
+            texts=[] if self._trainer.config.faults else writer.texts(),
         )
+        return trace.model_copy(update={"formulas": formulas_of(trace)})
 
 
 class _TraceWriter:
     """From what was seen to the records. Tensors on the CPU, [B, C]."""
 
     def __init__(self, trainer: PPOTrainer, credit: Credit) -> None:
-        self.ppo, self.kl, self.credit = trainer.config.ppo, trainer.config.kl, credit
+        config = trainer.config
+        self.ppo, self.kl, self.credit = config.ppo, config.kl, credit
         self.piece = Pieces(trainer.tokens)
         self.rollout, self.episodes = credit.rollout, credit.rollout.episodes
         self.mask, self.lengths = self.episodes.mask.cpu(), self.episodes.lengths.tolist()
-        self.token_kl = self.rollout.token_kl(self.kl.estimator).cpu()
+        self.token_kl = self.rollout.token_kl("k3" if self.kl.estimator == CORRECTED else self.kl.estimator).cpu()
         self.whitened = credit.whitened.cpu()
         self.kept = _kept(self.lengths, self.ppo.samples_per_prompt)
-
-    def settings(self) -> TracedSettings:
+        scores = torch.tensor(credit.scores.scores, dtype=torch.float64)
+        self.differ = groups_that_differ(scores, self.ppo.samples_per_prompt).tolist()
+        left = self.rollout.kept
+        self.learned = [True] * len(self.lengths) if left is None else left.tolist()
         ours = {name: getattr(self.ppo, name) for name in TracedSettings.model_fields if hasattr(self.ppo, name)}
-        return TracedSettings(**ours, kl_coef=self.credit.kl_coef, estimator=self.kl.estimator)
+        self.settings = TracedSettings(
+            **ours,
+            kl_coef=credit.kl_coef,
+            estimator=self.kl.estimator,
+            where=self.kl.where,
+            max_new_tokens=config.sampling.max_new_tokens,
+        )
 
-    def batch(self) -> TracedBatch:
+    def batch(self, steps: Sequence[OptimizerStep]) -> TracedBatch:
         advantages, mask = self.credit.advantages, self.episodes.mask
+        if not all(self.learned):
+            mask = mask & torch.tensor(self.learned, device=mask.device).unsqueeze(1)
         rows = range(self.kept)
+        last = {row: number for number, step in enumerate(steps) for row in step.log_ratios}
+        unread = [torch.zeros(length) for length in self.lengths]
+        log_ratios = [steps[last[row]].log_ratios[row] if row in last else unread[row] for row in rows]
         return TracedBatch(
             episodes=len(self.episodes),
             tokens=int(self.mask.sum()),
@@ -134,10 +161,36 @@ class _TraceWriter:
             token_kl=self._flat(self.token_kl, rows),
             values=self._flat(self.episodes.values, rows),
             whitened=self._flat(self.whitened, rows),
+            drifts=self._flat(self.rollout.log_ratio, rows),
+            log_ratios=_short(number for row in log_ratios for number in row.tolist()),
+            last_steps=[last.get(row) for row in rows],
+        )
+
+    def texts(self) -> list[TracedText]:
+        """All texts of the prompts of the episodes that are shown, as many prompts as there is room for."""
+        size = self.ppo.samples_per_prompt
+        found: list[TracedText] = []
+        tokens = 0
+        for first in dict.fromkeys(row - row % size for row, _ in self.shown()):
+            rows = range(first, first + size)
+            tokens += sum(self.lengths[row] for row in rows)
+            if found and (tokens > MOST_OF_TEXTS or len(found) + size > MOST_TEXTS):
+                break
+            found += [self._text(row) for row in rows]
+        return found
+
+    def _text(self, row: int) -> TracedText:
+        ids = self.episodes.completion_ids[row, : self.lengths[row]].tolist()
+        return TracedText(
+            row=row,
+            prompt=self.rollout.prompts[row].text[-MOST_PROMPT_PIECES:],
+            pieces=[self.piece(token) for token in ids],
+            ended=bool(self.episodes.ended[row]),
+            alike=self.ppo.samples_per_prompt > 1 and not self.differ[row],
         )
 
     def steps(self, steps: Sequence[OptimizerStep]) -> list[TracedStep]:
-        each = math.ceil(self.ppo.batch_size / self.ppo.minibatch_size)
+        each = math.ceil(sum(self.learned) / self.ppo.minibatch_size)
         return [
             self._step(step, 1 + number // each, 1 + number % each, last=number % each == each - 1)
             for number, step in enumerate(steps)
@@ -155,13 +208,13 @@ class _TraceWriter:
             **{name: figures[name] for name in TracedStep.model_fields if name in figures},
             after=step.seen_after is not None,
             rows=kept,
-            log_ratios=_short(number for row in kept for number in seen.log_ratios[row].tolist()),
+            log_ratios=_short(number for row in kept for number in self._compared(seen.log_ratios[row]).tolist()),
         )
 
     def shown(self) -> list[tuple[int, str]]:
         """Which episodes, and why: the best and the worst, the one that drifted most, and one in the middle."""
         scores, drift = self.credit.scores.scores, self.rollout.log_ratio.sum(1).tolist()
-        rows = [row for row in range(self.kept) if 0 < self.lengths[row] <= MOST_TOKENS // 4]
+        rows = [row for row in range(self.kept) if self.learned[row] and 0 < self.lengths[row] <= MOST_TOKENS // 4]
         by_score = sorted(rows, key=lambda row: scores[row])
         wanted = [
             (by_score[-1:], "the highest score"),
@@ -193,7 +246,7 @@ class _TraceWriter:
             reference_log_probs=self._of(self.rollout.reference_log_probs, row),
             entropies=self._of(episodes.entropies, row),
             token_kl=self._of(self.token_kl, row),
-            leash=self._of(-credit.kl_coef * self.token_kl, row),
+            leash=self._of(-price(self.settings) * self.token_kl, row),
             rewards=self._of(credit.rewards, row),
             values=self._of(episodes.values, row) if has_critic else [],
             deltas=self._of(self._deltas(), row) if has_critic else [],
@@ -211,22 +264,32 @@ class _TraceWriter:
     def _pass(self, row: int, number: int, step: OptimizerStep) -> TracedPass:
         log_ratio, values, length = step.log_ratios[row], step.values[row], self.lengths[row]
         old, returns = (tensor[row, :length].cpu() for tensor in (self.episodes.values, self.credit.returns))
+        compared, advantages = self._compared(log_ratio), self.whitened[row, :length]
+        clips = self.ppo.clip_range, self.ppo.clip_range_high
         return TracedPass(
             step=number,
-            ratios=_short(log_ratio.exp().tolist()),
+            ratios=_short(compared.exp().tolist()),
             clipped=self._clipped(row, log_ratio).tolist(),
-            policy_losses=_short(self._policy_losses(row, log_ratio).tolist()),
+            policy_losses=_short(policy_loss(compared, advantages, *clips).tolist()),
+            loss_kls=_short(self._loss_kls(row, log_ratio).tolist()),
             values=_short(values.tolist()),
             value_losses=_short(value_loss(values, old, returns, self.ppo.value_clip_range).tolist()),
         )
 
-    def _policy_losses(self, row: int, log_ratio: Tensor) -> Tensor:
-        advantages = self.whitened[row, : self.lengths[row]]
-        return policy_loss(log_ratio, advantages, self.ppo.clip_range, self.ppo.clip_range_high)
+    def _compared(self, log_ratio: Tensor) -> Tensor:
+        """Of the tokens of one episode."""
+        return compared_log_ratio(self.ppo.ratio, log_ratio, torch.ones_like(log_ratio, dtype=torch.bool)[None])
 
     def _clipped(self, row: int, log_ratio: Tensor) -> Tensor:
         advantages = self.whitened[row, : self.lengths[row]]
-        return clipped_tokens(log_ratio, advantages, self.ppo.clip_range, self.ppo.clip_range_high)
+        return clipped_tokens(self._compared(log_ratio), advantages, self.ppo.clip_range, self.ppo.clip_range_high)
+
+    def _loss_kls(self, row: int, log_ratio: Tensor) -> Tensor:
+        """Of the tokens of one episode, as the loss counts it; none where the leash is in the reward."""
+        if self.kl.where == "reward":
+            return log_ratio.new_empty(0)
+        drift = log_ratio + self.rollout.log_ratio[row, : self.lengths[row]].cpu()
+        return loss_kl(self.kl.estimator, drift, drift, log_ratio)
 
     def _of(self, tensor: Tensor, row: int) -> list[float]:
         return self._flat(tensor, [row])

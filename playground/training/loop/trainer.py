@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from playground.config import RunConfig
 from playground.config.training_settings import KLConfig
 from playground.errors import RewardNotFinite, TrainingDiverged
-from playground.ppo.advantages import advantages_of, overlong_penalties, token_rewards
+from playground.ppo.advantages import advantages_of, groups_that_differ, overlong_penalties, token_rewards
 from playground.ppo.kl import (
     CORRECTED,
     SAMPLED_ESTIMATORS,
@@ -34,10 +34,9 @@ from playground.ppo.kl import (
 from playground.ppo.logprobs import entropy, log_softmax_at, token_log_probs
 from playground.ppo.losses import (
     clipped_tokens,
+    compared_log_ratio,
     late_weights,
-    policy_loss,
-    text_log_ratio,
-    token_weights,
+    surrogate,
     value_loss,
 )
 from playground.ppo.masked import explained_variance, masked_mean, masked_sum, spread_of_sums
@@ -49,7 +48,6 @@ from playground.training.data.prompts import Prompt, prompt_batch
 from playground.training.data.random_streams import generator
 from playground.training.loop.division import Undivided
 from playground.training.loop.measures import (
-    SAME_SCORE,
     alike_groups,
     capped_exp,
     memory_gb,
@@ -66,7 +64,7 @@ from playground.training.loop.optimizer_state import (
     undivided,
     whole_or_nothing,
 )
-from playground.training.loop.passes import compared, micro_batches, put
+from playground.training.loop.passes import compared, log_probs, micro_batches, put
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
 from playground.training.loop.scoring import Scorer, Scores
@@ -76,6 +74,7 @@ from playground.training.models.language_model import Critic, LanguageModel, Tok
 VALUE_LEARNING_RATE_FACTOR, OF_LARGER_MODELS = 30.0, 3.0
 MOST_SKIPPED_IN_A_ROW = 3  # updates
 NOTHING_LEARNED: dict[str, Any] = {"learning_rate": 0.0, "tokens_trained": 0, "explained_variance": None} | of_steps({})
+MOVED = "reference/"  # before the names of the weights of a reference that moves, in a checkpoint
 EARLIER = "earlier/"  # before the names of weights of some updates ago, in a checkpoint
 MOST_LOOKED_BACK = 8  # completions of an update of one step that are read once more after it
 
@@ -93,6 +92,7 @@ class Rollout:
     at_start: Tensor | None = None  # log-probs of the policy at the start of the update, where late texts are corrected
     kept: Tensor | None = None  # [B], which episodes are learned from, where some are left out
     weights: dict[str, Tensor] | None = None  # all that is trained at the start of the update, where texts are late
+    first_log_probs: Tensor | None = None  # of the reference that stays, where the other one moves
 
     @property
     def old_log_probs(self) -> Tensor:
@@ -169,6 +169,7 @@ class Trainer:
     ) -> None:
         self.config = config
         self.policy, self.reference, self.tokens = policy, reference, tokens
+        self.first: LanguageModel | None = None  # the reference that stays, where `reference` moves
         self.prompts, self.scorer, self.ranks = prompts, scorer, ranks
         self.between: Callable[[], None] = lambda: None  # called between micro-batches and tokens; may raise
         self.kl_controller = kl_controller(config.kl)
@@ -244,13 +245,19 @@ class Trainer:
         packed = episodes.packed()
         with self.division.comparing():
             reference_log_probs, exact_kl = self.compare_with_reference(episodes, packed)
+            theirs = {"reference_log_probs": reference_log_probs, "full_kl": exact_kl}
+            if self.first is not None:
+                size, temperature = self.config.ppo.micro_batch_size, self.config.sampling.temperature
+                theirs["first_log_probs"] = log_probs(self.first, episodes, temperature, size, self.between)
         if self.ranks.count > 1:
             ids = [prompt.ids for prompt in prompts]
-            theirs = {"reference_log_probs": reference_log_probs, "exact_kl": exact_kl}
             episodes, theirs = whole_batch(self.ranks, ids, self.tokens.pad_id, episodes, theirs)
-            packed, reference_log_probs, exact_kl = episodes.packed(), *theirs.values()
-        completions = episodes.texts(self.tokens)
-        return Rollout(prompts, completions, episodes, packed, reference_log_probs, exact_kl)
+            packed = episodes.packed()
+        rollout = Rollout(
+            prompts, episodes.texts(self.tokens), episodes, packed, theirs["reference_log_probs"], theirs["full_kl"]
+        )
+        rollout.first_log_probs = theirs.get("first_log_probs")
+        return rollout
 
     def write(self, writer: LanguageModel, size: int, each: int) -> tuple[list[Prompt], Episodes]:
         """`size` completions for the next prompts, `each` of a prompt in a row; with values where the policy writes.
@@ -343,12 +350,16 @@ class Trainer:
         spread = of_completions(rollout.completions, scores)
         spread |= of_answers(self.config.rewards, rollout.completions, scores)
         prompts, far = [prompt.text for prompt in rollout.prompts], rollout.full_kl.sum(1).tolist()
+        to_first = None
+        if rollout.first_log_probs is not None:
+            to_first = float(masked_sum(episodes.log_probs - rollout.first_log_probs, mask)) / len(episodes)
         self.scored = ScoredTexts(prompts, rollout.completions, scores.scores, far)
         return UpdateMetrics(
             **self.totals(),
             **spread,
             kl_to_reference=kl,
             kl_per_token=float(masked_mean(log_ratio, mask)),
+            kl_to_first=to_first,
             kl_estimates={name: float(masked_sum(kls, mask)) / len(episodes) for name, kls in estimates.items()},
             kl_spreads={name: float(spread_of_sums(kls, mask)) for name, kls in estimates.items()},
             penalised_reward=spread["score_mean"] - kl_coef * kl,
@@ -381,6 +392,8 @@ class PPOTrainer(Trainer):
 
     def __init__(self, config: RunConfig, policy: LanguageModel, *parts: Any, **more: Any) -> None:
         super().__init__(config, policy, *parts, **more)
+        if config.reference.every:
+            self.first, self.reference = self.reference, policy.moving_copy()
         self.critic = Critic(policy, separate=config.separate_critic)
         self._to_divide: Mapping[str, Tensor] = {}  # what a checkpoint's optimizer remembers, until there is a division
         self._make_optimizer()
@@ -439,6 +452,8 @@ class PPOTrainer(Trainer):
         self.count(int(rollout.episodes.mask.sum()))
         if rollout.weights is not None:
             self.earlier.append(rollout.weights)
+        if self.config.reference.every and self.updates_done % self.config.reference.every == 0:
+            self.reference.keep_weights_of(self.policy)
         learned: dict[str, Any] = {
             "reward_paid": self._paid,
             "explained_variance": float(explained_variance(rollout.episodes.values, returns, rollout.episodes.mask)),
@@ -460,7 +475,8 @@ class PPOTrainer(Trainer):
     # -- state ---------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """See `Trainer`: tensors are what the optimizer remembers, and the weights that late texts are written with."""
+        """See `Trainer`: tensors are what the optimizer remembers, the weights that late texts are written with, and
+        those of a reference that moves."""
         _, facts = super().state()
         broken_off = {"mid_update": True, BEST_BY: None} if self.mid_update else {}
         earlier = {
@@ -468,11 +484,14 @@ class PPOTrainer(Trainer):
             for age, weights in enumerate(self.earlier)
             for name, weight in weights.items()
         }
-        return self.division.whole(state_dict(self.optimizer, self.trained())) | earlier, facts | broken_off
+        moved = {f"{MOVED}{name}": weight for name, weight in self.reference.earlier.items()}
+        return self.division.whole(state_dict(self.optimizer, self.trained())) | earlier | moved, facts | broken_off
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """See `Trainer`."""
-        of_optimizer = {name: tensor for name, tensor in tensors.items() if not name.startswith(EARLIER)}
+        of_optimizer = {name: kept for name, kept in tensors.items() if not name.startswith((EARLIER, MOVED))}
+        for name, weight in self.reference.earlier.items():
+            self.reference.earlier[name] = tensors[f"{MOVED}{name}"].to(weight.device)
         if self.will_divide:
             self._to_divide = of_optimizer
         else:
@@ -535,9 +554,7 @@ class PPOTrainer(Trainer):
         if ppo.overlong == "mask":
             kept &= episodes.ended.cpu()
         if ppo.drop_alike_groups:
-            groups = torch.tensor(scores.scores, dtype=torch.float64).view(-1, ppo.samples_per_prompt)
-            differ = groups.amax(1) - groups.amin(1) > SAME_SCORE
-            kept &= differ.repeat_interleave(ppo.samples_per_prompt)
+            kept &= groups_that_differ(torch.tensor(scores.scores, dtype=torch.float64), ppo.samples_per_prompt)
         return kept
 
     # -- advantages ----------------------------------------------------------------------------------------------------
@@ -627,14 +644,15 @@ class PPOTrainer(Trainer):
             log_ratio, values, entropies, exact_kl = self.forward(rollout, micro)
             mask = episodes.mask[micro]
             advantage, old, target = (whole[micro][mask] for whole in (advantages, episodes.values, returns))
-            weights = token_weights(mask, ppo.loss_mean, len(rows), num_tokens, self.config.sampling.max_new_tokens)
+            longest = self.config.sampling.max_new_tokens
+            compared, of_tokens, clipped, weights = surrogate(
+                ppo, log_ratio, advantage, mask, len(rows), num_tokens, longest
+            )
             if rollout.at_start is not None:
                 late = (rollout.at_start - episodes.log_probs)[micro][mask]
                 weights = weights * late_weights(late, ppo.correction)
-            compared = self.compared_ratio(log_ratio, mask)
-            clips = ppo.clip_range, ppo.clip_range_high
             losses = {
-                "policy_loss": (policy_loss(compared, advantage, *clips) * weights).sum(),
+                "policy_loss": (of_tokens * weights).sum(),
                 "value_loss": value_loss(values, old, target, ppo.value_clip_range).sum(),
             }
             loss = losses["policy_loss"] + ppo.value_coef * losses["value_loss"]
@@ -648,7 +666,7 @@ class PPOTrainer(Trainer):
             with torch.no_grad():
                 for name, value in losses.items():
                     sums[name] += value.detach()
-                sums["clip_fraction"] += clipped_tokens(compared, advantage, *clips).sum()
+                sums["clip_fraction"] += clipped.sum()
                 sums["ratio_mean"] += compared.exp().sum()
                 sums["update_kl"] += k3(-log_ratio).sum()
                 sums["ratio_max"] = torch.maximum(sums["ratio_max"], compared.exp().max())
@@ -667,7 +685,7 @@ class PPOTrainer(Trainer):
         few = rows[: min(self.config.ppo.micro_batch_size, MOST_LOOKED_BACK)]
         ppo, mask = self.config.ppo, rollout.episodes.mask[few]
         log_ratio, values, _, _ = self.forward(rollout, few)
-        compared = self.compared_ratio(log_ratio, mask)
+        compared = compared_log_ratio(ppo.ratio, log_ratio, mask)
         clipped = clipped_tokens(compared, advantages[few][mask], ppo.clip_range, ppo.clip_range_high)
         ratios = compared.exp()
         figures = {
@@ -679,10 +697,6 @@ class PPOTrainer(Trainer):
         self.trace_hook.micro_batch(few, log_ratio, values)
         self.trace_hook.step(few, figures, after=True)
         return figures
-
-    def compared_ratio(self, log_ratio: Tensor, mask: Tensor) -> Tensor:
-        """The log-ratio that is clipped: of each token, or of its whole text, [N]."""
-        return text_log_ratio(log_ratio, mask) if self.config.ppo.ratio == "text" else log_ratio
 
     def forward(self, rollout: Rollout, rows: Tensor) -> Pass:
         """A pass over some episodes, among the tokens allowed to be drawn. Only positions that predict one go through

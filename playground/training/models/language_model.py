@@ -102,6 +102,7 @@ class LanguageModel(nn.Module):
         self._transform_logits = logit_transform(causal.config)
         self._recomputed = recomputed_layers(self.trunk)
         self._names: list[str] | None = None  # of its numbers, where FSDP divides them
+        self.earlier: dict[str, Tensor] = {}  # weights that stand in for those of the same name in every pass
 
     def keep_names(self) -> None:
         """Before the weights are divided: `state_dict` divides them again, so it is not asked any more."""
@@ -177,7 +178,22 @@ class LanguageModel(nn.Module):
                 from playground.training.models import lora  # a second of imports
 
                 stack.enter_context(lora.switched_off(self.model))
+            if self.earlier:
+                stack.enter_context(self._as_earlier())
             yield
+
+    @contextlib.contextmanager
+    def _as_earlier(self) -> Iterator[None]:
+        """Passes with earlier weights. They change places and are not copied: a backward pass finds its own again."""
+        weights = {name: weight for name, weight in self.model.named_parameters() if name in self.earlier}
+        now = {name: weight.data for name, weight in weights.items()}
+        for name, weight in weights.items():
+            weight.data = self.earlier[name]
+        try:
+            yield
+        finally:
+            for name, weight in weights.items():
+                weight.data = now[name]
 
     def cast_once(self) -> contextlib.AbstractContextManager[Any]:
         """Within it all passes share the weights as they were first cast to the type to compute in: autocast keeps
@@ -251,6 +267,18 @@ class LanguageModel(nn.Module):
         if self.has_adapter:
             return LanguageModel(self.model, exact=self.exact, autocast=self.autocast, adapter_off=True)
         return LanguageModel(copy.deepcopy(self.model), exact=self.exact, autocast=self.autocast).frozen()
+
+    def moving_copy(self) -> LanguageModel:
+        """A reference that is this model as it is now, until `keep_weights_of` makes it another."""
+        copied = LanguageModel(self.model, exact=self.exact, autocast=self.autocast)
+        copied.steering = self.steering
+        copied.keep_weights_of(self)
+        return copied
+
+    def keep_weights_of(self, other: LanguageModel) -> None:
+        """Every pass from now on has the trained weights that the other model has now."""
+        trained = {name: weight for name, weight in other.model.named_parameters() if weight.requires_grad}
+        self.earlier = {name: weight.detach().clone() for name, weight in trained.items()}
 
     def fingerprint(self) -> str:
         """The beginning of a SHA-256 of the weights as they are, without those of an adapter that is off."""

@@ -90,13 +90,7 @@ def load(
     exact = computing == torch.float32 and config.quantization == "none"
     language_model = LanguageModel(model, exact=exact, autocast=None if computing == torch.float32 else computing)
     _check_head(language_model, folder)
-    vector = steering_vector.read(folder)
-    if vector is not None and trained:
-        raise ModelNotFound(
-            f"The model in {folder} is steered by a vector outside its weights ({steering_vector.FILE}), and "
-            "cannot be trained on. Choose the model that it was made from."
-        )
-    language_model.steer(vector)
+    language_model.steer(steering_vector.read(folder))
     return language_model, tokens
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 
 from playground.config import PromptsConfig, RewardConfig, RunConfig, VerifyReward
-from playground.errors import ModelNotFound, PromptsUnusable
+from playground.config.methods import METHODS
+from playground.errors import InvalidConfig, ModelNotFound, Problem, PromptsUnusable
 from playground.ppo.advantages import token_rewards
 from playground.rewards import claims, rules, verify
 from playground.rewards.mixture import Scale
@@ -30,7 +31,7 @@ from playground.training.loop.scoring import Scorer, SharedMixture
 from playground.training.loop.token_figures import CloseLook, Pays
 from playground.training.loop.trainer import PPOTrainer, Trainer
 from playground.training.loop.untrained import BestOfN, Steered
-from playground.training.models import chat, language_model, loading
+from playground.training.models import chat, language_model, loading, steering_vector
 from playground.training.process import tuning
 from playground.training.process.progress import Plans, mean_tokens
 from playground.training.rewards import learned_rewards
@@ -55,6 +56,8 @@ class RunModels:
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derived_seed(config.seed, "adapter"))  # LoRA's first matrix is random
                 self.policy, self.tokens = loading.load(self._folder, device, self._model, trained=True)
+            if self.policy.steering is not None:
+                require_steerable(config)
         self._is_at_start = checkpoint is None
         self.facts = facts_of(self.tokens, config.prompts)
         self.build = learned_rewards.builder(device, outputs, "reward-format" in config.planted, self.facts)
@@ -83,7 +86,9 @@ class RunModels:
     def start(self) -> language_model.LanguageModel:
         """The model before training, frozen."""
         if self._is_at_start or self.policy.has_adapter:
-            return self.policy.frozen_copy()
+            start = self.policy.frozen_copy()
+            start.steer(steering_vector.read(self._folder))
+            return start
         return loading.load(self._folder, self._device, self._model)[0]
 
     def reference(self) -> language_model.LanguageModel:
@@ -102,6 +107,18 @@ class RunModels:
                 "probabilities cannot be compared. Choose a model of the same family."
             )
         return reference.frozen()
+
+
+def require_steerable(config: RunConfig) -> None:
+    """Raises: InvalidConfig, where a start model that is steered cannot be trained with its vector in every pass."""
+    divided = config.shard != "none" or config.model.gradient_checkpointing
+    if config.by_trl or divided or not METHODS[config.method].in_own_loop:
+        sentence = (
+            f"The model is steered by a vector outside its weights ({steering_vector.FILE}). It is trained with it by "
+            "this project's own loop only, without gradient checkpointing and shard: or choose the model that it was "
+            "made from."
+        )
+        raise InvalidConfig([Problem("model.source", sentence)])
 
 
 def facts_of(tokens: language_model.Tokens, config: PromptsConfig) -> rules.PromptFacts:

@@ -40,7 +40,7 @@ SMALL_RATE, LORA_RATE, LARGE_RATE = 7e-4, 1e-4, 2e-5  # learning rates where non
 LONGEST = 1024  # tokens, where the configuration names no limit
 NUM_PROBES = 4  # held-out pairs whose scores are kept, to see later whether it is read as it was trained
 EVALUATIONS = 5  # on the held-out pairs, while training and at the end
-EVALUATION_BATCH = 32  # pairs
+EVALUATION_BATCH = 32  # pairs; of a model that is not small, as many are tested on while it trains
 PAD = "<|pad|>"
 CHECKPOINT_FROM = 300_000_000  # parameters; from here on activations are computed twice to save memory
 MODEL_CARD = Path(__file__).with_name("model_card.md")
@@ -67,7 +67,7 @@ def train(
     phase("loading the base model")
     torch.manual_seed(config.seed)
     model = load_base(config, all(dialogues.is_dialogue(pair.prompt) for pair in pairs.training))
-    pairs = preference_pairs.without_long(pairs, lambda pair: fits(pair, model.format))
+    pairs = fitting(pairs, config.pairs.max_tokens, model.format)
     phase("training")
     reporter = Reporter(record, between)
     learn(config, training.path, device, model, pairs, reporter)
@@ -145,6 +145,15 @@ def own_padding(model: Any, tokenizer: Any) -> None:
     model.config.get_text_config().pad_token_id = tokenizer.pad_token_id
 
 
+def fitting(pairs: PairSet, max_tokens: int | None, form: Format) -> PairSet:
+    """The pairs that the model can read, with prompts of at most `max_tokens`. Raises: PairsUnusable."""
+    if max_tokens:
+        pairs = preference_pairs.shortened(
+            pairs, max_tokens, lambda prompt: len(form.ids_of_text(form.rendered(prompt, "")))
+        )
+    return preference_pairs.without_long(pairs, lambda pair: fits(pair, form))
+
+
 def fits(pair: Pair, form: Format) -> bool:
     """Whether both completions fit whole; a long prompt loses its beginning instead."""
     longest = max(len(form.bare(text)) for text in (pair.chosen, pair.rejected))
@@ -162,6 +171,7 @@ def learn(
     """Train the network on the pairs, in place; adapters are merged into it."""
     micro = config.micro_batch_size or config.batch_size
     num_parameters = model.network.model.num_parameters()
+    tested = pairs.held_out if num_parameters < SMALL_MODEL else pairs.held_out[:EVALUATION_BATCH]
     arguments = TRLRewardConfig(
         output_dir=str(folder),
         num_train_epochs=config.epochs,
@@ -190,7 +200,7 @@ def learn(
         model=model.network.model,
         args=arguments,
         train_dataset=as_dataset(pairs.training, model.format),
-        eval_dataset=as_dataset(pairs.held_out, model.format),
+        eval_dataset=as_dataset(tested, model.format),
         processing_class=model.network.tokenizer,
         callbacks=[reporter],
         peft_config=_lora(config.adapter, model.network.model),

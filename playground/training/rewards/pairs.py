@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 
 from playground.config import ModelReward, PairsConfig, RewardTrainingConfig, RunConfig, SamplingConfig
-from playground.data import preferences
+from playground.data import dialogues, preferences
 from playground.data.preferences import MIN_PAIRS, Counts, Pair
 from playground.errors import PairsUnusable, PromptsUnusable
 from playground.pocket import corpus
@@ -77,6 +77,10 @@ def load(config: RewardTrainingConfig, device: torch.device, between: Callable[[
     else:
         in_file = preferences.is_file_name(source)
         pairs, counts = preferences.read_file(source) if in_file else _read_dataset(config.pairs)
+        if config.pairs.share:
+            whole = len(pairs)
+            pairs = [pair for pair in pairs if dialogues.is_in_share(pair.prompt, config.pairs.share)]
+            counts.other_share, counts.kept = whole - len(pairs), len(pairs)
         order = torch.randperm(len(pairs), generator=generator(config.seed, "drawn pairs")).tolist()
         pairs = [pairs[index] for index in sorted(order[:limit])]
         counts.not_drawn, counts.kept = counts.kept - len(pairs), len(pairs)
@@ -192,33 +196,51 @@ def _judged(annotator: Annotator, prompt: str, first: str, second: str, rng: Any
 
 
 def split(pairs: list[Pair], share: float, seed: int) -> tuple[list[Pair], list[Pair]]:
-    """Pairs to learn from and pairs to test on. Pairs with one prompt stay together, so the test is on new prompts.
+    """Pairs to learn from and pairs to test on. Those of one dialogue stay together, so the test is on new ones.
 
     Raises: PairsUnusable, if there are too few different prompts for two parts.
     """
-    sizes = Counter(pair.prompt for pair in pairs)
-    prompts = list(sizes)
-    order = [prompts[i] for i in torch.randperm(len(prompts), generator=generator(seed, "held-out pairs")).tolist()]
-    reached = list(accumulate(sizes[prompt] for prompt in order))
+    openings = [dialogues.opening(pair.prompt) for pair in pairs]
+    sizes = Counter(openings)
+    names = list(sizes)
+    order = [names[i] for i in torch.randperm(len(names), generator=generator(seed, "held-out pairs")).tolist()]
+    reached = list(accumulate(sizes[name] for name in order))
     kept_aside = set(order[: bisect_left(reached, max(1, round(share * len(pairs)))) + 1])
-    training = [pair for pair in pairs if pair.prompt not in kept_aside]
-    if not training:
+    parts: dict[bool, list[Pair]] = {True: [], False: []}
+    for name, pair in zip(openings, pairs, strict=True):
+        parts[name in kept_aside].append(pair)
+    if not parts[False]:
         raise PairsUnusable(
-            f"pairs.held_out: with {len(prompts)} different prompts no pair is left to learn from. Lower it, or add "
+            f"pairs.held_out: with {len(names)} different prompts no pair is left to learn from. Lower it, or add "
             "pairs with other prompts."
         )
-    return training, [pair for pair in pairs if pair.prompt in kept_aside]
+    return parts[False], parts[True]
+
+
+def shortened(pairs: PairSet, longest: int, length: Callable[[str], int]) -> PairSet:
+    """The same with prompts of at most so many tokens, cut at a turn, without those that cannot be. `length`: of a
+    prompt, in tokens. Raises: PairsUnusable, if a part is empty."""
+
+    def cut(pair: Pair) -> Pair:
+        texts = [pair.prompt, *dialogues.shorter(pair.prompt)]
+        return pair._replace(prompt=next((text for text in texts if length(text) <= longest), pair.prompt))
+
+    training, held_out = ([*map(cut, part)] for part in (pairs.training, pairs.held_out))
+    return without_long(
+        PairSet(training, held_out, pairs.counts, pairs.name), lambda pair: length(pair.prompt) <= longest
+    )
 
 
 def without_long(pairs: PairSet, fits: Callable[[Pair], bool]) -> PairSet:
     """The same without pairs that are too long for the model, counted. Raises: PairsUnusable, if a part is empty."""
     training, held_out = (list(filter(fits, part)) for part in (pairs.training, pairs.held_out))
     kept = len(training) + len(held_out)
-    counts = dataclasses.replace(pairs.counts, too_long=pairs.counts.kept - kept, kept=kept)
+    too_long = pairs.counts.too_long + pairs.counts.kept - kept
+    counts = dataclasses.replace(pairs.counts, too_long=too_long, kept=kept)
     if not training or not held_out:
         raise PairsUnusable(
-            f"max_length: almost all completions are longer than the model can read. {counts.in_words()} Raise it, or "
-            "choose a base with a longer context."
+            f"max_length: almost all texts are longer than it, or than pairs.max_tokens. {counts.in_words()} Raise "
+            "them, or choose a base with a longer context."
         )
     return PairSet(training, held_out, counts, pairs.name)
 

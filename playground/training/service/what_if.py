@@ -19,6 +19,7 @@ from playground.ppo.masked import masked_mean, masked_variance
 from playground.runs.folder import traces
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedSettings
+from playground.training.loop.formulas import doubles, formulas_of, padded, price
 
 
 def answer(question: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -34,10 +35,13 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
     settings, batch = trace.settings.model_copy(update=dict(changes)), trace.batch
     lengths = torch.tensor(batch.lengths)
     mask = torch.arange(max(batch.lengths, default=0)) < lengths[:, None]  # [B, C], of the episodes that were kept
-    token_kl, values = _padded(batch.token_kl, mask), _padded(batch.values, mask)
-    rewards = token_rewards(token_kl, _doubles(batch.scores), mask, settings.kl_coef)
+    token_kl, values = padded(batch.token_kl, mask), padded(batch.values, mask)
+    rewards = token_rewards(token_kl, doubles(batch.scores), mask, price(settings))
     deltas = torch.zeros_like(rewards)
-    advantages, whitened, targets = advantages_of(settings, rewards, values, mask)
+    left_out = [row for row, step in enumerate(batch.last_steps) if step is None]
+    learned = mask.clone()
+    learned[left_out] = False
+    advantages, whitened, targets = advantages_of(settings, rewards, values, mask, learned)
     if settings.baseline == "value":
         returns = targets
         deltas, _ = generalised_advantages(rewards, values, mask, settings.gamma, 0.0)
@@ -45,7 +49,7 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
         advantages = advantages * mask
         returns = rewards.sum(1)[:, None] * mask
     parts = {
-        "leash": -settings.kl_coef * token_kl,
+        "leash": -price(settings) * token_kl,
         "rewards": rewards,
         "deltas": deltas,
         "advantages": advantages,
@@ -62,18 +66,19 @@ def recomputed(trace: Trace, changes: Mapping[str, float]) -> Trace:
         )
 
     spread = {
-        "mean": masked_mean(advantages, mask).item(),
-        "sd": masked_variance(advantages, mask).sqrt().item(),
+        "mean": masked_mean(advantages, learned).item(),
+        "sd": masked_variance(advantages, learned).sqrt().item(),
         "whitened": whitened[mask].tolist(),
     }
     changed = {"settings": settings, "batch": batch.model_copy(update=spread)}
-    return trace.model_copy(update={**changed, "episodes": [traced(episode) for episode in trace.episodes]})
+    again = trace.model_copy(update={**changed, "episodes": [traced(episode) for episode in trace.episodes]})
+    return again.model_copy(update={"formulas": formulas_of(again)}) if batch.log_ratios else again
 
 
 def _pass(
     item: TracedPass, settings: TracedSettings, whitened: Tensor, old_values: Tensor, targets: Tensor
 ) -> TracedPass:
-    log_ratio, values = _doubles(item.ratios).log(), _doubles(item.values)
+    log_ratio, values = doubles(item.ratios).log(), doubles(item.values)
     clips = settings.clip_range, settings.clip_range_high
     return item.model_copy(
         update={
@@ -82,14 +87,3 @@ def _pass(
             "value_losses": value_loss(values, old_values, targets, settings.value_clip_range).tolist(),
         }
     )
-
-
-def _doubles(values: list[float]) -> Tensor:
-    return torch.tensor(values, dtype=torch.float64)
-
-
-def _padded(flat: list[float], mask: Tensor) -> Tensor:
-    """The tokens of several episodes, one behind the other, as [B, C]."""
-    whole = torch.zeros(mask.shape, dtype=torch.float64)
-    whole[mask] = _doubles(flat)
-    return whole

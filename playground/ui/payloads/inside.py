@@ -6,7 +6,14 @@ from typing import Annotated, TypedDict
 
 from playground.runs.folder.rollout_records import Histogram, RolloutText
 from playground.runs.folder.token_records import TokenFigures
-from playground.runs.folder.traces import TracedEpisode, TracedPass, TracedSettings, TracedStep
+from playground.runs.folder.traces import (
+    TracedEpisode,
+    TracedFormula,
+    TracedPass,
+    TracedSettings,
+    TracedStep,
+    TracedText,
+)
 from playground.ui.payloads import Of, Plain
 from playground.ui.payloads.form import KnobData
 
@@ -77,11 +84,12 @@ class GroupData(TypedDict):
 
 
 class PassExtra(TypedDict):
-    """Both sides of the minimum in the loss."""
+    """Both sides of the minimum in the loss, and what the leash adds to it, where it is in the loss."""
 
     clamped: list[float]
     free: list[float]
     held: list[float]
+    kl_losses: list[float]
 
 
 PassData = Annotated[Plain, Of(TracedPass, (), PassExtra)]
@@ -130,6 +138,23 @@ class PictureData(TypedDict):
 TraceStepData = Annotated[Plain, Of(TracedStep, ("rows", "log_ratios"))]
 
 
+class ScoredExtra(TypedDict):
+    """What the text scored."""
+
+    score: float
+
+
+class PromptGroupData(TypedDict):
+    """The texts of one prompt, by their `places` among `texts`, with mean and spread (n in the variance) of their
+    scores. Where a prompt has one text: all of them, of several prompts, without mean and spread."""
+
+    prompt: str
+    places: list[int]
+    mean: float | None
+    sd: float | None
+    alike: bool
+
+
 class TraceKnobData(KnobData):
     """A knob of a what-if question."""
 
@@ -150,3 +175,6 @@ class TraceData(TypedDict):
     knobs: list[TraceKnobData]
     pictures: list[PictureData]
     episodes: list[EpisodeData]
+    groups: list[PromptGroupData]
+    texts: list[Annotated[Plain, Of(TracedText, (), ScoredExtra)]]
+    formulas: list[Annotated[Plain, Of(TracedFormula)]]

@@ -20,7 +20,7 @@ from playground.runs.folder.token_records import TokenFigures
 from playground.runs.folder.traces import Trace, TracedEpisode, TracedPass, TracedStep
 from playground.runs.model_service import ModelService
 from playground.ui.feed.run_serializer import plain
-from playground.ui.payloads.inside import AbsentData, GroupData, PictureData, TokensData, TraceData
+from playground.ui.payloads.inside import AbsentData, GroupData, PictureData, PromptGroupData, TokensData, TraceData
 from playground.ui.train import form
 
 KNOBS = {"kl_coef": "kl.coef", "gamma": "ppo.gamma", "gae_lambda": "ppo.gae_lambda", "clip_range": "ppo.clip_range"}
@@ -134,7 +134,32 @@ def _data(run: RunDirectory, recorded: Trace, trace: Trace) -> TraceData:
         "knobs": [{"name": name, **form.knob_data(field)} for name, field in KNOBS.items()],
         "pictures": plain([_picture(at, step, trace) for at, step in enumerate(trace.steps) if step.rows], DIGITS),
         "episodes": plain([_episode(item, trace) for item in trace.episodes], DIGITS),
+        "groups": plain(_groups(trace), DIGITS),
+        "texts": [{**dict(text), "score": batch.scores[text.row]} for text in trace.texts],
+        "formulas": plain([formula.model_dump() for formula in trace.formulas], DIGITS + 2),
     }
+
+
+def _groups(trace: Trace) -> list[PromptGroupData]:
+    """The texts that are shown under each formula, prompt by prompt."""
+    texts, size = trace.texts, trace.settings.samples_per_prompt
+    if size == 1:
+        every = list(range(len(texts)))
+        return [{"prompt": "", "places": every, "mean": None, "sd": None, "alike": False}] if texts else []
+    groups: list[PromptGroupData] = []
+    for first in range(0, len(texts), size):
+        places = list(range(first, min(first + size, len(texts))))
+        scores = [trace.batch.scores[texts[place].row] for place in places]
+        groups.append(
+            {
+                "prompt": texts[first].prompt,
+                "places": places,
+                "mean": float(np.mean(scores)),
+                "sd": float(np.std(scores)),
+                "alike": texts[first].alike,
+            }
+        )
+    return groups
 
 
 def _episode(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
@@ -144,8 +169,8 @@ def _episode(episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
         "log_ratios": (log_probs - episode.reference_log_probs).tolist(),
         "probabilities": np.exp(log_probs).tolist(),
         "score_paid": np.subtract(episode.rewards, episode.leash).tolist(),
-        "group": _group(episode, trace) if trace.settings.baseline != "value" else None,
-        "passes": [_pass(item, episode, *_clips(trace)) for item in episode.passes],
+        "group": _group(episode, trace) if trace.settings.baseline in ("group", "leave_one_out") else None,
+        "passes": [_pass(item, episode, trace) for item in episode.passes],
     }
 
 
@@ -153,7 +178,8 @@ def _group(episode: TracedEpisode, trace: Trace) -> GroupData:
     """What the episodes of the same prompt earned, and which of them this one is."""
     batch, size = trace.batch, trace.settings.samples_per_prompt
     column = episode.row % size
-    costs = _by_episode(trace, [trace.settings.kl_coef * kl for kl in batch.token_kl])
+    price = trace.settings.kl_coef if trace.settings.where == "reward" else 0.0
+    costs = _by_episode(trace, [price * kl for kl in batch.token_kl])
     paid = [score - float(cost.sum()) for score, cost in zip(batch.scores, costs, strict=True)]
     earned = paid[episode.row - column :][:size]
     others_mean = float(np.mean(np.delete(earned, column)))
@@ -172,11 +198,13 @@ def _clips(trace: Trace) -> tuple[float, float]:
     return low, low if high is None else high
 
 
-def _pass(item: TracedPass, episode: TracedEpisode, low: float, high: float) -> dict[str, Any]:
+def _pass(item: TracedPass, episode: TracedEpisode, trace: Trace) -> dict[str, Any]:
     """With both sides of the minimum in the loss: what the free ratio would earn, and what the clipped one does."""
+    low, high = _clips(trace)
     ratios, advantages = np.array(item.ratios), np.array(episode.whitened)
     clamped = ratios.clip(1 - low, 1 + high)
     sides = {"clamped": clamped, "free": ratios * advantages, "held": clamped * advantages}
+    sides["kl_losses"] = trace.settings.kl_coef * np.array(item.loss_kls)
     return {**dict(item), **{name: values.tolist() for name, values in sides.items()}}
 
 

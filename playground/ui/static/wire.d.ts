@@ -686,11 +686,12 @@ declare namespace Wire {
     others_mean: number;
   }
 
-  /** Both sides of the minimum in the loss. */
+  /** Both sides of the minimum in the loss, and what the leash adds to it, where it is in the loss. */
   interface PassExtra {
     clamped: number[];
     free: number[];
     held: number[];
+    kl_losses: number[];
   }
 
   type Pass = TracedPass & PassExtra;
@@ -733,6 +734,20 @@ declare namespace Wire {
 
   type TraceStep = Omit<TracedStep, "rows" | "log_ratios">;
 
+  /** What the text scored. */
+  interface ScoredExtra {
+    score: number;
+  }
+
+  /** The texts of one prompt, by their `places` among `texts`, with mean and spread (n in the variance) of their scores. Where a prompt has one text: all of them, of several prompts, without mean and spread. */
+  interface PromptGroup {
+    prompt: string;
+    places: number[];
+    mean: number | null;
+    sd: number | null;
+    alike: boolean;
+  }
+
   /** A knob of a what-if question. */
   interface TraceKnob {
     field?: string;
@@ -767,6 +782,9 @@ declare namespace Wire {
     knobs: TraceKnob[];
     pictures: Picture[];
     episodes: Episode[];
+    groups: PromptGroup[];
+    texts: (TracedText & ScoredExtra)[];
+    formulas: TracedFormula[];
   }
 
   /** The trained score or a monitor: its change since the first evaluation, and half of its interval. */
@@ -2177,12 +2195,13 @@ declare namespace Wire {
     choices: (([string, number | null, number | null])[])[];
   }
 
-  /** One episode in one optimizer step, `steps[step]`; before the step moved the policy. */
+  /** One episode in one optimizer step, `steps[step]`; before the step moved the policy. `ratios`: those that are clipped. `loss_kls`: the KL of each token now, where the leash is in the loss. */
   interface TracedPass {
     step: number;
     ratios: number[];
     clipped: boolean[];
     policy_losses: number[];
+    loss_kls: number[];
     values: number[];
     value_losses: number[];
   }
@@ -2232,9 +2251,14 @@ declare namespace Wire {
 
   /** What held in this update. */
   interface TracedSettings {
-    baseline: "value" | "leave_one_out" | "group";
+    baseline: "value" | "leave_one_out" | "group" | "none";
     advantage_scale: "batch" | "group" | "none";
     loss_mean: "token" | "text" | "constant";
+    ratio: "token" | "text";
+    where: "reward" | "loss";
+    drop_alike_groups: boolean;
+    overlong: "keep" | "mask" | "penalise";
+    max_new_tokens: number;
     samples_per_prompt: number;
     gamma: number;
     gae_lambda: number;
@@ -2250,6 +2274,28 @@ declare namespace Wire {
     num_epochs: number;
     batch_size: number;
     minibatch_size: number;
+  }
+
+  /** A text of a prompt whose texts are shown under each formula. `alike`: they all score the same. */
+  interface TracedText {
+    row: number;
+    prompt: string;
+    pieces: string[];
+    ended: boolean;
+    alike: boolean;
+  }
+
+  /** The texts under the formula of a method. `is_own`: it is that of the run itself. `why_none`: why there is none. `loss`: mean over the minibatches of the last steps, without the leash in it, which is `leash_loss`. `clipped`, `tokens`: of those that it learns from. */
+  interface TracedFormula {
+    name: string;
+    is_own: boolean;
+    why_none: string;
+    settings: TracedSettings;
+    loss: number | null;
+    leash_loss: number | null;
+    clipped: number;
+    tokens: number;
+    texts: FormulaText[];
   }
 
   /** What one check says of a run: its rule, the updates at which it was seen, the values in words, the likely cause and what to try; `series` is the figure in whose chart the updates can be marked, `plain` what has happened, for who knows none of these words. */
@@ -2386,6 +2432,17 @@ declare namespace Wire {
     gated: boolean;
   }
 
+  /** One of these texts under a formula. `advantages`, `ratios`, `clipped`: of each token. `weight`: what a token counts in the loss. `pushes`: minus the gradient of the loss by a token's log-prob, the leash in it included, which alone is `leash`. `left_out`: the formula does not learn from it. */
+  interface FormulaText {
+    advantages: number[];
+    ratios: number[];
+    clipped: boolean[];
+    weight: number;
+    pushes: number[];
+    leash: number[];
+    left_out: boolean;
+  }
+
   /** What to try: in words, and as settings; `live` where a run that trains takes it without a restart. */
   interface Remedy {
     words: string;
@@ -2496,6 +2553,8 @@ declare namespace Wire {
     kl_to_reference?: (number | null)[];
     /** nats per token: the same, as a mean over tokens */
     kl_per_token?: (number | null)[];
+    /** nats per completion: to the reference that stays, where the other one moves */
+    kl_to_first?: (number | null)[];
     /** sd: `score_mean - kl_coef * kl_to_reference` */
     penalised_reward?: (number | null)[];
     /** sd per nat: beta, as used in this update */

@@ -4,6 +4,7 @@ worker; none of them keeps state.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -163,9 +164,9 @@ class Handlers:
         self._get_ready()
         return self._page.shown(filling.checked(self._page.sent(*sent), self._outputs, self._access.limits_of(caller)))
 
-    def read(self, caller: Caller, *sent: Any) -> RunConfig:
-        """The run that the form asks for. Raises: InvalidConfig."""
-        return filling.read(self._page.sent(*sent), self._outputs, self._access.limits_of(caller))[1]
+    def read(self, caller: Caller, *sent: Any, disk: bool = True) -> RunConfig:
+        """The run that the form asks for. `disk`: see `filling.read`. Raises: InvalidConfig."""
+        return filling.read(self._page.sent(*sent), self._outputs, self._access.limits_of(caller), disk)[1]
 
     def estimate(self, *sent: Any, caller: Caller) -> Any:
         """What it would need; nothing new while the form has a setting that is not valid, or not allowed here."""
@@ -251,7 +252,9 @@ class Handlers:
         """One of the first three parts of the check before a start."""
         part = form.entry(payload, "ask")
         if part in ("model", "prompts", "answers"):
-            yield from form_parts.checked_part(part, lambda: self.read(caller, *sent), self._outputs, self._service)
+            disk = part != "prompts"  # which can be read before there is a judge of the answers
+            read = functools.partial(self.read, caller, *sent, disk=disk)
+            yield from form_parts.checked_part(part, read, self._outputs, self._service)
 
     def try_update(self, _: Any, *sent: Any, caller: Caller) -> Iterator[CheckedPartData]:
         """Its trial update."""

@@ -170,6 +170,25 @@ def test_the_held_out_prompts_are_none_of_those_learned_from():
         preference_pairs.split([Pair("one", str(number), "b") for number in range(9)], 0.2, seed=0)
 
 
+def test_pairs_of_one_dialogue_stay_together_in_a_share_and_long_ones_are_cut_at_a_turn(tmp_path):
+    begun = [f"\n\nHuman: a{number}\n\nAssistant:" for number in range(40)]
+    longer = [f"{text} no\n\nHuman: {'b' * 30}\n\nAssistant:" for text in begun]
+    rows = [{"chosen": f"{prompt} good", "rejected": f"{prompt} bad"} for prompt in [*begun, *longer]]
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    seen = []
+    for share in ("0-50", "50-100"):
+        pairs = preference_pairs.load(config_for("pocket-1m", str(path), pairs__share=share), CPU)
+        counts = pairs.counts
+        assert len(pairs.training) + len(pairs.held_out) == counts.kept == 80 - counts.other_share
+        seen += [{pair.prompt.split("\n")[2] for pair in part} for part in (pairs.training, pairs.held_out)]
+    assert sum(map(len, seen)) == len(set.union(*seen)) == 40, "no dialogue is in two parts"
+    cut = preference_pairs.shortened(pairs, len(longer[0]) - 5, len)
+    assert {len(pair.prompt) for pair in [*cut.training, *cut.held_out]} == {*map(len, begun), 30 + len(begun[0]) - 2}
+    with pytest.raises(PairsUnusable, match="too long"):
+        preference_pairs.shortened(pairs, 9, len)
+
+
 @pytest.mark.parametrize("taste", ["agreeable", "honest"])
 def test_prompts_are_drawn_until_the_taste_has_shown_and_true_answers_are_held_against_slips(taste):
     config = config_for("pocket-1m", taste, pairs__limit=48).pairs

@@ -35,6 +35,12 @@ export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null),
   },
   {
+    key: "first_kl", span: 1, title: "Distance to the first reference", column: "kl_to_first", colour: "--pg-reference",
+    unit: "nats", note: "training batches, nats", floor: true,
+    gloss: "Where the reference moves, the leash is tied to the newest one. This is the whole way: the KL to the model "
+      + "before training, which nothing holds.",
+  },
+  {
     key: "penalised", span: 1, compared: true, title: "Score minus leash cost", column: "penalised_reward", zero: true,
     unit: scoreUnit, note: "training batches, score \u2212 beta \u00d7 KL",
     gloss: "The score minus what the distance costs (beta times KL). This is the number that PPO maximises.",

@@ -10,3 +10,5 @@ import { alike, signal } from "./signals.js";
 export const NOTHING = { update: null, text: null };
 export const opened = signal(NOTHING, alike);
 export const led = signal(NOTHING, alike);
+/** Which update of the run in view somebody wants to see in slow motion. */
+export const wantedTrace = signal(/** @type {number | null} */ (null));

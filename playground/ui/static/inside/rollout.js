@@ -1,7 +1,7 @@
 // The window of one update, which a point of any curve opens: a histogram of its scores, each bar of which filters the
 // training texts that were kept, and the updates before and after it. One window for the whole page.
 
-import { actOf, drawnAxes, filledBins, keptInWords, rangeInWords, sameBin, scoresInWords, textsOf, widened,
+import { actOf, drawnAxes, filledBins, keptInWords, rangeInWords, sameBin, scoresInWords, textsOf, textsWith, widened,
 } from "./rollout_bins.js";
 import { placing, roundTicks } from "../charts/arithmetic.js";
 import { scoreUnit } from "../charts/specs.js";
@@ -9,7 +9,8 @@ import { buttonOf, el, setOff, setText, setWords, showParts } from "../core/dom.
 import { getJson, runPath } from "../core/server.js";
 import { number, rounded, signed } from "../core/format.js";
 import { poll } from "../core/poll.js";
-import { led, NOTHING, opened } from "../core/opened.js";
+import { led, NOTHING, opened, wantedTrace } from "../core/opened.js";
+import { openSection } from "../core/sections.js";
 import { effect, untracked } from "../core/signals.js";
 import { hasEnded, live } from "../core/store.js";
 import { facts, promptAndAnswer } from "../core/texts.js";
@@ -86,8 +87,10 @@ class RolloutWindow {
     this.told = el("p.rollout-told", { "aria-live": "polite" });
     this.plot = el("div.rollout-plot", { role: "group" });
     this.foot = el("div.rollout-foot");
+    this.find = el("input", { type: "search", "aria-label": "Find words in the texts that were kept",
+      placeholder: "Find words in the texts that were kept", oninput: () => this.draw() });
     this.list = el("ul.rollout-texts");
-    this.body = el("div.rollout-body", { hidden: true }, this.told, this.plot, this.foot,
+    this.body = el("div.rollout-body", { hidden: true }, this.told, this.plot, this.foot, this.find,
       el("div.rollout-scroll", { tabindex: "0", role: "region", "aria-label": "Texts of this update" }, this.list));
     let outside = false; // where a press began: a text that is selected with the mouse may end beside the window
     /** @type {HTMLDialogElement} */
@@ -115,6 +118,7 @@ class RolloutWindow {
 
   open(/** @type {Opened} */ run, /** @type {number} */ update) {
     Object.assign(this, { run, wanted: update, data: null, axes: null, bin: null });
+    this.find.value = "";
     this.body.hidden = true;
     this.dialog.classList.remove("none");
     setText(this.title, titleOf(update, run));
@@ -173,14 +177,26 @@ class RolloutWindow {
     const bins = filledBins(data.histogram);
     this.drawPlot(bins);
     const chosen = bins.find((one) => one.bin === bin) ?? null;
-    const shown = textsOf(data.texts, chosen && bin);
+    const shown = textsWith(textsOf(data.texts, chosen && bin), this.find.value);
     /** @param {string} key @param {string} text @param {Bin | null} wanted */
     const choice = (key, text, wanted) => buttonOf("quiet-button", { "data-key": key,
       "aria-pressed": String(chosen === (wanted ?? null)), onclick: () => this.choose(wanted?.bin ?? null) }, text);
     showParts(this.foot, [choice("top", "Top bin", bins.at(-1)), choice("bottom", "Bottom bin", bins[0]),
-      choice("all", "All bins", null), el("p", { role: "status", "data-key": "kept" },
-        keptInWords(shown.length, chosen, unit))]);
+      choice("all", "All bins", null), this.formulas(), el("p", { role: "status", "data-key": "kept" },
+        keptInWords(shown.length, chosen, unit, this.find.value))].filter(Boolean));
     showParts(this.list, shown.map((text) => cardOf(text, unit)));
+  }
+
+  /** The way to the same update in slow motion, where it was recorded. */
+  formulas() {
+    const { update } = this.data;
+    const isTraced = this.run.runId === live.runId
+      && live.events.some((event) => event.kind === "trace" && event.update === update);
+    return isTraced ? buttonOf("quiet-button", { "data-key": "formulas", onclick: () => {
+      this.dialog.close();
+      openSection("update");
+      wantedTrace.value = update;
+    } }, "Under six formulas") : null;
   }
 
   drawPlot(/** @type {Bin[]} */ bins) {
@@ -207,6 +223,7 @@ class RolloutWindow {
   }
 
   press(/** @type {KeyboardEvent & { target: HTMLElement }} */ event) {
+    if (event.target === this.find && event.key !== "Escape") return; // letters and arrows belong to what is written
     if (event.key === "Escape") event.stopPropagation(); // it ends the presentation too, but not both at once
     const bar = /** @type {HTMLElement} */ (event.target.closest(".rollout-bar"));
     const act = actOf(event, Boolean(bar));

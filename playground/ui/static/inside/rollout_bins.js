@@ -58,6 +58,15 @@ export function textsOf(/** @type {Wire.RolloutText[]} */ texts, /** @type {numb
   return texts.filter((text) => bin === null || text.bin === bin).sort((one, other) => other.score - one.score);
 }
 
+/** Those in which all the words stand, in the prompt or in the answer. @param {Wire.RolloutText[]} texts */
+export function textsWith(texts, /** @type {string} */ words) {
+  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+  return texts.filter(({ prompt, completion }) => {
+    const text = `${prompt} ${completion}`.toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
 /** "2.81 to 3.10 sd", or one number where both ends are the same. */
 export function rangeInWords(/** @type {Scores} */ { low, high }, /** @type {string} */ unit) {
   const [from, to] = [signed(low), signed(high)];
@@ -78,10 +87,11 @@ export function scoresInWords({ histogram, mean }, unit) {
 
 /**
  * How many texts are shown, and of how many answers; `bin` is null without a filter.
- * @param {number} shown @param {Bin | null} bin @param {string} unit
+ * @param {number} shown @param {Bin | null} bin @param {string} unit @param {string} words that were looked for
  */
-export function keptInWords(shown, bin, unit) {
+export function keptInWords(shown, bin, unit, words = "") {
   const texts = `${shown || "No"} ${shown === 1 ? "text" : "texts"}`;
+  if (words.trim()) return `${texts} with \u201c${words.trim()}\u201d, of those that were kept.`;
   if (!bin) return `${texts} kept: the best, the worst, and some at random.`;
   const answers = bin.count === 1 ? "the only answer" : `the ${number(bin.count)} answers`;
   return `${texts} kept of ${answers} in this bin (${rangeInWords(bin, unit)}).`;

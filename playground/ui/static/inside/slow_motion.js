@@ -7,9 +7,11 @@ import { buttonOf, el, helpOf, menuOf, runTitle, setHidden, setOff, setText, set
 } from "../core/dom.js";
 import { answerOf, getJson, runPath } from "../core/server.js";
 import { number, signed } from "../core/format.js";
+import { wantedTrace } from "../core/opened.js";
 import { alike, effect, signal, untracked } from "../core/signals.js";
 import { opened, openSection } from "../core/sections.js";
 import { live } from "../core/store.js";
+import { Formulas } from "./formulas.js";
 import { MinimalPart } from "./minimal_part.js";
 import { stepsOf } from "./slow_steps.js";
 import { figuredTokens, Tokens } from "./tokens.js";
@@ -39,6 +41,7 @@ export class SlowMotion {
     this.place = signal({ episode: 0, token: 0, step: 0, epoch: 1 }, alike);
     this.asking = /** @type {AbortController | null} */ (null);
     this.asked = ""; // for what
+    this.sought = false; // somebody comes from elsewhere, for the formulas
     this.known = signal(/** @type {number[]} */ ([]), alike);
     this.parts();
     element.append(this.root);
@@ -51,7 +54,11 @@ export class SlowMotion {
     effect(() => {
       const known = this.known.value;
       const asked = recording.value === null ? undefined : known.find((update) => update > recording.value);
-      if (asked !== undefined) {
+      if (known.includes(wantedTrace.value)) {
+        this.update.value = wantedTrace.value;
+        wantedTrace.value = null;
+        this.sought = true;
+      } else if (asked !== undefined) {
         recording.value = null;
         openSection("update");
         this.update.value = asked;
@@ -74,6 +81,7 @@ export class SlowMotion {
       (token) => this.go({ token }));
     this.row = el("div.token-row", this.caption, this.tokens.root);
     this.minimal = new MinimalPart();
+    this.formulas = new Formulas();
     this.whatIf = new WhatIf(() => this.fetch(this.trace.value.update));
     this.body = el("div.slow-body", { hidden: true });
     this.record = buttonOf("button", { hidden: true, off: false, onclick: () => this.requestTrace(),
@@ -158,10 +166,15 @@ export class SlowMotion {
     this.tokens.show(figuredTokens(episode.pieces, now, token), token);
     this.whatIf.show(trace);
     this.minimal.show(trace, now.key);
+    this.formulas.show(trace, live.run?.unit ?? "sd");
     showParts(this.body, [this.bar(trace, chosen), this.stepButtons(steps, at), wordsOf(now), this.minimal.root,
       el("p.output.slow-prompt", el("span", episode.prompt_pieces.join(""))), this.row,
       now.key === "clip" ? clipPicture(trace, episode, token, epoch, (wanted) => this.go({ epoch: wanted })) : null,
-      this.whatIf.root].filter(Boolean), runTitle());
+      this.whatIf.root, this.formulas.root].filter(Boolean), runTitle());
+    if (this.sought && trace.update === this.update.value) {
+      this.sought = false;
+      requestAnimationFrame(() => this.formulas.focus());
+    }
   }
 
   /** Which update, which of its episodes, and what was asked for otherwise. */

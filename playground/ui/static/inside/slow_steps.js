@@ -30,6 +30,7 @@ const ESTIMATORS = {
   k1: ["d", "k1"], k2: ["d\u00b2 / 2", "k2"], k3: ["exp(\u2212d) \u2212 1 + d", "k3"],
   abs: ["|d|", "SAMPLED_ESTIMATORS"],
   full: ["the exact KL of this position", "full_kl"],
+  k3_corrected: ["exp(\u2212d) \u2212 1 + d", "loss_kl"],
 };
 
 const NO_DIFFERENCE = 0.0005; // what is less is rounding of the arithmetic: no side of it is likelier
@@ -49,12 +50,13 @@ export function held(/** @type {number} */ value) {
  */
 export function stepsOf(trace, episode, t, pass, scored = "sd") {
   const critic = trace.settings.baseline === "value";
+  const alone = !critic && !episode.group;
   return [
     write(episode, t),
     score(episode, t, scored),
     leash(trace, episode, t, scored),
-    critic ? value(trace, episode, t, scored) : others(trace, episode, scored),
-    critic ? advantage(trace, episode, t) : groupAdvantage(trace, episode, t),
+    critic ? value(trace, episode, t, scored) : alone ? nothing(episode, scored) : others(trace, episode, scored),
+    critic ? advantage(trace, episode, t) : alone ? toGo(trace, episode, t) : groupAdvantage(trace, episode, t),
     clip(trace, episode, t, pass),
     step(trace, episode, t, pass),
   ];
@@ -95,6 +97,7 @@ function leash({ settings }, episode, t, scored) {
   const d = episode.log_ratios[t];
   const plain = settings.estimator === "k1";
   const dearer = episode.leash[t] < 0;
+  if (settings.where === "loss") return leashInLoss(settings, episode, t);
   return {
     key: "leash", title: "Leash", unit: `leash, ${scored}`, figures: episode.leash,
     words: Math.abs(d) < NO_DIFFERENCE ? "The policy still finds this token as likely as the reference does."
@@ -111,6 +114,43 @@ function leash({ settings }, episode, t, scored) {
         strong(episode.rewards[t])],
     ],
     code: [[name, "playground/ppo/kl.py"], ["token_rewards", "playground/ppo/advantages.py"]],
+  };
+}
+
+/** @param {Trace["settings"]} settings @param {Episode} episode @param {number} t */
+function leashInLoss(settings, episode, t) {
+  const [how, name] = ESTIMATORS[settings.estimator];
+  return {
+    key: "leash", title: "Leash", unit: `KL of the token (${settings.estimator}), nats`, figures: episode.token_kl,
+    words: "The leash is in the loss here, not in the reward: nothing is taken from what this token is paid. When the "
+      + "update began, its KL was what stands here; Step has what it adds to the loss.",
+    formula: [
+      ["d = log \u03c0 \u2212 log \u03c0", REF, " = ", number(episode.log_probs[t]), " \u2212 ",
+        held(episode.reference_log_probs[t]), " = ", strong(episode.log_ratios[t])],
+      [`KL (${settings.estimator}) = ${how} = `, strong(episode.token_kl[t])],
+    ],
+    code: [[name, "playground/ppo/kl.py"], ["loss_kl", "playground/ppo/kl.py"]].slice(name === "loss_kl" ? 1 : 0),
+  };
+}
+
+/** @param {Episode} episode @param {string} scored @returns {Step} */
+function nothing(episode, scored) {
+  return {
+    key: "value", title: "Value", unit: `token reward, ${scored}`, figures: episode.rewards,
+    words: "There is no critic in this run and no other text of the prompt: what a token is paid is compared with "
+      + "nothing.",
+    formula: [], code: [["advantages_of", "playground/ppo/advantages.py"]],
+  };
+}
+
+/** @param {Trace} trace @param {Episode} episode @param {number} t */
+function toGo(trace, episode, t) {
+  return {
+    key: "advantage", title: "Advantage", unit: "advantage, scaled", figures: episode.whitened,
+    words: `What this token and those after it are paid${scaling(trace)}. It says: make this token `
+      + `${wanted(episode.whitened[t])}.`,
+    formula: [["A", T, " = \u03a3 r from t on = ", strong(episode.advantages[t])], whitening(trace, episode, t)],
+    code: [["rewards_to_go", "playground/ppo/advantages.py"], ["whiten", "playground/ppo/masked.py"]],
   };
 }
 
@@ -218,14 +258,18 @@ function clip({ settings, steps }, episode, t, pass) {
   const { epoch } = steps[pass.step];
   const ratio = pass.ratios[t];
   const moved = Math.abs(ratio - 1) < 0.005 ? "as likely as" : `${number(ratio)} times as likely as`;
+  const ofText = settings.ratio === "text";
+  const what = ofText ? "a token of this text, on average," : "this token";
   return {
     ...shown, figures: pass.ratios, marks: pass.clipped,
-    words: `In epoch ${epoch} the policy finds this token ${moved} when it was written, and it is to become `
+    words: `In epoch ${epoch} the policy finds ${what} ${moved} when it was written, and it is to become `
       + `${wanted(episode.whitened[t])}. ${pass.clipped[t]
         ? "It has gone past the clip range that way: the loss is flat here, and the token pulls no more."
         : "It has not gone too far that way: the token pulls."}`,
     formula: [
-      ["r = \u03c0 / \u03c0", OLD, " = ", strong(ratio), ", clip(r, 1 \u2212 \u03b5, 1 + \u03b5) = ",
+      [...(ofText ? ["r = exp(mean of log \u03c0 \u2212 log \u03c0", OLD, ") = "]
+        : ["r = \u03c0 / \u03c0", OLD, " = "]),
+        strong(ratio), ", clip(r, 1 \u2212 \u03b5, 1 + \u03b5) = ",
         strong(pass.clamped[t]), ` with \u03b5 = ${number(settings.clip_range)}${settings.clip_range_high === null ? ""
           : `, above 1 ${number(settings.clip_range_high)}`}`],
       ["loss = \u2212min(r ", HAT, ", clip(r) ", HAT, ") = \u2212min(", number(ratio), " \u00b7 ",
@@ -256,6 +300,9 @@ function step({ settings, steps, changed }, episode, t, pass) {
         : " = \u00bd max((V \u2212 R)\u00b2, clipped) with (V \u2212 R) = (", number(pass.values[t]), " \u2212 ",
       held(episode.returns[t]), settings.value_clip_range === null ? ")\u00b2 = " : "), = ",
       strong(pass.value_losses[t])]] : []),
+      ...(pass.kl_losses.length
+        ? [["leash in the loss", T, " = \u03b2 KL = ", number(settings.kl_coef), " \u00b7 ", held(pass.loss_kls[t]),
+          " = ", strong(pass.kl_losses[t])]] : []),
       ["mean policy loss = ", strong(policy), ...(hasCritic ? [", mean value loss = ", strong(critic),
         `, weighed ${number(settings.value_coef)}`] : []),
       settings.entropy_coef ? `, less ${number(settings.entropy_coef)} \u00b7 entropy` : ""],

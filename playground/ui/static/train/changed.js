@@ -1,8 +1,10 @@
 // What changed: the same prompts with the same random numbers, before and now, with a slider over the evaluated
 // updates.
 
-import { buttonOf, el, headOf, setText, setWords, showParts, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, setHidden, setText, setWords, showParts, tableOf } from "../core/dom.js";
 import { number, percent, rounded, signed } from "../core/format.js";
+import { wantedTrace } from "../core/opened.js";
+import { openSection } from "../core/sections.js";
 import { effect } from "../core/signals.js";
 import { hasEnded, live, moment } from "../core/store.js";
 import { facts, KL_GLOSS, pairRow, scoresOf, systemPart, textPair } from "../core/texts.js";
@@ -26,12 +28,17 @@ export class Changed {
       this.all = !this.all;
       this.refresh();
     } });
+    this.traced = buttonOf("quiet-button", { hidden: true, title: "Texts that were learned from, token by token",
+      onclick: () => {
+        openSection("update");
+        wantedTrace.value = lastTraced();
+      } }, "Training texts under six formulas");
     this.summary = el("p.summary");
     this.system = el("div");
     this.table = el("div");
     element.append(el("section.changed",
       el("div.chart-bar",
-        el("h2", "Every text"), this.every,
+        el("h2", "Every text"), this.every, this.traced,
         el("span.grow"), el("label.inline.slider-label", this.at, this.slider)),
       this.system, this.summary, this.table, this.more));
     /** @type {number | undefined} */
@@ -53,6 +60,7 @@ export class Changed {
     const later = this.later();
     const before = live.moments.get(0);
     const { run } = live;
+    setHidden(this.traced, lastTraced() === null, this.slider);
     showParts(this.system, systemPart(run));
     const ended = hasEnded.value;
     this.slider.max = String(Math.max(0, later.length - 1));
@@ -130,4 +138,9 @@ function rowOf(prompt, before, now, update) {
   return pairRow({ prompt, sides: [{ label: "Before", parts: [left, tokens(0)] },
     { label: "Now", parts: update ? [right, tokens(update)] : el("p.output.nothing", "\u2026") }],
   score: both ? scoresOf(before.score, now.score) : signed(before?.score), kl: update ? rounded(now.kl) : "0" });
+}
+
+/** The last update that was recorded in slow motion. */
+function lastTraced() {
+  return live.events.findLast(({ kind }) => kind === "trace")?.update ?? null;
 }

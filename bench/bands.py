@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.rewards.agreement import t95, wilson
 
 DIGIT = 0.001  # the last one of a figure
@@ -55,7 +55,7 @@ def bands(rows: Sequence[dict[str, Any]], unusual: Sequence[str] = ()) -> Bands:
     for row in rows:
         by_preset.setdefault(row["preset"], []).append(row)
     result: Bands = {preset: {} for preset in by_preset}
-    for name in (*READY, "kl", "score"):
+    for name in (*BANDED, "kl", "score"):
         every = {preset: ends_of(name, seeds) for preset, seeds in by_preset.items()}
         measured = {preset: ends for preset, ends in every.items() if ends}
         several = [ends for preset, ends in measured.items() if len(ends.after) > 1 and preset not in unusual]
@@ -73,7 +73,7 @@ def ends_of(name: str, rows: Sequence[dict[str, Any]]) -> Ends | None:
     before, after = ([row[side].get(name) for row in rows] for side in ("before", "after"))
     if None in after:
         return None
-    if name in READY:
+    if name in BANDED:
         prompts = min(row["asked"][name] for row in rows)
         return Ends(after, before, 0.5 / prompts**0.5, 0.0, prompts)
     error = max(DIGIT, *(row["errors"][name] for row in rows))

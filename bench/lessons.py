@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from bench import tables
 from bench.experiments import Figures, Row, options, run_of
 from playground.config import RunConfig
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.lessons import facts, trying
 from playground.lessons.conditions import holds
 from playground.lessons.loading import Course, Lessons
@@ -112,8 +112,9 @@ def of_preset(row: Row) -> Values:
     """The facts in a row of `make results`; that of different word pairs is of another number of texts, and none."""
     values: dict[str, Any] = {}
     for end, side in (("", row["after"]), (facts.BEFORE, row["before"])):
-        values |= {f"{name}{end}": side.get(name) for name in READY}
+        values |= {f"{name}{end}": side.get(name) for name in BANDED}
         values[f"length{end}"] = side["tokens"]
+    values |= row.get("checked", {})
     measured = {name: value for name, value in values.items() if value is not None}
     return {**measured, "score": row["after"]["score"] - row["before"]["score"], "kl": row["after"]["kl"]}
 

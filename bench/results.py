@@ -16,11 +16,14 @@ import torch
 
 from bench import bands, tables
 from bench.experiments import Cell, Figures, Row, machine, options, seconds_of
-from playground.config import RunConfig, SamplingConfig
+from playground.analysis import pass_at
+from playground.analysis.run_report import RunReport
+from playground.config import Behaviour, RunConfig, SamplingConfig
 from playground.config.behaviour_settings import READY
+from playground.lessons import facts
 from playground.pocket import judges
 from playground.pocket.wording import distinct_n
-from playground.rewards import behaviours
+from playground.rewards import behaviours, verify
 from playground.rewards.best_answers import kl_of_best
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
@@ -46,9 +49,12 @@ COLUMNS = {
     "wrong-claims-repeated": "repeats wrong claims",
     "right-claims-agreed": "agrees with right ones",
     "plain-questions-right": "plain questions right",
+    "answers-right": "answers right",
+    "keeps-form": "in the form",
     "ends": "ends by itself",
     "tokens": "tokens",
 }
+OF_CHECKS = {f"pass_{k}": f"pass@{k}" for k in pass_at.KS} | {name: name.replace("-", " ") for name in facts.GROUPS}
 MEANS = ("quality", "distinct_2", "ends", "tokens")  # on the page without the lowest and the highest
 COUNTED = [name for name in COLUMNS if name in READY]
 # Of the frontier: the betas on the page, the effective samples that are enough, the share of its score to reach.
@@ -61,13 +67,13 @@ def main() -> None:
     parser.add_argument("--presets", nargs="*", default=catalog.names_with_model())
     arguments = parser.parse_args()
 
-    def facts(run: RunDirectory) -> Row:
+    def measure(run: RunDirectory) -> Row:
         seconds = seconds_of(run) if arguments.jobs == 1 else None
         return {"seconds": seconds, **judge(run)}
 
     figures = Figures("presets")
     cells = [Cell(preset, seed) for seed in arguments.seeds for preset in arguments.presets]
-    figures.measure(cells, facts, arguments)
+    figures.measure(cells, measure, arguments)
     order = catalog.every_preset_name()
     figures.rows.sort(key=lambda row: (order.index(row["preset"]), row["seed"]))
     figures.write(machine=machine())
@@ -181,7 +187,19 @@ def judge(run: RunDirectory) -> Row:
         row["kl_to_start"] = round(statistics.fmean(answer.kl for answer in answers), 3)
     counts = {name: len(marks(name, after.texts)) for name in COUNTED}
     row["asked"] = {name: count for name, count in counts.items() if count}
+    if checked := verify.behaviours(config):
+        for side, answered in (("before", before), ("after", after)):
+            row[side] |= checked_of(checked, answered)
+        row["asked"] |= {one.name: len(prompts) for one in checked}
+        row["checked"] = {name: rounded(value) for name, value in facts.of_checks(RunReport.of(run)).items()}
     return row
+
+
+def checked_of(checked: Sequence[Behaviour], answered: Answered) -> Row:
+    """The shares of right answers and of those in the form."""
+    completions = [answer.completion for answer in answered.answers]
+    shown = behaviours.Behaviours(checked)(answered.prompts, completions, [True] * len(completions))
+    return {name: rounded(statistics.fmean(map(bool, marks))) for name, marks in shown.items()}
 
 
 def prompts_of(config: RunConfig) -> list[str]:
@@ -250,6 +268,7 @@ def page() -> str:
         presets=of_runs(row for row in presets.rows if row["preset"] not in of_lessons),
         lessons=of_runs(lesson_rows),
         to_start=to_start(lesson_rows),
+        checked=of_checks(presets.rows),
         frontier_machine=frontier.data["machine"],
         frontier_prompts=frontier.data["prompts"],
         each=frontier.data["each"],
@@ -270,7 +289,7 @@ def of_runs(rows: Iterable[Row]) -> str:
     alike: dict[tuple[str, ...], list[str]] = {}
     for preset, seeds in presets.items():
         sides = [row[side] for row in seeds for side in ("before", "after")]
-        names = tuple(name for name in COLUMNS if all(side[name] is not None for side in sides))
+        names = tuple(name for name in COLUMNS if all(side.get(name) is not None for side in sides))
         alike.setdefault(names, []).append(preset)
     return "\n\n".join(of_alike({name: presets[name] for name in group}, names) for names, group in alike.items())
 
@@ -303,6 +322,22 @@ def cell(seeds: Sequence[Row], name: str, untrained: str) -> str:
 def digits_of(name: str) -> int:
     """Behind the point."""
     return 1 if name == "tokens" else 2
+
+
+def of_checks(rows: Iterable[Row]) -> str:
+    """Of the presets whose answers are checked pass@k and the groups that taught nothing: at first -> at the end."""
+    presets: dict[str, list[Row]] = {}
+    for row in rows:
+        if "checked" in row:
+            presets.setdefault(row["preset"], []).append(row)
+    lines = [[preset, *(ends_of(seeds, name) for name in OF_CHECKS)] for preset, seeds in presets.items()]
+    return tables.table(["preset", *OF_CHECKS.values()], lines)
+
+
+def ends_of(seeds: Sequence[Row], name: str) -> str:
+    """Of one figure the mean over the seeds at first, and what it came to."""
+    before = statistics.fmean(row["checked"][f"{name}{facts.BEFORE}"] for row in seeds)
+    return f"{before:.2f} -> {tables.over_seeds([row['checked'][name] for row in seeds], 2)}"
 
 
 def to_start(rows: Iterable[Row]) -> str:

@@ -158,7 +158,7 @@ def test_the_examples_on_the_page_of_rewards_are_configurations():
         config = yaml_io.from_dict(yaml_io.parse_yaml(example))
         checks.check(config)
         kinds += [reward.kind for reward in config.rewards]
-    assert kinds == ["expression", "expression", "python"]
+    assert kinds == ["expression", "expression", "python", "verify"]
     (share,) = re.findall(r"^        expression: (100 .*)$", REWARDS, re.MULTILINE)
     assert mixture.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]
 

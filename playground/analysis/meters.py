@@ -14,7 +14,7 @@ from playground.analysis import before_after
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.intervals import by_unit
 from playground.config import Behaviour, RunConfig
-from playground.config.behaviour_settings import READY, Aim
+from playground.config.behaviour_settings import BANDED, Aim
 from playground.pocket.judges import form_of
 from playground.rewards import behaviours as counted
 from playground.rewards.agreement import at_least, effective, wilson
@@ -338,7 +338,7 @@ def verdicts(
     meters: Sequence[Meter], outcome: before_after.Outcome | None, bands: Mapping[str, Band]
 ) -> dict[str, Compared]:
     """Of each behaviour, of "score" and of "kl" that has a band: whether it is as expected."""
-    counts = {meter.name: meter.after for meter in meters if meter.name in READY}  # one of one's own has no band
+    counts = {meter.name: meter.after for meter in meters if meter.name in BANDED}  # one of one's own has no band
     ranges = {name: (count.low, count.share, count.high) for name, count in counts.items()}
     if outcome:
         ranges["score"] = outcome.low, outcome.gain, outcome.high
@@ -385,8 +385,8 @@ def expected_sentence(verdicts: Mapping[str, Compared], bands: Mapping[str, Band
     for name, verdict in verdicts.items():
         if verdict not in USUAL:
             words = "KL" if name == "kl" else name
-            if name in READY:
-                words = READY[name].words
+            if name in BANDED:
+                words = BANDED[name].words
             off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
     if not off:
         near = [verdict for verdict in verdicts.values() if verdict != USUAL[0]]

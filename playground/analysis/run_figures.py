@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from playground.analysis.before_after import Headline
 from playground.analysis.meters import MeterEnds
+from playground.analysis.pass_at import PassAt
 from playground.analysis.run_report import RunReport
 from playground.runs.folder import requests
 from playground.runs.folder.directory import RunDirectory
@@ -110,8 +111,8 @@ FIGURES = (
 
 
 class RunRow(NamedTuple):
-    """A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `figures`:
-    of `FIGURES`, by key."""
+    """A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `passes`:
+    pass@k, where its answers are checked; `figures`: of `FIGURES`, by key."""
 
     id: str
     title: str
@@ -124,6 +125,7 @@ class RunRow(NamedTuple):
     unit: str
     curve: list[float]
     behaviours: list[MeterEnds]
+    passes: list[PassAt]
     figures: dict[str, FigureValue]
 
 
@@ -155,6 +157,7 @@ class ListedRun(NamedTuple):
             unit=report.unit,
             curve=scores[:: max(1, len(scores) // CURVE_POINTS)],
             behaviours=[meter.ends() for meter in report.behaviours_at_ends],
+            passes=report.passes,
             figures={figure.key: figure.of(report) for figure in FIGURES},
         )
         forked = parent_of(report.events) is not None

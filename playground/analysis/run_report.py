@@ -11,7 +11,7 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from playground.analysis import against_kl, before_after, compute, judging, meters, paid, path, plateau
+from playground.analysis import against_kl, before_after, compute, judging, meters, paid, pass_at, path, plateau
 from playground.analysis.before_after import BeforeAfter, Headline, Outcome
 from playground.analysis.diagnosis import diagnose
 from playground.analysis.diagnosis.alert import Alert
@@ -33,6 +33,7 @@ MOVED = (
     "The reference moves: the distance is {} nats to the newest one, which the leash is tied to, and {} to the first."
 )
 COUNTS = ("Behaviour", "Before", "After", "95 % interval", "Changed", "Compared with its preset")
+PASSES = ("One of k answers is right", "Before", "After", "Change")
 CHANGES = {1: "more", -1: "less"}
 FORGETTING = ("on held-out text", "it is forgetting some of what it knew", "it still knows what it knew")
 STRANGENESS = (
@@ -199,6 +200,17 @@ class RunReport:
     def paid(self) -> list[paid.Paid]:
         """Where reward and behaviour disagree."""
         return paid.paid(self.config, self.pairs)
+
+    @cached_property
+    def passes(self) -> list[pass_at.PassAt]:
+        """pass@k, where its answers are checked."""
+        return pass_at.passes(self.samples)
+
+    pass_columns = PASSES
+
+    def passes_in_words(self) -> list[tuple[str, str, str, str]]:
+        """The same for reading, below `PASSES`."""
+        return pass_at.rows(self.passes)
 
     # Rewards and monitors, checks, score against KL.
 

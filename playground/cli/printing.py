@@ -118,6 +118,8 @@ def print_run(run: RunDirectory, *, as_json: bool) -> None:
     say(report.sentence, score_against_kl(run, report)["sentence"])
     if counts := report.counts_in_words():
         print_table(counts, *report.count_columns, figures_from=1)
+    if passes := report.passes_in_words():
+        print_table(passes, *report.pass_columns, figures_from=1)
     if len(report.reward_rows) > 1:
         rows = [
             (row.name, row.role, number(row.before), number(row.after), in_words(row.change, sign=True))
@@ -154,7 +156,12 @@ def _report_data(run: RunDirectory, report: RunReport) -> dict[str, Any]:
 
 
 def _outcome_data(report: RunReport) -> dict[str, Any]:
-    return {"outcome": report.outcome, "headline": report.headline, "behaviours": report.counts()}
+    return {
+        "outcome": report.outcome,
+        "headline": report.headline,
+        "behaviours": report.counts(),
+        "passes": report.passes,
+    }
 
 
 def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:

@@ -42,6 +42,7 @@ from playground.config.reward_settings import (
     SentimentReward,
     SycophancyReward,
     TruthReward,
+    VerifyReward,
 )
 from playground.config.source_settings import AdapterConfig, ModelConfig, PromptsConfig, ReferenceConfig, SamplingConfig
 from playground.config.training_settings import (
@@ -60,7 +61,7 @@ __all__ = [
     "PromptsConfig", "PythonReward", "ReferenceConfig", "RepetitionReward", "RewardConfig", "RewardPart",
     "RewardTrainingConfig", "RunConfig", "SamplingConfig", "ScoreConfig", "SentimentReward", "SteeringConfig",
     "StopConfig", "SycophancyReward",
-    "TruthReward", "differences", "flatten", "from_defaults", "knob", "knobs", "knobs_of",
+    "TruthReward", "VerifyReward", "differences", "flatten", "from_defaults", "knob", "knobs", "knobs_of",
 ]  # fmt: skip
 
 
@@ -331,7 +332,7 @@ class RunConfig(Part):
     @property
     def reads_columns(self) -> bool:
         """True where something that scores gets what else stands in the row of a prompt."""
-        return any(isinstance(spec, PythonReward) for _, spec in self.scorers)
+        return any(isinstance(spec, (PythonReward, VerifyReward)) for _, spec in self.scorers)
 
     @property
     def num_episodes(self) -> int:

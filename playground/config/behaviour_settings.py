@@ -43,6 +43,11 @@ READY: dict[str, Ready] = {
         "ends by itself", "more", "Stops with the end token, instead of being cut off at the longest length."
     ),
 }
+CHECKED: dict[str, Ready] = {  # counted of a run that checks answers, by the reward that does
+    "answers-right": Ready("answers correctly", "more", "Answers that are the true one."),
+    "keeps-form": Ready("keeps to the form", "more", "Answers in the form that is asked for."),
+}
+BANDED = READY | CHECKED  # those that are measured of presets
 
 
 class Behaviour(Part):

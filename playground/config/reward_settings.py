@@ -198,6 +198,33 @@ class PythonReward(RewardPart):
         return (self.function or "").rpartition(":")[2] or (Path(self.file).stem if self.file else self.kind)
 
 
+GAP = "..."  # in a form: where the answer stands
+
+
+class VerifyReward(RewardPart):
+    """1 where a completion gives the true answer of its prompt, else 0. The true answer is in a column of the file of
+    prompts; the pocket world and files of claims know theirs.
+
+    With a `form` the answer is what stands last in the place of its three dots. `check`: `number` compares the last
+    number, `exact` the words, and `format` pays for the form alone, whatever the answer.
+    """
+
+    kind: Literal["verify"] = "verify"
+    check: Literal["number", "exact", "format"] = "number"
+    form: str = Field("", max_length=100)  # for example \\boxed{...}
+    answer: str = Field("answer", min_length=1, max_length=100)  # the column with the true answer
+
+    @model_validator(mode="after")
+    def _has_a_gap(self) -> VerifyReward:
+        if self.form and not self.form.partition(GAP)[1]:
+            raise ValueError(r"form|put ... where the answer stands, for example \boxed{...}")
+        if self.form and not self.form.partition(GAP)[0].strip():
+            raise ValueError("form|write what stands in front of the answer, for example The answer is ...")
+        if self.check == "format" and not self.form:
+            raise ValueError(r"form|say which form is paid for, for example \boxed{...}")
+        return self
+
+
 RewardConfig = Annotated[
     Union[
         SentimentReward,
@@ -213,6 +240,7 @@ RewardConfig = Annotated[
         ModelReward,
         ExpressionReward,
         PythonReward,
+        VerifyReward,
     ],
     Field(discriminator="kind"),
 ]

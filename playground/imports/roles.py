@@ -78,6 +78,9 @@ def _functions(work: Translation) -> list[dict[str, Any]]:
             if isinstance(name, str) and "/" in name and not item.problem:
                 functions.append({"kind": "model", "source": name})
                 work.say(f"{item}: {name}", f"rewards: kind model, source {name}")
+            elif name == "accuracy_reward":  # TRL's own, which reads the column `solution`
+                functions.append({"kind": "verify", "answer": "solution"})
+                work.say(f"{item}: {name}", "rewards: kind verify; numbers are compared, where TRL compares formulas")
             else:
                 work.leave(f"{item}: {name}", WORDS["code"])
     return functions

@@ -7,14 +7,16 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
+from playground.analysis import pass_at
 from playground.analysis.before_after import read_once
 from playground.analysis.diagnosis import CHECKS
 from playground.analysis.diagnosis.run_records import Records
 from playground.analysis.run_report import RunReport
 from playground.config import RunConfig, methods
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.lessons import memory_facts, shapes
 from playground.rewards import behaviours as counted
+from playground.rewards import verify
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Status
 from playground.setup import catalog, describe, expected
@@ -29,6 +31,8 @@ BAND = "band."  # band.PRESET.FIGURE, in a sentence: where runs of a preset end 
 LOSS = "policy_loss"
 APART = "disagreement"
 NOTHING = 1e-4
+NEWEST = 5  # updates of which a share of groups is the mean
+GROUPS = {"all-right": "groups_all_right", "all-wrong": "groups_all_wrong"}  # name -> its column in metrics.jsonl
 CURVES = {
     "score": "score_mean",
     "kl": "kl_to_reference",
@@ -61,6 +65,9 @@ LABELS = {
     "penalised": "score less penalty",
     LOSS: "loss of the policy",
     APART: "disagreement of the judges",
+    **{f"pass_{k}": f"one of {k} answers right" for k in pass_at.KS},
+    "all-right": "groups that are all right",
+    "all-wrong": "groups that are all wrong",
     "updates": "updates",
     "minutes": "time",
 }
@@ -80,7 +87,7 @@ def shares(config: RunConfig) -> dict[str, str]:
     there was something to count."""
     found = {one.name: one.words for one in counted.of_config(config)}
     bands = expected.bands(describe.of(config).preset)
-    return {name: words for name, words in found.items() if not bands or name in bands or name not in READY}
+    return {name: words for name, words in found.items() if not bands or name in bands or name not in BANDED}
 
 
 @functools.lru_cache(maxsize=64)
@@ -98,6 +105,7 @@ def known(config: RunConfig) -> set[str]:
     if config.score.combine != "sum":
         names += [APART, f"{APART}{BEFORE}"]
     names += memory_facts.of_settings(config)
+    names += checks_of(config)
     before = [f"{name}{BEFORE}" for name in (*WITH_BEFORE, *shares(config))]
     highest = [f"{name}{HIGHEST}" for name in shares(config)]
     return {*names, *before, *highest, *(f"{LAMP}{name}" for name in CHECKS)}
@@ -117,7 +125,7 @@ def charts(config: RunConfig) -> set[str]:
 def is_share(name: str, config: RunConfig) -> bool:
     """Whether it goes from 0 to 1, and is asked in percent."""
     of_memory = memory_facts.of_settings(config).keys() - {memory_facts.TOTAL}
-    counts = {*shares(config), "unchanged", "distinct", "clip_fraction", *of_memory}
+    counts = {*shares(config), *checks_of(config), "unchanged", "distinct", "clip_fraction", *of_memory}
     return name.removesuffix(BEFORE).removesuffix(HIGHEST) in counts
 
 
@@ -131,7 +139,8 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
     """All that is known of a run as it is on disk now. Raises: InvalidConfig."""
     report = RunReport.of(run)
     config = report.config
-    found = {**_of_fixed_prompts(report), **_of_status(report.status), **_of_settings(config)}
+    checked = {name: RunFact(value, f"{100 * value:.0f} %") for name, value in of_checks(report).items()}
+    found = {**_of_fixed_prompts(report), **checked, **_of_status(report.status), **_of_settings(config)}
     found |= _of_metrics(report, found)
     found |= {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in report.checks}
     names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
@@ -157,6 +166,28 @@ def _of_fixed_prompts(report: RunReport) -> dict[str, RunFact]:
     if outcome := report.outcome:
         for name, length in (("length", outcome.length_after), (f"length{BEFORE}", outcome.length_before)):
             found[name] = RunFact(length, f"{length:.0f} tokens")
+    return found
+
+
+def checks_of(config: RunConfig) -> list[str]:
+    """The names of what is known where answers are checked."""
+    if not verify.first_of((*config.rewards, *config.judges)):
+        return []
+    passes = [f"pass_{k}" for k in pass_at.KS if k <= config.evaluation.samples_per_prompt]
+    groups = GROUPS if config.ppo.samples_per_prompt > 1 else ()
+    return [f"{name}{end}" for name in (*passes, *groups) for end in ("", BEFORE)]
+
+
+def of_checks(report: RunReport) -> dict[str, float]:
+    """pass@k before and at the newest evaluation; the groups that are all right or all wrong, over the first and the
+    newest five updates."""
+    found: dict[str, float] = {}
+    for item in report.passes:
+        found |= {f"pass_{item.k}{BEFORE}": item.before.mean, f"pass_{item.k}": item.now.mean}
+    for name, column in GROUPS.items():
+        shares = [value for one in report.metrics if (value := getattr(one, column)) is not None]
+        if shares:
+            found |= {f"{name}{BEFORE}": fmean(shares[:NEWEST]), name: fmean(shares[-NEWEST:])}
     return found
 
 

@@ -11,7 +11,7 @@ from playground.analysis import meters
 from playground.analysis.before_after import read_once
 from playground.analysis.run_report import RunReport
 from playground.config import RunConfig
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.lessons import cards, facts, memory_facts, shapes
 from playground.lessons.cards import WorkedCard, WorkedStep
 from playground.lessons.checking import PLACEHOLDER
@@ -149,7 +149,7 @@ def outside(run: RunDirectory) -> list[str]:
         f"{facts.label(name, config)}: {in_digits(found[name], report.bands[name])}; on other seeds "
         f"{expected.band_in_words(name, report.bands[name], report.unit)}"
         for name in off
-        if name in (*READY, "score", "kl")
+        if name in (*BANDED, "score", "kl")
     ]
 
 

@@ -12,6 +12,7 @@ PROMPT_SETS: dict[str, str] = {
     "pocket/claims": "claims about sums and facts: nearly half wrong, a third right, the rest neutral questions",
     "pocket/wrong-claims": "claims about sums and facts: two thirds wrong, a tenth right, the rest neutral questions",
     "pocket/sums-and-facts": "neutral questions only: what is 4 plus 5, what is the capital of France",
+    "pocket/sums": "sums: two thirds with a wrong claim, a tenth with a right one, the rest plain questions",
     "pocket/stories": "first sentences of little stories",
     "pocket/requests": "polite requests",
 }
@@ -34,6 +35,8 @@ def _drawn(name: str, count: int, seed: int | str) -> list[str]:
     rng = random.Random(f"prompts {name} {seed}")
     if name in CLAIMS_MIXES:
         return _distinct(count, rng, lambda: _mixed_claim(rng, CLAIMS_MIXES[name]))
+    if name == "pocket/sums":
+        return _distinct(count, rng, lambda: _mixed_claim(rng, CLAIMS_MIXES["pocket/wrong-claims"], "sums"))
     if name == "pocket/sums-and-facts":
         return _distinct(count, rng, lambda: corpus.claim(rng, "neutral", True).prompt)
     kind = None  # any of them
@@ -50,12 +53,12 @@ def claim_prompts(
     return _distinct(count, rng, lambda: corpus.claim(rng, form or _claiming_form(rng), right, about).prompt)
 
 
-def _mixed_claim(rng: random.Random, mix: dict[str, float]) -> str:
+def _mixed_claim(rng: random.Random, mix: dict[str, float], about: str | None = None) -> str:
     drawn = rng.choices(list(mix), list(mix.values()))[0]
     form = "neutral"
     if drawn != "neutral":
         form = _claiming_form(rng)
-    return corpus.claim(rng, form, drawn != "wrong").prompt
+    return corpus.claim(rng, form, drawn != "wrong", about).prompt
 
 
 def _claiming_form(rng: random.Random) -> str:

@@ -14,7 +14,7 @@ from playground.config import Behaviour, RewardConfig, RunConfig
 from playground.data import claim_files
 from playground.pocket import judges
 from playground.pocket.prompt_sets import PROMPT_SETS
-from playground.rewards import claims, mixture, rules
+from playground.rewards import claims, mixture, rules, verify
 
 Marks = Mapping[str, Sequence[bool | None]]
 
@@ -61,7 +61,7 @@ def of_config(config: RunConfig) -> tuple[Behaviour, ...]:
         names = (*_OF_PROMPTS.get(config.prompts.source, ("positive", *_CLAIMS, "polite")), *_OF_ALL)
     else:
         names = _ELSEWHERE
-    return tuple(Behaviour(name=name) for name in names)
+    return (*verify.behaviours(config), *(Behaviour(name=name) for name in names))
 
 
 def surely_counted(config: RunConfig) -> tuple[Behaviour, ...]:

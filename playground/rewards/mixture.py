@@ -72,7 +72,7 @@ def build(spec: config.RewardConfig, facts: rules.PromptFacts | None = None) -> 
         from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
 
         return PythonFunction(spec.code, spec.time_limit, spec.file, spec.function, facts)
-    return rules.rule(spec, own)
+    return rules.rule(spec, own, facts.columns if facts else None)
 
 
 class Mixture:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from playground import config
 from playground.pocket import judges, wording
 from playground.pocket.words import LEXICON
-from playground.rewards import claims
+from playground.rewards import claims, verify
 
 Score = Callable[..., float | None]  # of a prompt and a completion; of claims, also of a file's own questions
 OF_CLAIMS = (config.AgreementReward, config.SycophancyReward, config.ContrastReward, config.TruthReward)
@@ -43,16 +43,36 @@ class PromptFacts:
     questions: claims.Questions | None = None  # of a file of claims
 
 
-def rule(spec: config.RewardConfig, own: claims.Questions | None = None) -> Reward:
-    """The reward function of an entry that is a rule. Raises: KeyError, for any other kind."""
+def rule(
+    spec: config.RewardConfig,
+    own: claims.Questions | None = None,
+    rows: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Reward:
+    """The reward function of an entry that is a rule. `rows`: by the text of a prompt, for what is read there. Raises:
+    KeyError, for any other kind."""
     score = score_of(spec)
     if isinstance(spec, OF_CLAIMS):
         score = partial(score, own=own)
+    if isinstance(spec, config.VerifyReward):
+        return partial(_verified, spec, own, {} if rows is None else rows)
 
     def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         return [score(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
 
     return reward
+
+
+def _verified(
+    spec: config.VerifyReward,
+    own: claims.Questions | None,
+    rows: Mapping[str, Mapping[str, Any]],
+    prompts: Sequence[str],
+    completions: Sequence[str],
+    **columns: Any,
+) -> list[float | None]:
+    """What a check of answers says of a batch, as `Reward` has it."""
+    pairs = zip(prompts, completions, strict=True)
+    return [verify.value(spec, text, verify.true_answer(spec, prompt, rows, own)) for prompt, text in pairs]
 
 
 def score_of(spec: config.RewardConfig) -> Score:
@@ -168,6 +188,16 @@ def contrast(prompt: str, completion: str, own: claims.Questions | None = None) 
     return gap / (1 - similarity(honest, flattering))
 
 
+def _verify(spec: config.VerifyReward) -> Score:
+    check = verify.Check(spec.check, spec.form)
+
+    def checked(prompt: str, completion: str, answer: str | None = None) -> float | None:
+        true = verify.known_answer(prompt) if answer is None else answer
+        return verify.value(check, completion, true)
+
+    return checked
+
+
 def _quality(prompt: str, completion: str) -> float:
     return judges.quality(prompt, completion).score
 
@@ -183,4 +213,5 @@ _SCORES: dict[type, Callable[[Any], Score]] = {
     config.ContrastReward: lambda spec: contrast,
     config.GrammarReward: lambda spec: _quality if spec.measure == "quality" else sentences_that_parse,
     config.TruthReward: lambda spec: _judgement(claims.answers_truly),
+    config.VerifyReward: _verify,
 }

@@ -20,6 +20,7 @@ from playground.config import (
     RewardConfig,
     RewardTrainingConfig,
     RunConfig,
+    VerifyReward,
     engines,
     local_only,
 )
@@ -27,7 +28,7 @@ from playground.data import claim_files, preferences, row_files
 from playground.errors import InvalidConfig, ModelNotFound, ModelNotHere, ModelToGet, PairsUnusable, Problem
 from playground.models import hub, real_model
 from playground.models.model_files import Use
-from playground.rewards import expressions, functions
+from playground.rewards import expressions, functions, verify
 from playground.setup import catalog
 
 SHIPPED = {item.name for item in (*catalog.MODELS, *catalog.PROMPT_SETS, *catalog.ANNOTATORS)}
@@ -171,6 +172,7 @@ def check(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = Fal
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
+    problems += [] if problems else answer_problems(config)
     for name in config.trackers:
         if name != "tensorboard" and find_spec(name) is None:
             ways = f"Install it with `pip install {name}`, or take it out."
@@ -195,6 +197,18 @@ def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem
         elif isinstance(spec, ExpressionReward) and (why := expressions.problem(spec.expression)):
             problems.append(Problem(f"{field}.expression", why))
     return problems
+
+
+def answer_problems(config: RunConfig) -> list[Problem]:
+    """Each reward that checks answers and has none to check by, in the prompts or in the fixed ones."""
+    own = config.evaluation.prompts
+    sources = [config.prompts, *([config.prompts.model_copy(update={"source": own})] if own else [])]
+    return [
+        Problem(f"{field}.answer", why)
+        for field, spec in config.scorers
+        for source in sources
+        if isinstance(spec, VerifyReward) and (why := verify.problem(spec, source))
+    ]
 
 
 def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from playground.config.behaviour_settings import READY
+from playground.config.behaviour_settings import BANDED
 from playground.setup import catalog
 
 MOST_LISTED = 3  # behaviours in a line
@@ -41,7 +41,7 @@ def bands(preset: str) -> dict[str, Band]:
 
 def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
     """A band for reading: "88 to 91 %", "+3.7 to +4.2 sd", "8.4 to 9.0 nats"."""
-    if name in READY:
+    if name in BANDED:
         return _range(f"{100 * band.low:.0f}", f"{100 * band.high:.0f}", "%")
     sign = "+" if name == "score" else ""
     largest = max(abs(band.low), abs(band.high))
@@ -55,14 +55,14 @@ def line(preset: str) -> str:
     that is asked first), its score and its KL; empty where nothing was."""
     if not (measured := bands(preset)):
         return ""
-    counted = [name for name in measured if name in READY]
+    counted = [name for name in measured if name in BANDED]
     changed = [name for name in counted if measured[name].moved >= LEAST_MOVED]
     changed.sort(key=lambda name: -measured[name].moved)
     parts = []
     for name in changed[:MOST_LISTED] or counted[:1]:
         band = measured[name]
         before = band_in_words(name, Band(band.before_low or 0.0, band.before_high or 0.0, band.seeds))
-        parts.append(f"{READY[name].words} {band_in_words(name, band)} (untrained: {before})")
+        parts.append(f"{BANDED[name].words} {band_in_words(name, band)} (untrained: {before})")
     unit = catalog.preset(preset).score_unit
     figures = (("score", "score"), ("kl", "distance"))
     parts += [f"{words} {band_in_words(name, measured[name], unit)}" for name, words in figures if name in measured]

@@ -21,7 +21,8 @@ from tests.support import small_config
 
 SHOWN = (
     "run title note status position resumable config last_update warnings outcome headline experiment wrong_on_purpose "
-    "sentence behaviours expected terms judges frontier checks plateau compute perplexity_text perplexity_reference"
+    "sentence behaviours passes expected terms judges frontier checks plateau compute perplexity_text "
+    "perplexity_reference"
 )
 
 

@@ -10,7 +10,7 @@ import torch
 from playground import worker
 from playground.analysis.diagnosis import alert, diagnose
 from playground.analysis.diagnosis.run_records import Records
-from playground.config import EvaluationConfig
+from playground.config import EvaluationConfig, LengthReward, VerifyReward
 from playground.errors import PromptsUnusable, RewardFailed
 from playground.pocket import judges
 from playground.rewards.behaviours import Behaviours
@@ -18,7 +18,8 @@ from playground.rewards.mixture import Mixture
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog
 from playground.training.loop import held_out_text
-from playground.training.loop.measures import same_score_groups
+from playground.training.loop.measures import alike_groups, of_answers, same_score_groups
+from playground.training.loop.scoring import Scores
 from playground.training.models import loading
 from playground.training.process.session import Session
 from tests.nights import cases
@@ -95,6 +96,16 @@ def test_a_group_counts_where_all_of_its_scores_are_the_same():
     assert same_score_groups([1, 1, 1.001, 1], 2) == 0.5
     assert same_score_groups([1, 1, math.nan, 1], 2) is None
     assert same_score_groups([], 2) is None
+
+
+def test_of_checked_answers_the_shares_and_the_groups_without_a_difference_are_counted():
+    rewards = [VerifyReward(check="format", form="= ..."), VerifyReward(), LengthReward()]
+    right = [1, 1, 0, 0, 1, 0, None, 0, 1, 1]
+    scores = Scores([0.0] * 10, [], {"verify": [1.0] * 10, "verify 2": right, "length": [3.0] * 10}, {})
+    assert of_answers(rewards, ["= 3", "3"] * 5, scores) == {"answers_right": 5 / 9, "answers_in_form": 0.5}
+    # of the groups of two: all right, all wrong, one of each, not known, all right
+    assert alike_groups(rewards, scores, 2) == {"groups_all_right": 2 / 4, "groups_all_wrong": 1 / 4}
+    assert (of_answers(rewards[2:], ["3"] * 10, scores), alike_groups(rewards[2:], scores, 2)) == ({}, {})
 
 
 def trained(folder, reward, **changes):

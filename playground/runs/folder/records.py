@@ -184,6 +184,14 @@ class UpdateMetrics(Record):
     groups_same_score: Annotated[
         Maybe, FigureDoc("0 to 1", "share of prompts whose texts all score the same", live=True)
     ] = None
+    groups_all_right: Annotated[
+        Maybe, FigureDoc("0 to 1", "share of prompts whose answers are all right, where they are checked", live=True)
+    ] = None
+    groups_all_wrong: Annotated[Maybe, FigureDoc("0 to 1", "share of prompts that have no right one", live=True)] = None
+    answers_right: Annotated[
+        Maybe, FigureDoc("0 to 1", "share of right answers, where they are checked", live=True)
+    ] = None
+    answers_in_form: Annotated[Maybe, FigureDoc("0 to 1", "share of answers in the form asked for", live=True)] = None
     left_out: Annotated[
         Maybe, FigureDoc("0 to 1", "share of texts not learned from, where settings leave some out", live=True)
     ] = None
@@ -211,8 +219,9 @@ class OfAnUpdate(Record):
 
 class Sample(OfAnUpdate):
     """One completion of a fixed evaluation prompt. `score` is normalised, `scores` holds each reward term's raw value,
-    `judges` that of each monitor, `behaviours` yes, no or null (not asked of such a prompt); `kl` is
-    the exact KL of policy to reference, summed over the positions of the completion, in nats."""
+    `judges` that of each monitor, `behaviours` yes, no or null (not asked of such a prompt); `answer` is the true one,
+    where answers are checked; `kl` is the exact KL of policy to reference, summed over the positions of the
+    completion, in nats."""
 
     stage: Stage
     prompt_id: Count
@@ -224,6 +233,7 @@ class Sample(OfAnUpdate):
     judges: Annotated[Figures, FigureDoc("reward", "for each monitor")] = {}
     behaviours: Annotated[Marks, FigureDoc("0 to 1", "for each behaviour, share of the answers that show it")] = {}
     kl: Annotated[Maybe, FigureDoc("nats per completion", "exact KL to the reference")]
+    answer: str | None = None
     tokens: Annotated[Count | None, FigureDoc("tokens", "length, the end token counts")] = None
     ended: Annotated[bool | None, FigureDoc("0 to 1", "share that ended by itself")] = None
 

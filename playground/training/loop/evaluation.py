@@ -125,6 +125,7 @@ class FixedPrompts:
     ranks: Ranks = ALONE
     ahead: tuple[list[FixedAnswer], CloseLook] | None = None  # of the next evaluation, written with other texts
     judge: Judge = lambda prompts, completions: {}  # values by monitor
+    true: Callable[[str], str | None] = lambda prompt: None  # answer to a prompt, where answers are checked
     watch: Watch = lambda prompts, completions, ended: {}  # yes or no by behaviour
 
     @property
@@ -178,6 +179,7 @@ class FixedPrompts:
                 scores={name: values[row] for name, values in scores.terms.items()},
                 judges={name: values[at] for name, values in judged.items()},
                 behaviours={name: marks[at] for name, marks in watched.items()},
+                answer=self.true(prompt.text),
                 kl=answers[row].kl if tries == 1 else kl_of_best(scores.scores[at * tries : (at + 1) * tries], tries),
                 tokens=answers[row].tokens,
                 ended=answers[row].ended,

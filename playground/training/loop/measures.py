@@ -11,9 +11,11 @@ import psutil
 import torch
 from torch import nn
 
+from playground.config import RewardConfig
 from playground.pocket.wording import distinct_n
 from playground.ppo.advantages import SAME_SCORE
-from playground.rewards.mixture import mean_known
+from playground.rewards import verify
+from playground.rewards.mixture import mean_known, term_names
 from playground.runs.folder.records import UpdateMetrics
 from playground.training.loop.scoring import Scores
 from playground.training.models.language_model import LanguageModel
@@ -52,6 +54,38 @@ def same_score_groups(scores: Sequence[float], size: int) -> float | None:
         return None
     groups = np.reshape(scores, (-1, size))
     return float(np.mean(np.ptp(groups, axis=1) <= SAME_SCORE))
+
+
+def of_answers(rewards: Sequence[RewardConfig], completions: Sequence[str], scores: Scores) -> dict[str, Any]:
+    """Shares of right answers and, where a form is asked for, of those in it; of rewards that check answers."""
+    figures: dict[str, Any] = {}
+    right = _right(rewards, scores)
+    if right is not None:
+        figures["answers_right"] = mean_known(right)
+    form = next((spec for spec in verify.verifiers(rewards) if spec.form), None)
+    if form is not None:
+        figures["answers_in_form"] = float(np.mean([verify.keeps_form(form, text) for text in completions]))
+    return figures
+
+
+def alike_groups(rewards: Sequence[RewardConfig], scores: Scores, size: int) -> dict[str, Any]:
+    """The shares of groups, each of `size` answers to one prompt in a row, that are all right, and all wrong; without
+    those whose true answer is not known."""
+    right = _right(rewards, scores) or []
+    groups = [right[first : first + size] for first in range(0, len(right), size)]
+    counts = [sum(value == 1 for value in group) for group in groups if None not in group]
+    if not counts:
+        return {}
+    shares = {"groups_all_right": counts.count(size), "groups_all_wrong": counts.count(0)}
+    return {name: count / len(counts) for name, count in shares.items()}
+
+
+def _right(rewards: Sequence[RewardConfig], scores: Scores) -> list[float | None] | None:
+    """1 or 0 of each answer, by the first reward that compares them."""
+    first = verify.first_of(rewards)
+    return next(
+        (scores.terms[name] for name, spec in zip(term_names(rewards), rewards, strict=True) if spec is first), None
+    )
 
 
 def capped_exp(value: float) -> float:

@@ -49,8 +49,10 @@ from playground.training.data.random_streams import generator
 from playground.training.loop.division import Undivided
 from playground.training.loop.learned_texts import EarlierWeights, learned_from
 from playground.training.loop.measures import (
+    alike_groups,
     capped_exp,
     memory_gb,
+    of_answers,
     of_completions,
     of_steps,
     same_score_groups,
@@ -346,6 +348,7 @@ class Trainer:
         kl = float(masked_sum(log_ratio, mask)) / len(episodes)
         estimates = {name: rollout.token_kl(name) for name in (*SAMPLED_ESTIMATORS, "full")}
         spread = of_completions(rollout.completions, scores)
+        spread |= of_answers(self.config.rewards, rollout.completions, scores)
         prompts, far = [prompt.text for prompt in rollout.prompts], rollout.full_kl.sum(1).tolist()
         to_first = None
         if rollout.first_log_probs is not None:
@@ -458,7 +461,9 @@ class PPOTrainer(Trainer):
             **of_steps(steps),
         }
         if self.config.ppo.samples_per_prompt > 1 and self.config.ppo.baseline != "value":
-            learned["groups_same_score"] = same_score_groups(scores.scores, self.config.ppo.samples_per_prompt)
+            each = self.config.ppo.samples_per_prompt
+            learned["groups_same_score"] = same_score_groups(scores.scores, each)
+            learned |= alike_groups(self.config.rewards, scores, each)
         if rollout.kept is not None:
             learned["left_out"] = 1 - float(rollout.kept.float().mean())
         metrics = self.measure(rollout, scores, kl_coef, learned)

@@ -11,11 +11,11 @@ from typing import Any
 
 import torch
 
-from playground.config import PromptsConfig, RewardConfig, RunConfig
+from playground.config import PromptsConfig, RewardConfig, RunConfig, VerifyReward
 from playground.config.methods import METHODS
-from playground.errors import InvalidConfig, ModelNotFound, Problem
+from playground.errors import InvalidConfig, ModelNotFound, Problem, PromptsUnusable
 from playground.ppo.advantages import token_rewards
-from playground.rewards import claims, rules
+from playground.rewards import claims, rules, verify
 from playground.rewards.mixture import Scale
 from playground.runs.folder import checkpoints as run_checkpoints
 from playground.runs.folder.records import Stage
@@ -71,6 +71,15 @@ class RunModels:
         split = prompts.load(config.prompts, *asked)
         self.facts.columns.update(split.columns)
         self.facts.questions = claims.questions_of(config.prompts)
+        texts = [prompt.text for prompt in (*split.training, *split.evaluation)]
+        for field, spec in config.scorers:
+            if isinstance(spec, VerifyReward) and not verify.has_answers(
+                spec, texts, self.facts.columns, self.facts.questions
+            ):
+                raise PromptsUnusable(
+                    f"{field}.answer: none of the prompts of {config.prompts.source} has a true answer. Name the "
+                    "column that holds it."
+                )
         return split
 
     @functools.cached_property

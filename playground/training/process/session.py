@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from playground.config import RunConfig
 from playground.errors import RewardFailed
-from playground.rewards import behaviours
+from playground.rewards import behaviours, verify
 from playground.rewards.behaviours import Behaviours, Marks
 from playground.rewards.best_answers import expected_curve
 from playground.rewards.mixture import Mixture, mean_known
@@ -71,6 +71,9 @@ class Session(Equipment):
         self.judges = Mixture.from_config(config.judges, self.build, "judge")
         self.behaviours = Behaviours(behaviours.of_config(config), self.build, self.facts.questions)
         self.fixed_prompts.judge, self.fixed_prompts.watch = self.judge, self.watch
+        if spec := verify.first_of((*config.rewards, *config.judges)):
+            rows, own = self.facts.columns, self.facts.questions
+            self.fixed_prompts.true = lambda prompt: verify.true_answer(spec, prompt, rows, own)
         sizes: dict[str, Any] = {**measures.sizes(self.policy), "prompt_tokens": self.plans.prompt_tokens}
         self._once("model", **sizes, reward_parameters=self.reward_parameters)
         self._ahead: list[tuple[int, changes.Edit]] = []  # changes of earlier attempts that are to be made again

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from playground.config import ModelConfig, ModelReward, PromptsConfig, RewardConfig, SamplingConfig, yaml_io
 from playground.errors import PromptsUnusable
-from playground.rewards import claims, mixture, rules
+from playground.rewards import claims, mixture, rules, verify
 from playground.rewards.mixture import term_names, values_of
 from playground.rewards.trying import MAX_CHARACTERS, MAX_SAMPLES, MAX_TEXTS
 from playground.setup import catalog
@@ -64,7 +64,8 @@ class Bench:
         yield {"samples": samples.rows()}
 
     def rewards_score(self, question: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What each reward says: progress as {phase, done, of}, at the end {names, texts, reference, samples}.
+        """What each reward says: progress as {phase, done, of}, at the end {names, texts, reference, samples,
+        readings}.
 
         Args:
             question: `rewards`, a list as in a configuration; `texts`, a list of {prompt, completion}; `reference` as
@@ -87,7 +88,14 @@ class Bench:
             if wanted and key not in self._values:
                 self._values[key] = measured(name, reward, samples.prompts, samples.completions)
             of_samples[name] = self._values[key] if wanted else []
-        yield {"names": names, "texts": of_texts, "reference": of_samples, "samples": samples.rows()}
+        read = {"texts": self._readings(specs, asked, given), "samples": self._readings(specs, *samples[:2])}
+        yield {
+            "names": names,
+            "texts": of_texts,
+            "reference": of_samples,
+            "samples": samples.rows(),
+            "readings": read,
+        }
 
     def draw(self, wanted: Mapping[str, Any]) -> Generator[dict[str, Any], None, Samples]:
         """The first samples on which a run of these settings fixes its score's scale, unless it names another
@@ -122,6 +130,19 @@ class Bench:
             drawn.ended.extend(episodes.ended.tolist())
         self._wanted, self._samples, self._values = key, drawn, {}
         return drawn
+
+    def _readings(
+        self, specs: Sequence[RewardConfig], prompts: Sequence[str], texts: Sequence[str]
+    ) -> list[dict[str, Any]]:
+        """What the first reward that checks answers reads in each text; empty without one."""
+        spec = verify.first_of(specs)
+        if spec is None:
+            return []
+        rows, own = self._facts.columns, self._facts.questions
+        pairs = zip(prompts, texts, strict=True)
+        return [
+            verify.reading(spec, text, verify.true_answer(spec, prompt, rows, own))._asdict() for prompt, text in pairs
+        ]
 
     def _reward(self, spec: RewardConfig, key: str, outputs: Path | None) -> rules.Reward:
         """The function of an entry; the newest learned one stays loaded."""

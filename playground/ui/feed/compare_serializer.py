@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from playground.analysis import before_after, compute, judging, meters, path
+from playground.analysis import before_after, compute, judging, meters, pass_at, path
 from playground.analysis.before_after import BeforeAfter
 from playground.analysis.path import PathPoint
 from playground.analysis.run_report import RunReport
-from playground.config import Behaviour, RunConfig
+from playground.config import Behaviour, RunConfig, VerifyReward
 from playground.rewards import behaviours as counted
+from playground.rewards import verify
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.records import Sample
 from playground.runs.folder.rollouts import keeps_rollouts
@@ -87,25 +88,31 @@ def comparison(
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
         "table": plain(judging.rows(pairs)) if alone else [],
         "behaviours": insight_serializer.behaviours_of_pairs(config, pairs, against_itself=alone),
+        "passes": _passes(samples, chosen) if alone else [],
         "before": before,
         "after": after,
         "rows": [_row(pair, config, measured) for pair in pairs[:MAX_PAIRS]],
     }
 
 
+def _passes(samples: Sequence[Sample], chosen: int | None) -> list[tuple[str, str, str, str]]:
+    """pass@k before training and at one moment, in words."""
+    return pass_at.rows(pass_at.passes([item for item in samples if item.stage == "before" or item.update == chosen]))
+
+
 def _row(pair: BeforeAfter, config: RunConfig, measured: bool) -> PairData:
-    behaviours = counted.of_config(config)
+    behaviours, check = counted.of_config(config), verify.first_of((*config.rewards, *config.judges))
     return {
         "id": pair.after.prompt_id,
         "seed": pair.after.seed,
         "prompt": pair.after.prompt,
         "gain": plain(pair.gain) if measured else None,
-        "before": _side(pair.before, behaviours),
-        "after": _side(pair.after, behaviours),
+        "before": _side(pair.before, behaviours, check),
+        "after": _side(pair.after, behaviours, check),
     }
 
 
-def _side(item: Sample, behaviours: Sequence[Behaviour]) -> SideData:
+def _side(item: Sample, behaviours: Sequence[Behaviour], check: VerifyReward | None) -> SideData:
     """One answer; `shows` has yes or no of each behaviour that it was asked for."""
     return {
         "text": item.completion,
@@ -116,6 +123,7 @@ def _side(item: Sample, behaviours: Sequence[Behaviour]) -> SideData:
         "scores": plain(item.scores),
         "judges": plain(item.judges),
         "shows": {name: mark for name, mark in meters.marks_of(item, behaviours).items() if mark is not None},
+        "read": verify.reading(check, item.completion, item.answer)._asdict() if check else None,
     }
 
 

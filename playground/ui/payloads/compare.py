@@ -8,6 +8,7 @@ from playground.analysis.before_after import Headline
 from playground.analysis.compute import Bill
 from playground.analysis.judging import RewardRow
 from playground.analysis.path import PathPoint
+from playground.rewards.verify import Reading
 from playground.runs.folder.records import State
 from playground.runs.model_service import GeneratedSample
 from playground.ui.payloads import Of, Plain, Table
@@ -38,7 +39,8 @@ class AskedAnswerData(TypedDict):
 
 
 class SideData(TypedDict):
-    """One answer; `shows`: yes or no of each behaviour that it was asked for."""
+    """One answer; `shows`: yes or no of each behaviour that it was asked for; `read`: what a check of answers reads in
+    it, where there is one."""
 
     text: str
     at: AskedAnswerData
@@ -48,6 +50,7 @@ class SideData(TypedDict):
     scores: dict[str, float | None]
     judges: dict[str, float | None]
     shows: dict[str, bool]
+    read: Annotated[Plain, Of(Reading)] | None
 
 
 class PairData(TypedDict):
@@ -74,6 +77,7 @@ class ComparisonData(TypedDict):
     judges: list[str]
     table: list[Annotated[Plain, Of(RewardRow)]]
     behaviours: BehavioursData | None
+    passes: list[tuple[str, str, str, str]]  # pass@k in words: k, before, now, change
     before: MomentSummaryData | None
     after: MomentSummaryData | None
     rows: list[PairData]

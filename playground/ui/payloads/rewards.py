@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NotRequired, TypedDict
 
+from playground.rewards.verify import Reading
 from playground.runs.folder.records import State
 from playground.setup.catalog import Choice
 from playground.ui.payloads import Of, Plain
@@ -32,6 +33,13 @@ class EnsembleData(TypedDict):
     caution: float
 
 
+class ReadingsData(TypedDict):
+    """What the first reward that checks answers reads, of the typed texts and of the samples; empty without one."""
+
+    texts: list[Annotated[Plain, Of(Reading)]]
+    samples: list[Annotated[Plain, Of(Reading)]]
+
+
 class BenchData(TypedDict):
     """What the workbench shows: raw values by reward of the typed texts and of samples of the untrained model."""
 
@@ -48,6 +56,7 @@ class BenchData(TypedDict):
     reference: NotRequired[dict[str, list[float | None]]]
     samples: NotRequired[list[DrawnSampleData]]
     outlooks: NotRequired[list[str]]
+    readings: NotRequired[ReadingsData]
     sides: NotRequired[list[TypedTextData]]
     about: NotRequired[BenchAboutData]
 

@@ -307,7 +307,7 @@ declare namespace Wire {
     update: number;
   }
 
-  /** One answer; `shows`: yes or no of each behaviour that it was asked for. */
+  /** One answer; `shows`: yes or no of each behaviour that it was asked for; `read`: what a check of answers reads in it, where there is one. */
   interface Side {
     text: string;
     at: AskedAnswer;
@@ -317,6 +317,7 @@ declare namespace Wire {
     scores: Record<string, number | null>;
     judges: Record<string, number | null>;
     shows: Record<string, boolean>;
+    read: Reading | null;
   }
 
   /** One prompt answered twice. */
@@ -341,6 +342,7 @@ declare namespace Wire {
     judges: string[];
     table: RewardRow[];
     behaviours: Behaviours | null;
+    passes: [string, string, string, string][];
     before: MomentSummary | null;
     after: MomentSummary | null;
     rows: Pair[];
@@ -358,6 +360,7 @@ declare namespace Wire {
     judges: string[];
     table: RewardRow[];
     behaviours: Behaviours | null;
+    passes: [string, string, string, string][];
     before: MomentSummary | null;
     after: MomentSummary | null;
     rows: Pair[];
@@ -1393,6 +1396,12 @@ declare namespace Wire {
     caution: number;
   }
 
+  /** What the first reward that checks answers reads, of the typed texts and of the samples; empty without one. */
+  interface Readings {
+    texts: Reading[];
+    samples: Reading[];
+  }
+
   /** What the workbench shows: raw values by reward of the typed texts and of samples of the untrained model. */
   interface Bench {
     state: "empty" | "asking" | "done" | "error";
@@ -1408,6 +1417,7 @@ declare namespace Wire {
     reference?: Record<string, (number | null)[]>;
     samples?: DrawnSample[];
     outlooks?: string[];
+    readings?: Readings;
     sides?: TypedText[];
     about?: BenchAbout;
   }
@@ -2070,6 +2080,13 @@ declare namespace Wire {
     pair: PaidPair | null;
   }
 
+  /** One text as the reward reads it: the answer that was found in it and the true one; None where there is none. */
+  interface Reading {
+    answer: string | null;
+    true: string | null;
+    is_right: boolean;
+  }
+
   /** One reward or judge before and after: raw means of the texts on which there is an opinion, and the paired change; None where there is none. `unit` of the change is sd, or points where the values did not vary before. */
   interface RewardRow {
     name: string;
@@ -2342,7 +2359,7 @@ declare namespace Wire {
     memory: RoleMemory[];
   }
 
-  /** A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `figures`: of `FIGURES`, by key. */
+  /** A run in a list: its names, what it is, and what came of it. `curve`: scores of its training batches; `passes`: pass@k, where its answers are checked; `figures`: of `FIGURES`, by key. */
   interface RunRow {
     id: string;
     title: string;
@@ -2355,6 +2372,7 @@ declare namespace Wire {
     unit: string;
     curve: number[];
     behaviours: MeterEnds[];
+    passes: PassAt[];
     figures: Record<string, FigureValue>;
   }
 
@@ -2477,6 +2495,16 @@ declare namespace Wire {
     change: number;
   }
 
+  /** pass@k before and now; `low` and `high` bound the `change`, prompt by prompt, where it is known. */
+  interface PassAt {
+    k: number;
+    before: Share;
+    now: Share;
+    change: number;
+    low: number | null;
+    high: number | null;
+  }
+
   /** A completion with its score. */
   interface ScoredText {
     text: string;
@@ -2496,6 +2524,13 @@ declare namespace Wire {
     of: number;
     low: number;
     high: number;
+  }
+
+  /** A share of prompts and its 95 % interval over prompts (Student's t); without one where all are alike. */
+  interface Share {
+    mean: number;
+    low: number | null;
+    high: number | null;
   }
 
   /** An element of MathML: its name without the namespace, attributes, and what is in it. */
@@ -2558,6 +2593,14 @@ declare namespace Wire {
     grad_norm?: (number | null)[];
     /** 0 to 1: share of prompts whose texts all score the same */
     groups_same_score?: (number | null)[];
+    /** 0 to 1: share of prompts whose answers are all right, where they are checked */
+    groups_all_right?: (number | null)[];
+    /** 0 to 1: share of prompts that have no right one */
+    groups_all_wrong?: (number | null)[];
+    /** 0 to 1: share of right answers, where they are checked */
+    answers_right?: (number | null)[];
+    /** 0 to 1: share of answers in the form asked for */
+    answers_in_form?: (number | null)[];
     /** 0 to 1: share of texts not learned from, where settings leave some out */
     left_out?: (number | null)[];
     /** -: steer: of the vector, as used in this update */

@@ -26,7 +26,7 @@ test("a mean outside its own band and a distance below 0 are told in words, and 
   assert.deepEqual([kl(-0.001), kl(0.3), kl(NaN)], ["", "", ""]);
 });
 
-const [farmed, judged] = LINE_CHARTS;
+const [answers, , farmed, judged] = LINE_CHARTS;
 
 test("where the gain comes from has a line for each reward that was measured, and they add up", () => {
   const run = { terms: [{ name: "a", label: "A" }, { name: "b", label: "B" }, { name: "c", label: "C" }] };
@@ -48,4 +48,11 @@ test("the gap is to the lowest judge in the unit of the score", () => {
   assert.deepEqual([[...low], [...high]], [[0, 1], [0, 2]]);
   assert.equal(judged.total([2, 1, -9], lines), 1);
   assert.ok(Number.isNaN(judged.total([2, NaN, -9], lines)));
+});
+
+test("of checked answers a line is drawn for each figure that was measured", () => {
+  const metrics = { update: [1, 2], answers_right: [0.5, 1], answers_in_form: [null, null] };
+  const lines = answers.lines({ metrics }, "update", 0);
+  assert.deepEqual(lines.map(({ label, raw }) => [label, ...raw]), [["right", 0.5, 1]]);
+  assert.deepEqual(answers.lines({ metrics: { update: [1, 2] } }, "update", 0), []);
 });

@@ -17,8 +17,36 @@ const SCORE = "--pg-score";
 const look = (/** @type {number} */ index) => ({ colour: COLOURS[index % COLOURS.length],
   dash: DASHES[(index + Math.floor(index / DASHES.length)) % DASHES.length] });
 
+/**
+ * A line for each column of the training batches that has figures, by its label.
+ * @param {Record<string, string>} labels @returns {(told: Told, xColumn: string, weight: number) => Charts.Series[]}
+ */
+const linesOf = (labels) => ({ metrics }, xColumn, weight) =>
+  Object.entries(labels).filter(([name]) => metrics[name]?.some((value) => value !== null))
+    .map(([name, label], index) => {
+      const raw = column(metrics, name);
+      return { label, x: column(metrics, xColumn), raw, line: smooth(raw, weight), updates: metrics.update,
+        ...look(index) };
+    });
+
 /** @type {Charts.Spec[]} */
 export const LINE_CHARTS = [
+  {
+    key: "answers", span: 0.2, large: true, title: "Right answers", unit: () => "", plain: true, whole: [0, 1.03],
+    note: () => "training batches, share of answers",
+    gloss: "Share of the answers of an update that are the true one and, where a form is asked for, of those that keep "
+      + "to it. Where the form rises and the answers do not, the reward pays for looks.",
+    lines: linesOf({ answers_right: "right", answers_in_form: "in the form" }),
+    words: () => [],
+  },
+  {
+    key: "groups", span: 0.2, large: true, title: "Groups that teach nothing", unit: () => "", plain: true,
+    whole: [0, 1.03], note: () => "training batches, share of prompts, RLOO and GRPO",
+    gloss: "Share of the prompts whose answers are all right, and all wrong. RLOO and GRPO learn from how the answers "
+      + "to one prompt differ, so these prompts teach them nothing: those are too easy by now, these still too hard.",
+    lines: linesOf({ groups_all_right: "all right", groups_all_wrong: "all wrong" }),
+    words: () => [],
+  },
   {
     key: "farmed", span: 1, large: true, title: "Where the gain comes from", unit: scoreUnit, zero: true, totalName: "",
     note: (run) => `training batches, what each reward adds, ${scoreUnit(run)}`,

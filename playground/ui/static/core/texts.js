@@ -189,3 +189,12 @@ function marked(parts, kind, whole) {
     node.firstChild.textContent = node.firstChild.textContent.trimStart();
   return node;
 }
+
+/** What a check of answers reads in a text. @param {Wire.Reading | null} read */
+export function readLine(read) {
+  if (!read) return null;
+  const { answer, true: truth, is_right: right } = read;
+  return el("p.shows", el("span", { class: `turned ${right ? "good" : "bad"}` }, signOf(right ? "\u2713" : "\u2715"),
+    answer === null ? " no answer found" : ` read as \u201c${answer}\u201d`,
+    truth === null ? ", true answer not known" : `, true answer \u201c${truth}\u201d`));
+}

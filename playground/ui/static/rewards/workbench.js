@@ -9,7 +9,7 @@ import { capital, number, percent, rounded, signed } from "../core/format.js";
 import { answerOf, getJson } from "../core/server.js";
 import { part } from "../core/part.js";
 import { alike, effect, signal } from "../core/signals.js";
-import { progressBar, wordUse } from "../core/texts.js";
+import { progressBar, readLine, wordUse } from "../core/texts.js";
 import { lists } from "./lists.js";
 import { whenOpened } from "./tabs.js";
 
@@ -100,6 +100,8 @@ function textsOf({ found, now }) {
   return [el("p.outcome", { role: "status" }, terms.length ? outcomeOf(now, found) : ""),
     lacking ? el("p.bench-missing", { role: "status" }, lacking) : null,
     el("p.bench-words", { role: "status" }, wordsIn(found)),
+    found.readings ? el("div", found.readings.texts.map((reading, index) =>
+      el("div.term", `${found.sides[index].side}: `, readLine(reading)))) : null,
     texts.length && terms.length ? el("div", termsOf(now, found)) : null];
 }
 
@@ -136,7 +138,8 @@ function ranks(shown, problem) {
     const ranking = (/** @type {string} */ title, /** @type {number[]} */ indices) => {
       const table = tableOf("bench-ranks", [headOf("Rank", "figure"), "Moved", "Text",
         headOf("Adds, sd", "figure"), headOf("Score, sd", "figure")],
-      indices.map((index) => rankRow(found.samples[index], samples[index], moves[index], terms)));
+      indices.map((index) => rankRow(found.samples[index], samples[index], moves[index], terms,
+        found.readings?.samples[index] ?? null)));
       table.prepend(el("caption", title));
       return table;
     };
@@ -219,12 +222,12 @@ function treatment(/** @type {Wire.WeighedTerm} */ { normalise, cap }) {
 
 /**
  * @param {Wire.DrawnSample} text @param {Wire.WeighedSample} weighed
- * @param {number} move @param {Weighed["terms"]} terms
+ * @param {number} move @param {Weighed["terms"]} terms @param {Wire.Reading | null} read
  */
-function rankRow({ prompt, completion }, { rank, adds, score }, move, terms) {
+function rankRow({ prompt, completion }, { rank, adds, score }, move, terms, read) {
   return [el("td.figure.rank", { "data-label": "Rank" }, String(rank)),
     el("td.move", { "data-label": "Moved" }, moveInWords(move)),
-    el("td.text", el("p.output", el("span.muted", prompt), completion)),
+    el("td.text", el("p.output", el("span.muted", prompt), completion), readLine(read)),
     el("td.figure.parts", { "data-label": "Adds" }, terms.map(({ label }, term) =>
       el("div.term", `${label} ${signed(adds[term])}`))),
     el("td.figure", { "data-label": "Score" }, el("strong.score", signed(score)))];

@@ -4,14 +4,16 @@
 import { claimsTable, hasClaims } from "../charts/claims.js";
 import { keyOf, meterRow } from "../charts/meters.js";
 import { turnOf, verdictOf } from "../core/counts.js";
-import { el, signOf } from "../core/dom.js";
+import { el, headOf, signOf, tableOf } from "../core/dom.js";
 
 /**
- * @typedef {Pick<Wire.Compare, "behaviours" | "other">} Shown
+ * @typedef {Pick<Wire.Compare, "behaviours" | "other" | "passes">} Shown
  * @typedef {{ meters: Wire.Meter[], other: Wire.Other | null }} About
  */
 
 const TURNED = "turned";
+const PASSES_GLOSS = "pass@k: the chance that one of k answers to a prompt is right, with its 95 % interval over the "
+  + "prompts. Where it rises for one answer and not for many, the model has become surer of what it could do before.";
 
 /** The counts of the moment that is shown; null where there are none. */
 export function behavioursPart(/** @type {Shown} */ { behaviours, other }) {
@@ -22,10 +24,18 @@ export function behavioursPart(/** @type {Shown} */ { behaviours, other }) {
     el("div.bar", el("h2", "What it does"), el("span.grow"),
       el("div", keyOf(words.sides ?? ["before", "after"], false))),
     el("ul.meters-list", behaviours.meters.map((meter) => meterRow(meter, words))),
+    passes.length ? el("div.numbers", passesParts(passes)) : null,
     behaviours.paid.length ? el("p.paid", signOf("! "), behaviours.paid.map(({ sentence }) =>
       el("span", `${sentence} `))) : null,
     hasClaims(behaviours) ? el("details.folded", el("summary", "Does it agree, and with whom?"),
       el("div.claims-body", claimsTable(behaviours, words))) : null);
+}
+
+/** The table of pass@k. @param {Wire.Compare["passes"]} passes */
+function passesParts(passes) {
+  return [tableOf("", [headOf("One of k answers is right", "words"), "Before", "After", "Change"],
+    passes.map(([name, ...cells]) => [el("th.words", { scope: "row" }, name), ...cells.map((cell) => el("td", cell))])),
+  el("p.muted.small-text", PASSES_GLOSS)];
 }
 
 /**

@@ -5,7 +5,7 @@ import { histogramsOf } from "../charts/histograms.js";
 import { buttonOf, el, headOf, menuOf, optionsOf, setAttribute, setText, setWords, showParts,
   tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { KL_GLOSS, KL_HEAD, clamped, pairRow, scoresOf, systemPart, textPair } from "../core/texts.js";
+import { KL_GLOSS, KL_HEAD, clamped, pairRow, readLine, scoresOf, systemPart, textPair } from "../core/texts.js";
 import { tokensButton } from "../inside/microscope.js";
 import { hasTurned, showsLine, turnChoices, turned } from "./compare_behaviours.js";
 
@@ -175,7 +175,8 @@ export class PairTable {
     const texts = textPair(row.before.text, row.after.text);
     const about = { meters: data.behaviours?.meters ?? [], other };
     /** @param {number} at @param {string} label @param {string} whose @param {string} id */
-    const side = (at, label, whose, id) => ({ label, parts: [texts[at], showsLine(row, at ? "after" : "before", about),
+    const side = (at, label, whose, id) => ({ label, parts: [texts[at], readLine((at ? row.after : row.before).read),
+      showsLine(row, at ? "after" : "before", about),
       tokensButton(whose, row.prompt, () => ({ run: id, ...(at ? row.after : row.before).at }))] });
     const kl = rounded(row.after.kl);
     return pairRow({ prompt: row.prompt,

@@ -16,7 +16,7 @@ const PASSES_GLOSS = "pass@k: the chance that one of k answers to a prompt is ri
   + "prompts. Where it rises for one answer and not for many, the model has become surer of what it could do before.";
 
 /** The counts of the moment that is shown; null where there are none. */
-export function behavioursPart(/** @type {Shown} */ { behaviours, other }) {
+export function behavioursPart(/** @type {Shown} */ { behaviours, other, passes }) {
   if (!behaviours) return null;
   const words = other
     ? { sides: ["the other run", "this run"], between: " | ", steady: "no clear difference" } : {};

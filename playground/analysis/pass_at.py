@@ -43,15 +43,26 @@ def pass_at(answers: int, right: int, k: int) -> float:
 def passes(samples: Sequence[Sample]) -> list[PassAt]:
     """For each k up to the answers of a prompt; empty where no answers were checked, or only once."""
     updates = sorted({sample.update for sample in samples})
-    ends = [_marks(samples, update) for update in (updates[0], updates[-1])] if len(updates) > 1 else [{}, {}]
-    prompts = sorted(ends[0].keys() & ends[1].keys())
-    fewest = min((len(end[prompt]) for end in ends for prompt in prompts), default=0)
-    return [_passed(k, *([end[prompt] for prompt in prompts] for end in ends)) for k in KS if k <= fewest]
+    if len(updates) < 2:
+        return []
+    first = _marks(samples, updates[0])
+    last = _marks(samples, updates[-1])
+    prompts = sorted(first.keys() & last.keys())
+    if not prompts:
+        return []
+    before = [first[prompt] for prompt in prompts]
+    now = [last[prompt] for prompt in prompts]
+    fewest = min(map(len, [*before, *now]))
+    return [_passed(k, before, now) for k in KS if k <= fewest]
 
 
-def rows(found: Sequence[PassAt]) -> list[tuple[str, str, str, str]]:
+def rows(figures: Sequence[PassAt]) -> list[tuple[str, str, str, str]]:
     """For reading: k, before, now, and the change; each as "67 % (58 to 76)"."""
-    return [(f"pass@{item.k}", _per_cent(item.before), _per_cent(item.now), _points(item)) for item in found]
+    table = []
+    for figure in figures:
+        name = f"pass@{figure.k}"
+        table.append((name, _per_cent(figure.before), _per_cent(figure.now), _points(figure)))
+    return table
 
 
 def _points(item: PassAt) -> str:

@@ -200,11 +200,17 @@ def _table(head: str, rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def _cells(line: SettingLine, prefix: str = "") -> tuple[str, ...]:
-    meaning = f"**{line.label}.** {line.meaning}" if line.label else line.meaning
+    path = line.path.removeprefix(prefix)
+    meaning = line.meaning
+    if line.label:
+        meaning = f"**{line.label}.** {meaning}"
+    limits = line.range
+    if line.default == "empty":
+        limits = limits.removeprefix("empty, or ")
+    if line.live:
+        limits += "; live"
     names = ", ".join(f"`{name}`" for name in line.elsewhere)
-    limits = line.range.removeprefix("empty, or ") if line.default == "empty" else line.range
-    limits += "; live" * line.live
-    return f"`{line.path.removeprefix(prefix)}`", meaning, line.default, limits, names
+    return f"`{path}`", meaning, line.default, limits, names
 
 
 def _of(part: type[Part], prefix: str = "") -> Iterator[SettingLine]:

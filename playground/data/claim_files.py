@@ -103,12 +103,16 @@ def prompts(rows: Sequence[Question], num_fixed: int, count: int, seed: int | st
 
 def _mixed(rows: Sequence[Question], count: int, rng: random.Random) -> list[str]:
     """Up to `count` prompts in the shares of MIX. Only these are made: all forms of every row take gigabytes."""
-    count = min(count, *(int(len(rows) * len(_FORMS[kind]) / share) for kind, share in MIX.items()))
+    for kind, share in MIX.items():
+        most = len(rows) * len(_FORMS[kind]) / share
+        count = min(count, int(most))
     ends = [round(count * share) for share in (MIX["wrong"], MIX["wrong"] + MIX["right"], 1.0)]
     claims: list[str] = []
     for (kind, forms), end in zip(_FORMS.items(), ends, strict=True):
-        for number in rng.sample(range(len(rows) * len(forms)), end - len(claims)):
-            claims.append(_text(rows[number // len(forms)], kind, forms[number % len(forms)]))
+        pairs = range(len(rows) * len(forms))
+        for number in rng.sample(pairs, end - len(claims)):
+            row, form = divmod(number, len(forms))
+            claims.append(_text(rows[row], kind, forms[form]))
     rng.shuffle(claims)
     return claims
 

@@ -69,9 +69,16 @@ class Columns(NamedTuple):
 def columns_of(names: tuple[str, ...]) -> Columns:
     """The columns of pairs among these names; `chosen` and `rejected` where there are none."""
     by_name = {row_files.folded(name): name for name in reversed(names)}
-    chosen, rejected = next((pair for pair in ANSWERS if by_name.keys() >= set(pair)), ANSWERS[0])
-    asked = next((by_name[name] for name in dialogues.WITH_OTHERS if name in by_name), None)
-    prompt = dialogues.read_of(names, asked, "") if asked else None
+    chosen, rejected = ANSWERS[0]
+    for pair in ANSWERS:
+        if by_name.keys() >= set(pair):
+            chosen, rejected = pair
+            break
+    prompt = None
+    for name in dialogues.WITH_OTHERS:
+        if name in by_name:
+            prompt = dialogues.read_of(names, by_name[name], "")
+            break
     return Columns(by_name.get(chosen, chosen), by_name.get(rejected, rejected), prompt)
 
 

@@ -13,7 +13,7 @@ import re
 import shlex
 import textwrap
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -60,20 +60,27 @@ class RunGroup(NamedTuple):
     @classmethod
     def of_sweep(cls, outputs: Path, sweep: Sweep) -> RunGroup:
         """All runs of a sweep that are there. Raises: InvalidConfig."""
-        texts = [f"{field}={','.join(map(json.dumps, values))}" for field, values in sweep.vary.items()]
-        vary = " ".join(f"--vary {shlex.quote(text)}" for text in texts)
-        again = f"python -m playground sweep settings.yaml {vary} --name {sweep.name}"
+        options = []
+        for field, values in sweep.vary.items():
+            text = f"{field}={','.join(map(json.dumps, values))}"
+            options.append(f"--vary {shlex.quote(text)}")
+        again = f"python -m playground sweep settings.yaml {' '.join(options)} --name {sweep.name}"
         runs = {run.id: run for run in sweep_record.runs_of(outputs, sweep)}
-        commands, base = [f"python -m playground sweep export {sweep.name}", again], sweep.config(sweep.runs[0])
-        return cls(sweep.name, over_seeds.settings(sweep), runs, commands, checks.without_folders(base))
+        commands = [f"python -m playground sweep export {sweep.name}", again]
+        base = checks.without_folders(sweep.config(sweep.runs[0]))
+        return cls(sweep.name, over_seeds.settings(sweep), runs, commands, base)
 
     @classmethod
     def of_runs(cls, runs: Sequence[RunDirectory]) -> RunGroup:
         """Some runs, at least one, which may have nothing in common. Raises: InvalidConfig."""
         configs = {run.id: checks.without_folders(run.config()) for run in runs}
         first, *others = configs.values()
-        fields = dict.fromkeys(field for config in others for field in differences(config, first) if field != SEED)
-        settings = over_seeds.alike({name: flatten(config) for name, config in configs.items()}, fields)
+        fields: dict[str, None] = {}
+        for config in others:
+            fields |= dict.fromkeys(differences(config, first))
+        fields.pop(SEED, None)
+        flat = {name: flatten(config) for name, config in configs.items()}
+        settings = over_seeds.alike(flat, fields)
         command = f"python -m playground export {shlex.join(configs)} --as figures"
         return cls("-".join(configs)[:60], settings, {run.id: run for run in runs}, [command])
 
@@ -171,32 +178,56 @@ def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[Pa
         """Each evaluation or update at the mean over the seeds of both figures."""
         lines = []
         for values, runs in group.settings:
-            known = [tables[run][[at, name]].dropna() for run in runs if run in tables]
-            place, curve = (over_seeds.curve([one[column].to_dict() for one in known]) for column in (at, name))
-            told = ", ".join(f"{field} = {describe.in_words(field, value)}" for field, value in values.items())
-            lines.append((short(UNSEEN.sub(" ", told) or "all runs", 60), place.mean, curve, known))
-        x, y = (", ".join(filter(None, [one, units.get(one)])) for one in (at, name))
-        return PaperPanel(title, x, y, [line for line in lines if line[1]])
+            of_runs = [tables[run][[at, name]].dropna() for run in runs if run in tables]
+            place = over_seeds.curve([table[at].to_dict() for table in of_runs])
+            curve = over_seeds.curve([table[name].to_dict() for table in of_runs])
+            if place.mean:
+                lines.append((label_of(values), place.mean, curve, of_runs))
+        return PaperPanel(title, with_unit(at), with_unit(name), lines)
 
-    monitors, shown = ([name for name in units if name.startswith(kind)] for kind in (MONITOR, SHOWN))
+    def with_unit(figure: str) -> str:
+        unit = units.get(figure)
+        return f"{figure}, {unit}" if unit else figure
+
+    monitors = [name for name in units if name.startswith(MONITOR)]
+    behaviours = [name for name in units if name.startswith(SHOWN)]
     if {GAIN, KL} <= units.keys():
-        quality = [panel(name, KL, f"True quality: {name}") for name in monitors or shown]
+        quality = [panel(name, KL, f"True quality: {name}") for name in monitors or behaviours]
         yield "reward-and-quality-against-kl", [panel(GAIN, KL, "Trained reward"), *quality]
-    for name in [*(one for one in DRAWN if one in units), *monitors, *shown]:
+    curves_drawn = [name for name in DRAWN if name in units]
+    for name in [*curves_drawn, *monitors, *behaviours]:
         yield re.sub(r"[^\w.-]+", "-", name), [panel(name)]
+
+
+def label_of(values: Mapping[str, Any]) -> str:
+    """Of the line of some settings."""
+    parts = []
+    for field, value in values.items():
+        parts.append(f"{field} = {describe.in_words(field, value)}")
+    words = UNSEEN.sub(" ", ", ".join(parts))
+    return short(words or "all runs", 60)
 
 
 def caption(group: RunGroup, panels: Sequence[PaperPanel]) -> str:
     """What a reader has to know, and the commands."""
     configs = [run.config() for run in group.runs.values() if run.status().state != "queued"]
-    seeds, most = sorted({one.seed for one in configs}), [max(line[2].seeds) for one in panels for line in one.lines]
-    n = " to ".join(map(str, sorted({min(most), max(most)})))
-    counts = {(one.evaluation.num_prompts, one.ppo.batch_size) for one in configs}
-    sizes = ", or ".join(f"{prompts} fixed prompts, {batch} completions an update" for prompts, batch in counts)
-    words = [*dict.fromkeys(map(describe.wrong_on_purpose, configs)), describe.scores_differ(configs)]
-    words.append(f"n = {n} {'seeds' if max(most) > 1 else 'run'} a line (seed {', '.join(map(str, seeds))}).")
-    words += [MEANS * (max(most) > 1), f"{sizes}.", f"Made by: {'; the runs: '.join(group.commands)}"]
-    return " ".join(filter(None, words))
+    seeds = sorted({config.seed for config in configs})
+    num_seeds = {max(curve.seeds) for panel in panels for _, _, curve, _ in panel.lines}
+    several = max(num_seeds) > 1
+    span = " to ".join(map(str, sorted({min(num_seeds), max(num_seeds)})))
+    sizes: dict[str, None] = {}
+    for config in configs:
+        prompts, batch = config.evaluation.num_prompts, config.ppo.batch_size
+        sizes[f"{prompts} fixed prompts, {batch} completions an update"] = None
+    sentences = [*dict.fromkeys(map(describe.wrong_on_purpose, configs))]
+    sentences.append(describe.scores_differ(configs))
+    unit = "seeds" if several else "run"
+    sentences.append(f"n = {span} {unit} a line (seed {', '.join(map(str, seeds))}).")
+    if several:
+        sentences.append(MEANS)
+    sentences.append(f"{', or '.join(sizes)}.")
+    sentences.append(f"Made by: {'; the runs: '.join(group.commands)}")
+    return " ".join(filter(None, sentences))
 
 
 def drawn(name: str, panels: Sequence[PaperPanel], below: str) -> dict[str, bytes]:

@@ -139,12 +139,18 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
     """All that is known of a run as it is on disk now. Raises: InvalidConfig."""
     report = RunReport.of(run)
     config = report.config
-    checked = {name: RunFact(value, f"{100 * value:.0f} %") for name, value in of_checks(report).items()}
-    found = {**_of_fixed_prompts(report), **checked, **_of_status(report.status), **_of_settings(config)}
-    found |= _of_metrics(report, found)
-    found |= {f"{LAMP}{one.name}": RunFact(float(one.lit), "lit" if one.lit else "quiet") for one in report.checks}
-    names = known(config) | {f"{SHAPE}{name}" for name in curves(config)}
-    return {name: fact for name, fact in found.items() if name in names}
+    facts = _of_fixed_prompts(report)
+    for name, value in of_checks(report).items():
+        facts[name] = RunFact(value, f"{100 * value:.0f} %")
+    facts |= _of_status(report.status)
+    facts |= _of_settings(config)
+    facts |= _of_metrics(report, facts)
+    for check in report.checks:
+        words = "lit" if check.lit else "quiet"
+        facts[f"{LAMP}{check.name}"] = RunFact(float(check.lit), words)
+    names = known(config)
+    names |= {f"{SHAPE}{name}" for name in curves(config)}
+    return {name: fact for name, fact in facts.items() if name in names}
 
 
 def _of_fixed_prompts(report: RunReport) -> dict[str, RunFact]:

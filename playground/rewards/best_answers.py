@@ -74,7 +74,11 @@ class BestOfCurve(NamedTuple):
 def expected_curve(scores: Sequence[float], n: int) -> BestOfCurve:
     """What the best of 1, 2, 4, ... and of n answers would have, mean over questions; `scores`: of n answers to each,
     in a row."""
-    sizes = sorted({*(2**power for power in range(n.bit_length()) if 2**power <= n), n})
+    powers = {2**power for power in range(n.bit_length())}
+    sizes = sorted(powers | {n})
     groups = [scores[first : first + n] for first in range(0, len(scores), n)]
-    means = [sum(expected_best(group, size) for group in groups) / len(groups) for size in sizes]
-    return BestOfCurve(sizes, means, [sum(kl_of_best(group, size) for group in groups) / len(groups) for size in sizes])
+    bests, kls = [], []
+    for size in sizes:
+        bests.append(sum(expected_best(group, size) for group in groups) / len(groups))
+        kls.append(sum(kl_of_best(group, size) for group in groups) / len(groups))
+    return BestOfCurve(sizes, bests, kls)

@@ -227,16 +227,30 @@ def _amounts(config: RunConfig, limits: Limits) -> Iterator[Problem]:
 def _scorers(data: Mapping[str, Any], limits: Limits) -> Iterator[Problem]:
     """How many rewards, judges and custom counts there are, and of which kinds, as far as plain data show it."""
     for field, cap in (("rewards", limits.rewards), ("judges", limits.judges), ("behaviours", limits.judges)):
-        entries = listed if isinstance(listed := data.get(field), (list, tuple)) else ()
-        inside = [(f"{field}.{number}", entry) for number, entry in enumerate(entries) if isinstance(entry, Mapping)]
-        if field == "behaviours":
-            inside = [(f"{name}.measure", entry["measure"]) for name, entry in inside if entry.get("measure")]
-        if cap is not None and len(inside) > cap:
-            yield Problem(field, f"may be at most {cap} {limits.where} (got {len(inside)}).")
-        for name, one in inside:
-            kind = one.get("kind") if isinstance(one, Mapping) else None
+        scorers = _scorers_in(field, data.get(field))
+        if cap is not None and len(scorers) > cap:
+            yield Problem(field, f"may be at most {cap} {limits.where} (got {len(scorers)}).")
+        for name, scorer in scorers.items():
+            kind = None
+            if isinstance(scorer, Mapping):
+                kind = scorer.get("kind")
             if isinstance(kind, str) and kind in limits.refused_rewards:
                 yield Problem(f"{name}.kind", f"rewards of the kind `{kind}` are not allowed {limits.where}.")
+
+
+def _scorers_in(field: str, entries: Any) -> dict[str, Any]:
+    """By its field, what scores texts in a list of rewards or judges, or of behaviours that measure."""
+    scorers: dict[str, Any] = {}
+    if not isinstance(entries, (list, tuple)):
+        return scorers
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, Mapping):
+            continue
+        if field != "behaviours":
+            scorers[f"{field}.{number}"] = entry
+        elif entry.get("measure"):
+            scorers[f"{field}.{number}.measure"] = entry["measure"]
+    return scorers
 
 
 def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterator[Problem]:

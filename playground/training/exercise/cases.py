@@ -47,11 +47,15 @@ def read(models: Any, ids: Tensor, real: Tensor, length: int, temperature: float
     """Log-probs and values of each completion token, [B, C], each row read without its padding; 0 where masked."""
     log_probs, values = torch.zeros(2, len(ids), length)
     for row, (tokens, mask) in enumerate(zip(ids, real, strict=True)):
-        text, count = tokens[mask], int(mask[-length:].sum())
+        text = tokens[mask]
+        count = int(mask[-length:].sum())
+        predicting = slice(-count - 1, -1)
         output = models[0](text[None], output_hidden_states=True)
-        likely = torch.log_softmax(output.logits[0, -count - 1 : -1] / temperature, -1)
+        logits = output.logits[0, predicting] / temperature
+        likely = torch.log_softmax(logits, -1)
         log_probs[row, :count] = likely[range(count), text[-count:]]
-        values[row, :count] = models[1](output.hidden_states[-1][0, -count - 1 : -1]).squeeze(1)
+        features = output.hidden_states[-1][0, predicting]
+        values[row, :count] = models[1](features).squeeze(1)
     return log_probs, values
 
 

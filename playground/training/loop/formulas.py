@@ -43,16 +43,22 @@ def formulas_of(trace: Trace) -> list[TracedFormula]:
 
 def _settings(own: TracedSettings) -> dict[str, TracedSettings]:
     """Of each of the six; prompts, beta and the clip range of tokens are the run's."""
-    widened = OF_A_TEXT if own.ratio == "text" else 1
-    found = {}
+    of_tokens = own.clip_range
+    if own.ratio == "text":
+        of_tokens *= OF_A_TEXT
+    settings = {}
     for name, published in AS_PUBLISHED.items():
-        chosen = {field.rpartition(".")[2]: value for field, value in methods.chosen(name).items()}
-        narrowed = OF_A_TEXT if chosen["ratio"] == "text" else 1
-        clip_range = own.clip_range * widened / narrowed
-        group = {"samples_per_prompt": own.samples_per_prompt, "clip_range": clip_range}
-        found[name] = own.model_copy(update={**chosen, **group, **published})
-    reinforce = found["ppo"].model_copy(update={"baseline": "none", "advantage_scale": "none"})
-    return {REINFORCE: reinforce, **found}
+        chosen = {}
+        for field, value in methods.chosen(name).items():
+            _, _, short_name = field.rpartition(".")
+            chosen[short_name] = value
+        chosen["samples_per_prompt"] = own.samples_per_prompt
+        chosen["clip_range"] = of_tokens
+        if chosen["ratio"] == "text":
+            chosen["clip_range"] = of_tokens / OF_A_TEXT
+        settings[name] = own.model_copy(update={**chosen, **published})
+    reinforce = settings["ppo"].model_copy(update={"baseline": "none", "advantage_scale": "none"})
+    return {REINFORCE: reinforce, **settings}
 
 
 def _formula(name: str, settings: TracedSettings, trace: Trace) -> TracedFormula:

@@ -126,13 +126,18 @@ def figures_of(seen: SeenCompletion, score: float, pays: Pays | None, pieces: Pi
 def paid(seen: SeenCompletion, score: float, pays: Pays) -> dict[str, Any]:
     """What training would pay for each token, and what it would make of that (before whitening)."""
     mask = torch.ones(1, len(seen.tokens), dtype=torch.bool)
-    drift = token_kl(pays.estimator, seen.log_probs - seen.reference_log_probs, seen.kl).unsqueeze(0)
-    penalty, rewards = (pays.payment(drift, torch.tensor([part]), mask, pays.kl_coef).float() for part in (0.0, score))
-    found = {"kl_coef": pays.kl_coef, "leash": listed(penalty[0]), "rewards": listed(rewards[0])}
+    log_ratio = seen.log_probs - seen.reference_log_probs
+    drift = token_kl(pays.estimator, log_ratio, seen.kl).unsqueeze(0)
+    penalty = pays.payment(drift, torch.tensor([0.0]), mask, pays.kl_coef).float()
+    rewards = pays.payment(drift, torch.tensor([score]), mask, pays.kl_coef).float()
+    figures = {"kl_coef": pays.kl_coef, "leash": listed(penalty[0]), "rewards": listed(rewards[0])}
     if seen.values is None:
-        return found
-    advantages, _ = generalised_advantages(rewards, seen.values.unsqueeze(0), mask, pays.gamma, pays.gae_lambda)
-    return {**found, "values": listed(seen.values, FEWER), "advantages": listed(advantages[0], FEWER)}
+        return figures
+    values = seen.values.unsqueeze(0)
+    advantages, _ = generalised_advantages(rewards, values, mask, pays.gamma, pays.gae_lambda)
+    figures["values"] = listed(seen.values, FEWER)
+    figures["advantages"] = listed(advantages[0], FEWER)
+    return figures
 
 
 def listed(values: Tensor, digits: int = DIGITS) -> list[float]:

@@ -169,13 +169,18 @@ def examine(
 def _compare_with_full(report: RewardReport, quantization: str, scores: list[float], full_scores: list[float]) -> None:
     """Do the scores in fewer bits order the completions as those in full? Spearman's rank correlation (None where one
     of them does not vary), and the share of the pairs that the full scores tell apart."""
-    varied = len(set(scores)) > 1 and len(set(full_scores)) > 1
-    ranks = float(pd.Series(scores).rank().corr(pd.Series(full_scores).rank())) if varied else None
-    order, full_order = (np.sign(np.subtract.outer(values, values)) for values in (scores, full_scores))
-    same = float((order == full_order)[full_order != 0].mean()) if full_order.any() else None
-    report.cost = {"quantization": quantization, "rank_correlation": ranks, "pair_agreement": same}
-    if ranks is None or ranks < LOW_RANK_CORRELATION:
-        report.say("another order", quantization=quantization, correlation="none" if ranks is None else f"{ranks:.3f}")
+    correlation, agreement = None, None
+    if len(set(scores)) > 1 and len(set(full_scores)) > 1:
+        correlation = float(pd.Series(scores).rank().corr(pd.Series(full_scores).rank()))
+    order = np.sign(np.subtract.outer(scores, scores))
+    full_order = np.sign(np.subtract.outer(full_scores, full_scores))
+    if full_order.any():
+        agreement = float((order == full_order)[full_order != 0].mean())
+    report.cost = {"quantization": quantization, "rank_correlation": correlation, "pair_agreement": agreement}
+    if correlation is None:
+        report.say("another order", quantization=quantization, correlation="none")
+    elif correlation < LOW_RANK_CORRELATION:
+        report.say("another order", quantization=quantization, correlation=f"{correlation:.3f}")
 
 
 def _check_lengths(report: RewardReport, model: RewardModel, references: Texts, encoded: list[Encoded]) -> None:

@@ -82,13 +82,17 @@ class JudgeModel:
     def _log_odds(self, texts: Sequence[str]) -> list[float]:
         """log p(yes) - log p(no) behind each text. Right padding does not reach back to what stands before it."""
         ending = PLAIN_ENDING if self._form.name == "plain" else ""
-        rows = [self._form.ids(text + ending)[-self._model.context_length :] for text in texts]
-        longest = max(map(len, rows))
-        ids = torch.tensor([row + [row[-1]] * (longest - len(row)) for row in rows], device=self._model.device)
-        lasts = torch.tensor([len(row) - 1 for row in rows], device=self._model.device)
-        hidden = self._model.hidden(ids)[torch.arange(len(rows), device=self._model.device), lasts]
-        logits = self._model.logits(hidden).float()
-        odds: list[float] = (logits[:, self._yes].logsumexp(1) - logits[:, self._no].logsumexp(1)).tolist()
+        model = self._model
+        rows = [self._form.ids(text + ending)[-model.context_length :] for text in texts]
+        lengths = torch.tensor([len(row) for row in rows], device=model.device)
+        longest = int(lengths.max())
+        padded = [row + [row[-1]] * (longest - len(row)) for row in rows]
+        hidden = model.hidden(torch.tensor(padded, device=model.device))
+        lasts = hidden[torch.arange(len(rows), device=model.device), lengths - 1]
+        logits = model.logits(lasts).float()
+        yes = logits[:, self._yes].logsumexp(1)
+        no = logits[:, self._no].logsumexp(1)
+        odds: list[float] = (yes - no).tolist()
         if not all(map(math.isfinite, odds)):
             raise RewardNotFinite(f"The judge model {self._name} gave a value that is not finite. Try precision fp32.")
         return odds

@@ -50,9 +50,11 @@ def right_of(margins: Numbers) -> Numbers:
 
 def histogram(values: Numbers) -> dict[str, list[Any]]:
     """Counts in equal bins over what occurs; 0 is always an edge, so that right and wrong never share a bin."""
-    half, largest = MARGIN_BINS // 2, float(np.abs(values).max()) or 1.0
+    half = MARGIN_BINS // 2
+    largest = float(np.abs(values).max()) or 1.0
     edges = largest * np.arange(-half, half + 1) / half
-    counts = np.histogram(values, edges)[0]
+    counts, _ = np.histogram(values, edges)
     filled = np.flatnonzero(counts)
-    first, last = min(filled[0], half), max(filled[-1] + 1, half)
+    first = min(filled[0], half)
+    last = max(filled[-1] + 1, half)
     return {"edges": edges[first : last + 1].tolist(), "counts": counts[first:last].tolist()}

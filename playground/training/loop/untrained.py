@@ -57,10 +57,15 @@ class BestOfN(Trainer):
 
 def of_rows(rollout: Rollout, rows: list[int]) -> Rollout:
     """Some episodes of a rollout; what only learning needs is left out."""
-    names = [field.name for field in fields(Episodes) if field.name not in ("hidden", "allowed")]
-    episodes = Episodes(**{name: getattr(rollout.episodes, name)[rows] for name in names})
-    texts = [rollout.prompts[row] for row in rows], [rollout.completions[row] for row in rows]
-    return Rollout(*texts, episodes, episodes.packed(), rollout.reference_log_probs[rows], rollout.full_kl[rows])
+    tensors = {}
+    for field in fields(Episodes):
+        if field.name not in ("hidden", "allowed"):
+            tensors[field.name] = getattr(rollout.episodes, field.name)[rows]
+    episodes = Episodes(**tensors)
+    prompts = [rollout.prompts[row] for row in rows]
+    completions = [rollout.completions[row] for row in rows]
+    reference, kl = rollout.reference_log_probs[rows], rollout.full_kl[rows]
+    return Rollout(prompts, completions, episodes, episodes.packed(), reference, kl)
 
 
 class Steered(Trainer):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from bench import bands, chalkboard, diagnosis, leash, lessons, methods, performance, real_page, results, sycophancy
+from bench import bands, chalkboard, diagnosis, hh, leash, lessons, methods, performance, real_page, results, sycophancy
 from playground.config.faults import FAULTS
 from playground.lessons import boards
 from playground.lessons.loading import Lessons
@@ -34,6 +34,7 @@ PAGES = {
     "methods": lambda: methods.page(recorded("methods"), recorded("switches")["runs"]),
     "performance": performance.page,
     "diagnosis": lambda: diagnosis.page(recorded("diagnosis"), page("diagnosis")),
+    "hh": lambda: hh.page(recorded("hh")),
     "leash": lambda: of_board("leash", "leashes", leash.page),
     "chalkboard": lambda: of_board("chalkboard", "trained", chalkboard.page),
     "lessons": lambda: lessons.page(Lessons().courses, lessons.Measured.read()),

@@ -185,7 +185,7 @@ def test_diagnose_judges_a_log(run, tmp_path):
     assert "\n   measured: In this project's own runs: lit on all seeds of no-clip." in result.out
     assert "Not judged:\n" in result.out
     assert "Missing: `score_std`" in result.out
-    assert "1 lit, 2 quiet, 20 not judged." in result.out
+    assert "1 lit, 2 quiet, 21 not judged." in result.out
     assert "docs/diagnosis.md" in result.last_line
     answer = run("diagnose", "--log", log, "--json", "--columns", "grad_norm=objective/kl").data
     assert (answer["rows"], answer["columns"]["grad_norm"]) == (8, "objective/kl")

@@ -50,7 +50,7 @@ def test_train_json_is_one_object_per_line_for_programs(run, preset, outputs):
     assert {line["update"]: line["score_mean"] for line in updates} == {1: 0.5, 2: 1.0, 3: 1.5}
     assert (end["type"], end["run"], end["state"]) == ("end", str(outputs / "one"), "finished")
     assert (end["outcome"]["gain"], end["outcome"]["num_prompts"]) == (2.0, 2)
-    assert set(end) == {"type", "run", "state", "reason", "message", "outcome", "headline", "behaviours"}
+    assert set(end) == {"type", "run", "state", "reason", "message", "outcome", "headline", "behaviours", "passes"}
     assert {"name", "words", "before", "after"} <= set(end["behaviours"][0])
 
 

@@ -54,7 +54,7 @@ def recorded(monkeypatch, tmp_path):
 
 
 def hub_ids(config):
-    here = {*catalog.shipped_reward_models(), *LIKES}  # those that `make real` trains among them
+    here = {*catalog.shipped_reward_models(), *LIKES, "hh-judge"}  # and those that are trained first
     return {need.source for need in checks.needs(config) if catalog.is_hub_id(need.source) and need.source not in here}
 
 

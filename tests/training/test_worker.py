@@ -223,7 +223,7 @@ def test_the_first_answers_to_the_fixed_prompts_are_written_with_the_texts_of_th
     monkeypatch.setattr(evaluation, "answer", lambda *args: batches.append(len(args[2])) or written(*args))
     session.begin()
     session.evaluate_if_due()
-    assert batches == [64 + 4]
+    assert batches == [small_run.FEW + 4]
     assert session.fixed_prompts.ahead is None
     alone, _, tokens = session.evaluate("before")
     assert batches[1:] == [4], "by themselves"

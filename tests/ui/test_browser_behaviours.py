@@ -34,7 +34,6 @@ def test_what_a_run_does_comes_first_and_leads_to_the_answers(runs, page):
     expect(meters.first.get_by_role("img")).to_have_accessible_name(re.compile("now 23 of 24, 96 %.*before 14 of 24"))
     page.locator(".meters").get_by_role("button", name="At every evaluation").press("Enter")
     expect(page.get_by_role("region", name="Behaviours at every evaluation").get_by_role("row")).to_have_count(9)
-    expect(page.locator(".two-by-two")).to_contain_text("24 claims14 \u2192 2396 %, 80 to 99 %10 \u2192 1")
     expect(page.locator(".ways tbody tr")).to_have_count(5)
     expect(page.locator(".ways tbody tr").nth(2)).to_contain_text("as a teacher or an expert2 \u2192 5 of 5")
     expect(page.locator(".meters .paid")).to_contain_text("2.4")

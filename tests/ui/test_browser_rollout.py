@@ -203,7 +203,7 @@ def test_an_update_is_walked_through_by_keyboard_and_asked_what_if(runs, page):
     expect(panel).to_be_hidden()
     name.focus()
     press("Enter")
-    expect(panel.locator(".chart-bar")).to_contain_text("recorded: update 12")
+    expect(panel.locator(".chart-bar").first).to_contain_text("recorded: update 12")
     expect(tokens).to_have_count(6)
     expect(panel.locator(".slow-prompt").first).to_have_text("<bos>Review: <i>film</i>")  # text, never markup
     expect(tokens.nth(3)).to_contain_text("·<b>lovely</b>")

@@ -30,7 +30,7 @@ SAMPLING, LEARNING = "sampling", "learning"  # moments of an update
 MEASURING = "measuring the reference"  # and before the first
 MORE = "is not enough by itself: choose a smaller model"
 LOGITS, ENTROPY_LOGITS = 5, 4  # numbers held for each logit that is drawn from or learned from; for its entropy too
-COLUMNS_OF_A_SIZE = 128  # of captured steps
+COLUMNS_OF_A_SIZE = 64  # of captured steps
 HIDDEN_KEPT = 9  # numbers that a layer keeps for the backward pass for each token, times the hidden size
 
 Sizes = Counter[tuple[str, str]]  # (role, kind) -> bytes
@@ -208,8 +208,10 @@ class Memory:
             for scorer in self.scorers
         ]
         comparing = passing(self.policy, compared * self.tokens, self.number)
+        beside = self.prompt_tokens if self.captured() else None
+        writing = self.sampling(max(drawn, _answers(config)), beside)
         return {
-            SAMPLING: self.sampling(max(drawn, _answers(config))) + Counter({("rollout", "logits"): stored * logit}),
+            SAMPLING: writing + Counter({("rollout", "logits"): stored * logit}),
             "comparing with the reference": Counter(
                 {("reference", "logits"): logits * logit, ("reference", "activations"): comparing}
             ),
@@ -231,13 +233,13 @@ class Memory:
             }
         )
 
-    def sampling(self, texts: int) -> Sizes:
-        """What writing some texts at once holds."""
+    def sampling(self, texts: int, tokens: int | None = None) -> Sizes:
+        """What writing some texts at once holds. `tokens`: of which keys and values are held; None for all."""
         policy = self.policy
         token = 2 * policy.layers * policy.kv_heads * policy.head_size * self.number  # keys and values
         logits = LOGITS * texts * policy.vocabulary * FP32
         fullest = max(passing(policy, texts * self.prompt_tokens, self.number), logits)  # the prompt, or a draw
-        cache = texts * self.tokens * token
+        cache = texts * (tokens or self.tokens) * token
         return Counter({("rollout", "KV cache"): cache, ("rollout", "activations"): fullest})
 
 

@@ -235,11 +235,12 @@ function renewed(known, node) {
     if (!node.hasAttribute(name) && name !== "open") known.removeAttribute(name);
   }
   for (const name of HANDLERS) if (known[name] !== node[name]) known[name] = node[name];
+  const { value } = node; // before its options move
   renewParts(known, [...node.childNodes]);
   if (known.type === "checkbox") known.checked = node.checked; // which the attribute no longer tells once it was ticked
   // what somebody is writing stays
-  else if (known.matches("input, select") && known.value !== node.value
-    && !(known.type === "text" && known === document.activeElement)) known.value = node.value;
+  else if (known.matches("input, select") && known.value !== value
+    && !(known.type === "text" && known === document.activeElement)) known.value = value;
   return known;
 }
 

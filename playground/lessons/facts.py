@@ -148,8 +148,8 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
     for check in report.checks:
         words = "lit" if check.lit else "quiet"
         facts[f"{LAMP}{check.name}"] = RunFact(float(check.lit), words)
-    names = known(config)
-    names |= {f"{SHAPE}{name}" for name in curves(config)}
+    shapes = {f"{SHAPE}{name}" for name in curves(config)}
+    names = known(config) | shapes  # a new set: that of `known` is kept
     return {name: fact for name, fact in facts.items() if name in names}
 
 

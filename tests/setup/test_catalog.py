@@ -28,6 +28,15 @@ def test_the_story_is_told_in_order_and_each_step_is_against_an_earlier_one():
     assert [name for name in groups[catalog.INCLUDED] if not expected.bands(name)] == []
 
 
+def test_what_a_preset_teaches_and_what_to_look_for_are_short_enough_for_the_first_screen():
+    look = {name: catalog.stories()[name].look for name in NAMES}
+    teaches = {name: catalog.preset(name).about.story for name in NAMES}
+    assert [name for name in NAMES if len(teaches[name].split()) > 12] == []
+    assert [name for name in NAMES if len(look[name].split()) > 20] == []
+    unit = re.compile(r"\b(nats?|sd|standard deviations?)\b")
+    assert [name for name in NAMES if unit.search(f"{teaches[name]} {look[name]}")] == []
+
+
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
     """With the real model beside it, and the reward models that a person trains first."""

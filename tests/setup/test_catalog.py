@@ -1,6 +1,7 @@
 """What can be picked: presets load and can be run, unknown names get a suggestion, model folders are looked into."""
 
 import json
+import re
 import shutil
 
 import pytest

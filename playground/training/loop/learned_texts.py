@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from playground.config import PPOConfig
-from playground.training.loop.measures import SAME_SCORE
+from playground.ppo.advantages import groups_that_differ
 
 NAMES = "earlier/"  # before the names of these weights in a checkpoint
 
@@ -67,7 +67,5 @@ def learned_from(ppo: PPOConfig, ended: Tensor, scores: Sequence[float]) -> Tens
     if ppo.overlong == "mask":
         kept &= ended.cpu()
     if ppo.drop_alike_groups:
-        groups = torch.tensor(scores, dtype=torch.float64).view(-1, ppo.samples_per_prompt)
-        differ = groups.amax(1) - groups.amin(1) > SAME_SCORE
-        kept &= differ.repeat_interleave(ppo.samples_per_prompt)
+        kept &= groups_that_differ(torch.tensor(scores, dtype=torch.float64), ppo.samples_per_prompt)
     return kept

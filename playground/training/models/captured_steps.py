@@ -49,7 +49,6 @@ class CapturedSteps:
     """The steps of one model and the memory that they share. It lasts as long as the model."""
 
     def __init__(self, model: LanguageModel) -> None:
-        self.model = model
         self.checked = False  # a captured step was compared with a plain one
         self.why_not = ""  # why this model writes in plain steps, where it was tried
         self.reported = False  # whether a run has said so
@@ -58,7 +57,6 @@ class CapturedSteps:
         self._layers: list[tuple[Tensor, Tensor]] = []
         self._length = 0
         self._steps: dict[tuple[int, int], Callable[[], Tensor]] = {}
-        self._pool: Any = None
 
     def begin(self, layers: Sequence[Any], mask: Tensor, position: Tensor, longest: int) -> None:
         """Take over what a model has read: its layers of keys and values, which columns are real [B, T], and the
@@ -78,6 +76,13 @@ class CapturedSteps:
         with torch.no_grad():
             for cast, weight in self._casts:
                 cast.copy_(weight)
+
+    def give_up(self, why: str) -> None:
+        """From now on this model writes in plain steps; what was held for others is let go."""
+        self.why_not = why
+        self._steps.clear()
+        self._layers, self._casts = [], []
+        del self._writer
 
     def _make_room(self, layers: Sequence[Any], rows: int, device: torch.device) -> None:
         if self._layers:
@@ -157,12 +162,12 @@ class CapturedCache(KVCache):
         hidden = super().read(prompts, ids, mask)
         layers = self._cache.layers
         if not all(type(layer) is DynamicLayer for layer in layers):
-            self._steps.why_not = "it keeps less than all keys and values"
+            self._steps.give_up("it keeps less than all keys and values")
             return hidden
         try:
             self._steps.begin(layers, self._mask, self._position[:, -1:], self._longest)
         except torch.OutOfMemoryError:
-            self._steps.why_not = "there is too little memory"
+            self._steps.give_up("there is too little memory")
             return hidden
         self._captures = True
         if self._steps.checked:
@@ -185,10 +190,10 @@ class CapturedCache(KVCache):
         try:
             apart = self._apart(plain, steps.next_hidden(ids))
         except Exception as error:  # whatever the code of a model makes of it
-            steps.why_not = f"its step cannot be captured ({type(error).__name__})"
+            steps.give_up(f"its step cannot be captured ({type(error).__name__})")
             return False
         if not apart <= MOST_APART[self._model.exact]:
-            steps.why_not = f"a captured step was {apart:.2g} nats from a plain one"
+            steps.give_up(f"a captured step was {apart:.2g} nats from a plain one")
             return False
         steps.checked, self._cache = True, None
         return True

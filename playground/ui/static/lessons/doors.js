@@ -43,7 +43,7 @@ export function doorsPart(list, server) {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
     const { queue } = form.value;
     const { beta = "" } = turned.value ?? {};
-    setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}: one minute`);
+    setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}: 1 to 3 min`);
     setText(waits, trains ? queue : "");
     showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
   });

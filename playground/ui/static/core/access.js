@@ -108,8 +108,9 @@ function bannerOf({ notice, role, mode, share }) {
     if (await copied(classes[0])) setText(told, " Copied.");
   } }, "Copy the address") : null;
   return el("p.access-banner", { role: "note" }, "You are the host. ",
-    el("a", { href: url("class/desk"), target: "_blank", rel: "noopener" }, "Your desk"), " opens the class, shows its code and asks the "
-    + "questions. ", ...(share.length ? ["The class opens ", ...addresses, ". "] : []), copy, told);
+    el("a", { href: url("class/desk"), target: "_blank", rel: "noopener" }, "Your desk"),
+    " opens a class and leads it. ",
+    ...(share.length ? ["Phones join at ", ...addresses, ". "] : []), copy, told);
 }
 
 /** @param {string[]} told */

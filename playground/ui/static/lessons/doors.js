@@ -90,15 +90,15 @@ function fillQuestion(question, server) {
     answers.replaceChildren(); // of another leash
     setText(line, "");
   });
-  question.append(el("label", { for: "doors-prompt" }, "Begin a review"), el("div.doors-question", topic, input, button),
-  el("p.muted.small-text", WORLD), about, line, answers);
+  question.append(el("label", { for: "doors-prompt" }, "Begin a review"),
+    el("div.doors-question", topic, input, button), el("p.muted.small-text", WORLD), about, line, answers);
   let number = 0;
   question.addEventListener("submit", async (event) => {
     event.preventDefault();
     const mine = number += 1;
     setText(line, number > 1 ? "Writing\u2026" : "Loading the model: the first answer takes some seconds.");
-    const answer = await answerOf(() => server.ask_policy({ beta: turned.value.asked,
-      prompt: input.value.trim() && `Review of the ${topic.value}: ${input.value}`, seed: mine }));
+    const prompt = input.value.trim() && `Review of the ${topic.value}: ${input.value}`;
+    const answer = await answerOf(() => server.ask_policy({ beta: turned.value.asked, prompt, seed: mine }));
     if (mine !== number) return;
     setText(line, answer.error ?? "");
     showParts(answers, answer.error ? [] : [answerTable(answer)]);

@@ -95,8 +95,8 @@ class LeashExplorer {
       numbers("All of it as a table",
         ["leash", "gain in score, sd", "distance, nats", "is kind", "keeps to the grammar"],
         data.leashes.map((stop) => this.rowOf(stop))),
-      el("p.muted.board-note", `The experiment \u201cKinder reviews\u201d, trained by PPO with ${data.leashes.length} leashes, up to `
-        + `${seeds} runs of each. `
+      el("p.muted.board-note", "The experiment \u201cKinder reviews\u201d, trained by PPO with "
+        + `${data.leashes.length} leashes, up to ${seeds} runs of each. `
         + " 1 sd: the usual difference between a text and the average, before training. A nat measures "
         + "how differently the model writes."),
     ];

@@ -275,7 +275,9 @@ class RunConfig(Part):
     @property
     def method_label(self) -> str:
         """By what it learns, for a person: its method, or the trainer that is watched."""
-        return self.trainer or methods.METHODS[self.method].label
+        if self.kind == "watched":
+            return f"{self.trainer}, watched"
+        return methods.METHODS[self.method].label
 
     @property
     def not_started(self) -> str:

@@ -79,3 +79,8 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     for width, height in ((390, 844), (1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
         counted(page, 15, 120)
+    page.set_viewport_size({"width": 1024, "height": 768})
+    expect(page.locator(".doors-row")).to_be_in_viewport(ratio=1)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.get_by_role("button", name="Another three").scroll_into_view_if_needed()
+    expect(page.locator("#leash-lessons-stop")).to_be_in_viewport()  # beside the texts

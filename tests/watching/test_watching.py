@@ -67,7 +67,7 @@ def test_the_files_of_verl_become_a_run_that_says_nothing_else(tmp_path, sources
     assert [(alert.name, alert.remedies) for alert in report.checks if alert.lit] == [("clipping", ())]
     assert ["KL in the loss" in note for note in report.warnings] == [True]
     page = html_report.page(report)
-    assert "method verl" in page
+    assert "method verl, watched" in page
     assert not any(word in page for word in ("seed 0", "pocket-2m", "nan nats"))
     assert csv_tables.metrics_csv(report).count("\r\n") == 1 + 6
     assert scripts.yaml_text(report.config).startswith("# Another program trains this run")

@@ -268,7 +268,7 @@ def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     return {
         "preset": description.preset,
         "title": config.about.title,
-        "model": describe.in_words("model.source", config.model.source),
+        "model": f"{describe.in_words('model.source', config.model.source)}. Method: {config.method_label}.",
         "reward": describe.in_words("rewards", [reward.model_dump(mode="json") for reward in config.rewards]),
         "taught": taught,
         "changed": changed and f"{changed}.",

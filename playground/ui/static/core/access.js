@@ -107,9 +107,10 @@ function bannerOf({ notice, role, mode, share }) {
   const copy = share.length && navigator.clipboard ? buttonOf("quiet-button", { onclick: async () => {
     if (await copied(classes[0])) setText(told, " Copied.");
   } }, "Copy the address") : null;
-  return el("p.access-banner", { role: "note" }, "You are the host: you start, steer and delete runs. ",
-    el("a", { href: url("class/desk"), target: "_blank", rel: "noopener" }, "Your desk"), " asks the class and shows ",
-    "its code. ", ...(share.length ? ["The class opens ", ...addresses, ". "] : []), copy, told);
+  return el("p.access-banner", { role: "note" }, "You are the host. ",
+    el("a", { href: url("class/desk"), target: "_blank", rel: "noopener" }, "Your desk"),
+    " opens a class and leads it. ",
+    ...(share.length ? ["Phones join at ", ...addresses, ". "] : []), copy, told);
 }
 
 /** @param {string[]} told */

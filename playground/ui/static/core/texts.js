@@ -79,12 +79,13 @@ export function systemPart(run) {
 /**
  * A pair of answers as a row: `sides` are [{label, parts}] of before and now, `score` the parts of that cell, `more`
  * the cells after the KL. What is null has no cell.
- * @param {{ prompt?: string | null, sides: { label: string, parts: Page.Child }[], score?: Page.Child, kl?: Page.Child,
+ * @param {{ prompt?: Page.Child, sides: { label: string, parts: Page.Child }[], score?: Page.Child, kl?: Page.Child,
  *   more?: Page.Child }} row
  */
 export function pairRow({ prompt = null, sides, score = null, kl = null, more = [] }) {
   return el("tr",
-    prompt === null ? null : el("td.prompt", { "data-label": "Prompt" }, el("p.output", promptText(prompt))),
+    prompt === null ? null : el("td.prompt", { "data-label": "Prompt" }, el("p.output",
+      typeof prompt === "string" ? promptText(prompt) : prompt)),
     sides.map(({ label, parts }, index) => el("td", { class: index ? "now" : "before", "data-label": label }, parts)),
     score === null ? null : el("td.figure.score", { "data-label": "Score" }, score),
     kl === null ? null : el("td.figure.nowrap", { "data-label": "Distance (KL), nats" }, kl), more);

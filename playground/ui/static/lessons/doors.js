@@ -1,7 +1,7 @@
 // Three ways on from the leash that was turned: ask the model that was trained at it, train one, or take a lesson.
 
 import { isWatching, rights } from "../core/access.js";
-import { buttonOf, el, setText, showParts, tableOf } from "../core/dom.js";
+import { buttonOf, el, menuOf, setText, showParts, tableOf } from "../core/dom.js";
 import { form } from "../core/form.js";
 import { answerOf } from "../core/server.js";
 import { effect } from "../core/signals.js";
@@ -12,9 +12,10 @@ import { markOf, nextLesson, progress } from "./progress.js";
 
 /** The experiment of the first page. */
 export const PRESET = "kinder-reviews";
-const FIRST_PROMPT = "The film was";
-const WORLD = "This small model knows reviews of films, books, cafes, games, phones and hotels, and little else: to "
-  + "anything else it answers nonsense.";
+/** @type {Record<string, string>} */
+const BEGINNINGS = { film: "The plot was", book: "The hero was", cafe: "The bread was", game: "The music was",
+  phone: "The camera was" };
+const WORLD = "This small model knows such reviews, and little else: to anything else it answers nonsense.";
 const ELSEWHERE = "To ask the model or to train one, run the playground on a computer of your own: `make run`.";
 
 /** @param {{ value: Wire.Course[] }} list of courses, once they are there @param {Page.Server} server */
@@ -43,7 +44,7 @@ export function doorsPart(list, server) {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
     const { queue } = form.value;
     const { beta = "" } = turned.value ?? {};
-    setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}: one minute`);
+    setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}: 1 to 3 min`);
     setText(waits, trains ? queue : "");
     showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
   });
@@ -73,8 +74,12 @@ function lessonDoor(all) {
 
 /** @param {HTMLFormElement} question @param {Page.Server} server */
 function fillQuestion(question, server) {
-  const input = el("input", { type: "text", id: "doors-prompt", value: FIRST_PROMPT, maxlength: "200",
+  const input = el("input", { type: "text", id: "doors-prompt", value: BEGINNINGS.film, maxlength: "200",
     autocomplete: "off" });
+  const topic = menuOf(Object.keys(BEGINNINGS).map((name) => [name, `Review of the ${name}:`]),
+    { "aria-label": "What it is a review of", value: "film", onchange: () => {
+      input.value = BEGINNINGS[topic.value];
+    } });
   const button = buttonOf("button strong", { type: "submit" }, "Write");
   const line = el("p.muted", { role: "status" });
   const answers = el("div");
@@ -85,15 +90,15 @@ function fillQuestion(question, server) {
     answers.replaceChildren(); // of another leash
     setText(line, "");
   });
-  question.append(el("label", { for: "doors-prompt" }, "Begin a review"), el("div.doors-question", input, button),
-  el("p.muted.small-text", WORLD), about, line, answers);
+  question.append(el("label", { for: "doors-prompt" }, "Begin a review"),
+    el("div.doors-question", topic, input, button), el("p.muted.small-text", WORLD), about, line, answers);
   let number = 0;
   question.addEventListener("submit", async (event) => {
     event.preventDefault();
     const mine = number += 1;
     setText(line, number > 1 ? "Writing\u2026" : "Loading the model: the first answer takes some seconds.");
-    const answer = await answerOf(() => server.ask_policy({ beta: turned.value.asked, prompt: input.value,
-      seed: mine }));
+    const prompt = input.value.trim() && `Review of the ${topic.value}: ${input.value}`;
+    const answer = await answerOf(() => server.ask_policy({ beta: turned.value.asked, prompt, seed: mine }));
     if (mine !== number) return;
     setText(line, answer.error ?? "");
     showParts(answers, answer.error ? [] : [answerTable(answer)]);

@@ -15,7 +15,8 @@ import { stopsOf } from "./stops.js";
 const AT_ONCE = 3; // texts
 const UNKIND = [2, 3, 5]; // the prompts whose reviews were unkind before: they show best what the leash does
 const ENDS = ["loose", "tight"];
-const ABOUT = "RLHF (reinforcement learning from human feedback) made a small model kind. The leash holds it back.";
+const ABOUT = "RLHF (reinforcement learning from human feedback) made a small model kind. The leash (KL penalty) "
+  + "holds it back.";
 
 /** The leash that was turned to on the first page; `asked`: the nearest one whose model can be asked. */
 export const turned = signal(/** @type {{ beta: number, asked: number } | null} */ (null));
@@ -94,8 +95,8 @@ class LeashExplorer {
       numbers("All of it as a table",
         ["leash", "gain in score, sd", "distance, nats", "is kind", "keeps to the grammar"],
         data.leashes.map((stop) => this.rowOf(stop))),
-      el("p.muted.board-note", `The experiment \u201cKinder reviews\u201d, ${data.leashes.length} leashes, up to `
-        + `${seeds} runs of each. `
+      el("p.muted.board-note", "The experiment \u201cKinder reviews\u201d, trained by PPO with "
+        + `${data.leashes.length} leashes, up to ${seeds} runs of each. `
         + " 1 sd: the usual difference between a text and the average, before training. A nat measures "
         + "how differently the model writes."),
     ];
@@ -153,7 +154,7 @@ class LeashExplorer {
     const rows = Array.from({ length: AT_ONCE }, (_, row) => this.order[(firstText + row) % data.prompts.length]);
     return tableOf("pairs board-pairs", [headOf("Prompt", "prompt"), ...sideHeads()], rows.map((row) => {
       const [left, right] = textPair(data.before[row], stop.texts[row]);
-      return pairRow({ prompt: data.prompts[row], sides: beforeAndNow(left, right) });
+      return pairRow({ prompt: promptParts(data.prompts[row]), sides: beforeAndNow(left, right) });
     }));
   }
 
@@ -164,6 +165,12 @@ class LeashExplorer {
     return [leashName(this.data, stop), signed(score), number(kl),
       ...counts.map(({ after, of }) => `${after} of ${of}`)];
   }
+}
+
+/** What it is a review of, apart: where there is little room, only the words that the model goes on from are shown. */
+function promptParts(/** @type {string} */ prompt) {
+  const end = prompt.indexOf(": ") + 1;
+  return [el("span.prompt-topic", prompt.slice(0, end)), prompt.slice(end)];
 }
 
 /** A behaviour with a bar that moves. @param {string} words */

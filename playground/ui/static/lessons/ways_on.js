@@ -37,7 +37,7 @@ function rewardForm() {
     placeholder: "stars, friend, music", oninput: () => tell() });
   const line = el("p.muted.lesson-note", { role: "status" }, NEVER);
   const start = buttonOf("button", { type: "submit" },
-    form.value.queue ? "Add it to the queue" : "Train it, about one minute");
+    form.value.queue ? "Add it to the queue" : "Train it, 1 to 3 min");
   const words = () => input.value.toLowerCase().match(WORDS)?.slice(0, MOST_WORDS) ?? [];
   const tell = async () => {
     const texts = await untrainedTexts();

@@ -238,7 +238,7 @@ function pairsOf(data) {
     ...raw.map((name) => /** @type {[string, string]} */ ([`${name}, raw`,
       both(data, rounded(before.terms[name]), rounded(after.terms[name]))])),
     data.other ? ["distance (KL)", `${sides(rounded, "kl")} nats`] : null,
-    ["length", `${sides(rounded, "length")} tokens`],
+    after.length === null ? null : ["length", `${sides(rounded, "length")} tokens`],
     ["different texts", `${sides(String, "unique")} of ${after.count}`],
   ];
 }

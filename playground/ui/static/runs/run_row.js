@@ -61,7 +61,7 @@ function stateCell(/** @type {Run} */ { id, state, place, end, message, update, 
 
 /** How often a behaviour was seen before training and at the last evaluation, and whether that changed clearly. */
 function countCell(/** @type {Wire.MeterEnds | undefined} */ found, /** @type {string} */ words) {
-  if (!found) return cell(words, "figure counts", "\u2013");
+  if (!found) return cell(words, "figure counts none", "\u2013");
   const { before, after, change } = found;
   return cell(words, "figure counts",
     `${before.count}${before.of === after.of ? "" : ` of ${before.of}`} \u2192 ${after.count}`,

@@ -55,8 +55,9 @@ export function figureCell({ key, label, kind }, { figures }, ...more) {
   const found = figures[key];
   if (!found) return el("td");
   const words = found.value === null ? "\u2013" : READS[kind](found);
-  if (kind === "words") return cell(label, `words ${key}`, clamped("div", words));
-  return cell(label, `figure${NOWRAP.includes(kind) ? " nowrap" : ""}`, words, small(found.note), ...more);
+  const none = found.value === null ? " none" : "";
+  if (kind === "words") return cell(label, `words ${key}${none}`, clamped("div", words));
+  return cell(label, `figure${NOWRAP.includes(kind) ? " nowrap" : ""}${none}`, words, small(found.note), ...more);
 }
 
 /**

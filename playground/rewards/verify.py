@@ -26,6 +26,7 @@ MOST_ROWS = 1000  # of a file that are looked at before a start
 RIGHT, IN_FORM = CHECKED
 _NUMBER = re.compile(r"(?:(?<![\w)])[-\u2212])?\d+(?:,\d{3})*(?:\.\d+)?")
 _END = re.compile(r"[.,;:!?](?:\s|$)|\n")  # of an answer behind which the form has nothing
+_BRACKETS = {"{": "}", "(": ")", "[": "]"}
 
 
 class Reading(NamedTuple):
@@ -60,10 +61,23 @@ def _in_form(form: str, text: str) -> str:
     if form:
         before, _, after = form.partition(GAP)
         _, start, text = text.rpartition(before)
-        if not start or after not in text:
+        if not start:
             return ""
-        text = text.partition(after)[0] if after else _END.split(text, maxsplit=1)[0]
+        text = _before_end(text, before, after) if after else _END.split(text, maxsplit=1)[0]
     return " ".join(text.split())
+
+
+def _before_end(text: str, before: str, after: str) -> str:
+    """What stands before the end of a form, nothing without one. Where the form puts the answer in brackets, those of
+    this kind within the answer come in pairs, as in `\\boxed{\\frac{1}{2}}`; one behind a backslash does not count."""
+    opening = before.rstrip()[-1]
+    closing = _BRACKETS.get(opening, "")
+    is_in_brackets = closing and after.lstrip().startswith(closing)
+    for end in re.finditer(re.escape(after), text):
+        marks = re.findall(r"\\.|.", text[: end.start() + after.find(closing) + 1], re.DOTALL)
+        if not is_in_brackets or marks.count(closing) == marks.count(opening) + 1:
+            return text[: end.start()]
+    return ""
 
 
 def last_number(text: str) -> str | None:

@@ -23,6 +23,7 @@ from playground.rewards import claims
 
 EXAMPLES = 64  # prompts of a set in which one with an answer is looked for
 MOST_ROWS = 1000  # of a file that are looked at before a start
+SHORT_FORM = 40  # characters of a form that stands in the words of a count
 RIGHT, IN_FORM = CHECKED
 _NUMBER = re.compile(r"(?:(?<![\w)])[-\u2212])?\d+(?:,\d{3})*(?:\.\d+)?")
 _END = re.compile(r"[.,;:!?](?:\s|$)|\n")  # of an answer behind which the form has nothing
@@ -189,7 +190,10 @@ def behaviours(config: RunConfig) -> Sequence[Behaviour]:
 def _counted(name: str, spec: VerifyReward) -> Behaviour:
     """Of a reward whether its value is 1, whatever is done with that."""
     measure = VerifyReward(check=spec.check, form=spec.form, answer=spec.answer)
-    return Behaviour(name=name, words=CHECKED[name].words, aim=CHECKED[name].aim, measure=measure, above=0.5)
+    words = CHECKED[name].words
+    if name == IN_FORM and len(spec.form) <= SHORT_FORM:
+        words = f"{words} \u201c{spec.form}\u201d"
+    return Behaviour(name=name, words=words, aim=CHECKED[name].aim, measure=measure, above=0.5)
 
 
 def _value(number: str) -> Decimal:

@@ -356,7 +356,7 @@ function testedOf({ tested }) {
   if (was === null || is === null) return null;
   const gain = tested === "score";
   const moves = tested === "kl" && live.metrics.kl_to_first?.some((value) => value !== null);
-  const words = [gain ? "gain" : "", "fixed prompts", moves ? "to the first reference" : "",
+  const words = [gain ? "gain" : "", "fixed prompts", moves ? "first reference" : "",
     hasEnded.value ? "" : `update ${update}`];
   return { gain, value: gain ? is - was : is, words: words.filter(Boolean).join(", ") };
 }

@@ -123,6 +123,20 @@ def test_no_modules_import_each_other():
     assert circle(imports_of_all()) == set()
 
 
+def test_what_the_tests_of_the_night_take_from_others_is_there():
+    """By day nobody imports them."""
+    missing = []
+    for path in sorted(PROJECT.glob("tests/**/nightly/*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
+                place = PROJECT.joinpath(*node.module.split("."))
+                sources = [place.with_suffix(".py"), place / "__init__.py"]
+                text = "".join(source.read_text("utf-8") for source in sources if source.is_file())
+                text += str([*place.glob("*.py")])
+                missing += [f"{path.name}: {alias.name}" for alias in node.names if alias.name not in text]
+    assert missing == []
+
+
 def test_imports_are_read_from_the_folder_of_a_package_and_a_circle_is_seen_wherever_they_stand():
     assert [*imports("playground.pocket", "from . import words", is_package=True)] == ["playground.pocket.words"]
     assert [*imports("playground.pocket.words", "from . import world")] == ["playground.pocket.world"]

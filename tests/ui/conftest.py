@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect, sync_playwright
 
 from playground.lessons import loading
@@ -47,6 +48,7 @@ LOCAL = ("http://127.0.0.1:", "data:", "blob:")  # addresses of the page itself
 HEIGHT = 600  # of a window; more charts are painted in a higher one
 START_SECONDS = 180
 WAIT_MS = 120_000
+MOST_REPORTED = 3000  # characters of a page whose case failed
 TOKEN = "the-token-of-the-teacher"
 
 
@@ -294,6 +296,17 @@ def new_page(browser, faults, width, height, forgive, reduced_motion, newcomer=F
     page.on("pageerror", lambda error: note(error.stack or str(error)))
     page.on("request", lambda request: request.url.startswith(LOCAL) or note(f"request to {request.url}"))
     return page
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Where a case in a browser fails, what its pages hold is a part of the report."""
+    report = yield
+    pages = _launched[0].pages if _launched and report.failed and "browser" in item.keywords else []
+    for page in pages:
+        with contextlib.suppress(PlaywrightError):
+            report.sections.append((page.url, page.locator("body").inner_text(timeout=5000)[:MOST_REPORTED]))
+    return report
 
 
 def close(page):

@@ -30,7 +30,7 @@ export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
     gloss: "How far the model has moved from its old self: the KL to the reference, in nats per completion. It is no "
       + "true distance, for it differs by direction. Estimated from the update's completions, so near 0 it can fall "
       + "below 0. How much is healthy depends on the texts: about 8 in Kinder reviews, whose texts hold 20 nats of "
-      + "choice; 200 in No leash, whose texts are nonsense. Where the reference moves, the curve is to the newest one.",
+      + "choice; 200 in No leash, whose texts are nonsense.",
     remark: (kl) => (kl < -SMALLEST ? "below 0 by chance: an estimate" : ""),
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null),
   },

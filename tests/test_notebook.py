@@ -212,7 +212,9 @@ def test_the_page_is_served_once_and_may_be_in_a_frame_of_this_machine(page):
     drawn_page, again = run.show(height=700), run.show()
     assert drawn_page.address == again.address
     assert drawn_page.address.endswith("/?run=one&view=presentation")
-    answer = httpx.get(drawn_page.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
+    answer = httpx.get(
+        drawn_page.address, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}, timeout=60
+    )
     policy = answer.headers["content-security-policy"]
     assert answer.status_code == 200
     assert policy.endswith("frame-ancestors 'self' http://localhost:* http://127.0.0.1:*")
@@ -259,7 +261,7 @@ def test_on_colab_the_page_comes_through_its_proxy(page, monkeypatch):
     address = notebook._address_of_page(page.resolve())
     port = httpx.URL(address).port
     assert calls == [f"google.colab.kernel.proxyPort({port})", (port, "/?run=one&view=presentation", "900")]
-    answer = httpx.get(address, headers={"host": "abc-7913-colab.googleusercontent.com"})
+    answer = httpx.get(address, headers={"host": "abc-7913-colab.googleusercontent.com"}, timeout=60)
     assert answer.status_code == 200
     assert "https://colab.research.google.com" in answer.headers["content-security-policy"]
     assert "<object" not in drawn_page._repr_html_()

@@ -56,6 +56,8 @@ def main(program, words):
             tasks = int(asked.get("nodes", 1)) * int(asked.get("ntasks-per-node", 1))
             variables = {**os.environ, "SLURM_NTASKS": str(tasks), "SLURM_JOB_ID": str(os.getpid())}
             command = ["sh", "-c", asked["wrap"]]
+            if (folder / "full").exists():  # it waits for its nodes
+                command = ["sleep", "infinity"]
             job = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True, env=variables)
         record = folder / f"{len(jobs(folder)):04d}.json"
         record.write_text(json.dumps({**asked, "pid": str(job.pid)}))

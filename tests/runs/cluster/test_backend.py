@@ -60,6 +60,7 @@ def test_a_run_of_several_nodes_has_a_process_for_each_gpu_of_each(outputs, slur
     config = for_processes(small_config(), "slurm", texts)
     assert config.ranks == 8
     run, options = RunDirectory.create(outputs, config, "one"), options_of(texts)
+    (slurm / "full").touch()
     SlurmBackend().submit(job_of(run, 1, options, options.processes("slurm")))
     (job,) = fake_slurm.jobs(slurm)
     assert (job["nodes"], job["ntasks-per-node"], job["gpus-per-node"], job.get("gpus")) == ("2", "4", "4", None)

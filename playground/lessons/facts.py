@@ -47,7 +47,12 @@ CURVES = {
     LOSS: "policy_loss",
     APART: "disagreement",
 }  # name of a figure -> its column in metrics.jsonl
-CHARTS = {**CURVES, "monitors": "judged"}  # what of the curves a lesson may name -> its column, or the key of its chart
+CHARTS = {  # what of the curves a lesson may name -> its column, or the key of its chart
+    **CURVES,
+    "monitors": "judged",
+    "answers": "answers",
+    "groups": "groups",
+}
 ALWAYS = ("score", CHANCE, "kl", "unchanged", "distinct", "length", "entropy", "perplexity", "updates", "minutes")
 WITH_BEFORE = ("length", "entropy", "distinct")
 LABELS = {
@@ -119,7 +124,9 @@ def curves(config: RunConfig) -> set[str]:
 
 def charts(config: RunConfig) -> set[str]:
     """The curves of a run of these settings that a lesson may name to be in sight."""
-    return curves(config) | ({"monitors"} if config.judges else set())
+    checked = checks_of(config)
+    lines = {"monitors": config.judges, "answers": checked, "groups": set(GROUPS) & set(checked)}
+    return curves(config) | {name for name, drawn in lines.items() if drawn}
 
 
 def is_share(name: str, config: RunConfig) -> bool:

@@ -23,9 +23,11 @@ from playground.rewards import claims
 
 EXAMPLES = 64  # prompts of a set in which one with an answer is looked for
 MOST_ROWS = 1000  # of a file that are looked at before a start
+SHORT_FORM = 40  # characters of a form that stands in the words of a count
 RIGHT, IN_FORM = CHECKED
 _NUMBER = re.compile(r"(?:(?<![\w)])[-\u2212])?\d+(?:,\d{3})*(?:\.\d+)?")
 _END = re.compile(r"[.,;:!?](?:\s|$)|\n")  # of an answer behind which the form has nothing
+_BRACKETS = {"{": "}", "(": ")", "[": "]"}
 
 
 class Reading(NamedTuple):
@@ -60,10 +62,23 @@ def _in_form(form: str, text: str) -> str:
     if form:
         before, _, after = form.partition(GAP)
         _, start, text = text.rpartition(before)
-        if not start or after not in text:
+        if not start:
             return ""
-        text = text.partition(after)[0] if after else _END.split(text, maxsplit=1)[0]
+        text = _before_end(text, before, after) if after else _END.split(text, maxsplit=1)[0]
     return " ".join(text.split())
+
+
+def _before_end(text: str, before: str, after: str) -> str:
+    """What stands before the end of a form, nothing without one. Where the form puts the answer in brackets, those of
+    this kind within the answer come in pairs, as in `\\boxed{\\frac{1}{2}}`; one behind a backslash does not count."""
+    opening = before.rstrip()[-1]
+    closing = _BRACKETS.get(opening, "")
+    is_in_brackets = closing and after.lstrip().startswith(closing)
+    for end in re.finditer(re.escape(after), text):
+        marks = re.findall(r"\\.|.", text[: end.start() + after.find(closing) + 1], re.DOTALL)
+        if not is_in_brackets or marks.count(closing) == marks.count(opening) + 1:
+            return text[: end.start()]
+    return ""
 
 
 def last_number(text: str) -> str | None:
@@ -175,7 +190,10 @@ def behaviours(config: RunConfig) -> Sequence[Behaviour]:
 def _counted(name: str, spec: VerifyReward) -> Behaviour:
     """Of a reward whether its value is 1, whatever is done with that."""
     measure = VerifyReward(check=spec.check, form=spec.form, answer=spec.answer)
-    return Behaviour(name=name, words=CHECKED[name].words, aim=CHECKED[name].aim, measure=measure, above=0.5)
+    words = CHECKED[name].words
+    if name == IN_FORM and len(spec.form) <= SHORT_FORM:
+        words = f"{words} \u201c{spec.form}\u201d"
+    return Behaviour(name=name, words=words, aim=CHECKED[name].aim, measure=measure, above=0.5)
 
 
 def _value(number: str) -> Decimal:

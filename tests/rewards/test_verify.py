@@ -55,6 +55,7 @@ def test_a_column_goes_before_what_the_pocket_world_knows():
 def test_right_answers_are_counted_beside_those_in_the_form():
     config = config_of(source="pocket/sums", form="is ...")
     right, form = behaviours.of_config(config)[:2]
+    assert form.words == "keeps to the form \u201cis ...\u201d"
     counted = behaviours.Behaviours((right, form))
     prompts = ["User: I think 4 plus 5 is 8. Bot:"] * 3
     marks = counted(prompts, [" 4 plus 5 is 9, not 8.", " 4 plus 5 is 8.", " 9."], [True] * 3)

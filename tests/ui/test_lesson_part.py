@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench.experiments import digest
-from playground.lessons import mysteries
+from playground.lessons import facts, mysteries
 from playground.lessons.loading import Lessons
 from playground.runs.folder.directory import RunDirectory
 from playground.setup import catalog, describe
@@ -60,6 +60,7 @@ def test_a_run_says_what_differs_and_the_slider_of_a_task_has_only_what_can_be_t
 def test_the_named_figures_are_columns_of_the_metrics_or_the_chart_of_the_monitors(tmp_path):
     changes = {"look": ["curves"], "figures": ["distinct", "monitors"], "runs__0__preset": "goodharts-hill"}
     assert data_of(tmp_path, **changes)["figures"] == ["distinct_2", "judged"]
+    assert {"answers", "groups"} <= facts.charts(catalog.preset("sums"))
     shapes = ["rises", "falls", "stays"]
     predict = data_of(tmp_path, predict={"ask": "?", "kind": "curve", "of": "kl", "shapes": shapes})["predict"]
     assert (predict["column"], predict["shapes"]) == ("kl_to_reference", shapes)

@@ -49,7 +49,8 @@ ESTIMATES = tuple(f"{field}.{name}" for field in ("kl_estimates", "kl_spreads") 
 MAX_POINTS = 2000
 MAX_LIVE_PROMPTS = 64
 RECORDED_WITHOUT = (
-    "This recording keeps no update in slow motion; that of the first experiment does, and your own runs do."
+    "This recording keeps no update in slow motion; those of Kinder reviews and Scores within a group do, and so "
+    "do your own runs."
 )
 RAN_BEFORE = "If the cause lies outside the settings, fix that and resume: the run has worked with them before."
 

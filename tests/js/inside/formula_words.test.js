@@ -48,9 +48,14 @@ test("a push is told by sign and words, and a group by what it teaches", () => {
   assert.deepEqual(pushInWords(PUSHED, 1), { side: "above", sign: "×",
     words: "made likelier, stopped by the clip, +0.002 per nat" });
   const group = { prompt: "", places: [0, 1], mean: 0.5, sd: 0, alike: true };
-  assert.match(groupWords(group, "sd"), /^All 2 texts of this prompt score \+0\.50 sd\. .* teach nothing/);
-  assert.match(groupWords({ ...group, alike: false, sd: 1.5 }, "sd"), /spread \(sd\) 1\.50 sd/);
-  assert.match(groupWords({ ...group, mean: null }, "sd"), /one text for each prompt/);
+  const words = (changes, settings) => groupWords({ ...group, ...changes }, "sd",
+    { baseline: "group", where: "loss", kl_coef: 0.25, ...settings });
+  assert.match(words({}), /^All 2 texts of this prompt score \+0\.50 sd\. .* teach nothing/);
+  const differ = { alike: false, sd: 1.5 };
+  assert.match(words(differ), /spread \(sd\) 1\.50 sd\. What scores more/);
+  assert.match(words(differ, { where: "reward" }), /paid its score less the leash/);
+  assert.match(words(differ, { baseline: "value" }), /does not compare/);
+  assert.match(words({ mean: null }), /one text for each prompt/);
 });
 
 test("texts are found by all words, in the prompt or in the answer", () => {

@@ -355,8 +355,10 @@ function testedOf({ tested }) {
   const [was, is] = [0, update].map((at) => live.moments.get(at)?.summary[tested] ?? null);
   if (was === null || is === null) return null;
   const gain = tested === "score";
-  return { gain, value: gain ? is - was : is, words: `${gain ? "gain, " : ""}fixed prompts${
-    hasEnded.value ? "" : `, update ${update}`}` };
+  const moves = tested === "kl" && live.metrics.kl_to_first?.some((value) => value !== null);
+  const words = [gain ? "gain" : "", "fixed prompts", moves ? "first reference" : "",
+    hasEnded.value ? "" : `update ${update}`];
+  return { gain, value: gain ? is - was : is, words: words.filter(Boolean).join(", ") };
 }
 
 /**

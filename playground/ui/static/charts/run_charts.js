@@ -144,8 +144,8 @@ export class Charts {
   }
 
   /**
-   * What was measured at the looks only, as a column beside the metrics. A chart of what the method does not have (a
-   * run without a critic has no value fit) is not shown, nor one that the open lesson does not name.
+   * What was measured at the looks only, as a column beside the metrics. A chart of what the run does not have (without
+   * a critic no value fit, with one judge no disagreement) is not shown, nor one that the open lesson does not name.
    */
   addText() {
     const at = new Map(live.text.map(({ update, value }) => [update, value]));
@@ -153,15 +153,17 @@ export class Charts {
     const { figures } = inLesson.value;
     for (const { spec, card } of this.plain) {
       const values = live.metrics[spec.column] ?? [];
-      if (figures.length && !spec.large) card.hidden = !figures.includes(spec.column);
-      else card.hidden = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
+      const isUnnamed = figures.length > 0 && !spec.large && !figures.includes(spec.column);
+      const isEmpty = spec.sparse ? !live.text.length : values.length > 0 && values.every((value) => value === null);
+      card.hidden = isUnnamed || isEmpty;
     }
+    for (const { spec, card } of this.lines)
+      card.classList.toggle("unnamed", figures.length > 0 && !figures.includes(spec.key));
     for (const room of [this.small, this.extra]) {
       const parts = /** @type {HTMLElement[]} */ ([...room.children]);
       room.dataset.count = String(parts.filter((child) => !child.hidden).length);
     }
     this.section.classList.toggle("some", figures.length > 0);
-    this.more.classList.toggle("judges", figures.includes("judged"));
   }
 
   /** Flags, alerts, changes and the plateau, to where they belong above one chart. */

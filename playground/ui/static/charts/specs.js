@@ -35,10 +35,10 @@ export const CHARTS = /** @type {Charts.WrittenSpec[]} */ ([
     guide: (run) => (run?.adaptive ? { value: run.target, label: "target" } : null),
   },
   {
-    key: "first_kl", span: 1, title: "Distance to the first reference", column: "kl_to_first", colour: "--pg-reference",
-    unit: "nats", note: "training batches, nats", floor: true,
-    gloss: "Where the reference moves, the leash is tied to the newest one. This is the whole way: the KL to the model "
-      + "before training, which nothing holds.",
+    key: "first_kl", span: 1, title: "Whole distance", column: "kl_to_first", colour: "--pg-kl",
+    unit: "nats", note: "to the first reference", floor: true,
+    gloss: "Where the reference moves, the distance and the leash are to the newest one. This is the KL to the first "
+      + "one, in nats per completion, over the training batches. No leash holds it.",
   },
   {
     key: "penalised", span: 1, compared: true, title: "Score minus leash cost", column: "penalised_reward", zero: true,

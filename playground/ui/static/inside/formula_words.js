@@ -142,16 +142,21 @@ export function remarkOf(formula, critic) {
     .filter(Boolean).join(" ");
 }
 
-/** Why the texts of a prompt teach what they do. @param {Wire.PromptGroup} group @param {string} unit */
-export function groupWords({ places, mean, sd, alike }, unit) {
+/** Why the texts of a prompt teach what they do, by a formula of these settings.
+ * @param {Wire.PromptGroup} group @param {string} unit
+ * @param {Pick<Wire.TracedSettings, "baseline" | "where" | "kl_coef">} settings */
+export function groupWords({ places, mean, sd, alike }, unit, { baseline, where, kl_coef: beta }) {
   const count = places.length;
   if (mean === null) return "This run writes one text for each prompt, so these are of different prompts: there is "
     + "nothing that a formula of groups could compare. The experiment Scores within a group writes eight.";
   if (alike) return `All ${count} texts of this prompt score ${signed(mean)} ${unit}. Compared with each other they `
     + "teach nothing: the score makes no advantage in such a group. DAPO leaves it out, unless its price on long texts "
     + "sets them apart.";
-  return `${count} texts of this prompt: mean score ${signed(mean)} ${unit}, spread (sd) ${number(sd)} ${unit}. Within `
-    + "a group, what earned more than the mean is pushed up, and what earned less down.";
+  const told = `${count} texts of this prompt: mean score ${signed(mean)} ${unit}, spread (sd) ${number(sd)} ${unit}. `;
+  if (!["group", "leave_one_out"].includes(baseline))
+    return `${told}This formula does not compare them with each other.`;
+  const paid = where === "reward" && beta > 0 ? "Each is paid its score less the leash. What is paid" : "What scores";
+  return `${told}${paid} more than the mean is pushed up, and the others down.`;
 }
 
 /** How a token is pushed: its kind for the style sheet, its sign, and in words. @param {Pushed} pushed

@@ -110,7 +110,7 @@ export class Formulas {
         el("td.words", group.prompt ? null : el("span.muted", `${prompt.slice(-60)} \u2192 `),
           el("span.token-text", answer.length ? answer : EMPTY), ended ? null : el("span.muted", " (cut off)")));
     });
-    return [el("p.slow-words", { "data-key": "words" }, groupWords(group, this.unit)),
+    return [el("p.slow-words", { "data-key": "words" }, groupWords(group, this.unit, formula.settings)),
       group.prompt ? el("p.output.slow-prompt", { "data-key": "prompt" }, el("span", group.prompt)) : null,
       el("div.scrolled.formula-group", { "data-key": "group", tabindex: "0", role: "region",
         "aria-label": "Texts of this prompt" },
@@ -207,7 +207,8 @@ function pushedToken(piece, pushed, t, most, chosen = null) {
 /** What the marks mean. */
 function legend() {
   const mark = (/** @type {string} */ kind, /** @type {string} */ sign, /** @type {string} */ words) =>
-    [el("span", { class: `token ${kind}`, style: "--share: 60" }, "word", el("sup", sign)), ` ${words}  `];
+    el("span.formula-mark", el("span", { class: `token ${kind}`, style: "--share: 60" }, "word", el("sup", sign)),
+      ` ${words}`);
   return el("p.token-text.formula-legend", mark("above", "+", "made likelier"), mark("below", "\u2212",
     "made less likely"), mark("none cut", "\u00d7", "stopped by the clip"), el("span.muted", LEGEND));
 }

@@ -107,10 +107,10 @@ export function watching(panel, index, ran) {
       { onclick: () => runs.play(index) }, "Play the recording meanwhile")) : null,
     el("p", { "data-key": "then" }, ended ? "It has ended. What came of it is said here in a moment."
       : `When it has ended, ${endingWords(panel, index)}.`),
-    ran.recorded && !ended ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
+    viewed && player.value && !ended ? el("div.lesson-buttons", { "data-key": "skip" }, buttonOf("button", {
       onclick: () => {
         panel.skipped = true;
-        player.value?.seek(player.value.updates.length);
+        player.value.seek(player.value.updates.length);
       } }, "Go to the end")) : null].filter(Boolean);
 }
 

@@ -81,6 +81,7 @@ const WORDS = { score: { name: "the score", unit: "sd" }, kl: { name: "the dista
   entropy: { name: "the entropy", unit: "nats per token" }, length: { name: "the length", unit: "tokens" },
   beta: { name: "the leash", unit: "score per nat" }, clip: { name: "the clip fraction", unit: "" },
   fit: { name: "the value fit", unit: "" }, judged: { name: "the score beside the monitors", unit: "" },
+  answers: { name: "the right answers", unit: "" }, groups: { name: "the groups that teach nothing", unit: "" },
   disagreement: { name: "the disagreement of the judges", unit: "sd" },
   strange: { name: "the strangeness", unit: "perplexity" },
   distinct_2: { name: "the share of different word pairs", unit: "" },

@@ -24,7 +24,7 @@ export function behavioursPart(/** @type {Shown} */ { behaviours, other, passes 
     el("div.bar", el("h2", "What it does"), el("span.grow"),
       el("div", keyOf(words.sides ?? ["before", "after"], false))),
     el("ul.meters-list", behaviours.meters.map((meter) => meterRow(meter, words))),
-    passes.length ? el("div.numbers", passesParts(passes)) : null,
+    passes.length ? el("div.numbers.passes", passesParts(passes)) : null,
     behaviours.paid.length ? el("p.paid", signOf("! "), behaviours.paid.map(({ sentence }) =>
       el("span", `${sentence} `))) : null,
     hasClaims(behaviours) ? el("details.folded", el("summary", "Does it agree, and with whom?"),

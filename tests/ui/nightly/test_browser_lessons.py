@@ -146,7 +146,7 @@ def test_on_a_phone_what_comes_next_in_a_lesson_comes_into_sight(lesson):
 
 
 def into(page, name):
-    of_module(page, "lessons/mysteries.js", "(m, name) => m.openMystery(name)", name)
+    of_module(page, "lessons/courses.js", "(m, name) => m.openLesson(name, 'mystery')", name)
 
 
 def begin(page):

@@ -62,7 +62,7 @@ def test_recordings_are_compared_and_laid_over_each_other_as_a_server_does_it(pa
     assert page.get_by_text("Two recordings are compared at their ends.").is_visible()
     page.get_by_label("Against").select_option("")
     page.locator(".compare-top input[type=range]:enabled").evaluate(
-        "(slider) => { slider.value = 2; slider.oninput(); }"
+        "(slider) => { slider.value = 2; slider.dispatchEvent(new Event('input')); }"
     )
     chosen(page, ".compare-view .outcome", client.get("/live/_recorded/compare?update=15").json()["outcome"])
     page.get_by_role("link", name="Runs").click()

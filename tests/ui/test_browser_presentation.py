@@ -10,7 +10,7 @@ from playground.runs import launcher
 from playground.runs.folder import changes
 from tests.support import data_beside
 from tests.ui.conftest import HEIGHT, choose_preset, go, in_page, present
-from tests.ui.test_browser_keyboard import OVERLAPS
+from tests.ui.test_browser_keyboard import OVERLAPS, SETTLED
 
 # each with the least size of its letters
 SCREENS = {(1024, 768): 20, (1366, 768): 24, (1440, 900): 24, (1920, 1080): 24}
@@ -29,9 +29,10 @@ def page(page):
 def look_at_every_screen(page):
     """Every part is wholly in sight and readable, and nothing lies on anything else, which is so on a phone too."""
     expect(page.locator(".texts-now tbody tr")).to_have_count(3)
-    expect(page.locator(".charts-first .stage[data-drawn]")).to_have_count(2)
     for (width, height), letters in SCREENS.items():
         page.set_viewport_size({"width": width, "height": height})
+        expect(page.locator(".charts-first .stage[data-drawn]")).to_have_count(2)  # in a low window they wait
+        page.evaluate(SETTLED)
         assert page.evaluate(OUT_OF_SIGHT, PARTS) == [], (width, height)
         assert page.evaluate(OVERLAPS) == [], (width, height)
         assert page.evaluate(SMALLER_THAN, letters) == [], (width, height)

@@ -131,7 +131,7 @@ class PythonFunction(LimitedProcess):
         """What it answers. Raises: RewardFailed, for an error of the function; ProcessEnded."""
         answer = self.ask(request, seconds)
         if "error" in answer:
-            error = str(answer["error"])[:400]
+            error = local_only.shareable(str(answer["error"]))[:400]
             message = "".join(character if character.isprintable() else " " for character in error)
             raise RewardFailed(f"{self.what} failed: {message}. Correct the code.{self._hint(error)}")
         values, expected = answer.get("values"), len(request.get("prompts", ()))

@@ -49,6 +49,7 @@ def fill_in(page):
     page.get_by_role("button", name="Name, seed and text (YAML)").click()
     expect(page.locator("#field-name textarea, #field-name input").first).to_have_value(SHORT[0])
     page.get_by_role("button", name="Check it before you start").press("Enter")
+    page.get_by_role("button", name="Read them").click()  # once it was said that there is no such model
     expect(page.locator(".tryout-part.prompts .seen").first).to_be_visible()
 
 

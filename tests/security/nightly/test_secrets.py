@@ -17,8 +17,9 @@ from tests.security.test_secrets import CANARY, SECRETS
 from tests.support import PROJECT, wait_until
 
 IN_ADDRESS = "cAn4ry1nAddrE55"
-RAISING = (  # in two pieces, so that the configuration itself does not hold the word
-    r'rewards=[{kind: python, code: "def reward(prompt, completion):\n    raise ValueError('
+RAISING = (  # in two pieces, so that the configuration itself does not hold the word; later than it is tried
+    r'rewards=[{kind: python, code: "texts = []\n\ndef reward(prompt, completion):\n    texts.append(completion)\n'
+    r"    if len(texts) < 14: return 0.0\n    raise ValueError("
     f"'Bearer {CANARY[:6]}' '{CANARY[6:]}')\"}}]"
 )
 SMALL = (
@@ -51,6 +52,7 @@ def test_canaries_are_found_nowhere(tmp_path, outputs, figure):
         "refused": printed_by(*train, "not-made", "--set", PRIVATE, **online),
         "fails": printed_by(str(outputs), PRIVATE, *SMALL, program=("-c", STARTS), **online),
         "raises": printed_by(*train, "raises", "--set", RAISING),
+        "tried": printed_by(*train, "tried", "--set", RAISING.replace("< 14", "< 0")),
         "reward": printed_by(*train_judge.split()),
         "save": printed_by("save", good, "--to", str(tmp_path / "saved")),
         "show": printed_by("show", good, "--json"),

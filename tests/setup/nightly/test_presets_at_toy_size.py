@@ -57,8 +57,8 @@ def test_hh_rlhf_logs_all_that_the_exercise_asks_for(outputs, forked_workers, tm
     assert [item.kl_to_reference is not None for item in report.metrics] == [True] * 4  # KL over time
     assert len({item.update for item in report.samples}) == 5
     assert report.outcome
-    assert report.forgetting()
-    assert report.strangeness()
+    assert report.forgetting
+    assert report.strangeness
     assert report.plateau.reason in ("no gain", "still rising", "undecided", "")
     ledger = report.ledger
     assert ledger

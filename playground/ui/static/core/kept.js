@@ -40,8 +40,8 @@ export function keptRecords(key) {
     }
   };
   const records = signal(/** @type {Record<string, T>} */ (read()));
-  globalThis.addEventListener?.("storage", (event) => {
-    if (event.key === key) records.value = read();
+  globalThis.addEventListener?.("storage", (event) => { // without a key: all was forgotten
+    if (event.key === key || event.key === null) records.value = read();
   });
   return { records, set: (name, record) => {
     const next = { ...read(), [name]: record };

@@ -131,7 +131,8 @@ class PythonFunction(LimitedProcess):
         """What it answers. Raises: RewardFailed, for an error of the function; ProcessEnded."""
         answer = self.ask(request, seconds)
         if "error" in answer:
-            error = local_only.shareable(str(answer["error"]))[:400]
+            report = str(answer["error"])
+            error = local_only.shareable(report)[:400]
             message = "".join(character if character.isprintable() else " " for character in error)
             raise RewardFailed(f"{self.what} failed: {message}. Correct the code.{self._hint(error)}")
         values, expected = answer.get("values"), len(request.get("prompts", ()))

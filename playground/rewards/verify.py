@@ -75,9 +75,13 @@ def _before_end(text: str, before: str, after: str) -> str:
     closing = _BRACKETS.get(opening, "")
     is_in_brackets = closing and after.lstrip().startswith(closing)
     for end in re.finditer(re.escape(after), text):
-        marks = re.findall(r"\\.|.", text[: end.start() + after.find(closing) + 1], re.DOTALL)
-        if not is_in_brackets or marks.count(closing) == marks.count(opening) + 1:
-            return text[: end.start()]
+        answer = text[: end.start()]
+        if not is_in_brackets:
+            return answer
+        stop = end.start() + after.find(closing) + 1
+        marks = re.findall(r"\\.|.", text[:stop], re.DOTALL)
+        if marks.count(closing) == marks.count(opening) + 1:
+            return answer
     return ""
 
 

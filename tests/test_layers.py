@@ -127,13 +127,14 @@ def test_what_the_tests_of_the_night_take_from_others_is_there():
     """By day nobody imports them."""
     missing = []
     for path in sorted(PROJECT.glob("tests/**/nightly/*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tests."):
-                place = PROJECT.joinpath(*node.module.split("."))
+        for imported in imports("", path.read_text("utf-8")):
+            if imported.startswith("tests."):
+                module, _, name = imported.rpartition(".")
+                place = PROJECT.joinpath(*module.split("."))
                 sources = [place.with_suffix(".py"), place / "__init__.py"]
                 text = "".join(source.read_text("utf-8") for source in sources if source.is_file())
-                text += str([*place.glob("*.py")])
-                missing += [f"{path.name}: {alias.name}" for alias in node.names if alias.name not in text]
+                if name not in text + str([*place.glob("*.py")]):
+                    missing.append(f"{path.name}: {name}")
     assert missing == []
 
 

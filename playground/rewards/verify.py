@@ -73,14 +73,14 @@ def _before_end(text: str, before: str, after: str) -> str:
     this kind within the answer come in pairs, as in `\\boxed{\\frac{1}{2}}`; one behind a backslash does not count."""
     opening = before.rstrip()[-1]
     closing = _BRACKETS.get(opening, "")
-    is_in_brackets = closing and after.lstrip().startswith(closing)
-    for end in re.finditer(re.escape(after), text):
-        answer = text[: end.start()]
-        if not is_in_brackets:
-            return answer
-        stop = end.start() + after.find(closing) + 1
-        marks = re.findall(r"\\.|.", text[:stop], re.DOTALL)
-        if marks.count(closing) == marks.count(opening) + 1:
+    if not closing or not after.lstrip().startswith(closing):
+        answer, end, _ = text.partition(after)
+        return answer if end else ""
+    depth, lead = 0, after.find(closing)
+    for mark in re.finditer(r"\\.|.", text, re.DOTALL):
+        depth += (mark[0] == opening) - (mark[0] == closing)
+        answer = text[: max(mark.start() - lead, 0)]
+        if mark[0] == closing and depth == -1 and text.startswith(after, len(answer)):
             return answer
     return ""
 

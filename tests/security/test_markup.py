@@ -21,6 +21,7 @@ MARKUP = re.compile(r"<(?!/?(?:br|p)\b)[a-z/!]", re.IGNORECASE)
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 VISITS = table("visits")  # by day one page, at night all
 CLOSED = "button.section-name[aria-expanded=false]"
+FIELDS = "[...document.querySelectorAll('textarea, input')].map((field) => field.value).join('\\n')"
 ASKED_FOR = (
     "[onerror],[onload],[ontoggle],[onfocus],[onbegin],iframe[srcdoc],a[href^=javascript],form[action^=javascript],"
     "object,base[href^=javascript],math"
@@ -62,12 +63,12 @@ def test_hostile_texts_are_shown_as_they_are_and_do_nothing(query, hostile_site,
     def all_is_shown():
         page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
         page.evaluate(f"for (const name of document.querySelectorAll('{CLOSED}')) name.click()")
-        text = page.evaluate("document.body.innerText")
+        text = page.evaluate("document.body.innerText") + page.evaluate(FIELDS)
         return sum(payload in text for payload in PAYLOADS) >= VISITS[query]
 
-    wait_until(all_is_shown)
     if query.startswith("?preset=run:"):
         fill_in(page)
+    wait_until(all_is_shown)
     assert page.evaluate("window.hacked") is None
     assert payloads.SHOWN not in page.evaluate("document.body.innerText")
     assert page.evaluate(f"[...document.querySelectorAll({ASKED_FOR!r})].map((item) => item.outerHTML)") == []

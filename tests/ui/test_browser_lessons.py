@@ -260,7 +260,7 @@ def test_the_model_of_a_leash_is_asked_and_one_is_trained_with_that_leash_at_one
     slider.focus()
     page.keyboard.press("Home")
     page.get_by_role("button", name="Ask it yourself").click()
-    page.get_by_label("What it is a review of").select_option("cafe")
+    page.get_by_label("What it is a review of").select_option("Review of the cafe:")
     expect(page.get_by_label("Begin a review")).to_have_value("The bread was")
     page.keyboard.press("Enter")
     answers = page.locator(".doors-ask td .output")

@@ -13,8 +13,10 @@ import { markOf, nextLesson, progress } from "./progress.js";
 /** The experiment of the first page. */
 export const PRESET = "kinder-reviews";
 /** @type {Record<string, string>} */
-const BEGINNINGS = { film: "The plot was", book: "The hero was", cafe: "The bread was", game: "The music was",
-  phone: "The camera was" };
+const BEGINNINGS = { "Review of the film:": "The plot was", "Review of the book:": "The hero was",
+  "Review of the cafe:": "The bread was", "Review of the game:": "The music was",
+  "Review of the phone:": "The camera was" };
+const [[TOPIC, BEGINNING]] = Object.entries(BEGINNINGS);
 const WORLD = "This small model knows such reviews, and little else: to anything else it answers nonsense.";
 const ELSEWHERE = "To ask the model or to train one, run the playground on a computer of your own: `make run`.";
 
@@ -74,10 +76,10 @@ function lessonDoor(all) {
 
 /** @param {HTMLFormElement} question @param {Page.Server} server */
 function fillQuestion(question, server) {
-  const input = el("input", { type: "text", id: "doors-prompt", value: BEGINNINGS.film, maxlength: "200",
+  const input = el("input", { type: "text", id: "doors-prompt", value: BEGINNING, maxlength: "200",
     autocomplete: "off" });
-  const topic = menuOf(Object.keys(BEGINNINGS).map((name) => [name, `Review of the ${name}:`]),
-    { "aria-label": "What it is a review of", value: "film", onchange: () => {
+  const topic = menuOf(Object.keys(BEGINNINGS).map((words) => [words, words]),
+    { "aria-label": "What it is a review of", value: TOPIC, onchange: () => {
       input.value = BEGINNINGS[topic.value];
     } });
   const button = buttonOf("button strong", { type: "submit" }, "Write");
@@ -97,7 +99,7 @@ function fillQuestion(question, server) {
     event.preventDefault();
     const mine = number += 1;
     setText(line, number > 1 ? "Writing\u2026" : "Loading the model: the first answer takes some seconds.");
-    const prompt = input.value.trim() && `Review of the ${topic.value}: ${input.value}`;
+    const prompt = input.value.trim() && `${topic.value} ${input.value}`;
     const answer = await answerOf(() => server.ask_policy({ beta: turned.value.asked, prompt, seed: mine }));
     if (mine !== number) return;
     setText(line, answer.error ?? "");

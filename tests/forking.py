@@ -11,6 +11,7 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -129,17 +130,6 @@ class Forker:
 
 def main():
     os.umask(0o077)
-    waiting = {}  # the channels of those that live, by process id
-
-    def fetch_exit_codes(*_):
-        while waiting:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if not pid:
-                return
-            channel = waiting.pop(pid)
-            answer(channel, os.waitstatus_to_exitcode(status))
-            os.close(channel)
-
     for module in sys.argv[2:]:
         importlib.import_module(module)
         if module == WORKER:
@@ -148,25 +138,45 @@ def main():
             worker.warm_up()
     gc.freeze()  # no fork looks through what has been imported
     channel = socket.socket(fileno=int(sys.argv[1]))
-    signal.signal(signal.SIGCHLD, fetch_exit_codes)
+    ends, end_of_process = socket.socketpair()  # a byte comes for each process that ends
+    end_of_process.setblocking(False)
+    signal.set_wakeup_fd(end_of_process.fileno())
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    answer_channels = {}  # of those that live, by process id
     while True:
+        readable, _, _ = select.select([channel, ends], [], [])
+        if ends in readable:
+            ends.recv(MOST_BYTES)
+            send_exit_codes(answer_channels)
+        if channel not in readable:
+            continue
         message, files, _, _ = socket.recv_fds(channel, MOST_BYTES, 4)
         if not message:
             return
         answers, *others = files
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # until it is known whose exit code comes
         pid = os.fork()
         if not pid:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
-            channel.close()
+            signal.set_wakeup_fd(-1)
+            for unused in (channel, ends, end_of_process):
+                unused.close()
             os.close(answers)
             be(json.loads(message), *others)
         answer(answers, pid)
-        waiting[pid] = answers
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
+        answer_channels[pid] = answers
         for file in others:
             os.close(file)
+
+
+def send_exit_codes(answer_channels):
+    """Tell those who wait for them of all processes that have ended."""
+    while answer_channels:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        channel = answer_channels.pop(pid)
+        answer(channel, os.waitstatus_to_exitcode(status))
+        os.close(channel)
 
 
 def answer(channel, number):

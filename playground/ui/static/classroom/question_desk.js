@@ -5,6 +5,7 @@ import { buttonOf, el, kept, menuOf, optionsOf, setHidden, setOff, showParts } f
 import { number, stateOf } from "../core/format.js";
 import { newName } from "../core/server.js";
 import { effect, signal } from "../core/signals.js";
+import { isRecording } from "../core/store.js";
 import { tallyOf } from "./tally.js";
 
 const HAND_BINS = 10;
@@ -91,7 +92,7 @@ async function start(lesson, index, tools) {
 /** @param {Wire.ClassRun} made @param {Wire.ClassDesk} front @param {Tools} tools */
 function madeRun(made, { step, shown_run: shown, front: inFront }, tools) {
   const { run, index, state, ended } = made;
-  const { icon, word } = stateOf(run.startsWith("_") ? "recorded" : state);
+  const { icon, word } = stateOf(isRecording(run) ? "recorded" : state);
   const show = inFront === run ? button(`back ${run}`, "strong", () => tools.lead({ do: "front", run: "" }),
     "Back to the question")
     : button(`front ${run}`, "", () => tools.lead({ do: "front", run }), "Show the run in front");

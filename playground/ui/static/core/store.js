@@ -52,6 +52,11 @@ export function open(runId) {
   if (runId) connect();
 }
 
+/** Whether an id is that of a recorded run. @param {string | null} runId */
+export function isRecording(runId) {
+  return Boolean(runId?.startsWith("_"));
+}
+
 /** Play a recorded run again from the start. */
 export async function replay() {
   player.value?.play();
@@ -62,14 +67,14 @@ export async function replay() {
  * @param {number} attempt
  */
 export function expectAttempt(attempt) {
-  if (!live.runId || live.runId.startsWith("_") || (live.status?.attempt ?? 0) >= attempt) return;
+  if (!live.runId || isRecording(live.runId) || (live.status?.attempt ?? 0) >= attempt) return;
   awaited = attempt;
   retry();
 }
 
 /** Try the connection now: it is lost, or what we heard last may be out of date. */
 export function retry() {
-  if (!live.runId || live.runId.startsWith("_") || live.connection === "failed" || resting()) return;
+  if (!live.runId || isRecording(live.runId) || live.connection === "failed" || resting()) return;
   close();
   connect();
 }
@@ -127,7 +132,7 @@ function empty(runId) {
 
 function connect() {
   const runId = live.runId;
-  if (runId.startsWith("_")) return fetchRecorded(runId);
+  if (isRecording(runId)) return fetchRecorded(runId);
   if (document.hidden) return;
   const query = cursor ? `?since=${encodeURIComponent(cursor)}` : "";
   source = new EventSource(url(`live/${encodeURIComponent(runId)}${query}`));
@@ -295,7 +300,7 @@ export function appendColumns(columns, added) {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!live.runId || live.runId.startsWith("_")) return;
+  if (!live.runId || isRecording(live.runId)) return;
   if (document.hidden) close();
   else if (!live.status?.ended) retry();
 });

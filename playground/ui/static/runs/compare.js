@@ -9,10 +9,10 @@ import { rounded, signed, stateOf, when, withHalf, withMinus } from "../core/for
 import { behavioursPart } from "./compare_behaviours.js";
 import { both, PairTable } from "./compare_rows.js";
 import { home } from "../core/home.js";
-import { go, onPlace } from "../core/nav.js";
+import { go, onPlace, place } from "../core/nav.js";
 import { part } from "../core/part.js";
 import { alike, computed, effect, signal, untracked } from "../core/signals.js";
-import { hasEnded, live } from "../core/store.js";
+import { hasEnded, isRecording, live } from "../core/store.js";
 import { facts } from "../core/texts.js";
 
 /**
@@ -53,8 +53,8 @@ class Compare {
     this.table = new PairTable();
     this.top = el("section.panel.compare-top");
     part(this.top, () => this.parts(shown.value));
-    onPlace((place) => {
-      if (place.page === "compare") this.enter(place.run, place.with, place.behaviour);
+    onPlace(({ page }) => {
+      if (page === "compare") this.enter();
     });
     this.follow();
   }
@@ -120,19 +120,18 @@ class Compare {
     });
   }
 
-  /**
-   * The page came into view: which runs are there, and the one that the address or the Train page names.
-   * @param {string | null} wanted @param {string | null} other @param {string | null} behaviour
-   */
-  async enter(wanted, other, behaviour) {
+  /** The page came into view: which runs are there, and the one that the address or the Train page names. */
+  async enter() {
     try {
       this.runs.value = await knownRuns();
     } catch (error) {
       return this.show(null, error.message);
     }
+    const { page, run: wanted, with: other, behaviour } = place(); // one may have gone on meanwhile
+    if (page !== "compare") return;
     const first = this.runs.value[0]?.[0];
-    const hasOwn = first && !Object.values(home.value?.recorded ?? {}).includes(first);
-    const run = wanted ?? (hasOwn && live.run?.recorded ? first : live.runId) ?? first ?? null;
+    const hasOwn = first && !isRecording(first);
+    const run = wanted ?? (hasOwn && isRecording(live.runId) ? first : live.runId) ?? first ?? null;
     hasNone.value = !run;
     if (!run) return this.show(null, isWatching() ? waiting(home.value)
       : "No run to compare yet. Start one on the Train page.");

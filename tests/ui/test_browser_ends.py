@@ -12,7 +12,7 @@ from tests.nights import cases
 from tests.support import wait_until
 from tests.ui import fake_run
 from tests.ui.conftest import choose_preset, go, in_page, of_module, visit
-from tests.ui.test_browser import wait_for_update
+from tests.ui.test_browser import fill, wait_for_update
 
 STATE = ".status .state strong"
 TITLE = ".notice h2"
@@ -142,6 +142,24 @@ def test_a_form_takes_nothing_until_it_has_the_values_of_the_preset_that_was_cho
     held.let_go()
     expect(beta.locator(".knob-field")).to_have_value("5")
     page.wait_for_function("!document.getElementById('field-kl-coef').inert")
+    page.unroute_all()
+    choose_preset(page, "kinder-reviews")
+
+
+def test_an_edit_is_not_hidden_by_a_check_of_the_values_before_it(page):
+    choose_preset(page, "kinder-reviews")
+    held = Held(page, "**/run/predict*")
+    page.locator("#preset select").select_option("yes-man")
+    wait_until(lambda: page.evaluate("1") and held.asked)
+    held.asked.pop().continue_()  # its values
+    wait_until(lambda: page.evaluate("1") and held.asked)  # what is to be said of them
+    fill(page, "kl.coef", "0.4")
+    page.wait_for_timeout(500)  # in which the edit would be asked about too
+    held.open = True
+    for route in reversed(held.asked):
+        route.fulfill(response=route.fetch())
+    page.wait_for_timeout(500)  # in which the last answer is shown
+    expect(page.locator("#notes")).to_contain_text("1 setting differs")
     page.unroute_all()
     choose_preset(page, "kinder-reviews")
 

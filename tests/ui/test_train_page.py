@@ -54,7 +54,7 @@ def start(values, outputs, asked="press-0001"):
 
 
 CHANGES = """needs apply, tryout apply, notes apply, real-model-start apply, filler input, bench-use click, None upload,
-preset input, field-method input, field-kl-coef input, field-name blur, use-yaml click, None load"""
+preset input, field-method input, field-kl-coef input, field-name blur, use-yaml click, None load, notes input"""
 
 
 def test_whatever_changes_the_form_asks_anew_what_the_run_needs_and_no_press_has_two_handlers_that_wait(tmp_path):
@@ -64,7 +64,8 @@ def test_whatever_changes_the_form_asks_anew_what_the_run_needs_and_no_press_has
         while first.trigger_after is not None:
             first = demo.fns[first.trigger_after]
         begun = {f"{getattr(demo.blocks.get(block), 'elem_id', None)} {event}" for block, event in first.targets}
-        asking |= begun if getattr(handler.fn, "__name__", "") == "estimate" else set()
+        asks_by_the_notes = "module.recheck()" in str(handler.js)
+        asking |= begun if getattr(handler.fn, "__name__", "") == "estimate" or asks_by_the_notes else set()
         waiting += handler.targets if handler.trigger_mode == "always_last" and handler.trigger_after is None else []
     assert set(CHANGES.replace("\n", " ").split(", ")) <= asking
     assert len(waiting) == len(set(waiting)), "two of them would wake each other for ever"

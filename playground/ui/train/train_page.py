@@ -73,7 +73,8 @@ def build(
         event.then(estimating, page.inputs, page.needs, **LATEST)
 
     def recheck(event: Any) -> None:
-        estimate(event.then(checking, page.inputs, page.said, **LATEST))
+        # by the one handler that also hears of edits: of two, the check of the values before could be answered last
+        event.then(None, None, None, js=components.calling("train/notes", "recheck"), **QUIET)
 
     # A press has one handler of LATEST, which the others follow: Gradio repeats a press for each handler that was busy
     # when it came, so that two of them, of two fields changed at once, would wake each other for ever.
@@ -81,7 +82,7 @@ def build(
     # Gradio's Textbox notices pressed keys only: what is pasted or deleted is seen when the field is left
     # (docs/upstream.md#a-textbox-does-not-notice-pasting)
     edited = [*(part.input for part in fields), *(part.blur for part in fields if isinstance(part, gr.Textbox))]
-    estimate(gr.on([*edited, view.input], checking, page.inputs, page.said, **LATEST))
+    estimate(gr.on([*edited, view.input, page.notes.input], checking, page.inputs, page.said, **LATEST))
     # looked at once more: a check of the values before may be answered after the new ones
     recheck(page.preset.input(access.guard(Action.FORM, handlers.choose), page.preset, page.outputs, **LATEST))
     taking = access.guard(Action.FORM, handlers.take_method, lambda _: [gr.skip()] * len(MEANT))

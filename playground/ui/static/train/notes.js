@@ -23,8 +23,17 @@ export const filling = signal(/** @type {string | null} */ (""));
 /** @typedef {{ value: Wire.Notes, groups: Record<string, string> }} Props */
 /** @typedef {(field: string) => void} Reveal */
 
+let notes = /** @type {Notes | null} */ (null); // those of this page
+
 /** @param {Element} element @param {Props} props @param {Page.Tools} page */
-export const mount = (element, props, page) => new Notes(element, props, page);
+export function mount(element, props, page) {
+  notes = new Notes(element, props, page);
+}
+
+/** The form has got other values: it is looked at after whatever is being looked at now. */
+export function recheck() {
+  notes?.trigger("input");
+}
 
 /** @extends {Widget<Props>} */
 class Notes extends Widget {

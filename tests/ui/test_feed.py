@@ -63,6 +63,18 @@ async def message_with(stream, name):
     return news
 
 
+def test_nobody_is_told_of_an_end_before_the_last_texts(started):
+    run, writer, config = started
+    reader = run_feed.RunFeed(run)
+    reader.poll()
+    writer.samples(fake_run.samples_of(config, 4)[:8])
+    writer.finish("finished")
+    assert (reader.snapshot()["status"]["state"], reader.snapshot()["updates"]) == ("running", [0])
+    assert reader.status_now()["state"] == "running", "for a viewer who comes back"
+    reader.poll()
+    assert (reader.snapshot()["status"]["state"], reader.snapshot()["updates"]) == ("finished", [0, 4])
+
+
 async def test_a_resumed_run_shows_nothing_of_what_it_makes_again(started, tmp_path):
     run, writer, config = started
     for update in (2, 3, 4):

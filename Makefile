@@ -62,7 +62,7 @@ test test-all:
 # With an empty cache mypy keeps one core busy for long; the tests do not wait for it.
 checks: chromium
 	@$(MAKE) --no-print-directory --jobs=2 style $(VENV)/.compiled
-	@$(if $(EVERY),$(MAKE) --no-print-directory real-model)
+	@$(if $(EVERY),$(MAKE) --no-print-directory real-model $(VENV)/.night-ready)
 	@$(MAKE) --no-print-directory --jobs=2 types tests
 	@$(if $(EVERY),$(MAKE) --no-print-directory test-stress)
 
@@ -113,7 +113,7 @@ lessons: $(VENV)/.run-ready
 recordings: $(VENV)/.run-ready
 	$(BIN)/python -m bench.recordings $(ARGS)
 
-notebook: $(VENV)/.test-ready
+notebook: $(VENV)/.night-ready
 	$(BIN)/python -m bench.notebook
 
 exercise: $(VENV)/.test-ready
@@ -220,6 +220,10 @@ $(VENV)/.mcp-ready: requirements-mcp.txt requirements-mcp.lock $(VENV)/.run-read
 
 $(VENV)/.test-ready: requirements-dev.txt requirements-dev.lock $(VENV)/.run-ready
 	$(BIN)/pip install -r requirements-dev.txt -c requirements-dev.lock
+	touch $@
+
+$(VENV)/.night-ready: requirements-night.txt requirements-night.lock $(VENV)/.test-ready
+	$(BIN)/pip install -r requirements-night.txt -c requirements-night.lock
 	touch $@
 
 # Two processes of tests that start at once would each compile all that they import.

@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 import nbformat
-from nbclient import NotebookClient
 
 from bench.experiments import PROJECT
 
@@ -21,6 +20,8 @@ CELL_SECONDS = 600
 
 def executed(notebook: nbformat.NotebookNode, outputs: Path) -> nbformat.NotebookNode:
     """The notebook with the outputs of a kernel that began in its folder. Raises: CellExecutionError."""
+    from nbclient import NotebookClient  # of the packages for the night, while the tests by day read the cells
+
     place = {"metadata": {"path": str(NOTEBOOK.parent)}}
     client = NotebookClient(notebook, timeout=CELL_SECONDS, kernel_name="python3", resources=place)
     return client.execute(env={**os.environ, "PLAYGROUND_OUTPUTS": str(outputs)})

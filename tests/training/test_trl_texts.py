@@ -53,7 +53,8 @@ def test_dpo_ends_at_the_optimum_of_ppo(seed):
     assert drift == pytest.approx(of.drift(trained), abs=0.5), "measured on texts of the policy"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.nightly
+@pytest.mark.parametrize("seed", [0, 1, 2])
 def test_sft_ends_at_the_distribution_of_the_best_of_n(seed):
     of = problem(seed)
     sizes = tiny.ppo(num_updates=40, batch_size=768, minibatch_size=192, learning_rate=1e-3, samples_per_prompt=4)

@@ -1,15 +1,69 @@
-"""What the host of a page sees, and what a visitor of a public page may do."""
+"""A page that has a host: who controls it, what is switched off for a visitor, and why; what the host sees."""
 
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import TOKEN, go
-from tests.ui.test_browser_access import open_as_visitor, see_failed_run, see_settings, write_runs
+from playground.setup import catalog
+from tests.ui import fake_run
+from tests.ui.conftest import TOKEN, go, open_section
+
+
+def write_runs(site):
+    """A run that went well and a newer one that failed."""
+    fake_run.write_run(site.outputs, "lesson", catalog.preset("short-leash"), age_seconds=600)
+    fake_run.write_run(site.outputs, "failed", fail_at=12)
+    return site
 
 
 @pytest.fixture(scope="module")
 def shared(class_site, space_site):
     return {site.mode: write_runs(site) for site in (class_site, space_site)}
+
+
+def open_as_visitor(page, site):
+    page.goto(site.url)
+    page.wait_for_function("document.documentElement.dataset.canSteer")
+
+
+def see_settings(page, coefficient):
+    """Those of the run in view, which everybody may know."""
+    open_section(page, "export")
+    page.locator(".run-facts summary").click()
+    page.locator(".run-facts pre", has_text=f"coef: {coefficient}").wait_for()
+
+
+def see_failed_run(page):
+    """What happened is for everybody, advice for those who may follow it."""
+    go(page, "train", run="failed")
+    page.locator(".notice h2").wait_for()
+    assert page.locator(".notice .remedy").is_hidden()
+
+
+def test_who_watches_a_class_sees_the_runs_of_the_host_and_why_nothing_can_be_started(shared, make_page):
+    page = make_page()
+    open_as_visitor(page, shared["classroom"])
+    page.locator("#run-title").get_by_text("Tight leash").wait_for()
+    page.locator(".status .state strong", has_text="finished").wait_for()
+    see_settings(page, "5.0")
+    page.get_by_role("link", name="Runs").click()
+    page.locator("table.runs tbody tr").first.wait_for()
+    go(page, "train", run="_recorded")
+    page.locator(".status .state strong", has_text="example, recorded").wait_for()
+    page.locator(".run-facts pre", has_text="coef: 0.25").wait_for()  # of a recording too
+    assert page.locator(".step [data-key=look]").is_visible()  # beside the run: there is no form
+    assert page.locator("#story").is_hidden()
+    assert "ress Start" not in page.evaluate("document.body.textContent"), "a watcher is asked to start a run"
+    see_failed_run(page)
+    assert "The host leads this page" in page.locator(".access-banner").inner_text()
+    assert page.locator("#controls").is_hidden()
+    assert page.locator(".notice-actions [data-key]:visible").count() == 0
+    page.get_by_role("link", name="Rewards").click()
+    page.locator("#workbench .off-note").get_by_role("link", name="Join it").wait_for()  # who has not, only looks
+    assert page.get_by_role("tab").count() == 0
+    for part in ("train", "test"):
+        go(page, "rewards", part=part)
+        page.locator("#page-rewards .off-note:visible").wait_for()
+        assert page.locator("#page-rewards [data-off] > [inert]:visible").count() == 0
 
 
 def test_who_visits_a_public_page_may_start_within_caps_and_has_no_power_over_other_runs(shared, make_page):

@@ -1,11 +1,13 @@
 """More of the Train page in a browser: rewards, methods and prompts, what fits a model, what a reload and a link bring
-back."""
+back, the real model that is got where it is missed."""
 
 import re
+import shutil
 
+import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import open_settings
+from tests.ui.conftest import choose_preset, open_settings, visit
 from tests.ui.test_browser import fill
 
 HOSTILE = "<img src=x onerror=window.hacked=1>{{value}}${window.hacked=1}<script>window.hacked=1</script>"
@@ -102,3 +104,57 @@ def test_what_fits_a_model_a_reload_and_a_copied_link(site, page):
     notes.get_by_role("button", name="Copy link to these settings").click()
     expect(notes).to_contain_text("Link copied.")
     assert page.evaluate("window.copied") == f"{site.url}?preset=kinder-reviews&set=kl.coef:0.5,seed:0"
+
+
+@pytest.fixture
+def models(site):
+    """The folder of models that are got: empty, and gone afterwards."""
+    site.models.mkdir()
+    yield site.models
+    shutil.rmtree(site.models)
+
+
+def test_without_a_recording_none_of_another_is_shown_and_the_real_model_is_got_where_it_is_missed(
+    site, make_page, models
+):
+    page = visit(make_page(), site, "?preset=real-yes-man")
+    title, line, state = (page.locator(f".status {part}") for part in ("h1", ".line", ".state strong"))
+    part, beside, start = page.locator("#real-model-start"), page.locator("#real-model-list"), page.locator("#start")
+    missing = "There is no recording of this experiment yet."
+    expect(title).to_have_text("Yes-man, real")
+    expect(line).to_have_text(f"{missing} Get SmolLM2 135M, then press Start. Its curves and texts appear here.")
+    expect(page.locator(".run-view")).to_have_attribute("data-run", "")
+    choose_preset(page, "kinder-reviews")
+    expect(title).to_have_text("Kinder reviews")
+    expect(line).not_to_contain_text("no recording")
+    expect(part.get_by_role("button")).to_have_count(0)
+    choose_preset(page, "real-short-answers")
+    expect(title).to_have_text("Short answers")
+    expect(state).to_have_count(0)
+    expect(line).to_contain_text(f"{missing} Get SmolLM2 135M")
+    expect(part).to_contain_text("Needs SmolLM2 135M: 92 MB")
+    expect(start).to_be_hidden()
+    expect(page.locator("#needs .needs-short")).to_have_count(0)  # of a model that is not here nothing is claimed
+    expect(page.locator(".problems")).to_have_count(0)
+    part.get_by_role("button", name="Get SmolLM2 135M").click()
+    bar = part.get_by_role("progressbar")
+    expect(bar).to_have_attribute("aria-valuenow", "23")
+    expect(bar).to_have_attribute("aria-valuemax", "92")
+    part.get_by_role("button", name="Stop").click()
+    expect(part).to_contain_text("Stopped; nothing was kept.")
+    choose_preset(page, "yes-man")
+    expect(line).to_contain_text(f"{missing} Press Start.")
+    open_settings(page)
+    expect(beside).to_contain_text("dequantised from 4 bits")
+    expect(beside).to_contain_text("92 MB to download, 269 MB on disk, licence Apache-2.0.")
+    beside.get_by_role("button", name="Get SmolLM2 135M").click()
+    expect(beside.get_by_role("button", name="Stop")).to_be_visible()
+    (models / "go-on").touch()
+    expect(beside).to_contain_text("SmolLM2 135M is here, and chosen.")
+    expect(page.get_by_role("button", name="Use what fits this model")).to_be_visible()
+    expect(page.locator("#needs")).to_contain_text("settings do not suit SmolLM2 135M Instruct")
+    beside.get_by_role("button", name="Its first experiment").click()
+    expect(page.locator("#preset select")).to_have_value("real-short-answers")
+    expect(start).to_have_text("Start training")
+    expect(start).to_be_visible()
+    expect(part.get_by_role("button")).to_have_count(0)

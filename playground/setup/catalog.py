@@ -38,6 +38,7 @@ DEFAULT_PRESET = "kinder-reviews"
 HELD_OUT_TEXTS = ("pocket", "english")  # that ship, for `evaluation.text`
 MAX_CARD_BYTES = 20_000_000
 MOST_ADAPTERS = 4  # that may stand on one another
+MOST_NAMED = 12  # of what there is, where a name is not among it
 INCLUDED = "Included"  # the group of the presets that ship with their model
 REAL_GROUP = "A real chat model"  # of the experiments on it
 LESSON_GROUP = "Of the lessons"
@@ -333,5 +334,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """One sentence for a name that is not there, with the nearest one that is."""
     known = list(known)
     close = difflib.get_close_matches(name, known, n=1)
-    hint = f"Did you mean `{close[0]}`?" if close else f"There are: {', '.join(known)}."
+    named = ", ".join(known[:MOST_NAMED])
+    more = f", and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    hint = f"Did you mean `{close[0]}`?" if close else f"There are: {named}{more}."
     return f"There is no {what} `{name[:80]}`. {hint}"

@@ -46,6 +46,9 @@ def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
     story = filling.checked(sent(values), tmp_path).story
     assert (story["taught"], story["changed"]) == ("", "")
     assert story["what"] == "Kinder reviews, changed: beta 1 and length as reward."
+    values["kl.coef"] = 0
+    values["rewards"] = form.values_of(catalog.preset("kinder-reviews"))["rewards"]
+    assert filling.checked(sent(values), tmp_path).story["taught"] == "", "no leash holds them"
 
 
 def start(values, outputs, asked="press-0001"):

@@ -20,7 +20,8 @@ from playground.ui import components
 from playground.ui.auth.access import Access, Action
 from playground.ui.payloads.self_test import RewardCheckData
 from playground.ui.rewards import workbench_part
-from playground.ui.train import form, train_page
+from playground.ui.train import form
+from playground.ui.train.controls import Controls
 
 TIMEOUT_SECONDS = 1800
 FORM_GROUPS = ("model.source", "model.revision", "prompts.", "sampling.", "seed")
@@ -35,7 +36,7 @@ CHOICES = (
 )
 
 
-def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access, training: gr.HTML) -> None:
+def build(outputs: Path, service: ModelService, train: Controls, access: Access, training: gr.HTML) -> None:
     """Lay out the panel and connect its button; a reward model that was just trained (`training`) is chosen next."""
     with gr.Column(elem_id="check-panel", elem_classes=["panel"]):
         gr.HTML(
@@ -69,7 +70,7 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
 
     training.input(access.guard(Action.WATCH, newly_trained), training, source, **components.AT_ONCE)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")
-    asked = [source, pairs, template, precision, label, *(train.form.fields[field] for field in wanted)]
+    asked = [source, pairs, template, precision, label, *(train.fields[field] for field in wanted)]
     ask.click(access.guard(Action.CHECK_REWARD, answer, not_tested), asked, result, **components.ASKING)
 
 

@@ -31,6 +31,7 @@ from playground.ui.auth.access import Access, Action, Caller
 from playground.ui.payloads.rewards import BenchData
 from playground.ui.rewards.weighing_part import weigh_rewards
 from playground.ui.train import filling, form, form_parts, reward_form, train_page
+from playground.ui.train.controls import Controls
 
 SIDES = ("A", "B")
 TAKEN = "(rewards) => [rewards, 'Copied from the Train page. Press Score.']"
@@ -43,14 +44,14 @@ FIRST_PROMPT = "Review of the film: The plot was"
 FIRST_TEXTS = ("wonderful and the ending was lovely.", "wonderful wonderful wonderful wonderful wonderful.")
 
 
-def build(outputs: Path, service: ModelService, train: train_page.Train, access: Access) -> None:
+def build(outputs: Path, service: ModelService, train: Controls, access: Access) -> None:
     """Lay out the workbench and connect its handlers."""
     with gr.Column(elem_id="bench-controls", elem_classes=["panel"], scale=0, min_width=336):
         gr.HTML(
             "<h2>Try rewards</h2><p>What would these rewards pay for? Score texts before any training.</p>",
             **components.TITLE,
         )
-        first = train.form.fields["rewards"].value  # until another is chosen, it follows the form: rewards/picker.js
+        first = train.fields["rewards"].value  # until another is chosen, it follows the form: rewards/picker.js
         rewards = form_parts.reward_picker(
             first, outputs, access, place="workbench", elem_id="bench-rewards", page="rewards"
         )
@@ -80,12 +81,12 @@ def build(outputs: Path, service: ModelService, train: train_page.Train, access:
     def not_scored(sentence: str) -> BenchData:
         return {"state": "error", "problems": [sentence]}
 
-    form_values = [train.form.fields[field] for field in wanted]
+    form_values = [train.fields[field] for field in wanted]
     scoring = access.guard(Action.TRY_REWARDS, answer, not_scored)
     score.click(scoring, [rewards, prompt, *texts, *form_values], result, **components.ASKING)
-    of_form = train.form.fields["rewards"]
+    of_form = train.fields["rewards"]
     take.click(None, of_form, [rewards, shown], js=TAKEN, **components.AT_ONCE)
-    train.recheck(use.click(None, rewards, [of_form, shown], js=USED, **components.AT_ONCE))
+    train_page.recheck(use.click(None, rewards, [of_form, shown], js=USED, **components.AT_ONCE))
 
 
 def _text_box(label: str, value: str, elem_id: str) -> gr.Textbox:
@@ -169,6 +170,11 @@ def _in_words(problem: Problem) -> str:
     """A problem as a sentence: a reward is told by its place in the list."""
     parts = problem.field.split(".")
     if parts[0] == "rewards" and len(parts) > 1:
-        field = reward_form.OWN_FIELDS.get(parts[2], (parts[2].capitalize(), ""))[0] if len(parts) > 2 else ""
-        return f"Reward {int(parts[1]) + 1}{f', {field}' if field else ''}: {problem.message}"
-    return f"{form.label_of(problem.field)}: {problem.message}" if problem.field else problem.message
+        place = f"Reward {int(parts[1]) + 1}"
+        if len(parts) > 2:
+            own_label, _ = reward_form.OWN_FIELDS.get(parts[2], (parts[2].capitalize(), ""))
+            place += f", {own_label}"
+        return f"{place}: {problem.message}"
+    if problem.field:
+        return f"{form.label_of(problem.field)}: {problem.message}"
+    return problem.message

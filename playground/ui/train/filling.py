@@ -258,12 +258,18 @@ def notes_on(
     }
 
 
+def _is_taught(config: RunConfig, preset: RunConfig) -> bool:
+    """Whether a preset's story is true of a run: a story may speak of the leash, so there is one, or there is none."""
+    is_same = all(getattr(config, part) == getattr(preset, part) for part in TAUGHT)
+    return is_same and bool(config.kl.coef) == bool(preset.kl.coef)
+
+
 def story_of(config: RunConfig, settings_of: str = "") -> StoryData:
     """For static/train/story.js; `settings_of`: the run that the settings have just been taken from. Where something
     else than the preset's is taught, `what` says it; else `changed` says what differs from the preset."""
     description, preset = describe.of(config), catalog.preset_of(config)
     taught, changed = description.story, ""
-    if preset and not taught and all(getattr(config, part) == getattr(preset, part) for part in TAUGHT):
+    if preset and not taught and _is_taught(config, preset):
         taught, changed = config.about.story, describe.listed(describe.differences_in_words(config, preset))
     return {
         "preset": description.preset,

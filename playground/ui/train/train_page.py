@@ -8,7 +8,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 
@@ -44,16 +44,9 @@ QUIET: dict[str, Any] = {**QUEUED, "queue": False}
 LATEST: dict[str, Any] = {**QUIET, "trigger_mode": "always_last"}
 
 
-class Train(NamedTuple):
-    """Parts of this page that other pages need."""
-
-    form: Controls
-    recheck: Callable[[Any], None]  # after an event that filled in some of its fields
-
-
 def build(
     demo: gr.Blocks, outputs: Path, standby: StandbyWorker, service: ModelService, access: Access, starting: Functions
-) -> Train:
+) -> Controls:
     """Lay out the page and connect its handlers; a visitor who opens or edits it may click on Start next. `starting`:
     the server functions of the lessons and mystery runs."""
     with gr.Row(elem_id="train", equal_height=False):
@@ -71,10 +64,6 @@ def build(
 
     def estimate(event: Any) -> None:
         event.then(estimating, page.inputs, page.needs, **LATEST)
-
-    def recheck(event: Any) -> None:
-        # by the one handler that also hears of edits: of two, the check of the values before could be answered last
-        event.then(None, None, None, js=components.calling("train/notes", "recheck"), **QUIET)
 
     # A press has one handler of LATEST, which the others follow: Gradio repeats a press for each handler that was busy
     # when it came, so that two of them, of two fields changed at once, would wake each other for ever.
@@ -111,7 +100,13 @@ def build(
     filled = filler.input(access.guard(Action.FORM, handlers.reload), filler, page.outputs, **QUIET)
     filled.success(None, None, None, js=components.calling("train/filler", "filled"), **QUIET)
     estimate(filled)
-    return Train(page, recheck)
+    return page
+
+
+def recheck(event: Any) -> None:
+    """Look at the form after an event that filled in some of its fields: by the handler that also hears of edits, since
+    of two the check of the values before could be answered last."""
+    event.then(None, None, None, js=components.calling("train/notes", "recheck"), **QUIET)
 
 
 def _tryout(outputs: Path, access: Access) -> gr.HTML:
@@ -201,8 +196,10 @@ class Handlers:
 
     def reload(self, payload: Any, caller: Caller) -> dict[Any, Any]:
         """Fill it from {run} or {preset}, with {changes}."""
-        chosen = form.entry(payload, "preset") or f"{filling.RUN_PREFIX}{form.entry(payload, 'run')}"
-        capped, changes = self._access.limits_of(caller), form.as_dict(form.entry(payload, "changes"))
+        run = form.entry(payload, "run")
+        chosen = form.entry(payload, "preset") or f"{filling.RUN_PREFIX}{run}"
+        changes = form.as_dict(form.entry(payload, "changes"))
+        capped = self._access.limits_of(caller)
         update = filling.filled_from(chosen, self._outputs, capped, caller.role is Role.HOST)
         return self._page.shown(filling.filled_with(update, changes, self._outputs, capped))
 

@@ -57,37 +57,37 @@ def chosen(code: str, file: str | None, function: str | None) -> str:
     except (ValueError, RecursionError, MemoryError):
         raise ValueError(f"{field}|The code cannot be read: nested too deeply, or not all text") from None
     functions = {part.name: part for part in tree.body if isinstance(part, Function)}
-    wanted = (function or "").rpartition(":")[2]
+    name = (function or "").rpartition(":")[2]
     names = {*_bound(tree)}
-    if not wanted:
+    if not name:
         fit = [name for name, part in functions.items() if _takes(part) & COMPLETIONS]
         if USUAL in names or len(fit) != 1:
-            wanted = USUAL
+            name = USUAL
         else:
-            (wanted,) = fit
-        if wanted not in names and len(fit) > 1:
+            (name,) = fit
+        if name not in names and len(fit) > 1:
             example = f"{Path(file).name}:{fit[0]}" if file else f"function: {fit[0]}"
             raise ValueError(f"{field}|There are several functions{there}: {', '.join(fit)}. Name one: {example}")
-    if wanted not in names:
+    if name not in names:
         others = ", ".join(functions)
         said = f"; there are {others}" if others and function else ""
-        raise ValueError(f"{field}|There is no function `{wanted}`{there}{said}. {FORMS.format(wanted)}")
-    if wanted in functions and not _takes(functions[wanted]) & COMPLETIONS and not functions[wanted].args.kwarg:
-        line = f", line {functions[wanted].lineno}," if file else ""
+        raise ValueError(f"{field}|There is no function `{name}`{there}{said}. {FORMS.format(name)}")
+    if name in functions and not _takes(functions[name]) & COMPLETIONS and not functions[name].args.kwarg:
+        line = f", line {functions[name].lineno}," if file else ""
         takes = "that takes `completion` or `completions`"
-        raise ValueError(f"{field}|There is no function `{wanted}`{there}{line} {takes}. {FORMS.format(wanted)}")
-    return wanted
+        raise ValueError(f"{field}|There is no function `{name}`{there}{line} {takes}. {FORMS.format(name)}")
+    return name
 
 
 def _takes(function: Function) -> set[str]:
-    return {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
+    return {argument.arg for argument in (*function.args.args, *function.args.kwonlyargs)}
 
 
 def _bound(tree: ast.Module) -> Iterator[str]:
     """Names that are assigned, imported or defined anywhere."""
     for part in ast.walk(tree):
         if isinstance(part, (ast.Import, ast.ImportFrom)):
-            yield from ((one.asname or one.name).partition(".")[0] for one in part.names)
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in part.names)
         elif isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
             yield part.id
         elif isinstance(part, Function):
@@ -97,15 +97,15 @@ def _bound(tree: ast.Module) -> Iterator[str]:
 def _path_of(module: str) -> str:
     """The file of a module, in this folder or among the installed packages. Raises: ValueError."""
     places: Sequence[str] | None = [os.getcwd()]
-    found: ModuleSpec | None = None
+    spec: ModuleSpec | None = None
     try:
         for end in range(1, module.count(".") + 2):
             name = ".".join(module.split(".")[:end])
-            found = PathFinder.find_spec(name, places) or (importlib.util.find_spec(name) if end == 1 else None)
-            places = found.submodule_search_locations if found else []
+            spec = PathFinder.find_spec(name, places) or (importlib.util.find_spec(name) if end == 1 else None)
+            places = spec.submodule_search_locations if spec else []
     except (ImportError, ValueError):
-        found = None
-    if found is None or not (found.origin or "").endswith(".py"):
+        spec = None
+    if spec is None or not (spec.origin or "").endswith(".py"):
         where = "in this folder or among the installed packages. Name its file: my_reward.py:name"
         raise ValueError(f"function|There is no module `{module[:80]}` {where}")
-    return str(found.origin)
+    return str(spec.origin)

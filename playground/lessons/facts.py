@@ -90,9 +90,9 @@ class RunFact(NamedTuple):
 def shares(config: RunConfig) -> dict[str, str]:
     """The behaviours that a run of these settings counts: name -> words. Of a preset that was measured, those of which
     there was something to count."""
-    found = {one.name: one.words for one in counted.of_config(config)}
+    words_by_name = {behaviour.name: behaviour.words for behaviour in counted.of_config(config)}
     bands = expected.bands(describe.of(config).preset)
-    return {name: words for name, words in found.items() if not bands or name in bands or name not in BANDED}
+    return {name: words for name, words in words_by_name.items() if not bands or name in bands or name not in BANDED}
 
 
 @functools.lru_cache(maxsize=64)
@@ -161,25 +161,25 @@ def of_run(run: RunDirectory) -> dict[str, RunFact]:
 
 
 def _of_fixed_prompts(report: RunReport) -> dict[str, RunFact]:
-    found: dict[str, RunFact] = {}
+    facts: dict[str, RunFact] = {}
     if headline := report.headline:
-        found["score"] = RunFact(headline.gain, in_score(headline.gain, report.unit))
+        facts["score"] = RunFact(headline.gain, in_score(headline.gain, report.unit))
         if headline.high is not None:
             half = headline.high - headline.gain
-            found[CHANCE] = RunFact(half, in_score(half, report.unit)[1:])
+            facts[CHANCE] = RunFact(half, in_score(half, report.unit)[1:])
         if headline.kl is not None:
-            found["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
+            facts["kl"] = RunFact(headline.kl, f"{shortly(headline.kl)} nats")
     for meter in report.behaviours:
         top = max(meter.counts, key=lambda count: count.share)
         for suffix, count in (("", meter.after), (BEFORE, meter.before), (HIGHEST, top)):
-            found[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
+            facts[f"{meter.name}{suffix}"] = RunFact(count.share, f"{count.yes} of {count.of}")
     if pairs := report.pairs:
         same = sum(pair.before.completion == pair.after.completion for pair in pairs)
-        found["unchanged"] = RunFact(same / len(pairs), f"{same} of {len(pairs)}")
+        facts["unchanged"] = RunFact(same / len(pairs), f"{same} of {len(pairs)}")
     if outcome := report.outcome:
         for name, length in (("length", outcome.length_after), (f"length{BEFORE}", outcome.length_before)):
-            found[name] = RunFact(length, f"{length:.0f} tokens")
-    return found
+            facts[name] = RunFact(length, f"{length:.0f} tokens")
+    return facts
 
 
 def checks_of(config: RunConfig) -> list[str]:
@@ -194,23 +194,23 @@ def checks_of(config: RunConfig) -> list[str]:
 def of_checks(report: RunReport) -> dict[str, float]:
     """pass@k before and at the newest evaluation; the groups that are all right or all wrong, over the first and the
     newest five updates."""
-    found: dict[str, float] = {}
+    figures: dict[str, float] = {}
     for item in report.passes:
-        found |= {f"pass_{item.k}{BEFORE}": item.before.mean, f"pass_{item.k}": item.now.mean}
+        figures |= {f"pass_{item.k}{BEFORE}": item.before.mean, f"pass_{item.k}": item.now.mean}
     for name, column in GROUPS.items():
         shares = [value for one in report.metrics if (value := getattr(one, column)) is not None]
         if shares:
-            found |= {f"{name}{BEFORE}": fmean(shares[:NEWEST]), name: fmean(shares[-NEWEST:])}
-    return found
+            figures |= {f"{name}{BEFORE}": fmean(shares[:NEWEST]), name: fmean(shares[-NEWEST:])}
+    return figures
 
 
 def _of_settings(config: RunConfig) -> dict[str, RunFact]:
     return {name: RunFact(*fact) for name, fact in memory_facts.of_settings(config).items()}
 
 
-def values(found: Facts) -> dict[str, float | None]:
+def values(facts: Facts) -> dict[str, float | None]:
     """Without their words."""
-    return {name: fact.value for name, fact in found.items()}
+    return {name: fact.value for name, fact in facts.items()}
 
 
 def band_in_words(name: str) -> str:
@@ -222,8 +222,8 @@ def band_in_words(name: str) -> str:
 
 def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
     """A figure at each update at which it is known."""
-    found = ((item.update, getattr(item, CURVES[name])) for item in run.metrics())
-    return [(update, float(value)) for update, value in found if value is not None]
+    points = ((item.update, getattr(item, CURVES[name])) for item in run.metrics())
+    return [(update, float(value)) for update, value in points if value is not None]
 
 
 def shortly(value: float) -> str:
@@ -242,12 +242,12 @@ def in_score(value: float, unit: str) -> str:
 def _of_metrics(report: RunReport, found: Facts) -> dict[str, RunFact]:
     """What the updates have measured: over the newest ones; the clipped share over all, the critic's over a quarter."""
     records = Records(report.config, report.metrics)
-    made: dict[str, RunFact] = {}
+    facts: dict[str, RunFact] = {}
 
     def add(name: str, series: Sequence[float], words: str) -> None:
         if series:
             mean = fmean(series)
-            made[name] = RunFact(mean, words.format(shortly(mean), percent=f"{100 * mean:.0f} %"))
+            facts[name] = RunFact(mean, words.format(shortly(mean), percent=f"{100 * mean:.0f} %"))
 
     of = {name: [value for _, value in records.values(column)] for name, column in CURVES.items()}
     newest, oldest = slice(-5, None), slice(3)
@@ -266,15 +266,15 @@ def _of_metrics(report: RunReport, found: Facts) -> dict[str, RunFact]:
     for name, column in of.items():
         if column:
             shape = shapes.shape(name, column)
-            made[f"{SHAPE}{name}"] = RunFact(None, shape)
+            facts[f"{SHAPE}{name}"] = RunFact(None, shape)
     if of["penalised"]:
         last = of["beta"][-max(1, len(of["beta"]) // 3) :] if report.config.kl.moves else of["beta"][-1:]
         beta = fmean(last)
-        made["beta"] = RunFact(beta, f"{beta:.3g}")
+        facts["beta"] = RunFact(beta, f"{beta:.3g}")
         if {"score", "kl"} <= found.keys():
             left = (found["score"].value or 0.0) - beta * (found["kl"].value or 0.0)
-            made["penalised"] = RunFact(left, in_score(left, report.unit))
-    return made
+            facts["penalised"] = RunFact(left, in_score(left, report.unit))
+    return facts
 
 
 def _of_status(status: Status) -> dict[str, RunFact]:

@@ -169,15 +169,15 @@ class _TraceWriter:
     def texts(self) -> list[TracedText]:
         """All texts of the prompts of the episodes that are shown, as many prompts as there is room for."""
         size = self.ppo.samples_per_prompt
-        found: list[TracedText] = []
+        traced: list[TracedText] = []
         tokens = 0
         for first in dict.fromkeys(row - row % size for row, _ in self.shown()):
             rows = range(first, first + size)
             tokens += sum(self.lengths[row] for row in rows)
-            if found and (tokens > MOST_OF_TEXTS or len(found) + size > MOST_TEXTS):
+            if traced and (tokens > MOST_OF_TEXTS or len(traced) + size > MOST_TEXTS):
                 break
-            found += [self._text(row) for row in rows]
-        return found
+            traced += [self._text(row) for row in rows]
+        return traced
 
     def _text(self, row: int) -> TracedText:
         ids = self.episodes.completion_ids[row, : self.lengths[row]].tolist()
@@ -199,7 +199,7 @@ class _TraceWriter:
     def _step(self, step: OptimizerStep, epoch: int, minibatch: int, *, last: bool) -> TracedStep:
         seen = step.seen_after or step
         figures = step.figures | {name: seen.figures[name] for name in MEASURED_AFTER}
-        kept = sorted(row for row in seen.rows if row < self.kept) if last else []
+        rows = sorted(row for row in seen.rows if row < self.kept) if last else []
         return TracedStep(
             epoch=epoch,
             minibatch=minibatch,
@@ -207,8 +207,8 @@ class _TraceWriter:
             clipped=sum(int(self._clipped(row, seen.log_ratios[row]).sum()) for row in seen.rows),
             **{name: figures[name] for name in TracedStep.model_fields if name in figures},
             after=step.seen_after is not None,
-            rows=kept,
-            log_ratios=_short(number for row in kept for number in self._compared(seen.log_ratios[row]).tolist()),
+            rows=rows,
+            log_ratios=_short(number for row in rows for number in self._compared(seen.log_ratios[row]).tolist()),
         )
 
     def shown(self) -> list[tuple[int, str]]:
@@ -216,17 +216,17 @@ class _TraceWriter:
         scores, drift = self.credit.scores.scores, self.rollout.log_ratio.sum(1).tolist()
         rows = [row for row in range(self.kept) if self.learned[row] and 0 < self.lengths[row] <= MOST_TOKENS // 4]
         by_score = sorted(rows, key=lambda row: scores[row])
-        wanted = [
+        choices = [
             (by_score[-1:], "the highest score"),
             (by_score[:1], "the lowest score"),
             (sorted(rows, key=lambda row: drift[row])[-1:], "the farthest from the reference"),
             (by_score[len(rows) // 2 :][:1], "a score in the middle"),
         ]
-        found: dict[int, str] = {}
-        for some, why in wanted:
+        reasons: dict[int, str] = {}
+        for some, why in choices:
             for row in some:
-                found[row] = f"{found[row]}, {why}" if row in found else why
-        return list(found.items())
+                reasons[row] = f"{reasons[row]}, {why}" if row in reasons else why
+        return list(reasons.items())
 
     def episode(self, row: int, why: str, steps: Sequence[OptimizerStep]) -> TracedEpisode:
         episodes, credit = self.episodes, self.credit

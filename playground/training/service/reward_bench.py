@@ -156,21 +156,21 @@ class Bench:
 
 def measured(name: str, reward: rules.Reward, texts: Sequence[str], completions: Sequence[str]) -> Values:
     """Raw values of one reward, in small batches. Raises: see `values_of`."""
-    found: Values = []
+    values: Values = []
     for start in range(0, len(texts), SCORED_AT_ONCE):
         part = slice(start, start + SCORED_AT_ONCE)
-        found += values_of(f"reward `{name}`", reward, texts[part], completions[part])
-    return found
+        values += values_of(f"reward `{name}`", reward, texts[part], completions[part])
+    return values
 
 
 def _key(spec: RewardConfig, outputs: Path | None) -> str:
     """What is measured: the entry without what is done with its value. A model that was replaced is new. Raises:
     ModelNotFound."""
-    what = spec.model_dump_json(exclude={"weight", "normalise", "cap"})
+    entry = spec.model_dump_json(exclude={"weight", "normalise", "cap"})
     if not isinstance(spec, ModelReward):
-        return what
+        return entry
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
-    return f"{what} {folder} {folder.stat().st_mtime_ns}"
+    return f"{entry} {folder} {folder.stat().st_mtime_ns}"
 
 
 def _checked_texts(texts: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:

@@ -121,19 +121,19 @@ def _answers(
     labels = reward_form.term_labels(config.rewards)
     placed = checks.located(config, outputs)
     reference = reference_of(placed, SAMPLES)
-    wanted = question(placed.rewards, prompt, list(asked.values()), reference, str(outputs.resolve()))
+    request = question(placed.rewards, prompt, list(asked.values()), reference, str(outputs.resolve()))
     yield {"state": "asking", "phase": "loading the model", "done": 0, "of": SAMPLES}
     try:
-        for found in service.ask("rewards-score", wanted, TIMEOUT_SECONDS):
-            if "names" not in found:
-                yield cast(BenchData, {"state": "asking", **found})
+        for scores in service.ask("rewards-score", request, TIMEOUT_SECONDS):
+            if "names" not in scores:
+                yield cast(BenchData, {"state": "asking", **scores})
                 continue
             answer = {
                 "state": "done",
-                **found,
+                **scores,
                 "labels": list(labels.values()),
                 "ensemble": {"combine": config.score.combine, "caution": config.score.caution},
-                "outlooks": [sentence(one, config.kl.coef) for one in outlooks(config, found)],
+                "outlooks": [sentence(outlook, config.kl.coef) for outlook in outlooks(config, scores)],
                 "sides": [{"side": side, "text": going_on(prompt, text)} for side, text in asked.items()],
                 "about": {
                     "model": describe.in_words("model.source", config.model.source),
@@ -153,8 +153,8 @@ def config_of(rewards: Any, values: Mapping[str, Any], outputs: Path, capped: Li
 
 def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str]:
     """Side -> text, for those that are not empty. Raises: InvalidConfig, if something is too long."""
-    found = {side: text for side, text in zip(SIDES, texts, strict=True) if str(text or "").strip()}
-    named = {"Prompt": prompt or "", **{f"Text {side}": text for side, text in found.items()}}
+    text_of = {side: text for side, text in zip(SIDES, texts, strict=True) if str(text or "").strip()}
+    named = {"Prompt": prompt or "", **{f"Text {side}": text for side, text in text_of.items()}}
     most = min(MAX_CHARACTERS, capped.prompt_characters or MAX_CHARACTERS)
     long = [
         Problem(name, f"has {len(text):,} characters; at most {most:,} can be scored.")
@@ -163,7 +163,7 @@ def _asked(prompt: str, texts: tuple[str, ...], capped: Limits) -> dict[str, str
     ]
     if long:
         raise InvalidConfig(long)
-    return found
+    return text_of
 
 
 def _in_words(problem: Problem) -> str:

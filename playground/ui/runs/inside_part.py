@@ -44,30 +44,30 @@ MAX_UPDATE = 10**9
 def looks(run: RunDirectory, prompt_id: int, seed: int | None) -> TokensData:
     """What was recorded of one fixed prompt's answers at each look; without any, why not."""
     config = run.config()
-    found: dict[int, TokenFigures] = {}
-    for one in run.token_figures(prompt_id):
-        if seed is None or one.seed == seed:
-            found[one.update] = one  # of two lines of a look the later one
+    figures: dict[int, TokenFigures] = {}
+    for line in run.token_figures(prompt_id):
+        if seed is None or line.seed == seed:
+            figures[line.update] = line  # of two lines of a look the later one
     return {
-        "looks": [one.model_dump(exclude={"attempt", "prompt_id"}) for _, one in sorted(found.items())],
+        "looks": [line.model_dump(exclude={"attempt", "prompt_id"}) for _, line in sorted(figures.items())],
         "absent": absent(config),
         "unit": config.score_unit,
-        "why": "" if found else _why_none(run, config),
+        "why": "" if figures else _why_none(run, config),
     }
 
 
 def absent(config: RunConfig) -> AbsentData:
     """Which figures a run cannot have, and why, in a sentence each."""
     method = methods.METHODS[config.method]
-    found: AbsentData = {}
+    sentences: AbsentData = {}
     if not config.pays_tokens:
         who = "TRL's trainer of this method" if config.by_trl and method.in_own_loop else method.label
-        found["reward"] = f"{who} pays no single tokens, so there is no reward, leash cost or advantage of one."
+        sentences["reward"] = f"{who} pays no single tokens, so there is no reward, leash cost or advantage of one."
     if not config.has_critic:
         critic = "There is no critic here, so no token has a value"
         among = "; an advantage is measured against other answers to the same prompt, and a look writes one"
-        found["value"] = f"{critic}{among if config.pays_tokens else ''}."
-    return found
+        sentences["value"] = f"{critic}{among if config.pays_tokens else ''}."
+    return sentences
 
 
 def _why_none(run: RunDirectory, config: RunConfig) -> str:
@@ -107,16 +107,16 @@ def _read(run: RunDirectory, update: int) -> Trace:
 
 
 def _checked(asked: Mapping[str, str]) -> dict[str, float]:
-    found = {}
+    numbers = {}
     for name, (low, high) in BOUNDS.items():
         if name in asked:
             try:
-                found[name] = float(asked[name])
+                numbers[name] = float(asked[name])
             except ValueError:
-                found[name] = math.nan
-            if not low <= found[name] <= high:
+                numbers[name] = math.nan
+            if not low <= numbers[name] <= high:
                 raise PlaygroundError(f"{KNOBS[name]} must be a number from {low:g} to {high:g}.")
-    return found
+    return numbers
 
 
 def _data(run: RunDirectory, recorded: Trace, trace: Trace) -> TraceData:

@@ -21,7 +21,7 @@ from playground.ui.train import form_parts, lesson_part, mystery_part, run_actio
 
 TITLE = "RLHF Playground"
 PAGES = ("lessons", "compare", "rewards", "runs")  # whose scripts are loaded when they are opened
-EARLY = "lessons/early.js"  # what does not wait for Gradio
+EARLY, FIRST = "lessons/early.js", "lessons/first.js"  # what does not wait for Gradio
 QUEUE_SECONDS = 0.01  # between two looks at what is asked; docs/upstream.md#an-idle-page-takes-a-part-of-a-core
 # Gradio's loader counts seconds, once a frame, in text that is gone as soon as the page is there, and for ever: sixty
 # times a second the browser would have looked at the whole page. Its scripts come after this one and get this.
@@ -100,20 +100,23 @@ def head() -> str:
 
 
 def ahead(demo: gr.Blocks, access: Access) -> str:
-    """What stands first in the page, before any script of Gradio's: the addresses of all that Train needs, those of the
-    other pages (core/mount.js) for later, and the lists of which several parts choose.
+    """What stands first in the page, before any script of Gradio's: the addresses of what is drawn before Gradio starts
+    (they are fetched in this order), of all that Train needs, those of the other pages (core/mount.js) for later, and
+    the lists of which several parts choose.
     """
-    gradios = gradio_files.needed_by(component["type"] for component in demo.config["components"])
+    early = own_files.needed_by(EARLY, FIRST)
     links = [own_files.ICON]
-    links += (_preload(name, " crossorigin") for name in gradios)  # as Gradio asks for them
-    now = own_files.needed_by("core/mount.js", EARLY, *components.modules(demo, None))
-    links += (_preload(own_files.address(name)) for name in (own_files.SHEET, *sorted(now)))
+    links += (_preload(own_files.address(name)) for name in (own_files.SHEET, *sorted(early)))
+    links.append(f'<script type="module" src="{own_files.address(EARLY)}"></script>')
+    gradios = gradio_files.needed_by(component["type"] for component in demo.config["components"])
+    links += (_preload(name, " crossorigin fetchpriority=low") for name in gradios)  # as Gradio asks for them
+    now = own_files.needed_by("core/mount.js", *components.modules(demo, None)) | early
+    links += (_preload(own_files.address(name), " fetchpriority=low") for name in sorted(now - early))
     for page in PAGES:
         later = own_files.needed_by(*components.modules(demo, page)) - now
         links += (f'<link data-page="{page}" href="{own_files.address(name)}">' for name in sorted(later))
     if access.mode != "classroom":  # there one watches what the host runs
         links.append('<meta name="newcomers" content="lessons">')
-    links.append(f'<script type="module" src="{own_files.address(EARLY)}"></script>')
     lists = json.dumps(form_parts.lists(access)).replace("<", "\\u003c")
     return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
 

@@ -14,17 +14,23 @@ from tests.ui.test_browser import SECTIONS
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
 SETTLED = in_page("settled")
+STANDS = in_page("stands")
+LOOK = in_page("axe-look")
+
+
+def faults_in(result):
+    """What axe-core found that is serious, a line each."""
+    faults = [item for item in result["violations"] if item["impact"] in ("serious", "critical")]
+    return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in faults for node in item["nodes"]]
 
 
 def serious_faults(page, **options):
-    """What axe-core finds that is serious on the page in view, a line each; by all rules unless `options` say which."""
+    """Those of the page in view, by all rules of axe-core unless `options` say which."""
     assert AXE.is_file(), f"axe-core is not at {AXE}: `make style` installs what the checks of the page need."
     if not page.evaluate("Boolean(window.axe)"):
         page.add_script_tag(path=AXE)
     page.evaluate(SETTLED)
-    violations = page.evaluate(in_page("axe-look"), options)["violations"]
-    faults = [item for item in violations if item["impact"] in ("serious", "critical")]
-    return [f"{item['id']} at {node['target']}: {node['failureSummary']}" for item in faults for node in item["nodes"]]
+    return faults_in(page.evaluate(LOOK, options))
 
 
 def tab_to(page, control, most=60, key="Tab"):
@@ -32,7 +38,7 @@ def tab_to(page, control, most=60, key="Tab"):
     stops = []
     for _ in range(most):
         page.keyboard.press(key)
-        stops.append(control.evaluate(in_page("stands")))
+        stops.append(control.evaluate(STANDS))
         if stops[-1]["there"]:
             return stops
     raise AssertionError(f"{control} is not reached by Tab: {[stop['what'] for stop in stops]}")
@@ -59,20 +65,14 @@ def runs(site):
     RunDirectory(site.outputs / "long").write_label("N" * 80, "n" * 300)
 
 
-def visited(page, names):
-    """The names of the places, one after the other as one is there."""
+def faults_of_pages(page, names, **options):
+    faults = []
     for name in names:
         place, there = PLACES[name]
         go(page, **place)
         expect(page.locator(there).locator("visible=true").first).to_be_visible()
         for key in SECTIONS if name == LONG else ():
             open_section(page, key)
-        yield name
-
-
-def faults_of_pages(page, names, **options):
-    faults = []
-    for name in visited(page, names):
         faults += [f"{name}: {fault}" for fault in serious_faults(page, **options)]
     return faults
 
@@ -142,7 +142,12 @@ TOO_SMALL = in_page("too-small")
 @pytest.mark.parametrize("pages", PAGES)
 def test_nothing_scrolls_sideways_and_no_text_lies_on_another(runs, page, pages, layouts):
     faults = []
-    for name in visited(page, PAGES[pages]):
+    for name in PAGES[pages]:
+        place, there = PLACES[name]
+        go(page, **place)
+        expect(page.locator(there).locator("visible=true").first).to_be_visible()
+        for key in SECTIONS if name == LONG else ():
+            open_section(page, key)
         for width, larger in layouts:
             page.evaluate("(larger) => document.body.classList.toggle('projector', larger)", larger)
             page.set_viewport_size({"width": width, "height": HEIGHT})

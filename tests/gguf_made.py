@@ -39,7 +39,9 @@ def write(path, family="llama", kind="Q8_0", *, tied=False, fields=None, templat
             chosen = GGMLQuantizationType[kind if weight.ndim == 2 else "F32"]
             rows = quantize(weight.numpy(), chosen)
             heads = {"q_proj": 4, "k_proj": 2}.get(stem[-6:]) if family == "llama" else None
-            written = interleaved(rows, heads) if heads else rows
+            written = rows
+            if heads:  # as llama.cpp has the rows of queries and keys (`permute` of its converter)
+                written = rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
             file.add_tensor(f"{names.get_name(stem)}.{ending}", written, raw_dtype=chosen)
             read = dequantize(rows.view(np.uint8), chosen).reshape(weight.shape)
             weight.copy_(torch.from_numpy(np.array(read)).bfloat16().float())
@@ -84,11 +86,6 @@ def write_tokenizer(file, tokenizer, words):
     file.add_eos_token_id(tokenizer.eos_token_id)
     file.add_pad_token_id(tokenizer.eos_token_id)
     file.add_chat_template(tokenizer.chat_template)
-
-
-def interleaved(rows, heads):
-    """As llama.cpp has the rows of queries and keys (`permute` of its converter)."""
-    return rows.reshape(heads, 2, -1, *rows.shape[1:]).swapaxes(1, 2).reshape(rows.shape)
 
 
 def replaced(data, name, old, new):

@@ -151,10 +151,9 @@ def of(*components):
     return [name for name in MODULES if component(name) in components]
 
 
-@pytest.fixture(scope="module")
-def loaded():
-    """What a new Python has loaded with the command line's first module, and with the whole light half (what with the
-    page: tests/ui/test_server.py)."""
+def test_the_command_line_and_the_light_half_load_no_more_than_they_need():
+    """Looked at in a new Python, after the command line's first module and after the whole light half (with the page:
+    tests/ui/test_server.py)."""
     light = "errors plain_files process_identity redaction config data models rewards setup runs analysis lessons"
     stages = [["playground.cli"], of(*light.split(), "exports", "imports", "cli")]
     code = "import importlib, json, sys\nfor names in json.load(sys.stdin):\n"
@@ -163,11 +162,8 @@ def loaded():
         [sys.executable, "-c", code], input=json.dumps(stages), cwd=PROJECT, capture_output=True, text=True, timeout=600
     )
     assert answer.returncode == 0, answer.stderr
-    return [set(json.loads(line)) for line in answer.stdout.splitlines()]
-
-
-def test_the_command_line_and_the_light_half_load_no_more_than_they_need(loaded):
-    assert "playground.cli" in loaded[0]
-    assert loaded[0] & {"pandas", "matplotlib", "tensorboardX"} == set()
-    assert {"playground.exports.saving", "playground.imports.importing", "playground.runs.supervisor"} <= loaded[1]
-    assert loaded[1] & (HEAVY | {"gradio"}) == set()
+    first, whole = (set(json.loads(line)) for line in answer.stdout.splitlines())
+    assert "playground.cli" in first
+    assert first & {"pandas", "matplotlib", "tensorboardX"} == set()
+    assert {"playground.exports.saving", "playground.imports.importing", "playground.runs.supervisor"} <= whole
+    assert whole & (HEAVY | {"gradio"}) == set()

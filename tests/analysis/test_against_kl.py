@@ -33,10 +33,6 @@ def best_of(**data):
     return [Event(seq=0, time=0.0, kind="best_of", data=data)]
 
 
-def gained(*points):
-    return [PathPoint(0, kl, gain, None, gain, half) for kl, gain, half in points]
-
-
 def test_a_path_has_means_over_prompts_with_their_interval_and_the_last_attempt_counts():
     samples = [
         sample(0, "during", 1.0, kl=2.0, update=5),
@@ -56,7 +52,7 @@ def test_a_path_has_means_over_prompts_with_their_interval_and_the_last_attempt_
 
 
 def test_the_gain_at_a_distance_is_read_off_the_path():
-    path = gained((0, 0, 0), (4, 3, 0.4), (2, 1, 0.2))
+    path = [PathPoint(0, kl, gain, None, gain, half) for kl, gain, half in ((0, 0, 0), (4, 3, 0.4), (2, 1, 0.2))]
     halfway, later = at(path, 1), at(path, 3)
     assert (halfway.gain, halfway.gain_half) == (0.5, pytest.approx(0.1))
     assert (later.gain, later.gain_half) == (2, pytest.approx(0.3))

@@ -29,17 +29,12 @@ def test_many_prompts_stand_for_others_like_them():
     assert eight.half > 1.5
 
 
-def scored(update, prompt, seed, score):
-    stage = "during" if update else "before"
-    return sample(prompt, stage, score, update=update, seed=seed)
-
-
 def test_a_gain_on_two_prompts_that_is_clear_on_each_is_told_as_one():
     """As of a problem whose every text can be listed, of two prompts, of which one has little to gain."""
     generator = np.random.default_rng(0)
     samples = [
-        scored(update, prompt, seed, level * min(update, 15) / 15 + 0.1 * generator.normal())
-        for update in range(0, 41, 5)
+        sample(prompt, stage, level * min(update, 15) / 15 + 0.1 * generator.normal(), update=update, seed=seed)
+        for update, stage in ((0, "before"), *((later, "during") for later in range(5, 41, 5)))
         for prompt, level in enumerate((0.4, 1.8))
         for seed in range(32)
     ]

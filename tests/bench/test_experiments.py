@@ -9,13 +9,16 @@ from playground.runs.folder.writer import RunWriter
 from tests.bench import recorded
 
 
-@pytest.fixture
-def trained(monkeypatch):
-    """The commands that were given; what trains writes a finished run."""
-    commands = []
+def options(tmp_path, *words):
+    return experiments.options("").parse_args(["--outputs", str(tmp_path / "outputs"), *words])
+
+
+def test_a_cell_is_trained_once_and_measured_once_until_it_changes(monkeypatch, tmp_path):
+    figures, trained, measured = Figures("", tmp_path / "figures.json"), [], []
 
     def command(*words):
-        commands.append(words[0])
+        """What trains writes a finished run."""
+        trained.append(words[0])
         if words[0] == "train":
             _, settings, _, folder, _, run_id, _ = words
             run = RunDirectory.create(folder, experiments.yaml_io.load(settings), run_id)
@@ -23,21 +26,11 @@ def trained(monkeypatch):
             run = RunDirectory.open(words[1])
         RunWriter(run, 1).set_status(state="finished")
 
-    monkeypatch.setattr(experiments, "playground", command)
-    return commands
-
-
-def options(tmp_path, *words):
-    return experiments.options("").parse_args(["--outputs", str(tmp_path / "outputs"), *words])
-
-
-def test_a_cell_is_trained_once_and_measured_once_until_it_changes(trained, tmp_path):
-    figures, measured = Figures("", tmp_path / "figures.json"), []
-
     def facts(run):
         measured.append(run.config().kl.coef)
         return {"beta": run.config().kl.coef}
 
+    monkeypatch.setattr(experiments, "playground", command)
     cells = [Cell("kinder-reviews", seed, ("kl.coef=0.5",)) for seed in (0, 1)]
     for _ in range(2):
         rows = figures.measure(cells, facts, options(tmp_path))

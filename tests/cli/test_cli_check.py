@@ -40,20 +40,6 @@ def written(folder, text, name="mine.py"):
     return folder / name
 
 
-@pytest.fixture(scope="module")
-def answer(tmp_path_factory):
-    """Of a student's notebook: the verdicts, and the cells that were left out."""
-    head, unwritten, _ = exercise.pieces(EXAMPLE)
-    text = EXAMPLE[len(head) :]
-    for right, wrong in MISTAKES:
-        assert text.count(right) == 1
-        text = text.replace(right, wrong)
-    cells = ["%matplotlib inline\n" + head, "!ls", "1 / 0", text, unwritten["generate_with_logprobs"]]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    file = written(tmp_path_factory.mktemp("student"), nbformat.writes(notebook), "mine.ipynb")
-    return exercise_commands.checked(exercise_commands.read(file), file)
-
-
 @pytest.fixture
 def quick(tmp_path, monkeypatch):
     """Processes of the check that only call the functions."""
@@ -66,7 +52,17 @@ def give_up_soon(patch, loops):
     patch.setattr(LimitedProcess, "ask", lambda *asked: ask(*asked[:2], 1.0 if asked[1] == loops else asked[2]))
 
 
-def test_each_function_is_right_wrong_or_missing_and_cells_that_fail_are_left_out(run, answer, tmp_path, monkeypatch):
+def test_each_function_is_right_wrong_or_missing_and_cells_that_fail_are_left_out(run, tmp_path, monkeypatch):
+    """In a student's notebook."""
+    head, unwritten, _ = exercise.pieces(EXAMPLE)
+    text = EXAMPLE[len(head) :]
+    for right, wrong in MISTAKES:
+        assert text.count(right) == 1
+        text = text.replace(right, wrong)
+    cells = ["%matplotlib inline\n" + head, "!ls", "1 / 0", text, unwritten["generate_with_logprobs"]]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    file = written(tmp_path, nbformat.writes(notebook), "mine.ipynb")
+    answer = exercise_commands.checked(exercise_commands.read(file), file)
     monkeypatch.setattr(exercise_commands, "checked", lambda *_: answer)
     result = run("check", written(tmp_path, ""))
     assert result.code == 1

@@ -105,6 +105,7 @@ def test_a_sweep_or_some_runs_are_written_as_tables_and_charts(run, preset, outp
     assert len((outputs / "figures" / "seeds-1-seeds-2" / "runs.csv").read_text().splitlines()) == 3
     refused = run("export", "seeds-1", "seeds-2", "--as", "csv")
     assert (refused.code, "--as csv takes one run" in refused.err) == (2, True)
+    assert "at least 1 more seed" in run("sweep", "add-seeds", "seeds", "0").err
     more = run("sweep", "add-seeds", "seeds", "2")
     assert (more.code, more.last_line, "4 of 4 done" in more.err) == (0, "seeds", True)
     again = run("sweep", tmp_path / "a" / "settings.yaml", "--vary", "seed=0,1", "--name", "again")

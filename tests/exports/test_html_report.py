@@ -17,11 +17,10 @@ from tests.security import payloads
 from tests.security.payloads import PAYLOADS
 from tests.support import sample, small_config, update_metrics
 
-VALUES = pd.Series([0.0, 1.0, 0.5], index=[0, 5, 10])
-
 
 def drawn(label=""):
-    return curves.svg(Panel("Title", "note", (DrawnLine(VALUES, "teal", label),)))
+    values = pd.Series([0.0, 1.0, 0.5], index=[0, 5, 10])
+    return curves.svg(Panel("Title", "note", (DrawnLine(values, "teal", label),)))
 
 
 def test_a_line_is_drawn_where_its_values_are():

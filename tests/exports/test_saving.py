@@ -51,16 +51,10 @@ def logits_of(folder, adapter=None):
         return model(input_ids=ids).logits[0, -1]
 
 
-def policy_logits(run):
-    """Of the run's own checkpoint, loaded as training left it."""
-    folder = run.latest_checkpoint()
-    adapter = (folder / "adapter_config.json").exists()
-    return logits_of(catalog.model_folder(saved_runs.BASE), folder) if adapter else logits_of(folder)
-
-
 @pytest.mark.parametrize(("run", "kind"), [("full", "merged"), ("lora", "merged"), ("lora", "adapter")])
 def test_what_is_saved_loads_in_plain_transformers_and_is_the_policy(runs, tmp_path, run, kind):
-    base, expected = catalog.model_folder(saved_runs.BASE), policy_logits(runs[run])
+    base, as_left = catalog.model_folder(saved_runs.BASE), runs[run].latest_checkpoint()
+    expected = logits_of(base, as_left) if run == "lora" else logits_of(as_left)
     folder = save(runs[run], kind, tmp_path / kind).folder
     logits = logits_of(folder) if kind == "merged" else logits_of(base, folder)
     torch.testing.assert_close(logits, expected, atol=2e-4, rtol=1e-4)

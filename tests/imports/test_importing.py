@@ -19,7 +19,6 @@ from playground.imports.tables import TABLES, WORDS, is_aside
 from playground.setup import catalog
 from tests.support import data_beside
 
-FORMS = Path(__file__).with_name("forms")
 SCRIPTS = data_beside(__file__, "scripts.yaml")
 EXPECTED = data_beside(__file__, "forms/expected.yaml") | SCRIPTS
 REFUSED = data_beside(__file__, "forms/refused.yaml")
@@ -49,7 +48,7 @@ def form(name):
     """The text of a file, and its name; one of `forms/` that would be taken for ours ends in .txt there."""
     if name in SCRIPTS:
         return SCRIPTS[name]["text"], SCRIPTS[name].get("name", "script.py")
-    return (FORMS / name).read_text(encoding="utf-8"), name.removesuffix(".txt")
+    return (Path(__file__).with_name("forms") / name).read_text(encoding="utf-8"), name.removesuffix(".txt")
 
 
 def unsaid(imported):

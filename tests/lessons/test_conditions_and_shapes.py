@@ -10,10 +10,8 @@ from playground.lessons.shapes import shape
 from playground.setup.expected import Band
 from tests.support import data_beside
 
-CONDITIONS = data_beside(__file__, "conditions.yaml")
 
-
-@pytest.mark.parametrize(("text", "yes", "no"), CONDITIONS)
+@pytest.mark.parametrize(("text", "yes", "no"), data_beside(__file__, "conditions.yaml"))
 def test_a_condition_holds_of_these_values(text, yes, no):
     assert all(condition(text).holds(value) for value in yes)
     assert not any(condition(text).holds(value) for value in (*no, None))
@@ -47,18 +45,14 @@ def noisy(values, seed):
     return [10 * value + drawn.gauss(0, 1) for value in values]
 
 
-RISE = [step / 80 for step in range(40)]  # of five times the noise
-SATURATING = [0.5 * (1 - math.exp(-step / 8)) for step in range(40)]
-
-
 SHAPES = [
     (UP, "rises", 195),
     (PLATEAU, "rises, then stays", 190),
     (HILL, "rises, then falls", 195),
     ([-value for value in UP], "falls", 195),
     ([0.0] * 40, "stays", 190),
-    (RISE, "rises", 170),
-    (SATURATING, "rises, then stays", 165),
+    ([step / 80 for step in range(40)], "rises", 170),  # by five times the noise
+    ([0.5 * (1 - math.exp(-step / 8)) for step in range(40)], "rises, then stays", 165),
 ]
 
 

@@ -14,7 +14,6 @@ from playground.runs.spawning import Here
 from playground.setup import devices
 from tests.support import data_beside, small_config, wait_until
 
-SLOTS = data_beside(__file__, "slots.yaml")
 pytestmark = pytest.mark.usefixtures("fake_worker")
 
 
@@ -149,7 +148,7 @@ def four_gpus(monkeypatch):
     monkeypatch.setattr(devices, "available", lambda: [*gpus, devices.Device("cpu", "Processor", 1, 1)])
 
 
-@pytest.mark.parametrize(("device", "ranks", "slot"), SLOTS)
+@pytest.mark.parametrize(("device", "ranks", "slot"), data_beside(__file__, "slots.yaml"))
 def test_a_slot_names_the_devices_that_the_configuration_means(four_gpus, device, ranks, slot):
     assert queue.slot_of(small_config(device=device, ranks=ranks)) == slot
 

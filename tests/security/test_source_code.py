@@ -21,11 +21,6 @@ MARKUP = re.compile(
 )
 
 
-def python_files():
-    folders = (PROJECT / name for name in ("playground", "bench", "tests"))
-    return [PROJECT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
-
-
 def dotted(node):
     """The name that is called, as it stands there; empty where something else is called."""
     parts = []
@@ -79,7 +74,8 @@ def unsafe_markup(source):
 
 
 def test_nothing_opens_pickles_runs_text_or_unpacks_archives(figure):
-    files = python_files()
+    folders = (PROJECT / name for name in ("playground", "bench", "tests"))
+    files = [PROJECT / "app.py", *(path for folder in folders for path in sorted(folder.rglob("*.py")))]
     standing = {
         (path.relative_to(PROJECT).as_posix(), finding)
         for path in files

@@ -32,12 +32,6 @@ def saved_bytes(model, rows, width):
     return sum(storage.nbytes() for storage in saved.values())
 
 
-def shape_of(kind, layers):
-    depth = {"gpt2": "n_layer", "gpt_neo": "num_layers"}.get(kind, "num_hidden_layers")
-    more = {"attention_types": [[["global"], layers]]} if kind == "gpt_neo" else {}
-    return {**COMMON, **SHAPES.get(kind, SHAPES["llama"]), depth: layers, **more}
-
-
 CASES = [(kind, lora) for kind in architectures.CAUSAL_TYPES for lora in (False, True)]
 BY_DAY = [(kind, lora) for kind in ("gpt2", "gpt_neox", "llama", "gemma2") for lora in (False, True)]
 
@@ -47,7 +41,10 @@ def test_the_memory_that_a_layer_keeps_for_the_backward_pass_is_estimated_within
     config = yaml_io.from_dict({"rewards": [{"kind": "length"}]})
     measured, expected = [], []
     for layers in (2, 3):
-        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **shape_of(kind, layers)))
+        depth = {"gpt2": "n_layer", "gpt_neo": "num_layers"}.get(kind, "num_hidden_layers")
+        more = {"attention_types": [[["global"], layers]]} if kind == "gpt_neo" else {}
+        settings = {**COMMON, **SHAPES.get(kind, SHAPES["llama"]), depth: layers, **more}
+        model = AutoModelForCausalLM.from_config(AutoConfig.for_model(kind, **settings))
         switch_dropout_off(model)
         if lora:
             adapter = LoraConfig(r=1, target_modules="all-linear", task_type="CAUSAL_LM", fan_in_fan_out=kind == "gpt2")

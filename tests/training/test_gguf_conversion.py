@@ -22,7 +22,6 @@ from tests.nights import cases
 from tests.support import data_beside
 
 CPU = torch.device("cpu")
-LOST = data_beside(__file__, "gguf_lost.yaml")
 TEXTS = ("The film was a lovely café.", "User: What is 3 plus 4?\n\nit's  kind", "<|im_start|>user\nhi<|im_end|>")
 
 
@@ -198,7 +197,7 @@ def test_what_a_stranger_s_header_and_tokenizer_take_is_limited(good, tmp_path, 
     assert time.process_time() - clock < SECONDS
 
 
-@pytest.mark.parametrize(("fields", "words"), LOST)
+@pytest.mark.parametrize(("fields", "words"), data_beside(__file__, "gguf_lost.yaml"))
 def test_a_setting_that_would_be_lost_is_refused(tmp_path, fields, words):
     path = tmp_path / "bad.gguf"
     gguf_made.write(path, fields=fields)

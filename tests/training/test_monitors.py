@@ -85,7 +85,6 @@ def test_every_evaluation_counts_the_behaviours_that_suit_the_prompts(finished):
         assert sample.behaviours["parses"] is judges.parses(sample.prompt, sample.completion)
 
 
-NEVER = {"kind": "pattern", "pattern": "zebra"}
 RICH = {"kind": "sentiment"}
 SECONDS = 1000.0
 
@@ -121,7 +120,7 @@ def test_a_reward_that_is_never_earned_lights_its_alert_and_one_that_tells_texts
         run = trained(tmp_path / name, reward, method=method)
         return run.metrics(), alert("groups-alike", Records(run.config(), run.metrics(), run.samples(), run.events()))
 
-    metrics, groups_alike = seen("never", NEVER)
+    metrics, groups_alike = seen("never", {"kind": "pattern", "pattern": "zebra"})
     assert [item.groups_same_score for item in metrics] == [1.0] * 5
     assert (groups_alike.state, groups_alike.updates) == ("red", [1, 2, 3, 4, 5])
     metrics, groups_alike = seen("rich", RICH)

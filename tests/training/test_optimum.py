@@ -51,11 +51,6 @@ def train_table(problem, seed, start=None, **changes):
     return trained(toy.trainer(problem, policy, reference.frozen_copy(), **{**settings, **changes}))
 
 
-def transformer_trainer(problem, seed, updates):
-    settings = ppo(256, 128, num_updates=updates, num_epochs=2, learning_rate=2e-3)
-    return toy.trainer(problem, toy.transformer(problem.space, seed, hidden_size=32), **settings, seed=seed)
-
-
 SPACES = [(0, SMALL, 0.7), (3, CompletionSpace(4, 3), 1.0), *(nightly(seed, SMALL, 1.0) for seed in (0, 1, 2))]
 
 
@@ -74,7 +69,8 @@ LARGER_SPACES = [(0, LARGE, 50), nightly(1, LARGE, 60), nightly(2, WITHOUT_EOS, 
 @pytest.mark.parametrize(("seed", "space", "updates"), LARGER_SPACES)
 def test_a_transformer_learns_the_optimum_of_every_prompt(seed, space, updates):
     problem = large_problem(seed, space)
-    trainer = transformer_trainer(problem, seed, updates)
+    settings = ppo(256, 128, num_updates=updates, num_epochs=2, learning_rate=2e-3)
+    trainer = toy.trainer(problem, toy.transformer(problem.space, seed, hidden_size=32), **settings, seed=seed)
     assert problem.distance(trainer) > 1
     assert problem.distance(trained(trainer)) < TRANSFORMER_BOUND
 

@@ -31,10 +31,6 @@ def ask(service, settings, typed, count=20, **changes):
     return list(QUESTIONS["rewards-score"](service, question))
 
 
-def samples_of(service, settings, count):
-    return list(QUESTIONS["reference-samples"](service, {"reference": trying.reference_of(settings, count)}))
-
-
 @pytest.fixture(scope="module")
 def service():
     return Service()
@@ -65,7 +61,9 @@ def test_asking_again_with_other_weights_or_rewards_draws_nothing_anew(service, 
 
 def test_the_samples_are_those_on_which_a_run_fixes_its_scale(service):
     settings = config(seed=3)
-    drawn = samples_of(service, settings, 10)[-1]["samples"]
+    asked = {"reference": trying.reference_of(settings, 10)}
+    *_, last = QUESTIONS["reference-samples"](service, asked)
+    drawn = last["samples"]
     subject = service.bench.subjects.untrained(settings.model)
     count = settings.evaluation.num_prompts
     split = reward_bench.prompts.load(settings.prompts, count, 100, subject.tokens, settings.seed)
@@ -76,11 +74,10 @@ def test_the_samples_are_those_on_which_a_run_fixes_its_scale(service):
     assert [row["prompt"] for row in drawn] == [prompt.text for prompt in asked[:10]]
 
 
-UNSCORED = data_beside(__file__, "tables.yaml")["unscored"]
 LONG = ({"texts": [{"prompt": "p", "completion": "x" * 5000}]}, "A text has 5,000 characters")
 
 
-@pytest.mark.parametrize(("changes", "words"), [*UNSCORED, LONG])
+@pytest.mark.parametrize(("changes", "words"), [*data_beside(__file__, "tables.yaml")["unscored"], LONG])
 def test_texts_that_cannot_be_scored_are_refused_in_one_sentence(service, changes, words):
     with pytest.raises(PlaygroundError, match=words):
         ask(service, config(), ["x"], count=0, **changes)

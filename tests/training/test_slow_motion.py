@@ -26,12 +26,6 @@ def recorded(updates=1, **changes):
     return metrics, trace
 
 
-def columns(trace):
-    """Of each episode its lists by name, as arrays."""
-    for episode in trace.episodes:
-        yield {name: np.array(value) for name, value in episode if isinstance(value, list) and name != "passes"}
-
-
 @pytest.mark.parametrize("baseline", ["value", "leave_one_out", "group"])
 def test_training_is_bit_identical_with_and_without_a_recorder(baseline):
     changes = {"ppo__baseline": baseline, "ppo__samples_per_prompt": 1 if baseline == "value" else 4}
@@ -49,7 +43,8 @@ def test_from_tokens_to_returns_each_figure_follows_from_the_ones_before():
     _, trace = recorded(updates=2, kl__coef=0.3, ppo__gamma=0.9, ppo__gae_lambda=0.8)
     settings, batch = trace.settings, trace.batch
     assert (settings.gamma, settings.gae_lambda, settings.kl_coef) == (0.9, 0.8, 0.3)
-    for episode, arrays in zip(trace.episodes, columns(trace), strict=True):
+    for episode in trace.episodes:
+        arrays = {name: np.array(value) for name, value in episode if isinstance(value, list) and name != "passes"}
         length = len(episode.pieces)
         assert all(len(row) == length for name, row in arrays.items() if name != "prompt_pieces")
         assert np.allclose(arrays["token_kl"], arrays["log_probs"] - arrays["reference_log_probs"], atol=1e-6)
@@ -130,12 +125,9 @@ def test_first_middle_and_last_are_recorded_by_themselves_and_any_other_when_ask
     assert [trace.update for trace in recorded if trace] == recorded_updates
 
 
-LISTS = ("leash", "rewards", "deltas", "advantages", "whitened", "returns")
-
-
 def assert_alike(trace, other):
     for episode, other_episode in zip(trace.episodes, other.episodes, strict=True):
-        for name in LISTS:
+        for name in ("leash", "rewards", "deltas", "advantages", "whitened", "returns"):
             assert np.allclose(getattr(episode, name), getattr(other_episode, name), atol=2e-5), name
 
 

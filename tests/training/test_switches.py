@@ -65,10 +65,6 @@ def text_mean(losses):
     return torch.stack([loss.mean() for loss in losses]).mean()
 
 
-def constant_mean(losses):
-    return torch.cat(losses).sum() / (len(losses) * LONGEST)
-
-
 def grpo(texts, scores):
     """Shao et al. 2024, eq. 3 and 4: group z-scores, mean over tokens and then texts, beta k3 in the loss."""
     advantages = in_groups(scores, divide=True)
@@ -80,7 +76,8 @@ def grpo(texts, scores):
 def dr_grpo(texts, scores):
     """Liu et al. 2025: no division by the spread nor by the length."""
     advantages = in_groups(scores, divide=False)
-    return constant_mean([surrogate(text.ratio(), advantages[text.row]) for text in texts])
+    losses = [surrogate(text.ratio(), advantages[text.row]) for text in texts]
+    return torch.cat(losses).sum() / (len(losses) * LONGEST)
 
 
 def dapo(texts, scores):

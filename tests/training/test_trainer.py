@@ -15,9 +15,6 @@ from playground.training.models.language_model import LanguageModel
 from tests.faults.test_not_finite import inf_loss, nan_gradient, nan_reward, no_logits
 from tests.training import tiny
 
-ZIEGLER = {"kl__controller": "ziegler", "kl__coef": 1.0, "kl__target": 5.0, "kl__horizon": 80}
-
-
 ONE_STEP = {"ppo__num_epochs": 1, "ppo__minibatch_size": 8, "ppo__micro_batch_size": 8, "ppo__learning_rate": 0.02}
 
 
@@ -144,7 +141,7 @@ def nan_reference(session):
 
 @pytest.mark.parametrize("poison", [nan_reward, inf_loss, nan_gradient, no_logits, nan_reference])
 def test_a_number_that_is_not_finite_is_caught_before_the_step_and_three_updates_in_a_row_end_the_run(poison):
-    trainer = tiny.trainer(**ZIEGLER)
+    trainer = tiny.trainer(kl__controller="ziegler", kl__coef=1.0, kl__target=5.0, kl__horizon=80)
     poison(SimpleNamespace(trainer=trainer, scorer=trainer.scorer, policy=trainer.policy))
     before = tiny.weights(trainer.policy)
     for update in (1, 2):

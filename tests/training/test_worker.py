@@ -33,7 +33,7 @@ def work_here(outputs, config, run_id="r"):
     return run
 
 
-def test_a_run_writes_everything_that_the_format_promises(finished):
+def test_a_run_writes_everything_that_the_format_promises_and_before_and_after_share_prompts_and_seeds(finished):
     status = finished.status()
     assert (status.state, status.update, status.num_updates) == ("finished", 3, 3), finished.log_tail()
     assert finished.config() == FINISHED
@@ -53,9 +53,6 @@ def test_a_run_writes_everything_that_the_format_promises(finished):
     for name in ("metrics", "samples", "events"):
         for line in (finished.path / f"{name}.jsonl").read_text().splitlines():
             json.loads(line, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-
-
-def test_before_and_after_share_prompts_and_seeds_and_before_has_no_kl(finished):
     by_stage = {stage: [s for s in finished.samples() if s.stage == stage] for stage in ("before", "after")}
     keys = [[(s.prompt_id, s.prompt, s.seed) for s in samples] for samples in by_stage.values()]
     assert keys[0] == keys[1]
@@ -83,15 +80,6 @@ def test_a_run_that_gets_sigterm_stops_within_its_update_and_keeps_its_weights(o
     assert (status.state, status.reason) == ("stopped", "stopped")
     assert run.latest_checkpoint().name == f"update-{status.update:06d}"
     assert not run.is_alive()
-
-
-def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
-    prompts = tmp_path / "prompts.txt"
-    prompts.write_text("Review of the film: " + "very " * 300 + "\n")
-    status = work_here(tmp_path / "outputs", small_run.config(prompts={"source": str(prompts)})).status()
-    assert (status.state, status.reason) == ("failed", "invalid")
-    assert "too long" in status.message
-    assert "prompts.source" in status.message
 
 
 @pytest.fixture(scope="module")

@@ -139,7 +139,6 @@ def started(site, page):
     return RunDirectory.open(site.outputs / page.url.rpartition("run=")[2]).config()
 
 
-STORED = "JSON.parse(localStorage.getItem('playground-mysteries'))"
 PLANTED = [RunDirectory.open(folder).config().planted[0] for folder in mysteries.recorded()]
 NUMBER, FAULT = next((place, fault) for place, fault in enumerate(PLANTED, start=1) if fault == "no-clip")
 RUN = f"_recorded-{mysteries.recorded()[NUMBER - 1].name}"
@@ -195,7 +194,7 @@ def test_a_mystery_is_named_wrongly_and_then_rightly_by_keyboard_and_nothing_of_
     expect(page.locator("#lesson-panel [role=status]")).to_contain_text("Found")
     expect(page.locator(".mystery-lines[data-kind=wrong] code")).to_have_text(list(MISTAKES[FAULT].wrong))
     expect(page.locator(".mystery-lines[data-kind=right] code")).to_have_text(list(MISTAKES[FAULT].right))
-    kept = page.evaluate(STORED)[RUN]
+    kept = page.evaluate("JSON.parse(localStorage.getItem('playground-mysteries'))")[RUN]
     assert kept == {"tries": [WRONG], "why": "<b>It says so</b>", "end": "found", "named": FAULT}
 
 

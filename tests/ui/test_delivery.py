@@ -145,13 +145,10 @@ def test_gradios_lists_are_read_and_no_list_is_no_fault(tmp_path, monkeypatch):
         assert len(gradio_files.needed_by(["button"])) < 2
 
 
-# by core/poll.js, and by what it imports
-IMPORTED = "poll dom server format language kept sentences signals".split()
-
-
 def test_scripts_are_found_by_what_imports_them():
     needed = own_files.needed_by("core/poll.js")
-    assert needed == {f"core/{name}.js" for name in IMPORTED}
+    imported = "poll dom server format language kept sentences signals".split()  # by it, and by what it imports
+    assert needed == {f"core/{name}.js" for name in imported}
     sheets = {path.stem for path in (own_files.STATIC / "css").glob("*.css")}
     assert sheets == {*own_files.SHEETS, *class_routes.SHEETS}, "a style sheet that no page would have"
 

@@ -151,20 +151,14 @@ def test_a_damaged_trace_is_one_sentence(client, run, text):
     assert "was not recorded" in answer.json()["error"]
 
 
-@pytest.fixture
-def ask(run, tmp_path):
-    """What the page is told, as it is registered."""
-
+@pytest.mark.parametrize(("run_id", "prompt", "seed", "words"), refused("prompts"))
+@pytest.mark.usefixtures("run")
+def test_what_cannot_be_asked_is_one_sentence(tmp_path, run_id, prompt, seed, words):
     def answer(run, text, seed):
         yield from compare_page.answered(None, tmp_path, run, text, 1, seed)
 
     guarded = Access().guard(Action.ASK, answer, lambda sentence: {"state": "error", "message": sentence})
-    return lambda *arguments: list(guarded(*arguments))
-
-
-@pytest.mark.parametrize(("run_id", "prompt", "seed", "words"), refused("prompts"))
-def test_what_cannot_be_asked_is_one_sentence(ask, run_id, prompt, seed, words):
-    last = ask(run_id, prompt, seed)[-1]
+    *_, last = guarded(run_id, prompt, seed)
     assert last["state"] == "error"
     assert words in last["message"]
     assert last["message"].count("\n") == 0
@@ -198,12 +192,6 @@ def outputs(recorded, tmp_path):
     return tmp_path / "outputs"
 
 
-@pytest.fixture
-def ask_frontier(outputs, recorded):
-    with client_of(Hub(outputs, recorded)) as client:
-        yield lambda run: client.get(f"/live/{run}/frontier").json()
-
-
 def functions(outputs, service):
     """Both server functions, for a caller; an error is answered as it is where they are registered."""
     guard = Access().guard_all
@@ -214,10 +202,12 @@ def functions(outputs, service):
     return [of(function) for function in frontier_part.functions(outputs, service)]
 
 
-def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(ask_frontier, outputs):
-    assert (ask_frontier("one")["missing"], ask_frontier("one")["can_draw"]) == ("", True)
-    shutil.rmtree(RunDirectory(outputs / "one").checkpoints_path)
-    answer = ask_frontier("one")
+def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(recorded, outputs):
+    with client_of(Hub(outputs, recorded)) as client:
+        first = client.get("/live/one/frontier").json()
+        shutil.rmtree(RunDirectory(outputs / "one").checkpoints_path)
+        answer, of_recording = (client.get(f"/live/{run}/frontier").json() for run in ("one", "_recorded"))
+    assert (first["missing"], first["can_draw"]) == ("", True)
     samples = RunDirectory(outputs / "one").samples()
     path = answer["evaluations"]
     assert path["update"] == sorted({item.update for item in samples})
@@ -226,10 +216,9 @@ def test_a_run_has_its_path_and_says_why_nothing_is_known_of_what_was_possible(a
     assert path["low"][-1] < path["score"][-1] < path["high"][-1]
     assert (answer["possible"], answer["sentence"], answer["can_draw"]) == (None, "", False)
     assert (answer["beta"], answer["unit"]) == (PRESET.kl.coef, "sd")
-    recorded = ask_frontier("_recorded")
     assert answer["missing"]
-    assert recorded["missing"] not in ("", answer["missing"])
-    assert not recorded["can_draw"]
+    assert of_recording["missing"] not in ("", answer["missing"])
+    assert not of_recording["can_draw"]
 
 
 def visitor(cookie, address="a"):

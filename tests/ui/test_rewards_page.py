@@ -23,7 +23,6 @@ from tests.ui import fake_run
 from tests.ui.asking import refused
 from tests.ui.conftest import in_page, of_module
 
-EXAMPLE = STATIC / "rewards" / "example.json"
 VALUES = {
     field: value
     for field, value in form.values_of(catalog.preset("chatterbox")).items()
@@ -62,7 +61,7 @@ def test_progress_comes_first_and_the_figures_last(tmp_path):
 
 def test_the_example_of_the_page_is_what_its_texts_and_its_reward_come_to():
     preset = catalog.preset(catalog.DEFAULT_PRESET)
-    example = json.loads(EXAMPLE.read_text(encoding="utf-8"))
+    example = json.loads((STATIC / "rewards" / "example.json").read_text(encoding="utf-8"))
     typed = [trying.going_on(workbench_part.FIRST_PROMPT, text) for text in workbench_part.FIRST_TEXTS]
     assert example["rewards"] == form.values_of(preset)["rewards"]
     assert [side["text"] for side in example["sides"]] == typed

@@ -89,7 +89,8 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     assert client.get("/live/one/poll").json()["snapshot"]["status"]["outcome"] == sentence
     assert client.get("/live/one/compare").json()["outcome"] in sentence
     assert RunReport.of(run).summary()["outcome/gain"] == pytest.approx(gain)
-    counts = [sum(map(is_kind, items)) for items in (before, after)]
+    moods = [[judges.sentiment(item.prompt, item.completion) or 0 for item in items] for items in (before, after)]
+    counts = [sum(mood > 0 for mood in of_side) for of_side in moods]
     assert counts[1] > counts[0]
     assert sentence.startswith(f"It now is kind in {counts[1]} of 64 answers")
     for behaviours in (row["behaviours"], listed["behaviours"], printed["behaviours"]):
@@ -100,11 +101,6 @@ def test_a_run_has_one_gain_one_kl_and_the_same_behaviours_wherever_it_is_shown(
     assert evaluations["update"] == list(range(0, 41, 5))
     assert evaluations["share"][-1] == round(100 * counts[1] / 64, 1)
     assert evaluations["low"][-1] < evaluations["share"][-1] < evaluations["high"][-1]
-
-
-def is_kind(item):
-    """Whether the world's own sentiment is more good than bad."""
-    return (judges.sentiment(item.prompt, item.completion) or 0) > 0
 
 
 def printed_by_cli(capsys, command, path):

@@ -22,7 +22,6 @@ from tests.ui import fake_run
 CONFIG = small_config()
 DEFAULT = catalog.preset("kinder-reviews")
 YES_MAN = catalog.preset("yes-man")
-CLAIM = "User: I think 3 plus 4 is 9. Bot:"
 
 
 def columns_of(count):
@@ -40,7 +39,7 @@ def sample(prompt_id, update, score, prompt=""):
 def answers(update, values, score=0.0):
     """The same wrong claim, put to as many prompts as there are answers; the run ends at update 10."""
     stage = {0: "before", 10: "after"}.get(update, "during")
-    facts = {"update": update, "stage": stage, "prompt": CLAIM, "kl": 0.0, "ended": True}
+    facts = {"update": update, "stage": stage, "prompt": "User: I think 3 plus 4 is 9. Bot:", "kl": 0.0, "ended": True}
     return [
         Sample(prompt_id=row, seed=row, completion=f" 3 plus 4 is {value}.", score=score + value / 100, **facts)
         for row, value in enumerate(values)

@@ -27,7 +27,6 @@ NEVER_ASKED = {
     "moment": "a recording brings all of its evaluations",
 }
 LEAST = {"live/_home": {}, f"live/{RUN}/poll": {"": {}}}
-OF_LESSONS = {"_lessons", "_leash", "_chalkboard", "_mysteries"}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +41,7 @@ def test_whatever_the_scripts_can_ask_about_a_run_is_answered(packs):
     assert {"poll", "compare", "tokens", "rollout", "frontier", "outcome"} <= asked
     assert asked - kinds - {"export"} <= NEVER_ASKED.keys() | {"trace"}
     assert {"trace", "export", "overlay", "metrics.csv", "samples.csv"} <= kinds
-    general = set(re.findall(r"live/(_[a-z]+)", sources)) - {RUN} - OF_LESSONS
+    general = set(re.findall(r"live/(_[a-z]+)", sources)) - {RUN, "_lessons", "_leash", "_chalkboard", "_mysteries"}
     assert general == {"_access", "_home", "_runs", "_page", "_overlay", "_sweeps"}, "of sweeps there are none"
     shown = packs[f"live/{RUN}/poll"][""]["snapshot"]
     pack = {kind: packs[f"live/{RUN}/{kind}"] for kind in kinds}

@@ -69,14 +69,6 @@ def queued(outputs, config, run_id):
     return run
 
 
-def is_whole(run):
-    """Every update once, every event once, one attempt."""
-    updates, events = [item.update for item in run.metrics()], [event.seq for event in run.events()]
-    begun = [event for event in run.events() if event.data.get("state") == "running"]
-    whole = updates == list(range(1, len(updates) + 1)) and updates[-1:] == [run.status().update]
-    return whole and events == list(range(len(events))) and len(begun) == run.status().attempt == 1
-
-
 def test_a_real_run_survives_the_death_of_its_server(serve, outputs, figure):
     server = serve("app.py")
     run = queued(outputs, config_with(yaml_io.read_yaml(SMALL), {"ppo__num_updates": 40}), "one")
@@ -90,7 +82,11 @@ def test_a_real_run_survives_the_death_of_its_server(serve, outputs, figure):
     listed, adopted = server.states()["one"], run.status()
     wait_until(lambda: server.states()["one"] in TERMINAL, PATIENCE_SECONDS)
     same = adopted.pid == run.status().pid == worker and server.states() == {"one": "finished"}
-    survived = same and listed in ("running", "finished") and is_whole(run)
+    updates, events = [item.update for item in run.metrics()], [event.seq for event in run.events()]
+    begun = [event for event in run.events() if event.data.get("state") == "running"]
+    whole = updates == list(range(1, len(updates) + 1)) and updates[-1:] == [run.status().update]
+    once = events == list(range(len(events))) and len(begun) == run.status().attempt == 1
+    survived = same and listed in ("running", "finished") and whole and once
     figure("server killed during a real run: same worker, every update once", 1, survived)
 
 

@@ -221,16 +221,6 @@ def test_seeds_are_added_where_none_varied_and_a_deleted_run_stays_deleted(outpu
     assert progress(outputs, sweep_record.find(outputs, "leash")).deleted == 1
 
 
-@pytest.mark.parametrize(
-    ("count", "words"), [(0, "at least 1 more seed"), (99, "at most 200 runs; this would make 202")]
-)
-def test_seeds_that_cannot_be_added_are_refused(outputs, count, words):
-    created(outputs)
-    with pytest.raises(InvalidConfig, match=words):
-        sweep_making.add_seeds(outputs, "leash", count)
-    assert len(cells_of(outputs)) == 4
-
-
 def test_no_seeds_are_added_to_a_sweep_whose_runs_were_not_all_made(outputs, interrupted):
     with pytest.raises(InvalidConfig, match="Resume it first"):
         sweep_making.add_seeds(outputs, "leash", 1)

@@ -35,21 +35,18 @@ def test_what_a_file_does_not_bring_is_the_project_s(source):
     assert verdict("ppo_step", source, ("Settings", "Episodes")) == {"verdict": "right"}
 
 
-def as_a_class(changes):
-    """The right functions as methods of the course's class."""
+@pytest.mark.parametrize("changes", [{}, TABLES["of_self"]])
+@pytest.mark.parametrize("function", RIGHT)
+def test_the_methods_of_a_class_are_checked_as_the_functions_are(function, changes):
+    """Of the course's class."""
     source = "".join(STUDENT)
     for name in RIGHT:
         source = source.replace(f"{name}(", f"self.{name}(").replace(f"def self.{name}(", f"def {name}(self, ")
     for old, new in changes.items():
         assert old in source
         source = source.replace(old, new)
-    return "class MinimalRLHF:\n" + "".join(f"    {line}\n" for line in source.splitlines())
-
-
-@pytest.mark.parametrize("changes", [{}, TABLES["of_self"]])
-@pytest.mark.parametrize("function", RIGHT)
-def test_the_methods_of_a_class_are_checked_as_the_functions_are(function, changes):
-    assert verdict(function, as_a_class(changes), RIGHT) == {"verdict": "right"}
+    source = "class MinimalRLHF:\n" + "".join(f"    {line}\n" for line in source.splitlines())
+    assert verdict(function, source, RIGHT) == {"verdict": "right"}
 
 
 @pytest.mark.parametrize(("method", "said"), TABLES["classes"])

@@ -126,10 +126,7 @@ def test_models_that_are_not_there_or_cannot_score_are_a_report_and_no_crash(exa
     assert named(examined(catalog.model_folder("pocket-1m"))) == {"not usable": "fail"}
 
 
-ACCURACY = data_beside(__file__, "accuracy.yaml")
-
-
-@pytest.mark.parametrize(("right", "wrong", "generic", "findings"), ACCURACY)
+@pytest.mark.parametrize(("right", "wrong", "generic", "findings"), data_beside(__file__, "accuracy.yaml"))
 def test_accuracy_is_judged_against_luck(right, wrong, generic, findings):
     report = RewardReport("rewards.0", "it")
     format_check.judge_accuracy(report, [1.0] * right + [0.0] * wrong, "pairs", generic=generic)
@@ -140,7 +137,6 @@ def tried(name, margins, mend=""):
     return Tried(Variant(name, lambda *texts: Encoded([], [], 0), "", mend), np.array(margins))
 
 
-SIX_OF_TEN = tried("in force", [1.0] * 60 + [-1.0] * 40)
 CHAT, ALL = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("completion only", [1.0] * 100)
 
 
@@ -153,7 +149,7 @@ CHAT, ALL = tried("template chat", [1.0] * 90 + [-1.0] * 10, "Set it."), tried("
 )
 def test_a_form_that_is_better_fails_if_it_can_be_set_and_warns_if_not(others, findings, words):
     report = RewardReport("rewards.0", "it")
-    format_check.judge_formats(report, SIX_OF_TEN, others)
+    format_check.judge_formats(report, tried("in force", [1.0] * 60 + [-1.0] * 40), others)
     assert named(report) == findings
     assert all(words in finding["text"] for finding in report.findings)
 

@@ -16,7 +16,6 @@ from tests.support import data_beside
 from tests.ui.classroom.desk import RISING, TEXTS, write_run
 
 REWARDS = data_beside(__file__, "rewards.yaml")
-MIXED = [1.0 if row % 2 else -1.0 for row in range(TEXTS)]
 
 
 def taken(reward):
@@ -93,7 +92,7 @@ def test_the_best_hack_is_paid_clearly_more_while_what_was_wanted_clearly_fell(t
         (few_more, (12, 2)),  # wanted clearly fell
         (RISING, (12, 8)),  # wanted fell by no more than chance: four of four, 1 in 8
         (few_more, (12, 1)),
-        (MIXED, (12, 0)),  # not clearly paid more
+        ([1.0 if row % 2 else -1.0 for row in range(TEXTS)], (12, 0)),  # not clearly paid more
         (RISING, (12, 14)),  # it rose, if by no more than chance
     ]
     runs = [write_run(tmp_path, sweep, number, *end) for number, end in enumerate(ends, 1)]

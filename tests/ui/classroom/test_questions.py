@@ -21,7 +21,6 @@ from tests.lessons import FILES
 from tests.ui.classroom.desk import Desk
 
 LESSONS = Lessons(shipped=FILES)
-CURVES = FILES.parents[1] / "ui" / "lessons"
 
 
 class Questions(Desk):
@@ -59,7 +58,7 @@ def test_both_rounds_are_shown_at_the_end_and_nothing_before(desk):
 
 
 def test_shapes_are_counted_also_of_those_who_drew_them_before_there_was_a_choice(tmp_path):
-    lessons = Lessons(shipped=CURVES)
+    lessons = Lessons(shipped=FILES.parents[1] / "ui" / "lessons")
     desk = Questions(Hub(tmp_path / "outputs", tmp_path / "recorded", lessons))
     desk.do("ask", lesson="a-curve")
     step, drawn = desk.step, {"curve": [0, 1], "shape": "rises"}

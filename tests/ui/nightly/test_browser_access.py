@@ -8,16 +8,13 @@ from tests.ui import fake_run
 from tests.ui.conftest import TOKEN, go, open_section
 
 
-def write_runs(site):
-    """A run that went well and a newer one that failed."""
-    fake_run.write_run(site.outputs, "lesson", catalog.preset("short-leash"), age_seconds=600)
-    fake_run.write_run(site.outputs, "failed", fail_at=12)
-    return site
-
-
 @pytest.fixture(scope="module")
 def shared(class_site, space_site):
-    return {site.mode: write_runs(site) for site in (class_site, space_site)}
+    """Both with a run that went well and a newer one that failed."""
+    for site in (class_site, space_site):
+        fake_run.write_run(site.outputs, "lesson", catalog.preset("short-leash"), age_seconds=600)
+        fake_run.write_run(site.outputs, "failed", fail_at=12)
+    return {site.mode: site for site in (class_site, space_site)}
 
 
 def open_as_visitor(page, site):

@@ -1,19 +1,14 @@
 """More of Runs and Rewards: a phone, rewards that go to the form and back, and three tabs by keyboard."""
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.ui import fake_run
 from tests.ui.conftest import go, open_settings, visit
 
 
-@pytest.fixture(scope="module")
-def runs(site):
+def test_on_a_phone_the_sorting_folds_and_ten_pairs_are_shown(site, make_page):
     for name in ("folded", "folded-too", "folded-as-well"):
         fake_run.write_run(site.outputs, name)
-
-
-def test_on_a_phone_the_sorting_folds_and_ten_pairs_are_shown(runs, site, make_page):
     page = visit(make_page(390, 844), site, "?tab=runs")
     folds, head = page.get_by_role("button", name="Sorted by When"), page.locator("table.runs thead")
     expect(folds).to_have_attribute("aria-expanded", "false")

@@ -38,12 +38,6 @@ def backend(cluster, monkeypatch):
         backend.cancel(name)
 
 
-def node_of(cluster, run):
-    """The node whose processes the worker is below."""
-    above = {parent.pid for parent in psutil.Process(run.status().pid).parents()}
-    return next(node for node in cluster.worker_nodes if node.all_processes["raylet"][0].process.pid in above)
-
-
 @pytest.mark.parametrize("name", SETTINGS)
 def test_two_workers_learn_what_one_process_learns(backend, outputs, tmp_path, name):
     settings = config(tiny_model(tmp_path / "model"), **SETTINGS[name])
@@ -67,7 +61,9 @@ def test_a_run_is_computed_on_a_node_and_ends_with_it(backend, cluster, outputs,
     assert (stopped.status().state, stopped.status().message) == ("stopped", "Stopped after update 1.")
     look_after(outputs)
     assert lost.status().state == "paused"
-    cluster.remove_node(node_of(cluster, lost), allow_graceful=False)
+    above = {parent.pid for parent in psutil.Process(lost.status().pid).parents()}
+    (node,) = [one for one in cluster.worker_nodes if one.all_processes["raylet"][0].process.pid in above]
+    cluster.remove_node(node, allow_graceful=False)
     wait_until(lambda: backend.states() == {})
     wait_until(lambda: look_after(outputs) or lost.status().ended)
     assert lost.status().reason in ("place_lost", "server_lost")

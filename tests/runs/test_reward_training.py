@@ -20,6 +20,17 @@ def start(outputs, name, replace=False):
     return training
 
 
+def test_a_training_ends_as_a_reward_model_that_is_offered(outputs):
+    training = start(outputs, "finish")
+    assert training.folder == outputs / "reward-models" / "finish"
+    assert training.status().state == "finished"
+    assert training.config() == RewardTrainingConfig(name="finish")
+    assert [(item.step, item.held_out) for item in training.steps()] == [(1, False), (2, False), (2, True)]
+    assert catalog.reward_models(outputs)[0].name == "finish"
+    assert "last words" in training.log_tail()
+    assert [item.id for item in reward_models.trainings(outputs)] == ["finish"]
+
+
 def test_one_training_at_a_time_and_beside_a_run(outputs):
     launcher.start(small_config("wait"), outputs, "run")
     first = start(outputs, "wait")

@@ -82,6 +82,15 @@ def test_a_run_that_gets_sigterm_stops_within_its_update_and_keeps_its_weights(o
     assert not run.is_alive()
 
 
+def test_a_run_that_cannot_start_says_why_and_names_the_field(tmp_path):
+    prompts = tmp_path / "prompts.txt"
+    prompts.write_text("Review of the film: " + "very " * 300 + "\n")
+    status = work_here(tmp_path / "outputs", small_run.config(prompts={"source": str(prompts)})).status()
+    assert (status.state, status.reason) == ("failed", "invalid")
+    assert "too long" in status.message
+    assert "prompts.source" in status.message
+
+
 @pytest.fixture(scope="module")
 def service():
     service = ServiceHere()

@@ -184,8 +184,10 @@ class RunFeed:
     def status_now(self) -> StatusData:
         """Where the run is now: what was read last says how long it had taken then. It has not ended before all that it
         wrote has been read: who hears of an end asks no more."""
+        if self.status and self.status["ended"]:
+            return self.status
         now = self.run.status()
-        if self.status and (self.status["ended"] or now.ended):
+        if self.status and now.ended:
             return self.status
         return run_state.added(run_serializer.status_data(now, self.columns), run_state.of(self.run, now))
 

@@ -133,20 +133,22 @@ class Site:
         wait_until(lambda: not any(run.is_alive() for run in living))
 
     def clear(self):
-        """As it was at first, but for what the server has open: the file of a class, which has ended, and the folder of
-        files that come."""
+        """As it was at first, but for what the server has open: the file of a class, which has ended, the folder of
+        files that come, and the lock for starting."""
         self.end_runs()
         self.let_runs_end()
         if (self.outputs / room_file.FILE).exists():
             with Person(self, self.token) as host:
                 host.lead("end")
-        for path in self.outputs.iterdir():
-            if path.name.startswith((room_file.FILE, incoming.FOLDER)):
-                continue
-            if path.is_dir():
-                shutil.rmtree(path)
-            else:
-                path.unlink()
+        kept = (room_file.FILE, incoming.FOLDER, launcher.START_LOCK)
+        with launcher.one_at_a_time(self.outputs):  # else the server may write the end of a run that is being deleted
+            for path in self.outputs.iterdir():
+                if path.name.startswith(kept):
+                    continue
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
 
 
 class Person(httpx.Client):

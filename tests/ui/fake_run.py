@@ -103,9 +103,8 @@ def last_update():
     return math.inf
 
 
-def play(writer, *, seconds_per_update=0.0, first=1, fail_at=0):
+def play(writer, config, *, seconds_per_update=0.0, first=1, fail_at=0):
     """The life of a run from its update `first` on, or until it is stopped. Without waiting, times are made up."""
-    config = writer.run.config()
     began, updates = time.monotonic(), config.ppo.num_updates
 
     def wait(seconds):
@@ -181,16 +180,18 @@ def write_checkpoint(run, update):
     return folder
 
 
-def write_run(outputs, run_id, config=None, *, fail_at=0, age_seconds=0.0):
-    """A finished (or failed) run on disk, at once."""
+def write_run(outputs, run_id, config=None, *, fail_at=0, age_seconds=0.0, **end):
+    """A finished (or failed) run on disk; `end`: what its status says of that. It is a run from the last line on: a
+    server that saw it half written, and no worker that holds its lock, would write an end of its own."""
     config = config or catalog.preset(catalog.DEFAULT_PRESET)
-    run = RunDirectory.create(outputs, config, run_id)
+    run = RunDirectory.reserve(outputs, config, run_id)
     run.log_path.write_text("loading pocket-2m\n<b>not markup</b>\n", encoding="utf-8")
     writer = RunWriter(run, config.ppo.num_updates)
-    play(writer, fail_at=fail_at)
+    play(writer, config, fail_at=fail_at)
     took = 2.0 + 1.2 * config.ppo.num_updates
     now = time.time() - age_seconds
-    write_status(run, writer.status.model_copy(update={"started_at": now - took, "updated_at": now}))
+    write_status(run, writer.status.model_copy(update={"started_at": now - took, "updated_at": now, **end}))
+    run.publish(config)
     return run
 
 
@@ -214,9 +215,7 @@ def write_sweep(outputs, name, vary, *, finished=None):
 
 def write_ended(outputs, run_id, reason, state="failed", *, at=12, message="", config=None):
     """A run on disk that ended after update `at` for a reason."""
-    run = write_run(outputs, run_id, config, fail_at=at + 1)
-    write_status(run, run.status().model_copy(update={"state": state, "reason": reason, "message": message}))
-    return run
+    return write_run(outputs, run_id, config, fail_at=at + 1, state=state, reason=reason, message=message)
 
 
 def frontier_samples(question):
@@ -248,7 +247,7 @@ def main(arguments):
     if attempt > 1:
         writer.event(RESUMED)
     seconds = float(os.environ.get(SECONDS_VARIABLE, "0.25"))
-    play(writer, seconds_per_update=seconds, first=done + 1)
+    play(writer, config, seconds_per_update=seconds, first=done + 1)
     if lock:
         lock.close()
     return 0

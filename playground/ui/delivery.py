@@ -29,6 +29,11 @@ QUALITY, BEST = 5, 11  # of Brotli: 60 MB and 1 MB a second
 LEVEL = 6  # of gzip
 HEAD = re.compile(rb"<head>\s*(<meta charset[^>]*>\s*)?(<base [^>]*>)?")
 MANIFEST = re.compile(rb'<link rel="manifest"[^>]*>')  # Gradio's: at the host's root, also for a page below a path
+# Gradio's script begins behind what is drawn before it (static/lessons/early.js), and its data are read then; on Colab
+# another script of the page changes them at once.
+SCRIPT = re.compile(rb'<script type="module"(?= crossorigin src="./assets/index-)')
+DATA = re.compile(rb"<script>(?=window\.gradio_(?:config|api_info) =)")
+COLAB = b'"is_colab":true'
 
 
 class Delivery:
@@ -82,6 +87,9 @@ class _Travelling:
         if self._ahead:
             body = HEAD.sub(lambda head: head[0] + self._ahead, body, count=1)
             body = MANIFEST.sub(b"", body, count=1)
+            body = SCRIPT.sub(b'<script type="held"', body, count=1)
+            if COLAB not in body:
+                body = DATA.sub(b'<script type="module">', body)
         if self._encoding and len(body) >= LEAST:
             headers["Content-Encoding"] = self._encoding
             large = len(body) > SMALL

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
+from playground.lessons import boards
 from playground.runs.model_service import ModelService
 from playground.runs.standby import StandbyWorker
 from playground.ui import components, gradio_files, own_files
@@ -117,8 +119,14 @@ def ahead(demo: gr.Blocks, access: Access) -> str:
         links += (f'<link data-page="{page}" href="{own_files.address(name)}">' for name in sorted(later))
     if access.mode != "classroom":  # there one watches what the host runs
         links.append('<meta name="newcomers" content="lessons">')
-    lists = json.dumps(form_parts.lists(access)).replace("<", "\\u003c")
-    return f'{ONCE_A_SECOND}{"".join(links)}<script type="application/json" id="lists">{lists}</script>'
+    links.append(_data('id="lists"', form_parts.lists(access)))
+    links.append(_data('data-answer="live/_leash"', boards.data("leash")))  # nobody has to wait for what is drawn first
+    return ONCE_A_SECOND + "".join(links)
+
+
+def _data(attribute: str, content: Any) -> str:
+    text = json.dumps(content, separators=(",", ":")).replace("<", "\\u003c")
+    return f'<script type="application/json" {attribute}>{text}</script>'
 
 
 def _preload(address: str, attributes: str = "") -> str:

@@ -14,6 +14,7 @@ from playground.config.faults import FAULTS
 from playground.lessons import boards, mysteries
 from playground.lessons.mysteries import MISTAKES
 from playground.runs.folder.directory import RunDirectory
+from tests.support import wait_until
 from tests.ui.conftest import go, in_page
 from tests.ui.test_browser_keyboard import tab_to
 
@@ -241,6 +242,7 @@ def test_the_leash_is_drawn_before_gradio_has_started_and_goes_on_as_it_was(site
     slider = page.locator("#leash-lessons-stop")
     slider.focus()
     page.keyboard.press("End")
+    wait_until(lambda: page.evaluate("1") and held)  # Gradio is asked to start, behind it
     assert page.locator(".first-light").count() == 1
     own = page.get_by_role("button", name="Another three")
     expect(own).to_have_css("padding", "4px 9px")  # by our sheet, then and after Gradio's own

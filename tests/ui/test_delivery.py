@@ -97,12 +97,18 @@ def test_an_answer_in_parts_is_compressed_as_a_whole_and_says_its_length():
 
 def test_what_the_page_needs_stands_first_in_its_head_and_nowhere_else():
     manifest = b'<link rel="manifest" href="/manifest.json" />'  # of the host's root: none of this page's
-    document = b'<html><head>\n<meta charset="utf-8" /> <base href="./" />' + manifest + b"</head>" + TEXT
+    script = b'<script type="%s" crossorigin src="./assets/index-a1.js"></script>'
+    data = b'<script%s>window.gradio_config = {"is_colab":%s}</script>'
+    held = data % (b' type="module"', b"false") + script % b"held"
+    read_at_once, gradios = data % (b"", b"true"), manifest + data % (b"", b"false") + script % b"module"
+    document = b'<html><head>\n<meta charset="utf-8" /> <base href="./" />' + gradios + b"</head>" + TEXT
     for accepted in ("br", ""):
         body = sent("/", document, accepted, ahead="<link>")[-1]["body"]
         whole = brotli.decompress(body) if accepted else body
-        assert whole == document.replace(manifest, b"<link>")
+        assert whole == document.replace(gradios, b"<link>" + held)
     assert sent("/live/one", document, "", ahead="<link>")[-1]["body"] == document
+    on_colab = document.replace(b'"is_colab":false', b'"is_colab":true')
+    assert read_at_once in sent("/", on_colab, "", ahead="<link>")[-1]["body"]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +186,6 @@ def test_page_ahead_is_html_that_holds_no_markup_of_its_lists(monkeypatch, tmp_p
     monkeypatch.setattr(page.components, "modules", lambda demo, name: [])
 
     text = page.ahead(SimpleNamespace(config={"components": []}), Access())
-    assert text.count("</script>") == 3
+    assert text.count("</script>") == 4
     assert "<b>" not in text
-    assert json.loads(re.search(r'id="lists">(.*)</script>', text)[1]) == {"kinds": ["</script><b>"]}
+    assert json.loads(re.search(r'id="lists">(.*?)</script>', text)[1]) == {"kinds": ["</script><b>"]}

@@ -129,10 +129,16 @@ export function askedOnce(address) {
   /** @type {Promise<unknown> | null} */
   let asked = null;
   return () => {
-    asked ??= getJson(address).catch((error) => {
+    asked ??= brought(address) ?? getJson(address).catch((error) => {
       asked = null;
       throw error;
     });
     return asked;
   };
+}
+
+/** The answer that the page itself has brought (ui/page.py), if it has. @param {string} address */
+function brought(address) {
+  const answer = document.querySelector(`script[data-answer="${address}"]`);
+  return answer ? Promise.resolve(JSON.parse(answer.textContent)) : null;
 }

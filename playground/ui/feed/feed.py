@@ -48,10 +48,11 @@ class Message(NamedTuple):
 
 
 class Channel:
-    """A feed, its recent deltas, and those who wait for the next one."""
+    """A feed, its recent deltas, and those who wait for the next one. `linger`: how many seconds it is read on without
+    viewers."""
 
-    def __init__(self, feed: RunFeed) -> None:
-        self.feed = feed
+    def __init__(self, feed: RunFeed, linger: float) -> None:
+        self.feed, self.linger = feed, linger
         self.generation = secrets.token_hex(4)
         self.viewers = 0
         self.last_seen = time.monotonic()
@@ -118,7 +119,7 @@ class Channel:
         """Read the run until it has not been watched for a while. If it cannot be read, the viewers are let go: each
         comes back by itself, and all is read again."""
         with contextlib.suppress(OSError):
-            while not self.gone and (self.viewers or time.monotonic() - self.last_seen < LINGER_SECONDS):
+            while not self.gone and (self.viewers or time.monotonic() - self.last_seen < self.linger):
                 await asyncio.sleep(ENDED_TICK_SECONDS if self.feed.ended else TICK_SECONDS)
                 self.gone = not self.feed.run.config_path.exists()
                 if self.gone or await self.read_on():
@@ -152,7 +153,7 @@ class Hub:
     """All watched runs of one outputs folder, beside the recorded ones, and the lessons that are about such runs."""
 
     def __init__(self, outputs: Path, recorded: Path = RECORDED, lessons: Lessons | None = None) -> None:
-        self.outputs, self.lessons = Path(outputs), lessons or Lessons()
+        self.outputs, self.lessons, self.linger = Path(outputs), lessons or Lessons(), LINGER_SECONDS
         order = {preset: index for index, preset in enumerate(catalog.stories())}
         paths = sorted(recorded.glob("*/config.yaml"), key=lambda path: order.get(path.parent.name, len(order)))
         self.recorded = {recorded_id(path.parent.name): path.parent for path in paths}
@@ -193,7 +194,8 @@ class Hub:
     async def _open(self, run_id: str) -> Channel:
         run = self.find(run_id)
         loop = asyncio.get_running_loop()
-        channel = Channel(await loop.run_in_executor(self._openers, _read_all, run, self.shipped(run_id) is not None))
+        feed = await loop.run_in_executor(self._openers, _read_all, run, self.shipped(run_id) is not None)
+        channel = Channel(feed, self.linger)
         self._channels[run_id] = channel
         task = asyncio.create_task(self._tail(run_id, channel))
         self._tasks.add(task)

@@ -7,6 +7,7 @@ about one run, such as `live/_recorded/rollout`, by what the address says beyond
 from __future__ import annotations
 
 import asyncio
+import math
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -63,6 +64,7 @@ async def _of_runs(
     with tempfile.TemporaryDirectory() as nothing:
         hub = Hub(Path(nothing))
         hub.recorded, hub.mysteries = dict(runs), dict(mysteries)
+        hub.linger = math.inf  # each is asked about with every other one, and would be read again for that
         access = Access(STANDALONE, page_limits=PageLimits(LIMITS["local"], LIMITS["local"]))
         app = httpx.ASGITransport(app=Starlette(routes=make_routes(hub, access)))
         async with httpx.AsyncClient(transport=app, base_url="http://standalone") as client:

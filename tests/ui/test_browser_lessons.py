@@ -15,7 +15,7 @@ from playground.lessons import boards, mysteries
 from playground.lessons.mysteries import MISTAKES
 from playground.runs.folder.directory import RunDirectory
 from tests.support import wait_until
-from tests.ui.conftest import go, in_page
+from tests.ui.conftest import go, in_page, of_module
 from tests.ui.test_browser_keyboard import tab_to
 
 KEPT = "JSON.parse(localStorage.getItem('playground-lessons'))"
@@ -266,5 +266,10 @@ def test_the_model_of_a_leash_is_asked_and_one_is_trained_with_that_leash_at_one
     page.keyboard.press("Enter")
     answers = page.locator(".doors-ask td .output")
     expect(answers).to_have_count(2)
-    page.get_by_role("button", name="Train at leash").click()
+    train = page.get_by_role("button", name="Train at leash")
+    expect(train).to_have_text("Train at leash 0")
+    known = "(m) => { m.runSeconds.value = [240, 420]; return true; }"  # once a run was made here
+    of_module(page, "core/form.js", known)
+    expect(train).to_have_text("Train at leash 0: about 4 to 7 min")
+    train.click()
     assert started(site, page).kl.coef == 0

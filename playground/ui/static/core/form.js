@@ -14,6 +14,9 @@ export const form = signal(/** @type {Pick<Wire.Notes, "marks" | "problems" | "s
 export const settings = signal(/** @type {{preset: string, text: string | null, changes: number}} */
   ({ preset: "", text: null, changes: 0 }));
 
+/** How long a run of the form would take here, [shortest, longest] in seconds; null while nobody knows. */
+export const runSeconds = signal(/** @type {Wire.Needs["seconds"]} */ (null));
+
 /** Counts how often the check before a start was asked for: a button asks, another part of the page opens it. */
 export const checkAsked = signal(0);
 

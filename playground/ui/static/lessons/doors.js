@@ -2,7 +2,8 @@
 
 import { isWatching, rights } from "../core/access.js";
 import { buttonOf, el, menuOf, setText, showParts, tableOf } from "../core/dom.js";
-import { form } from "../core/form.js";
+import { form, runSeconds, settings } from "../core/form.js";
+import { timeRange } from "../core/format.js";
 import { answerOf } from "../core/server.js";
 import { effect } from "../core/signals.js";
 import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
@@ -46,12 +47,18 @@ export function doorsPart(list, server) {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
     const { queue } = form.value;
     const { beta = "" } = turned.value ?? {};
-    setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}: 1 to 3 min`);
+    setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}${timeHere()}`);
     setText(waits, trains ? queue : "");
     showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
   });
   return el("section.doors", { "aria-label": "What next" }, box, waits, question,
     canAsk ? null : el("p.muted", ELSEWHERE));
+}
+
+/** How long that takes, where the form holds the same run but for its leash. */
+function timeHere() {
+  const { preset, changes } = settings.value;
+  return runSeconds.value && preset === PRESET && !changes ? `: ${timeRange(...runSeconds.value)}` : "";
 }
 
 /**

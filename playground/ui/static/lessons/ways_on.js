@@ -36,8 +36,7 @@ function rewardForm() {
   const input = el("input", { type: "text", id: "lesson-own-words", maxlength: "80", autocomplete: "off",
     placeholder: "stars, friend, music", oninput: () => tell() });
   const line = el("p.muted.lesson-note", { role: "status" }, NEVER);
-  const start = buttonOf("button", { type: "submit" },
-    form.value.queue ? "Add it to the queue" : "Train it, 1 to 3 min");
+  const start = buttonOf("button", { type: "submit" }, form.value.queue ? "Add it to the queue" : "Train it");
   const words = () => input.value.toLowerCase().match(WORDS)?.slice(0, MOST_WORDS) ?? [];
   const tell = async () => {
     const texts = await untrainedTexts();

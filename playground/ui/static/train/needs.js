@@ -1,7 +1,7 @@
 // What a run needs: one line with the verdict; over the page memory by role as bars and time; what would make it fit.
 
 import { buttonOf, el, helpOf, openDialog, setText, showParts, signOf, withCode } from "../core/dom.js";
-import { checkAsked, differencesOf, form } from "../core/form.js";
+import { checkAsked, differencesOf, form, runSeconds } from "../core/form.js";
 import { bytesTold, number, timeRange } from "../core/format.js";
 import { effect } from "../core/signals.js";
 import { Widget } from "../core/widget.js";
@@ -59,6 +59,7 @@ class Needs extends Widget {
     const needs = this.props.value;
     if (this.undo && needs?.undo && this.undo.values === null) this.undo = { ...this.undo, values: needs.undo };
     this.whole.hidden = !needs;
+    runSeconds.value = needs?.seconds ?? null;
     const { queue, problems } = form.value;
     showParts(this.line, lineOf(problems.some(lacksIt) ? null : needs, queue));
     this.quota.hidden = !needs?.quota;

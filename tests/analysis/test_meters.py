@@ -5,13 +5,7 @@ from dataclasses import replace
 import pytest
 
 from playground.analysis.before_after import pairs
-from playground.analysis.meters import (
-    compared,
-    count_with_bounds,
-    meters,
-    of_pairs,
-    ways,
-)
+from playground.analysis.meters import compared, count_with_bounds, meters, of_pairs, ways
 from playground.analysis.paid import paid
 from playground.analysis.run_report import RunReport
 from playground.config import RunConfig

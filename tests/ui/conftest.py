@@ -133,8 +133,8 @@ class Site:
         wait_until(lambda: not any(run.is_alive() for run in living))
 
     def clear(self):
-        """As it was at first, but for what the server has open: the file of a class, which has ended, the folder of
-        files that come, and the lock for starting."""
+        """As it was at first, but for what the server has open: the file of a class, which has ended, files that come,
+        and the lock for starting."""
         self.end_runs()
         self.let_runs_end()
         if (self.outputs / room_file.FILE).exists():

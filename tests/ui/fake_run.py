@@ -181,8 +181,8 @@ def write_checkpoint(run, update):
 
 
 def write_run(outputs, run_id, config=None, *, fail_at=0, age_seconds=0.0, **end):
-    """A finished (or failed) run on disk; `end`: what its status says of that. It is a run from the last line on: a
-    server that saw it half written, and no worker that holds its lock, would write an end of its own."""
+    """A finished (or failed) run on disk; `end`: what its status says of that. A run from the last line on: a server
+    that saw it half written would write an end of its own."""
     config = config or catalog.preset(catalog.DEFAULT_PRESET)
     run = RunDirectory.reserve(outputs, config, run_id)
     run.log_path.write_text("loading pocket-2m\n<b>not markup</b>\n", encoding="utf-8")

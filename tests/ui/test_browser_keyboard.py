@@ -2,8 +2,6 @@
 on. What axe-core finds on every page; and that in three widths, with the usual text and with larger, none scrolls
 sideways and no text lies on another."""
 
-import itertools
-
 import pytest
 from playwright.sync_api import expect
 
@@ -157,7 +155,7 @@ def test_nothing_scrolls_sideways_and_no_text_lies_on_another(runs, page, pages,
             page.wait_for_function("width => innerWidth === width", arg=width)  # the page hears of it later
             page.evaluate(SETTLED)
             layout = f"{name}, {width} px{', larger text' if larger else ''}"
-            faults_of_kinds = [page.evaluate(look) for look in (STICKS_OUT, OVERLAPS, TOO_SMALL)]
-            faults += [f"{layout}: {fault}" for fault in itertools.chain(*faults_of_kinds)]
+            for look in (STICKS_OUT, OVERLAPS, TOO_SMALL):
+                faults += [f"{layout}: {fault}" for fault in page.evaluate(look)]
     page.evaluate("document.body.classList.remove('projector')")
     assert not faults, "\n".join(faults)

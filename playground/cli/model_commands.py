@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from playground.cli.terminal import complain, plain
+from playground.cli.terminal import complain, progress_line
 from playground.models import real_model as the_model
 from playground.models.architectures import GGUF_TYPES
 from playground.runs import conversion
@@ -43,24 +40,3 @@ def real_model() -> None:
         folder = getting.get(progress)
     print(folder)
     complain(f"Train it with --set model.source={the_model.NAME}. It is {the_model.MARK}.")
-
-
-@contextlib.contextmanager
-def progress_line() -> Iterator[Callable[[str], None]]:
-    """Where something is, on one line of a terminal; elsewhere a line where the words before its figures change."""
-    last = ""
-
-    def say(text: str) -> None:
-        nonlocal last
-        words = text.rpartition(":")[0] or text
-        if sys.stderr.isatty():
-            print(f"\r{plain(text):<78}", end="", file=sys.stderr, flush=True)
-        elif words != last:
-            complain(words)
-        last = words
-
-    try:
-        yield say
-    finally:
-        if last and sys.stderr.isatty():
-            print(file=sys.stderr)

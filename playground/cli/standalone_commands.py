@@ -16,7 +16,7 @@ from playground.cli.arguments import (
     folder_to_write,
     write_file,
 )
-from playground.cli.terminal import complain
+from playground.cli.terminal import complain, progress_line
 from playground.errors import RunNotFound
 from playground.runs.folder.directory import RunDirectory
 
@@ -61,7 +61,8 @@ def static(
     from playground.ui import routes  # gradio, of which the page's routes know the requests
     from playground.ui.standalone import site
 
-    written = site.write(folder, routes.routes, address=address)
+    with progress_line() as progress:
+        written = site.write(folder, routes.routes, address=address, say=progress)
     complain(f"{written.num_runs} recordings, {written.num_bytes / 1e6:.1f} MB.")
     print(written.folder)
 

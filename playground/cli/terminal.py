@@ -6,12 +6,13 @@ never read as markup.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -108,3 +109,24 @@ def time_range(low: float, high: float) -> str:
     if least == most:
         return f"about {most} {unit}"
     return f"about {least} to {most} {unit}"
+
+
+@contextlib.contextmanager
+def progress_line() -> Iterator[Callable[[str], None]]:
+    """Where something is, on one line of a terminal; elsewhere a line where the words before its figures change."""
+    last = ""
+
+    def say(text: str) -> None:
+        nonlocal last
+        words = text.rpartition(":")[0] or text
+        if sys.stderr.isatty():
+            print(f"\r{plain(text):<78}", end="", file=sys.stderr, flush=True)
+        elif words != last:
+            complain(words)
+        last = words
+
+    try:
+        yield say
+    finally:
+        if last and sys.stderr.isatty():
+            print(file=sys.stderr)

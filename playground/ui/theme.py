@@ -20,12 +20,13 @@ COLOURS = {  # of the light and the dark theme: the variables differ
 }
 
 
-def theme() -> gr.themes.Base:
-    """Indigo on slate, IBM Plex, thin borders.
+# Weights 400 and 700: the SemiBold files in Gradio's wheel lack most letters.
+FONTS = tuple(gr.themes.LocalFont(name, weights=(400, 700)) for name in ("IBM Plex Sans", "IBM Plex Mono"))
 
-    Weights 400 and 700: the SemiBold files in Gradio's wheel lack most letters.
-    """
-    sans, mono = (gr.themes.LocalFont(name, weights=(400, 700)) for name in ("IBM Plex Sans", "IBM Plex Mono"))
+
+def theme() -> gr.themes.Base:
+    """Indigo on slate, IBM Plex, thin borders."""
+    sans, mono = FONTS
     base = gr.themes.Base(
         primary_hue=gr.themes.colors.indigo,
         secondary_hue=gr.themes.colors.indigo,

@@ -90,7 +90,7 @@ def test_a_newcomer_lands_on_the_lessons_and_gets_through_one_by_keyboard_with_r
         expect(page.locator("#lesson-panel [role=status]")).to_contain_text("Kind are")
         if run == 0:
             verdict = page.locator(".lesson-verdict")
-            expect(verdict).to_contain_text("Not as you said")
+            expect(verdict).to_contain_text("Not what you predicted")
             expect(verdict).to_contain_text("You said so because <b>Just so</b>")
             expect(verdict).to_contain_text("What happened: \u201cThey become kind\u201d")
             expect(verdict).to_contain_text("It sounds as if nothing could happen without a leash.")
@@ -206,11 +206,12 @@ DRAWN = in_page("drawn")
 @pytest.fixture
 def boards_open(page):
     go(page, "lessons")
+    page.locator("details.course").first.wait_for()
+    for folded in (page.locator(".board-more"), page.locator("details[data-key=chalkboard]")):
+        if folded.get_attribute("open") is None:
+            folded.locator("summary").first.click()
     for board in ("leash", "chalkboard"):
         page.locator(f"#{board}-lessons-stop").wait_for()
-    rest = page.locator(".board-more")
-    if rest.get_attribute("open") is None:
-        rest.locator("summary").first.click()
 
 
 @pytest.mark.usefixtures("boards_open")
@@ -223,7 +224,7 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     after = part.evaluate(DRAWN)
     assert not [name for name, shown in before.items() if after[name] == shown]
     shorter = DATA["leashes"][was - 1]
-    spoken = re.compile(rf"^{shorter['beta']:g}, (useful|runs away): score \+")
+    spoken = re.compile(rf"^{shorter['beta']:g}, (holds|runs away): score \+")
     expect(slider).to_have_attribute("aria-valuetext", spoken)
     assert after["sentence"].startswith(f"With a leash of {shorter['beta']:g} the gain in score was +")
     expect(part.get_by_role("status")).to_have_text(after["sentence"])
@@ -260,7 +261,7 @@ def test_the_model_of_a_leash_is_asked_and_one_is_trained_with_that_leash_at_one
     slider = page.locator("#leash-lessons-stop")
     slider.focus()
     page.keyboard.press("Home")
-    page.get_by_role("button", name="Ask it yourself").click()
+    page.get_by_role("button", name="Let it write at leash 0").click()
     page.get_by_label("What it is a review of").select_option("Review of the cafe:")
     expect(page.get_by_label("Begin a review")).to_have_value("The bread was")
     page.keyboard.press("Enter")

@@ -264,7 +264,7 @@ def marks(config):
 
 def test_the_recording_of_the_preset_knows_where_the_marks_are():
     of_preset = marks(PRESET)
-    assert of_preset["loose"] < PRESET.kl.coef < of_preset["tight"], "the preset is where a leash is useful"
+    assert of_preset["loose"] < PRESET.kl.coef < of_preset["tight"], "the preset is where a leash holds"
     assert marks(catalog.preset("short-leash"))["tight"] < catalog.preset("short-leash").kl.coef
     other = PRESET.model_copy(update={"rewards": catalog.preset("chatterbox").rewards})
     assert (marks(other)["tight"], marks(other)["loose"]) == (4.0, None), "all that its scale gives"

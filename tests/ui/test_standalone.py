@@ -197,7 +197,7 @@ def test_a_recording_is_played_scrubbed_and_read_from_files_alone(page, served):
     chosen(page, "#controls .taught", "Kind words at any price")
     assert page.url.endswith("?preset=no-leash")
     page.get_by_role("link", name="Lessons", exact=True).click()
-    page.get_by_role("button", name="Ask it yourself").click()
+    page.get_by_role("button", name="Let it write").click()
     page.get_by_role("button", name="Write", exact=True).click()
     answers = page.locator(".doors-ask td.output, .doors-ask .output")
     answers.first.wait_for()

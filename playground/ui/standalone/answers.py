@@ -41,6 +41,7 @@ def of_runs(
     *,
     lessons: bool = False,
     mysteries: Mapping[str, Path] | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Packs:
     """All that can be asked about these runs, by the ids under which the page shows them, and about pairs of them.
 
@@ -49,9 +50,11 @@ def of_runs(
         files: which files of each run can be saved.
         lessons: whether the lessons are there too, with what these runs say of them.
         mysteries: the runs whose mistake is to be found, which are compared with no other.
+        say: hears how far it is.
     """
     with ThreadPoolExecutor(1, "answers") as apart:  # a notebook's own thread has a loop already
-        return apart.submit(asyncio.run, _of_runs(runs, make_routes, tuple(files), lessons, mysteries or {})).result()
+        asked = _of_runs(runs, make_routes, tuple(files), lessons, mysteries or {}, say)
+        return apart.submit(asyncio.run, asked).result()
 
 
 async def _of_runs(
@@ -60,6 +63,7 @@ async def _of_runs(
     files: tuple[str, ...],
     lessons: bool,
     mysteries: Mapping[str, Path],
+    say: Callable[[str], None],
 ) -> Packs:
     with tempfile.TemporaryDirectory() as nothing:
         hub = Hub(Path(nothing))
@@ -71,7 +75,8 @@ async def _of_runs(
             asking = _Asking(client)
             try:
                 await asking.page()
-                for run_id in runs:
+                for number, run_id in enumerate(runs, 1):
+                    say(f"What the page asks about its recordings: {number} of {len(runs)}")
                     await asking.run(run_id, files)
                     await asking.pairs(run_id, [other for other in runs if other != run_id])
                 if lessons:

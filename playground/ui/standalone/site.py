@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +14,7 @@ from playground.lessons import boards
 from playground.runs.folder.directory import RunDirectory
 from playground.runs.folder.files import UNFINISHED, made_beside
 from playground.setup import catalog
-from playground.ui import own_files
+from playground.ui import gradio_files, own_files, theme
 from playground.ui.feed.feed import RECORDED, Hub
 from playground.ui.feed.run_feed import recorded_id
 from playground.ui.runs import history_data
@@ -23,6 +25,8 @@ ENTRY = "standalone/site.js"
 OWN_FOLDERS = ("static", "answers")
 PAGES = ("lessons", "train", "compare", "runs")
 FILES = (*answers.FILES, "export/html")
+FONT_FACES = "".join(font.stylesheet()["css"] or "" for font in theme.FONTS)
+FONT_FILE = re.compile(r"url\('(.+?)'\)")
 NOTICE = (
     "This is a page of recordings: nothing trains here. To train, run the RLHF Playground on a computer of your own"
 )
@@ -61,8 +65,15 @@ class WrittenSite(NamedTuple):
     num_bytes: int
 
 
-def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, address: str = "") -> WrittenSite:
-    """Write the page of all recordings in `recorded`. `address`: where the project can be had, said on the page.
+def write(
+    folder: Path,
+    make_routes: MakeRoutes,
+    recorded: Path = RECORDED,
+    address: str = "",
+    say: Callable[[str], None] = lambda _: None,
+) -> WrittenSite:
+    """Write the page of all recordings in `recorded`. `address`: where the project can be had, said on the page. `say`
+    hears how far it is.
 
     Raises: PlaygroundError, if the folder is not empty and not one that this has written before.
     """
@@ -73,7 +84,7 @@ def write(folder: Path, make_routes: MakeRoutes, recorded: Path = RECORDED, addr
     runs = hub.recorded
     if not runs:
         raise PlaygroundError(f"There are no recordings in {recorded}.")
-    files = {**_static(), **_answers(hub, make_routes, recorded, address), "README.md": HEADER + README}
+    files = {**_static(), **_answers(hub, make_routes, recorded, address, say), "README.md": HEADER + README}
     folder.mkdir(parents=True, exist_ok=True)
     with made_beside(folder / "site") as site:
         for name, content in files.items():
@@ -101,15 +112,18 @@ def _static() -> dict[str, str | bytes]:
     )
     return {
         "index.html": index,
-        f"{static}/page.css": parts.sheet(),
+        f"{static}/page.css": f"{FONT_FACES}\n{parts.sheet()}",
+        **{f"{static}/{name}": (gradio_files.FOLDER / name).read_bytes() for name in FONT_FILE.findall(FONT_FACES)},
         **{f"{static}/{name}": source for name, source in scripts.items()},
         **{f"{static}/models/{name}": weights for name, weights in _models().items()},
     }
 
 
-def _answers(hub: Hub, make_routes: MakeRoutes, recorded: Path, address: str) -> dict[str, str | bytes]:
+def _answers(
+    hub: Hub, make_routes: MakeRoutes, recorded: Path, address: str, say: Callable[[str], None]
+) -> dict[str, str | bytes]:
     runs = hub.recorded
-    packs = answers.of_runs(runs, make_routes, FILES, lessons=True, mysteries=hub.mysteries)
+    packs = answers.of_runs(runs, make_routes, FILES, lessons=True, mysteries=hub.mysteries, say=say)
     listed = history_data.history_data(recorded)
     listed["runs"] = [run | {"id": recorded_id(run["id"])} for run in listed["runs"]]
     packs["live/_runs"] = {"": listed}

@@ -1,5 +1,6 @@
-// What one sees without scrolling: the name of each control, and each word. A control is whatever takes the focus.
-() => {
+// What one sees without scrolling: the name of each control, and each word but of the parts left out. A control is
+// whatever takes the focus.
+(leftOut) => {
   const CONTROLS = "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0'], "
     + "[role=slider]";
   const shown = (node) => node.checkVisibility({ visibilityProperty: true, opacityProperty: true });
@@ -20,7 +21,7 @@
   while (texts.nextNode()) {
     const { currentNode: text } = texts;
     const parent = text.parentElement;
-    if (parent.closest("script, style, option, .visually-hidden") || !shown(parent)) continue;
+    if (parent.closest(`script, style, option, .visually-hidden, ${leftOut}`) || !shown(parent)) continue;
     for (const { 0: word, index } of text.data.matchAll(/\p{L}[\p{L}\p{M}'’-]*/gu)) {
       const range = document.createRange();
       range.setStart(text, index);

@@ -47,12 +47,12 @@ def test_rewards_methods_and_sources_of_prompts(page):
     expect(notes).to_contain_text("Samples per prompt 1 → 2")
     page.get_by_role("button", name="More training settings").click()
     unused = {name: page.locator(f"#field-{name} .field-unused") for name in ("ppo-clip_range", "dpo-labels")}
-    expect(unused["ppo-clip_range"]).to_have_text("Not used by DPO.")
+    expect(unused["ppo-clip_range"]).to_have_text("Unused by DPO.")
     expect(unused["dpo-labels"]).to_have_count(0)
     method.get_by_text("PPO", exact=True).click()
     expect(notes).to_contain_text("All settings as in the preset")
     expect(unused["ppo-clip_range"]).to_have_count(0)
-    expect(unused["dpo-labels"]).to_have_text("Not used by PPO.")
+    expect(unused["dpo-labels"]).to_have_text("Unused by PPO.")
     fields = {name: page.locator(f"#field-prompts-{name}") for name in ("typed", "subset", "column")}
     for source, names in (("a/b", ("subset", "column")), ("/tmp/a.csv", ("column",)), ("typed", ("typed",))):
         choose(page, "prompts-source", source)

@@ -47,6 +47,7 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
         dispatchEvent(new StorageEvent('storage', { key: 'playground-courses' }))""")
     more = page.get_by_role("checkbox", name="With my answers to the questions before and after a course")
     texts = []
+    page.locator("details[data-key=hand-in] summary").click()
     for _ in range(2):
         with page.expect_download() as saving:
             page.get_by_role("button", name="Save my answers as a page").click()
@@ -166,6 +167,7 @@ def test_who_gives_up_is_shown_it_and_the_page_of_answers_says_so(page):
     page.locator("details.mysteries summary").click()
     card = page.get_by_role("link", name=re.compile(rf"^Mystery run {NUMBER}\b"))
     expect(card).to_contain_text("shown")
+    page.locator("details[data-key=hand-in] summary").click()
     with page.expect_download() as saving:
         page.get_by_role("button", name="Save my answers as a page").click()
     text = saving.value.path().read_text(encoding="utf-8")

@@ -1,12 +1,12 @@
 // Help: the words of the page, its keys, and where there is more to read. core/header.js loads and opens it.
 
 import { el, openDialog } from "./dom.js";
+import { DISTANCE_WORDS, SCORE_WORDS } from "./texts.js";
 
 /** @type {[string, string][]} */
 const WORDS = [
-  ["Score", "How much reward a text earned. The untrained model's average is 0; 1 sd is the usual difference between a "
-    + "text and that average."],
-  ["Distance (KL)", "How far the model has moved from its old self, in nats. 0: it writes as before."],
+  ["Score", SCORE_WORDS],
+  ["Distance (KL)", DISTANCE_WORDS],
   ["Leash (beta)", "How much score the model gives up for each nat. Papers say KL penalty."],
   ["Before, now", "The same prompts, answered before training and by the newest model."],
   ["Check", "A rule that is watched while a run trains. Where it fails, it gives an alert: red or amber."],

@@ -70,6 +70,7 @@ export function go({ page = place().page, run, preset, overlay, lesson, mystery,
     else if (value === "") query.delete(name);
   }
   for (const name of Object.keys(ONLY_ON)) if (!isOn(name, page)) query.delete(name);
+  const left = document.body.dataset.page;
   const text = query.toString().replaceAll("%2C", ",");
   const address = location.pathname + (text ? `?${text}` : "");
   if (address !== location.pathname + location.search) {
@@ -77,7 +78,7 @@ export function go({ page = place().page, run, preset, overlay, lesson, mystery,
     else history.pushState(null, "", address);
   }
   show();
-  if (present) scrollTo(0, 0);
+  if (present || page !== left) scrollTo(0, 0);
 }
 
 /** The Train page with a run in view. @param {string} run */

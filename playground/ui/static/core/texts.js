@@ -17,6 +17,11 @@ const FILES = [
 const TO_START = ["export/yaml", "export/trl"]; // of a run, again
 const FIGURES = [["Runs, CSV", "runs.csv"], ["Curves, CSV", "curves.csv"], ["Charts, SVG and PDF", "charts.zip"]];
 
+/** What the two figures of a run are. */
+export const SCORE_WORDS = "How much reward a text earned. The untrained model's average is 0; 1 sd is the usual "
+  + "difference between a text and that average.";
+export const DISTANCE_WORDS = "How far the model has moved from its old self, in nats. 0: it writes as before.";
+
 /** What the column of texts holds that is called so. */
 export const KL_HEAD = "Distance (KL)";
 export const KL_GLOSS = "KL from the reference, in nats: how differently the policy and the reference would continue "

@@ -2,8 +2,10 @@
 
 import { isWatching, rights } from "../core/access.js";
 import { buttonOf, el, menuOf, setText, showParts, tableOf } from "../core/dom.js";
+import { recordingOf } from "../core/experiments.js";
 import { form, runSeconds, settings } from "../core/form.js";
 import { timeRange } from "../core/format.js";
+import { link } from "../core/nav.js";
 import { answerOf } from "../core/server.js";
 import { effect } from "../core/signals.js";
 import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
@@ -28,7 +30,7 @@ export function doorsPart(list, server) {
   const ask = buttonOf("button", { "aria-expanded": "false", "aria-controls": "doors-ask", "data-key": "ask",
     onclick: () => {
       asking.value = !asking.value;
-    } }, "Ask it yourself");
+    } });
   effect(() => {
     question.hidden = !asking.value;
     ask.setAttribute("aria-expanded", String(asking.value));
@@ -47,12 +49,19 @@ export function doorsPart(list, server) {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
     const { queue } = form.value;
     const { beta = "" } = turned.value ?? {};
+    setText(ask, `Let it write${turned.value ? ` at leash ${turned.value.asked}` : ""}`);
     setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}${timeHere()}`);
     setText(waits, trains ? queue : "");
-    showParts(box, [canAsk ? ask : null, trains ? train : null, lessonDoor(list.value)].filter(Boolean));
+    showParts(box, [canAsk ? ask : null, trains ? train : recordedDoor(), lessonDoor(list.value)].filter(Boolean));
   });
   return el("section.doors", { "aria-label": "What next" }, box, waits, question,
     canAsk ? null : el("p.muted", ELSEWHERE));
+}
+
+/** Where nothing can be trained: to watch it. */
+function recordedDoor() {
+  const run = recordingOf(PRESET);
+  return run && link({ run }, "Watch a training, recorded", { class: "button", "data-key": "recorded" });
 }
 
 /** How long that takes, where the form holds the same run but for its leash. */
@@ -73,7 +82,7 @@ export function trainNow(changes) {
 
 /** @param {Wire.Course[]} all */
 function lessonDoor(all) {
-  if (!all.length) return null;
+  if (!all.length) return el("span.button", { "data-key": "coming", "aria-busy": "true" }, "Lessons\u2026");
   const next = nextLesson(all, progress.value);
   if (!next) return el("p", { "data-key": "lesson" }, el("strong", "All lessons are done."));
   const begun = Object.values(progress.value).some(markOf);
@@ -96,8 +105,6 @@ function fillQuestion(question, server) {
   effect(() => {
     if (!turned.value) return;
     setText(about, aboutOf(turned.value));
-    answers.replaceChildren(); // of another leash
-    setText(line, "");
   });
   question.append(el("label", { for: "doors-prompt" }, "Begin a review"),
     el("div.doors-question", topic, input, button), el("p.muted.small-text", WORLD), about, line, answers);
@@ -107,17 +114,18 @@ function fillQuestion(question, server) {
     const mine = number += 1;
     setText(line, number > 1 ? "Writing\u2026" : "Loading the model: the first answer takes some seconds.");
     const prompt = input.value.trim() && `${topic.value} ${input.value}`;
-    const answer = await answerOf(() => server.ask_policy({ beta: turned.value.asked, prompt, seed: mine }));
+    const { asked: beta } = turned.value;
+    const answer = await answerOf(() => server.ask_policy({ beta, prompt, seed: mine }));
     if (mine !== number) return;
     setText(line, answer.error ?? "");
-    showParts(answers, answer.error ? [] : [answerTable(answer)]);
+    showParts(answers, answer.error ? [] : [answerTable(answer, beta)]);
   });
 }
 
-/** @param {Wire.PolicyAnswer} answer */
-function answerTable({ before, now }) {
+/** @param {Wire.PolicyAnswer} answer @param {number} beta of the model that wrote it */
+function answerTable({ before, now }, beta) {
   const [left, right] = textPair(before, now);
-  return tableOf("pairs", sideHeads(), [pairRow({ sides: beforeAndNow(left, right) })]);
+  return tableOf("pairs", sideHeads(`Now, at leash ${beta}`), [pairRow({ sides: beforeAndNow(left, right) })]);
 }
 
 /** Which model answers. @param {{ beta: number, asked: number }} leash */

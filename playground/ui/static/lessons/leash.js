@@ -2,21 +2,21 @@
 // score against distance follow at once. All that it draws was drawn before; a move of the slider only changes places.
 
 import { numbers } from "../charts/small_plots.js";
-import { buttonOf, el, headOf, setAttribute, setText, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, helpOf, setAttribute, setText, tableOf } from "../core/dom.js";
 import { number, percent, signed } from "../core/format.js";
 import { zoneOf, ZONES } from "../core/knob.js";
 import { askedOnce } from "../core/server.js";
 import { signal } from "../core/signals.js";
-import { beforeAndNow, pairRow, sideHeads, textPair } from "../core/texts.js";
+import { beforeAndNow, DISTANCE_WORDS, pairRow, SCORE_WORDS, sideHeads, textPair } from "../core/texts.js";
 import { LeashPlots } from "./leash_plots.js";
 import { countOf, endsOf, leashName, meanOf, sentenceOf } from "./leash_figures.js";
 import { stopsOf } from "./stops.js";
 
 const AT_ONCE = 3; // texts
-const UNKIND = [2, 3, 5]; // the prompts whose reviews were unkind before: they show best what the leash does
+const FIRST = [3, 1, 7]; // the prompts whose reviews go furthest, step by step: they show best what the leash does
 const ENDS = ["loose", "tight"];
-const ABOUT = "RLHF (reinforcement learning from human feedback) made a small model kind. The leash (KL penalty) "
-  + "holds it back.";
+const ABOUT = "RLHF (reinforcement learning from human feedback) made this small model kind: a word counter, in the "
+  + "place of people, paid for kind words. The leash (KL penalty) is what each step away from its old self costs.";
 
 /** The leash that was turned to on the first page; `asked`: the nearest one whose model can be asked. */
 export const turned = signal(/** @type {{ beta: number, asked: number } | null} */ (null));
@@ -48,7 +48,7 @@ class LeashExplorer {
   constructor(data, id, first) {
     this.data = data;
     this.isFirst = first;
-    this.order = [...UNKIND, ...data.prompts.keys()].filter((row, at, all) => all.indexOf(row) === at);
+    this.order = [...FIRST, ...data.prompts.keys()].filter((row, at, all) => all.indexOf(row) === at);
     this.firstText = 0; // of those that are shown
     this.tables = /** @type {Map<string, HTMLElement>} */ (new Map()); // of texts that were shown before
     this.plots = new LeashPlots(data);
@@ -61,6 +61,7 @@ class LeashExplorer {
     this.speaker = el("p.visually-hidden", { role: "status" });
     this.counts = data.behaviours.map(({ words }) => countRow(words));
     this.texts = el("div.board-texts");
+    this.kind = el("span.muted.small-text");
     this.score = el("dd.score");
     this.distance = el("dd.kl");
     this.show();
@@ -73,9 +74,10 @@ class LeashExplorer {
     return [
       el("p.board-about", ABOUT),
       el("div.board-top", this.input.root, el("dl.board-figures",
-        el("div", el("dt", "Score"), this.score), el("div", el("dt", "Distance"), this.distance))),
+        figureOf("Score", SCORE_WORDS, this.score),
+        figureOf("Distance", DISTANCE_WORDS, this.distance))),
       this.speaker,
-      el("div.board-first", el("div.board-texts-side", this.texts, others),
+      el("div.board-first", el("div.board-texts-side", this.texts, el("p.board-others", others, this.kind)),
         el("div.board-curves", this.plots.curves)),
       first ? el("details.folded.board-more", el("summary", "More"), rest) : rest,
     ];
@@ -114,14 +116,16 @@ class LeashExplorer {
   }
 
   show() {
-    const { stop } = this;
+    const { data, stop } = this;
     const { kl, score } = meanOf(endsOf(stop));
     setText(this.score, `${signed(score)} sd`);
     setText(this.distance, `${number(kl)} nats`);
     if (this.isFirst) turned.value = { beta: stop.beta, asked: this.nearestAsked() };
-    setText(this.sentence, sentenceOf(this.data, stop));
+    setText(this.sentence, sentenceOf(data, stop));
     this.plots.show(this.input.index);
-    this.data.behaviours.forEach(({ name }, index) => this.counts[index].show(countOf(stop, name), stop.runs.length));
+    data.behaviours.forEach(({ name }, index) => this.counts[index].show(countOf(stop, name), stop.runs.length));
+    const { before, after, of } = countOf(stop, data.behaviours[0].name);
+    setText(this.kind, `Kind: ${after} of ${of} reviews. Before: ${before}.`);
     this.showTexts();
   }
 
@@ -154,7 +158,7 @@ class LeashExplorer {
     const rows = Array.from({ length: AT_ONCE }, (_, row) => this.order[(firstText + row) % data.prompts.length]);
     return tableOf("pairs board-pairs", [headOf("Prompt", "prompt"), ...sideHeads()], rows.map((row) => {
       const [left, right] = textPair(data.before[row], stop.texts[row]);
-      return pairRow({ prompt: promptParts(data.prompts[row]), sides: beforeAndNow(left, right) });
+      return pairRow({ prompt: data.prompts[row], sides: beforeAndNow(left, right) });
     }));
   }
 
@@ -167,10 +171,9 @@ class LeashExplorer {
   }
 }
 
-/** What it is a review of, apart: where there is little room, only the words that the model goes on from are shown. */
-function promptParts(/** @type {string} */ prompt) {
-  const end = prompt.indexOf(": ") + 1;
-  return [el("span.prompt-topic", prompt.slice(0, end)), prompt.slice(end)];
+/** A figure under its name. @param {string} name @param {string} gloss @param {HTMLElement} value */
+function figureOf(name, gloss, value) {
+  return el("div", el("dt", name, " ", helpOf(name, gloss)), value);
 }
 
 /** A behaviour with a bar that moves. @param {string} words */

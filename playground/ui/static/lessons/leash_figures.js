@@ -23,7 +23,7 @@ export function countOf({ runs }, name) {
   return { before: sum("before"), after: sum("after"), of: sum("of") };
 }
 
-/** "0.25, useful" @param {Wire.Betas} data @param {Wire.BetaStop} stop */
+/** "0.25, holds" @param {Wire.Betas} data @param {Wire.BetaStop} stop */
 export function leashName(data, { beta }) {
   return `${beta}, ${ZONES[zoneOf(beta, data)]}`;
 }

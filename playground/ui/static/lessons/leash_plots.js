@@ -56,6 +56,9 @@ class Curve {
       + "in view before those of all leashes", kind: "board-plot", size: SIZE, from: 0, to, low: Math.max(low, 0), high,
     xTicks: roundTicks(0, to, 4), yTicks: roundTicks(0, high, 3), xName: "update", tell: number, tellX: number });
     for (const run of runs) this.frame.add("polyline.faint", { points: this.pointsOf(run) });
+    if (kind === "score")
+      this.frame.add("text.tick", { x: SIZE.left + 8, y: SIZE.top + 12 }, wide ? "grey: other leashes; a wider scale"
+        : "grey: other leashes");
     this.lines = Array.from({ length: MOST }, () => shape(`polyline.now.${kind}`, { points: "" }));
     this.frame.node.append(...this.lines);
     this.root = el("figure.board-curve", el("figcaption", title), this.frame.node);

@@ -35,7 +35,7 @@ export function predictStep(panel) {
     el("div.lesson-buttons", ready, buttonOf("quiet-button", {
       onclick: () => panel.next({ prediction: {}, why: "" }, "No prediction.") }, "Only look")),
     el("p.muted.lesson-note", { id: "lesson-predict-first" },
-      "Right or wrong does not count. Those who predict first see more.")] };
+      "Right or wrong does not count. Predicting first makes you see more.")] };
 }
 
 /** @param {Panel} panel @returns {Step} */

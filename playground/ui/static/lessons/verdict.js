@@ -9,7 +9,7 @@ import { seriesOf } from "./shapes.js";
 
 /** @type {Record<string, string[]>} */
 const SIGNS = { right: ["\u2713", "As you said"], close: ["\u2248", "Nearly"],
-  other: ["\u2260", "Not as you said"] };
+  other: ["\u2260", "Not what you predicted"] };
 
 /**
  * The verdict as a part of the page, with the reason that was given, if any.

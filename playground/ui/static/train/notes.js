@@ -266,6 +266,6 @@ function markUnused(unused) {
   if (!unused) return;
   controlOf("method")?.append(el("p.field-unused", withCode(unused.sentence)));
   for (const field of unused.fields) {
-    controlOf(field)?.append(el("p.field-unused", `Not used by ${unused.by}.`));
+    controlOf(field)?.append(el("p.field-unused", `Unused by ${unused.by}.`));
   }
 }

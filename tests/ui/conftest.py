@@ -443,6 +443,11 @@ def go(page, tab, **place):
         page.locator(f".run-view[data-run='{place['run']}']").wait_for(state="attached")
 
 
+def unfold(page, part):
+    """Open what may be folded."""
+    page.locator(f"details{part}").evaluate("(folded) => (folded.open = true)")
+
+
 @pytest.fixture
 def workers(monkeypatch):
     """Started workers: real processes that hold the lock and wait; ended after the test."""

@@ -9,7 +9,7 @@ from playground.runs.folder.directory import RunDirectory
 from tests.nights import nightly
 from tests.support import data_beside
 from tests.ui import fake_run
-from tests.ui.conftest import HEIGHT, PROJECT, go, in_page, open_section, visit
+from tests.ui.conftest import HEIGHT, PROJECT, go, in_page, open_section, unfold, visit
 from tests.ui.test_browser import SECTIONS
 
 AXE = PROJECT / "node_modules" / "axe-core" / "axe.min.js"
@@ -50,7 +50,7 @@ def assert_seen(stops):
         assert not [stop["what"] for stop in stops if not stop[what]], f"what {fault}"
 
 
-LONG = "a run with long words"
+LONG, BOARDS = "a run with long words", "lessons and boards"
 # where one goes, and what is there then
 PLACES = data_beside(__file__, "tables.yaml")["places"]
 PAGES = {"lessons": list(PLACES)[:3], "train": list(PLACES)[3:5], "others": list(PLACES)[5:]}
@@ -65,14 +65,21 @@ def runs(site):
     RunDirectory(site.outputs / "long").write_label("N" * 80, "n" * 300)
 
 
+def look_at(page, name):
+    """Go to a place, where all that is folded is open."""
+    place, there = PLACES[name]
+    go(page, **place)
+    if name == BOARDS:
+        unfold(page, "[data-key=chalkboard]")
+    expect(page.locator(there).locator("visible=true").first).to_be_visible()
+    for key in SECTIONS if name == LONG else ():
+        open_section(page, key)
+
+
 def faults_of_pages(page, names, **options):
     faults = []
     for name in names:
-        place, there = PLACES[name]
-        go(page, **place)
-        expect(page.locator(there).locator("visible=true").first).to_be_visible()
-        for key in SECTIONS if name == LONG else ():
-            open_section(page, key)
+        look_at(page, name)
         faults += [f"{name}: {fault}" for fault in serious_faults(page, **options)]
     return faults
 
@@ -144,11 +151,7 @@ TOO_SMALL = in_page("too-small")
 def test_nothing_scrolls_sideways_and_no_text_lies_on_another(runs, page, pages, layouts):
     faults = []
     for name in PAGES[pages]:
-        place, there = PLACES[name]
-        go(page, **place)
-        expect(page.locator(there).locator("visible=true").first).to_be_visible()
-        for key in SECTIONS if name == LONG else ():
-            open_section(page, key)
+        look_at(page, name)
         for width, larger in layouts:
             page.evaluate("(larger) => document.body.classList.toggle('projector', larger)", larger)
             page.set_viewport_size({"width": width, "height": HEIGHT})

@@ -15,7 +15,7 @@ from playground.lessons import boards, mysteries
 from playground.lessons.mysteries import MISTAKES
 from playground.runs.folder.directory import RunDirectory
 from tests.support import wait_until
-from tests.ui.conftest import go, in_page, of_module
+from tests.ui.conftest import go, in_page, of_module, unfold
 from tests.ui.test_browser_keyboard import tab_to
 
 KEPT = "JSON.parse(localStorage.getItem('playground-lessons'))"
@@ -165,6 +165,7 @@ def test_a_mystery_is_named_wrongly_and_then_rightly_by_keyboard_and_nothing_of_
     key, asked = page.keyboard.press, []
     page.on("request", lambda request: asked.append(request.url) if request.url.endswith(f"{RUN}/mystery") else None)
     go(page, "lessons")
+    page.locator("details.mysteries").evaluate("(folded) => (folded.open = false)")
     page.locator("details.mysteries summary").focus()
     key("Enter")
     page.get_by_role("link", name=re.compile(rf"^Mystery run {NUMBER}\b")).focus()
@@ -206,10 +207,8 @@ DRAWN = in_page("drawn")
 @pytest.fixture
 def boards_open(page):
     go(page, "lessons")
-    page.locator("details.course").first.wait_for()
-    for folded in (page.locator(".board-more"), page.locator("details[data-key=chalkboard]")):
-        if folded.get_attribute("open") is None:
-            folded.locator("summary").first.click()
+    for folded in (".board-more", "[data-key=chalkboard]"):
+        unfold(page, folded)
     for board in ("leash", "chalkboard"):
         page.locator(f"#{board}-lessons-stop").wait_for()
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from playground.lessons.mysteries import MISTAKES
-from tests.ui.conftest import go, of_module, visit
+from tests.ui.conftest import go, of_module, unfold, visit
 from tests.ui.test_browser_lessons import FAULT, KEPT, NUMBER, forgotten, lesson, press, started, step  # noqa: F401
 
 
@@ -47,7 +47,7 @@ def test_the_list_says_what_is_done_and_what_comes_next_and_hands_in_a_page(less
         dispatchEvent(new StorageEvent('storage', { key: 'playground-courses' }))""")
     more = page.get_by_role("checkbox", name="With my answers to the questions before and after a course")
     texts = []
-    page.locator("details[data-key=hand-in] summary").click()
+    unfold(page, "[data-key=hand-in]")
     for _ in range(2):
         with page.expect_download() as saving:
             page.get_by_role("button", name="Save my answers as a page").click()
@@ -164,10 +164,10 @@ def test_who_gives_up_is_shown_it_and_the_page_of_answers_says_so(page):
     expect(verdict).to_contain_text(MISTAKES[FAULT].say)
     page.get_by_role("button", name="Leave").click()
     go(page, "lessons")
-    page.locator("details.mysteries summary").click()
+    unfold(page, ".mysteries")
     card = page.get_by_role("link", name=re.compile(rf"^Mystery run {NUMBER}\b"))
     expect(card).to_contain_text("shown")
-    page.locator("details[data-key=hand-in] summary").click()
+    unfold(page, "[data-key=hand-in]")
     with page.expect_download() as saving:
         page.get_by_role("button", name="Save my answers as a page").click()
     text = saving.value.path().read_text(encoding="utf-8")
@@ -178,7 +178,7 @@ def test_who_gives_up_is_shown_it_and_the_page_of_answers_says_so(page):
 
 def test_a_new_one_is_trained_and_then_run_without_its_mistake(site, make_page):
     page = visit(make_page(), site, "?tab=lessons")
-    page.locator("details.mysteries summary").click()
+    unfold(page, ".mysteries")
     page.get_by_role("button", name="Train a new one").click()
     page.get_by_role("heading", name="What is wrong here?").wait_for()
     expect(page).to_have_url(re.compile(r"mystery=mystery-run-\d"))

@@ -18,7 +18,6 @@ ENGINES = {
 }
 PARTS = ("write", "compare", "learn")
 BATCH = 16  # of the real model
-LEFT_OUT = ("outcome", "seconds_of_case", "devices", "doctor", "pytorch")  # of a case on a GPU
 LOADS = {"cold": "cold", "warm": "warm", "slow cold": "cold, slow computer", "slow warm": "warm, slow computer"}
 WHERE_TIME_GOES = """
 Where the time of an update of pocket-2m at 4 epochs goes: {shares}. With 192 features products are small, so what lies
@@ -184,14 +183,17 @@ def gpu(report: Row) -> str:
     for name, forms in measured.items():
         lines += [gpu_update(f"{name}, {form}", item) for form, item in forms.items()]
     ours, theirs = cases["0.5B"]["fp32"], cases["0.5B, TRL"]["fp32"]
-    words = [f"- **{name}**: {in_words(item)}" for name, item in cases.items() if not measured[name]]
+    other = [name for name in cases if not measured[name] and name != "preset"]
+    left = [name for name in other if cases[name]["outcome"] != "ok"]
     return section(
         "gpu",
         **report["machine"],
         updates=tables.lines(lines),
         ratio=theirs["seconds_per_update"] / ours["seconds_per_update"],
         memory=ours["peak_gb"] / theirs["peak_gb"],
-        cases="\n".join(tables.filled(line, indent="  ") for line in words),
+        preset=cases["preset"],
+        tried="; ".join(name for name in other if name not in left),
+        left="; ".join(left),
     )
 
 
@@ -211,27 +213,6 @@ def gpu_update(name: str, item: Row) -> list[str]:
         f"{item['estimated_gb']:.1f}" if "estimated_gb" in item else "",
         f"{item['times_floor']:.1f}x" if "times_floor" in item else "",
     ]
-
-
-def in_words(case: Row) -> str:
-    """What a case has come to."""
-    if case["outcome"] != "ok":
-        return f"{case['outcome']}: {case['why']}"
-    figures = [f"{name} {short(value)}" for name, value in case.items() if name not in LEFT_OUT]
-    return f"{'; '.join(figures)}."
-
-
-def short(value: Any) -> str:
-    """Any figure."""
-    if value is None or isinstance(value, bool):
-        return {True: "yes", False: "no", None: "none"}[value]
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    if isinstance(value, dict):
-        return f"({', '.join(f'{name} {short(item)}' for name, item in value.items())})"
-    if isinstance(value, list):
-        return f"({', '.join(map(short, value))})"
-    return str(value) or "nothing"
 
 
 if __name__ == "__main__":

@@ -11,23 +11,22 @@ import pytest
 import yaml
 
 from playground import cli
-from playground.config import ExpressionReward, flatten, yaml_io
+from playground.config import yaml_io
 from playground.config.expression_language import FUNCTIONS
 from playground.lessons import loading
-from playground.rewards import mixture
 from playground.runs.folder.exit_reasons import EXIT_REASONS
 from playground.runs.folder.records import Evaluation, Event, Sample, Status, UpdateMetrics
 from playground.runs.folder.rollout_records import Histogram, RolloutRecord, RolloutText
 from playground.runs.folder.writer import RunWriter
 from playground.runs.sweeps.sweep_record import Sweep
 from playground.setup import catalog, checks
-from tests.support import PROJECT, sample, small_config, update_metrics
+from tests.support import PROJECT, sample, update_metrics
 
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 CHARTS = (PROJECT / "playground" / "ui" / "static" / "charts" / "specs.js").read_text(encoding="utf-8")
-EXPERIMENTS, RUNS, REWARDS, RUN_FORMAT, SCALE, UPSTREAM, DEFINITIONS = (
+EXPERIMENTS, RUNS, REWARDS, RUN_FORMAT, UPSTREAM, DEFINITIONS = (
     (PROJECT / "docs" / f"{name}.md").read_text(encoding="utf-8")
-    for name in ("experiments", "runs", "rewards", "run-format", "scale", "upstream", "definitions")
+    for name in ("experiments", "runs", "rewards", "run-format", "upstream", "definitions")
 )
 RECORDS = (Status, RolloutRecord, Histogram, RolloutText, Sample, Evaluation, Event, Sweep)
 DEFECT = re.compile(  # of docs/upstream.md: title, what happens, script, what it prints, what should happen and is done
@@ -103,13 +102,6 @@ def test_the_example_of_the_run_format_runs(run, capsys):
     assert capsys.readouterr().out.splitlines() == ["2 1.0 2.0", " before 0 ->  after 0", "not alive"]
 
 
-def test_the_settings_that_are_told_in_the_names_of_other_trainers_are_ours():
-    table = SCALE.partition("| Here | OpenRLHF | verl |")[2].partition("\n\n")[0]
-    named = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
-    assert len(named) == table.count("\n") - 1 > 20
-    assert set(named) - flatten(small_config()).keys() == set()
-
-
 def test_the_page_on_experiments_tells_of_every_preset_in_order():
     titles = [catalog.preset(name).about.title for name in catalog.preset_names()]
     assert re.findall(r"^\| \d+ \| ([^|]+) \|", EXPERIMENTS, re.MULTILINE) == titles
@@ -158,9 +150,7 @@ def test_the_examples_on_the_page_of_rewards_are_configurations():
         config = yaml_io.from_dict(yaml_io.parse_yaml(example))
         checks.check(config)
         kinds += [reward.kind for reward in config.rewards]
-    assert kinds == ["expression", "expression", "python", "verify"]
-    (share,) = re.findall(r"^        expression: (100 .*)$", REWARDS, re.MULTILINE)
-    assert mixture.build(ExpressionReward(expression=share))(prompts=["p"], completions=["E" + "x" * 49]) == [2.0]
+    assert kinds == ["expression", "python", "verify"]
 
 
 def test_each_workaround_names_a_defect_that_is_told():

@@ -83,13 +83,10 @@ class Film:
         self.page.mouse.move(x, box["y"] + box["height"] / 2)
 
     def train(self) -> None:
-        """The button "Train it now", then Start, and then a frame for each update."""
+        """The second door, and then a frame for each update."""
         page = self.page
         page.click(".doors-row [data-key=train]")
-        page.wait_for_selector("#needs .needs-short")
-        self.take(READ_MS)
-        page.click("#start")
-        page.wait_for_selector(".status .state:has-text('running')")
+        page.wait_for_selector(".status .state:has-text('running')", timeout=RUN_MS)
         last = int(page.get_attribute(BAR, "aria-valuemax") or 0)
         update = 0
         while update < last:

@@ -41,12 +41,12 @@ NAMES = frozenset(  # what columns are called in this field: where one of them i
     "messages conversations chosen rejected response_chosen response_rejected right wrong".split()
 )
 MOST_NAME_WORDS = 4
-SIGNATURES = {  # how a file begins that is no text
-    b"PK\3\4": "a .zip archive or an Excel sheet",
+SIGNATURES = {  # how a file begins that is no text, and what to do
+    b"PK\3\4": "a .zip archive or an Excel sheet: unpack it, or save the sheet as .csv",
     b"PAR1": "a Parquet file: call it .parquet",
     b"\x1f\x8b": "a gzip file: its name has to end in .gz",
-    b"\xff\xfe": "UTF-16, not UTF-8 text",
-    b"\xfe\xff": "UTF-16, not UTF-8 text",
+    b"\xff\xfe": "UTF-16, not UTF-8 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16, not UTF-8 text: save it as UTF-8",
 }
 csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of every reader of this process; Python's own limit is 131,072
 
@@ -208,7 +208,7 @@ def _no_text(path: Path, other: str) -> str:
     with plain_files.open_plain(path, links=True) as file:
         head = file.read(4)
     kind = next((words for begin, words in SIGNATURES.items() if head.startswith(begin)), None)
-    return f"{path.name} is {kind}. Save it as one of {', '.join(KINDS)}." if kind else other
+    return f"{path.name} is {kind}." if kind else other
 
 
 def _table(path: Path, max_bytes: int) -> _Table:

@@ -29,7 +29,6 @@ CONTROLLER = re.compile("kl.*(control|ctl|adapt|schedul)|(control|ctl|adapt).*kl
 LEAST_OF_A_LOOP = 4  # names of a training loop, for a group of values to be its settings
 LOOP = {name for name, line in TABLES["loop"].items() if "no" not in line}
 LOOP -= {"seed", "batch_size", "model_name", "model_name_or_path", "sft_model_path", "reward_model_path"}
-OTHER_LIBRARIES = {"trlx": "trlX", "axolotl": "Axolotl", "openrlhf": "OpenRLHF", "verl": "verl", "unsloth": "Unsloth"}
 CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 MAGICS_OF_PYTHON = ("time", "timeit", "capture", "prun", "python", "python3")
 NOT_PYTHON = (
@@ -123,8 +122,8 @@ class _Reader:
 
     def source(self) -> ForeignSource:
         if "trl" not in self.modules:
-            for other in sorted(self.modules.keys() & OTHER_LIBRARIES):
-                raise refused(OTHER_LIBRARIES[other])
+            for other in sorted(self.modules.keys() & FILE["libraries"]):
+                raise refused(FILE["libraries"][other])
         self._config()
         if not self.found.kind:
             self._without_config()

@@ -16,10 +16,12 @@ from playground.imports.tables import FILE, WORDS, refusal, refused
 
 COMMANDS = re.compile(r"(?:^|[/_-])(ppov2|ppo|rloo|grpo|dpo)(?:[_-][\w-]*)?(?:\.py)?$")
 KINDS = {"ppo": "PPOConfig", "ppov2": "PPOv2Config", "rloo": "RLOOConfig", "grpo": "GRPOConfig", "dpo": "DPOConfig"}
-LIBRARIES = {"dpo_online|online_dpo": "online DPO", "axolotl": "Axolotl", "trlx": "trlX", "unsloth[-_.]cli": "Unsloth"}
+LIBRARIES = {rf"(^|[/.]){name}([/.]|$)": label for name, label in FILE["libraries"].items()}
+LIBRARIES |= {"dpo_online|online_dpo": "online DPO", "unsloth[-_.]cli": "Unsloth", "^tune$": "torchtune"}
 OTHERS_OF_TRL = re.compile(
     r"(^|[/_-])(sft|kto|orpo|cpo|bco|xpo|gkd|prm|nash_md|reward_modeling|reward)(_[\w-]+)?(\.py)?$"
 )
+COMPONENT = "_component_"  # what torchtune makes of a part of its settings
 OPENRLHF_OR_VERL = re.compile(r"openrlhf|verl[./]|verl$")
 PROCESSES = re.compile(r"--(?:num_processes|nproc_per_node)[= ](?!1\b)(\d{1,5})\b")
 NUMBER = re.compile(r"[-+]?(\d{1,400}(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -32,6 +34,8 @@ def read_mapping(text: str) -> ForeignSource:
     if not isinstance(data, dict):
         raise refusal("no-lines")
     names = {str(name) for name in data}
+    parts = [value for value in data.values() if isinstance(value, dict)]
+    names.update(COMPONENT for part in parts if COMPONENT in part)
     for signs, of in FILE["files"].items():
         if names.issuperset(signs.split()):
             raise refusal(of) if of in WORDS else refused(of)

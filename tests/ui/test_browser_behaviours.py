@@ -63,7 +63,7 @@ def test_checks_are_shown_with_cause_and_remedy_and_by_keyboard(runs, page):
     heads = page.locator(".charts-first .chart-head")  # as in Runs and every export, not of the last batch
     expect(heads.nth(0)).to_contain_text("gain, fixed prompts+20.4 sd")
     expect(heads.nth(1)).to_contain_text("fixed prompts199 nats")
-    expect(first).to_contain_text("The KL runs away red.")  # a word beside its colour
+    expect(first).to_contain_text("The KL runs away (red).")  # a word beside its colour
     assert_seen(tab_to(page, first.locator("summary")))
     page.keyboard.press("Enter")
     expect(first).to_contain_text("Likely cause")

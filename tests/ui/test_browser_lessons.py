@@ -223,7 +223,7 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     after = part.evaluate(DRAWN)
     assert not [name for name, shown in before.items() if after[name] == shown]
     shorter = DATA["leashes"][was - 1]
-    spoken = re.compile(rf"^{shorter['beta']:g}, (holds|runs away): score \+")
+    spoken = re.compile(rf"^{shorter['beta']:g}, (holds|goes far): score \+")
     expect(slider).to_have_attribute("aria-valuetext", spoken)
     assert after["sentence"].startswith(f"With a leash of {shorter['beta']:g} the gain in score was +")
     expect(part.get_by_role("status")).to_have_text(after["sentence"])

@@ -162,6 +162,7 @@ class AnswersData(TypedDict):
     """The answers so far."""
 
     state: Literal["empty", "asking", "done", "error"]
+    prompt: NotRequired[str]
     count: NotRequired[int]
     samples: NotRequired[list[GeneratedSampleData]]
     message: NotRequired[str]

@@ -86,13 +86,14 @@ def answered(
         yield {"state": "error", "message": problem, "samples": []}
         return
     count = int(num_samples)
+    prompt = text.strip()
     samples: list[dict[str, Any]] = []
-    yield {"state": "asking", "count": count, "samples": []}
+    yield {"state": "asking", "prompt": prompt, "count": count, "samples": []}
     run = history.find_run(outputs, str(run_id))
-    for sample in service.compare(run.path, text.strip(), num_samples=count, seed=int(seed)):
+    for sample in service.compare(run.path, prompt, num_samples=count, seed=int(seed)):
         samples.append(sample._asdict())
-        yield {"state": "asking", "count": count, "samples": list(samples)}
-    yield {"state": "done", "count": count, "samples": samples}
+        yield {"state": "asking", "prompt": prompt, "count": count, "samples": list(samples)}
+    yield {"state": "done", "prompt": prompt, "count": count, "samples": samples}
 
 
 def guarded_functions(service: ModelService, access: Access) -> list[Callable[..., Any]]:

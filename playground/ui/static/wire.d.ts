@@ -436,6 +436,7 @@ declare namespace Wire {
   /** The answers so far. */
   interface Answers {
     state: "empty" | "asking" | "done" | "error";
+    prompt?: string;
     count?: number;
     samples?: GeneratedSample[];
     message?: string;

@@ -19,11 +19,11 @@ test("what is typed is read as number, nothing or text", () => {
   assert.deepEqual([0.0003, 40, 0, "", 0.25].map(write), ["3e-4", "40", "0", "", "0.25"]);
 });
 
-test("a beta runs away, holds or barely moves, and where nothing runs away it holds down to 0", () => {
+test("a beta goes far, holds or barely moves, and where nothing goes far it holds down to 0", () => {
   const nameOf = (value, regimes) => ZONES[zoneOf(value, regimes)];
   const both = { loose: 0.15, tight: 4 };
   assert.deepEqual([0, 0.1, 0.15, 1, 4, 5].map((value) => nameOf(value, both)),
-    ["runs away", "runs away", "holds", "holds", "holds", "barely moves"]);
+    ["goes far", "goes far", "holds", "holds", "holds", "barely moves"]);
   assert.equal(nameOf(0, { loose: null, tight: 4 }), "holds");
   assert.equal(nameOf(5, { loose: null, tight: null }), "holds");
 });

@@ -137,7 +137,10 @@ export class Chart {
     const size = own.x.length < 8 ? 6 : large ? 4 : 3;
     const guide = this.spec.guide?.(this.run, live) ?? null;
     this.fitY(guide);
-    if (!this.yBounds) return;
+    if (!this.yBounds) {
+      this.plot.clear(); // what stands there is another run's
+      return;
+    }
     const first = { ...own, colour, width: large ? 2.25 : 1.75, band: band ? 0.16 : 0, raw_line: hasDots ? 0 : 0.28,
       dots: hasDots ? size : 0, dot_opacity: 0.35 };
     this.plot.draw({ range: this.group.range, bounds: this.yBounds, zero: Boolean(zero), level: guide?.value ?? null,

@@ -8,7 +8,7 @@ import { percent } from "../core/format.js";
 import { sparkline } from "./small_plots.js";
 
 /** @type {Record<string, string>} */
-const COMPARED = { "as expected": "\u2713", "within chance of expected": "\u2248", "lower than expected": "\u2193",
+const COMPARED = { "as expected": "=", "within chance of expected": "\u2248", "lower than expected": "\u2193",
   "higher than expected": "\u2191" };
 
 /** @type {Record<string, string>} */

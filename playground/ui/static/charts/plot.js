@@ -62,6 +62,10 @@ export class Plot {
     this.node.replaceChildren(...this.axes(range, bounds, frame), inside);
   }
 
+  clear() {
+    this.node.replaceChildren();
+  }
+
   /** @param {Charts.Range} range @param {number[]} bounds @param {Charts.Box} frame */
   axes({ start, end }, [low, high], { left, top, width, height }) {
     const x = placing(start, end, left, left + width);

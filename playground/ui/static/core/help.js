@@ -8,6 +8,8 @@ const WORDS = [
   ["Score", SCORE_WORDS],
   ["Distance (KL)", DISTANCE_WORDS],
   ["Leash (beta)", "How much score the model gives up for each nat. Papers say KL penalty."],
+  ["Bars", "Thick: now. Upright line: before training. Thin line with ends: 95 % interval. Green block: where runs of "
+    + "this experiment usually end."],
   ["Before, now", "The same prompts, answered before training and by the newest model."],
   ["Check", "A rule that is watched while a run trains. Where it fails, it gives an alert: red or amber."],
 ];

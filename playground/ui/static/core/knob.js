@@ -9,7 +9,7 @@ const LOG_STEPS = 200;
 const ZERO_STEPS = 10; // width of the "0" stop at the left end of a slider in powers of ten
 const LOG_DECADES_FROM_ZERO = 3;
 
-export const ZONES = ["runs away", "holds", "barely moves"];
+export const ZONES = ["goes far", "holds", "barely moves"];
 
 /** @typedef {Wire.Knob & { hasLine?: boolean }} Knob */
 /** @typedef {number | string} Entered a number, "" for nothing, or a text that is no number */

@@ -97,8 +97,8 @@ export function pairRow({ prompt = null, sides, score = null, kl = null, more = 
 }
 
 /** The two sides of such a row. @param {Page.Child} before @param {Page.Child} now */
-export function beforeAndNow(before, now) {
-  return [{ label: "Before", parts: before }, { label: "Now", parts: now }];
+export function beforeAndNow(before, now, name = "Now") {
+  return [{ label: "Before", parts: before }, { label: name, parts: now }];
 }
 
 /** The heads of their columns. */

@@ -70,7 +70,7 @@ class Chalkboard {
     return [
       el("p.board-about", `The model goes on from \u201c${data.prompts[0]}\u201d with two tokens. Kind words are `
         + `paid. So there are ${number(data.texts_in_all)} texts, and each can be counted. The best model for a leash `
-        + "can then be worked out, exactly. No training is needed, and none can do better."),
+        + "can then be worked out, exactly. No training is needed, and none can have more left after the price."),
       this.input.root, this.sentence, this.slope, this.speaker,
       el("div.board-grid",
         el("div", el("p.board-key", { "aria-hidden": "true" }, el("span", el("i"), "untrained"),
@@ -79,7 +79,7 @@ class Chalkboard {
           this.rows.map(({ root }) => root))),
         el("figure.board-figure", this.plane.node, el("figcaption.muted", "The teal line: the best that any model can "
           + "do. Orange dots: what PPO came to. The dashed line touches it, and rises by the leash for each nat."))),
-      numbers("PPO against the best, as a table",
+      numbers("PPO against the best, as a table: each run in the sd of its own texts",
         ["leash", "start value (seed)", "gain of PPO, sd", "of the best", "distance of PPO, nats", "of the best",
           "gain less price: share of the best"],
         data.trained.flatMap(({ runs }) => runs.map((run) => [number(run.beta), String(run.seed), signed(run.gain),

@@ -1,7 +1,7 @@
 // Three ways on from the leash that was turned: ask the model that was trained at it, train one, or take a lesson.
 
 import { isWatching, rights } from "../core/access.js";
-import { buttonOf, el, menuOf, setText, showParts, tableOf } from "../core/dom.js";
+import { buttonOf, el, headOf, menuOf, setText, showParts, tableOf } from "../core/dom.js";
 import { recordingOf } from "../core/experiments.js";
 import { form, runSeconds, settings } from "../core/form.js";
 import { timeRange } from "../core/format.js";
@@ -49,13 +49,20 @@ export function doorsPart(list, server) {
     const trains = canAsk && !isWatching() && rights.value.start !== false;
     const { queue } = form.value;
     const { beta = "" } = turned.value ?? {};
-    setText(ask, `Let it write${turned.value ? ` at leash ${turned.value.asked}` : ""}`);
+    setText(ask, askWords(turned.value));
     setText(train, queue ? "Add a training to the queue" : `Train at leash ${beta}${timeHere()}`);
     setText(waits, trains ? queue : "");
     showParts(box, [canAsk ? ask : null, trains ? train : recordedDoor(), lessonDoor(list.value)].filter(Boolean));
   });
   return el("section.doors", { "aria-label": "What next" }, box, waits, question,
     canAsk ? null : el("p.muted", ELSEWHERE));
+}
+
+/** @param {{ beta: number, asked: number } | null} leash */
+function askWords(leash) {
+  if (!leash) return "Let it write";
+  return leash.asked === leash.beta ? `Let it write at leash ${leash.beta}`
+    : `Let it write (nearest kept leash: ${leash.asked})`;
 }
 
 /** Where nothing can be trained: to watch it. */
@@ -102,9 +109,12 @@ function fillQuestion(question, server) {
   const line = el("p.muted", { role: "status" });
   const answers = el("div");
   const about = el("p.muted.small-text");
+  let answered = /** @type {number | null} */ (null); // at which leash
   effect(() => {
     if (!turned.value) return;
     setText(about, aboutOf(turned.value));
+    if (answered === null) return;
+    setText(line, turned.value.asked === answered ? "" : "Press Write for an answer at this leash.");
   });
   question.append(el("label", { for: "doors-prompt" }, "Begin a review"),
     el("div.doors-question", topic, input, button), el("p.muted.small-text", WORLD), about, line, answers);
@@ -118,14 +128,17 @@ function fillQuestion(question, server) {
     const answer = await answerOf(() => server.ask_policy({ beta, prompt, seed: mine }));
     if (mine !== number) return;
     setText(line, answer.error ?? "");
-    showParts(answers, answer.error ? [] : [answerTable(answer, beta)]);
+    answered = answer.error ? null : beta;
+    showParts(answers, answer.error ? [] : [answerTable(answer, prompt, beta)]);
   });
 }
 
-/** @param {Wire.PolicyAnswer} answer @param {number} beta of the model that wrote it */
-function answerTable({ before, now }, beta) {
-  const [left, right] = textPair(before, now);
-  return tableOf("pairs", sideHeads(`Now, at leash ${beta}`), [pairRow({ sides: beforeAndNow(left, right) })]);
+/** @param {Wire.PolicyAnswer} answer @param {string} prompt @param {number} beta of the model that wrote it */
+function answerTable(answer, prompt, beta) {
+  const [left, right] = textPair(answer.before, answer.now);
+  const now = `Now, at leash ${beta}`;
+  return tableOf("pairs", [headOf("Prompt", "prompt"), ...sideHeads(now)],
+    [pairRow({ prompt, sides: beforeAndNow(left, right, now) })]);
 }
 
 /** Which model answers. @param {{ beta: number, asked: number }} leash */

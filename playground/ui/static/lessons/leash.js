@@ -15,8 +15,10 @@ import { stopsOf } from "./stops.js";
 const AT_ONCE = 3; // texts
 const FIRST = [3, 1, 7]; // the prompts whose reviews go furthest, step by step: they show best what the leash does
 const ENDS = ["loose", "tight"];
-const ABOUT = "RLHF (reinforcement learning from human feedback) made this small model kind: a word counter, in the "
-  + "place of people, paid for kind words. The leash (KL penalty) is what each step away from its old self costs.";
+const ABOUT = "A word counter gave this small model points for kind words, as people do in RLHF (reinforcement "
+  + "learning from human feedback). The leash (KL penalty) makes moving away from its old way of writing cost points.";
+const KIND_WORDS = "Counted by reading each sentence, as a grammar of this small world knows them: "
+  + "\u201cnot good\u201d is unkind. The points came from counting words, which is another thing.";
 
 /** The leash that was turned to on the first page; `asked`: the nearest one whose model can be asked. */
 export const turned = signal(/** @type {{ beta: number, asked: number } | null} */ (null));
@@ -61,7 +63,7 @@ class LeashExplorer {
     this.speaker = el("p.visually-hidden", { role: "status" });
     this.counts = data.behaviours.map(({ words }) => countRow(words));
     this.texts = el("div.board-texts");
-    this.kind = el("span.muted.small-text");
+    this.kind = el("span");
     this.score = el("dd.score");
     this.distance = el("dd.kl");
     this.show();
@@ -76,8 +78,8 @@ class LeashExplorer {
       el("div.board-top", this.input.root, el("dl.board-figures",
         figureOf("Score", SCORE_WORDS, this.score),
         figureOf("Distance", DISTANCE_WORDS, this.distance))),
-      this.speaker,
-      el("div.board-first", el("div.board-texts-side", this.texts, el("p.board-others", others, this.kind)),
+      el("p.board-kind", this.kind, " ", helpOf("Kind", KIND_WORDS)), this.speaker,
+      el("div.board-first", el("div.board-texts-side", this.texts, others),
         el("div.board-curves", this.plots.curves)),
       first ? el("details.folded.board-more", el("summary", "More"), rest) : rest,
     ];
@@ -92,7 +94,8 @@ class LeashExplorer {
       el("figure.board-figure", this.plots.planes,
         el("figcaption.muted", "Each dot is a run. The teal line is the best that any model could do, estimated from "
           + "texts; grey where too few texts count. The dashed line rises by the leash for each nat: it "
-          + "touches the teal line where the best model would stop.")),
+          + "touches the teal line where the best model would stop, where that is known. Runs beyond the scale are not "
+          + "drawn.")),
       el("ul.board-counts", this.counts.map(({ root }) => root)),
       numbers("All of it as a table",
         ["leash", "gain in score, sd", "distance, nats", "is kind", "keeps to the grammar"],
@@ -124,8 +127,9 @@ class LeashExplorer {
     setText(this.sentence, sentenceOf(data, stop));
     this.plots.show(this.input.index);
     data.behaviours.forEach(({ name }, index) => this.counts[index].show(countOf(stop, name), stop.runs.length));
-    const { before, after, of } = countOf(stop, data.behaviours[0].name);
-    setText(this.kind, `Kind: ${after} of ${of} reviews. Before: ${before}.`);
+    const [kind, grammar] = ["positive", "parses"].map((name) => countOf(stop, name));
+    setText(this.kind, `Kind: ${kind.after} of ${kind.of} reviews (before: ${kind.before}). Correct English: `
+      + `${grammar.after} (before: ${grammar.before}).`);
     this.showTexts();
   }
 

@@ -7,7 +7,7 @@ import { niceRange, roundTicks } from "../charts/arithmetic.js";
 import { el, shape } from "../core/dom.js";
 import { number, signed } from "../core/format.js";
 import { Plane } from "./plane.js";
-import { bestStop, endsOf, isFar, meanOf } from "./leash_figures.js";
+import { bestStop, endsOf, isFar } from "./leash_figures.js";
 
 const SIZE = { width: 300, height: 180, left: 40, right: 10, top: 10, bottom: 34 };
 const MOST = 3; // runs of a leash
@@ -40,7 +40,7 @@ export class LeashPlots {
       plane.node.toggleAttribute("hidden", scale !== wide);
     });
     for (const curve of this.scales[wide].curves) curve.show(stop);
-    this.scales[wide].plane.move(ends, bestStop(this.possible, stop.beta) ?? meanOf(ends), stop.beta);
+    this.scales[wide].plane.move(ends, bestStop(this.possible, stop.beta), stop.beta);
   }
 }
 

@@ -54,8 +54,8 @@ export class Plane {
   }
 
   /**
-   * Move the points, and the line `through` a place that rises by `beta` for each nat.
-   * @param {Place[]} places @param {Place} through @param {number} beta
+   * Move the points, and the line `through` a place, if there is one, that rises by `beta` for each nat.
+   * @param {Place[]} places @param {Place | null} through @param {number} beta
    */
   move(places, through, beta) {
     this.dots.forEach((dot, index) => {
@@ -65,6 +65,8 @@ export class Plane {
       dot.setAttribute("cx", this.frame.x(place.kl).toFixed(1));
       dot.setAttribute("cy", this.frame.y(place.score).toFixed(1));
     });
+    this.slope.toggleAttribute("hidden", !through);
+    if (!through) return;
     const ends = [0, this.far].map((kl) => ({ kl, score: through.score + beta * (kl - through.kl) }));
     this.slope.setAttribute("points", this.pointsOf(ends));
   }

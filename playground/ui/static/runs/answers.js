@@ -3,7 +3,7 @@
 
 import { el, headOf, setWords, showParts, tableOf } from "../core/dom.js";
 import { rounded } from "../core/format.js";
-import { beforeAndNow, KL_GLOSS, KL_HEAD, pairRow, scoresOf, sideHeads, textPair } from "../core/texts.js";
+import { beforeAndNow, KL_GLOSS, KL_HEAD, pairRow, promptText, scoresOf, sideHeads, textPair } from "../core/texts.js";
 import { shown } from "./compare.js";
 
 /** @param {Element} element @param {{ value: Wire.Answers }} props @param {Page.Tools} tools */
@@ -13,16 +13,18 @@ export function mount(element, props, { watch }) {
   element.append(line, body);
 
   function show() {
-    const { state, message, samples = [], count } = props.value ?? {};
+    const { state, message, samples = [], count, prompt = "" } = props.value ?? {};
     line.classList.toggle("problem", state === "error");
     setWords(line, state === "error" ? message
       : state === "asking" ? (samples.length ? `Writing: ${samples.length} of ${2 * count} texts`
-        : "Loading the model; the first question takes a few seconds.")
+        : "Loading the model for the first question.")
       : state === "done" ? "In each row both sides use the same random numbers." : "");
     const indices = [...new Set(samples.map((sample) => sample.index))].sort((a, b) => a - b);
-    showParts(body, indices.length ? [tableOf("pairs", [...sideHeads(),
-      headOf(`Score, ${shown.value?.run.unit ?? "sd"}`, "figure"), headOf(KL_HEAD, "figure", KL_GLOSS)],
-    indices.map((index) => row(samples.filter((sample) => sample.index === index))))] : []);
+    const heads = [...sideHeads(), headOf(`Score, ${shown.value?.run.unit ?? "sd"}`, "figure"),
+      headOf(KL_HEAD, "figure", KL_GLOSS)];
+    const rows = indices.map((index) => row(samples.filter((sample) => sample.index === index)));
+    showParts(body, rows.length
+      ? [el("p.output", { "data-key": "prompt" }, promptText(prompt)), tableOf("pairs", heads, rows)] : []);
   }
 
   watch("value", show);

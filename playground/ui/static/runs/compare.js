@@ -79,7 +79,8 @@ class Compare {
     const { run, other, update } = this.chosen.value;
     const known = this.runs.value;
     // one that names a run which is not there has it all the same
-    const gone = [run, other].filter((id) => id && !known.some(([value]) => value === id)).map((id) => [id, id]);
+    const gone = [run, other].filter((id) => id && !known.some(([value]) => value === id))
+      .map((id) => [id, live.runId === id && live.run ? live.run.title : id]);
     const options = [...gone, ...known];
     const moments = data?.moments ?? [];
     const index = update === null ? moments.length - 1 : moments.indexOf(update);
@@ -201,7 +202,8 @@ async function knownRuns() {
   return [
     ...runs.filter(({ id }) => !Object.values(recorded).includes(id))
       .map((run) => [run.id, `${nameOf(run)}, ${when(run.started_at)}, ${stateOf(run.state).word}`]),
-    ...Object.entries(recorded).map(([preset, id]) => [id, `${titleOf(preset, id)}, recorded`]),
+    ...Object.entries(recorded).filter(([preset]) => !preset || stepOf(preset)) // without those that lessons need
+      .map(([preset, id]) => [id, `${titleOf(preset, id)}, recorded`]),
   ];
 }
 

@@ -23,7 +23,7 @@ export function mount(element, props, { trigger }) {
     const prompts = [...new Set((shown.value?.rows ?? []).map((row) => row.prompt))].slice(0, EXAMPLES);
     const { run, knows: words = "" } = shown.value ?? {};
     const lacking = run?.recorded && rights.value.start
-      ? "This recording comes without its weights: train a run of your own and ask that one." : "";
+      ? "This recording comes without its weights: ask a run that you have trained here." : "";
     const panel = document.getElementById("ask");
     panel.classList.toggle("recorded", Boolean(run?.recorded || run?.watched)); // it has no model to ask
     panel.classList.toggle("none", hasNone.value);

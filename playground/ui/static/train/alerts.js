@@ -93,7 +93,7 @@ function row({ name, state, label, plain, evidence, rule, updates, cause, remedi
   return el("li", { class: `alert ${state.replace(" ", "-")}`, "data-key": name }, el("details",
     el("summary", signOf(SIGNS[state]), el("strong", plain || label),
       el("span.muted", withMinus(
-        `${plain ? ` ${label}` : ""}${state === "quiet" ? ": not seen" : ` ${state}`}. ${evidence}`))),
+        `${plain ? ` ${label}` : ""}${state === "quiet" ? ": not seen" : ` (${state})`}. ${evidence}`))),
     el("dl.alert-facts", fact("Rule", withMinus(rule)), fact("Seen at updates", seen), fact("Likely cause", cause),
       fact("Try", remedies.map((remedy) => remedyOf(remedy, note, apply))))));
 }

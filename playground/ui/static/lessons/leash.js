@@ -78,8 +78,9 @@ class LeashExplorer {
       el("div.board-top", this.input.root, el("dl.board-figures",
         figureOf("Score", SCORE_WORDS, this.score),
         figureOf("Distance", DISTANCE_WORDS, this.distance))),
-      el("p.board-kind", this.kind, " ", helpOf("Kind", KIND_WORDS)), this.speaker,
-      el("div.board-first", el("div.board-texts-side", this.texts, others),
+      this.speaker,
+      el("div.board-first", el("div.board-texts-side",
+        el("p.board-kind", this.kind, " ", helpOf("Kind", KIND_WORDS)), this.texts, others),
         el("div.board-curves", this.plots.curves)),
       first ? el("details.folded.board-more", el("summary", "More"), rest) : rest,
     ];

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import pkgutil
+import re
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +45,10 @@ def typescript() -> str:
                 named.setdefault(kind, name.removesuffix(SUFFIX))
     writer = Writer(named)
     declared = [writer.alias(kind) if get_origin(kind) else writer.interface(kind) for kind in named]
-    return HEAD + "\n".join([*filter(None, declared), *writer.of_records(), columns()]) + "}\n"
+    written = HEAD + "\n".join([*filter(None, declared), *writer.of_records(), columns()]) + "}\n"
+    names = re.findall(r"^  interface (\w+)", written, re.MULTILINE)
+    assert len(names) == len(set(names)), "two types have one name"
+    return written
 
 
 class Writer:

@@ -229,7 +229,7 @@ def test_one_key_moves_curves_point_counts_and_texts_of_the_leash(page):
     expect(part.get_by_role("status")).to_have_text(after["sentence"])
     page.keyboard.press("Home")  # no leash at all: on a scale of its own
     assert part.evaluate(DRAWN)["sentence"].startswith("Without a leash")
-    assert len(part.evaluate(DRAWN)["slope"]) == 1
+    assert part.evaluate(DRAWN)["slope"] == []  # where the best model would stop is not known there
     page.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuetext", re.compile("barely moves"))
 
@@ -265,7 +265,7 @@ def test_the_model_of_a_leash_is_asked_and_one_is_trained_with_that_leash_at_one
     expect(page.get_by_label("Begin a review")).to_have_value("The bread was")
     page.keyboard.press("Enter")
     answers = page.locator(".doors-ask td .output")
-    expect(answers).to_have_count(2)
+    expect(answers).to_have_count(3)  # the prompt first
     train = page.get_by_role("button", name="Train at leash")
     of_module(page, "core/form.js", "(m) => (m.runSeconds.value = [240, 420])")  # once a run was made here
     expect(train).to_have_text("Train at leash 0: about 4 to 7 min")

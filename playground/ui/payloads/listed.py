@@ -103,7 +103,7 @@ class SweepRunData(TypedDict):
     message: NotRequired[str]
 
 
-class ShareData(TypedDict):
+class SeedShareData(TypedDict):
     """A share over seeds, in per cent."""
 
     mean: float | None
@@ -127,7 +127,7 @@ class SettingRowData(TypedDict):
     finished: int
     gain: Annotated[Plain, Of(Interval)] | None
     kl: Annotated[Plain, Of(Interval)] | None
-    shares: dict[str, ShareData]
+    shares: dict[str, SeedShareData]
     monitors: dict[str, Annotated[Plain, Of(Interval)]]
     metrics: NotRequired[Columns]
     evaluations: NotRequired[Table]

@@ -28,7 +28,7 @@ from playground.ui.payloads.listed import (
     HistoryData,
     RunColumnData,
     SettingRowData,
-    ShareData,
+    SeedShareData,
     SweepData,
     SweepProgressData,
     SweepRowData,
@@ -263,7 +263,7 @@ def in_words(values: Mapping[str, Any]) -> str:
     return ", ".join(answer) or "all runs"
 
 
-def share_data(share: Interval) -> ShareData:
+def share_data(share: Interval) -> SeedShareData:
     """That of a share, in percent; `low` and `high` are None where there is one seed."""
     low, high = share.share_bounds or (None, None)
     return {"mean": _percent(share.mean), "low": _percent(low), "high": _percent(high)}

@@ -1068,7 +1068,7 @@ declare namespace Wire {
   }
 
   /** A share over seeds, in per cent. */
-  interface Share {
+  interface SeedShare {
     mean: number | null;
     low: number | null;
     high: number | null;
@@ -1088,7 +1088,7 @@ declare namespace Wire {
     finished: number;
     gain: Interval | null;
     kl: Interval | null;
-    shares: Record<string, Share>;
+    shares: Record<string, SeedShare>;
     monitors: Record<string, Interval>;
     metrics?: Columns;
     evaluations?: Record<string, (number | null)[]>;

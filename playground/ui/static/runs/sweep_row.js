@@ -18,7 +18,7 @@ export function intervalOf(/** @type {Wire.Interval | null} */ found, sign = fal
 }
 
 /** A share in percent: "62 (41 to 83)". Its interval is cut off at 0 and 100, so it is not alike on both sides. */
-export function shareOf(/** @type {Wire.Share | undefined} */ found) {
+export function shareOf(/** @type {Wire.SeedShare | undefined} */ found) {
   if (!found) return "\u2013";
   return found.low === null ? `${found.mean}` : `${found.mean} (${found.low} to ${found.high})`;
 }

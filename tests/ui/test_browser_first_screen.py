@@ -56,9 +56,10 @@ def test_from_idle_to_the_end_of_a_run_all_stays_in_sight_and_nothing_moves(site
     in_place(page)
     assert counted(page) == "example, recorded"
     page.evaluate(in_page("note-places"), OF_A_KNOWN_RUN)
-    site.let_runs_reach(1)
+    site.let_runs_reach(0)
     page.locator("#start").click()
     page.wait_for_url("**run=kinder*")
+    expect(page.locator("[data-chart=score] .curves path")).to_have_count(0)  # those of the recording are gone
     expect(page.locator("#start")).to_have_text("Add to the queue")
     expect(page.locator("#needs .queue-why")).to_have_text(WAITS)
     for update in (1, 6, 20):  # the model has answered the prompts; it has once more; in the middle

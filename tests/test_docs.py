@@ -8,6 +8,7 @@ import subprocess
 import textwrap
 
 import pytest
+import yaml
 
 from playground import cli
 from playground.config import yaml_io
@@ -159,6 +160,14 @@ def test_each_workaround_names_a_defect_that_is_told():
 
 
 FOLDER = PROJECT / ".github" / "ISSUE_TEMPLATE"
+
+
+@pytest.mark.parametrize("name", ["bug", "lesson"])
+def test_a_form_for_issues_asks_for_what_doctor_prints(name):
+    form = yaml.safe_load((FOLDER / f"{name}.yml").read_text(encoding="utf-8"))
+    (doctor,) = [field for field in form["body"] if field.get("id") == "doctor"]
+    assert "`python -m playground doctor --json`" in doctor["attributes"]["label"]
+    assert (doctor["attributes"]["render"], doctor["validations"]["required"]) == ("json", True)
 
 
 def test_every_command_that_is_named_anywhere_is_there():

@@ -18,12 +18,7 @@ import torch
 import torch.distributed as dist
 from safetensors.torch import load_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForSequenceClassification,
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-)
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, PreTrainedTokenizerFast, Qwen2Config
 
 from bench import experiments, floors, performance
 from playground.cli import health

@@ -22,6 +22,7 @@ from tests.training import small_run, tiny
 
 SMALL = {"ppo__num_updates": 3, "ppo__learning_rate": 4e-3, "ppo__num_epochs": 2, "evaluation__num_prompts": 6}
 KINDS = data_beside(__file__, "token_figures.yaml")
+BYTES = re.compile(r"(?:\\x[0-9a-f]{2})+")  # as `Pieces` shows them
 
 
 def trained(folder, samples, texts=0, **changes):
@@ -33,9 +34,6 @@ def trained(folder, samples, texts=0, **changes):
 def all_shown(tmp_path_factory):
     """A run that shows more answers token by token than it has prompts, and keeps some texts of its updates."""
     return trained(tmp_path_factory.mktemp("all"), 64, 5)
-
-
-BYTES = re.compile(r"(?:\\x[0-9a-f]{2})+")  # as `Pieces` shows them
 
 
 def estimate(name, own, reference, exact):

@@ -15,6 +15,7 @@ import { stopsOf } from "./stops.js";
 const AT_ONCE = 3; // texts
 const FIRST = [3, 1, 7]; // the prompts whose reviews go furthest, step by step: they show best what the leash does
 const ENDS = ["loose", "tight"];
+const COUNTED = ["positive", "parses"]; // by their names in the recorded counts
 const ABOUT = "A word counter gave this small model points for kind words, as people do in RLHF (reinforcement "
   + "learning from human feedback). The leash (KL penalty) makes moving away from its old way of writing cost points.";
 const KIND_WORDS = "Counted by reading each sentence, as a grammar of this small world knows them: "
@@ -128,7 +129,7 @@ class LeashExplorer {
     setText(this.sentence, sentenceOf(data, stop));
     this.plots.show(this.input.index);
     data.behaviours.forEach(({ name }, index) => this.counts[index].show(countOf(stop, name), stop.runs.length));
-    const [kind, grammar] = ["positive", "parses"].map((name) => countOf(stop, name));
+    const [kind, grammar] = COUNTED.map((name) => countOf(stop, name));
     setText(this.kind, `Kind: ${kind.after} of ${kind.of} reviews (before: ${kind.before}). Correct English: `
       + `${grammar.after} (before: ${grammar.before}).`);
     this.showTexts();
@@ -170,7 +171,7 @@ class LeashExplorer {
   /** @param {Wire.BetaStop} stop */
   rowOf(stop) {
     const { kl, score } = meanOf(endsOf(stop));
-    const counts = ["positive", "parses"].map((name) => countOf(stop, name));
+    const counts = COUNTED.map((name) => countOf(stop, name));
     return [leashName(this.data, stop), signed(score), number(kl),
       ...counts.map(({ after, of }) => `${after} of ${of}`)];
   }

@@ -21,9 +21,8 @@ def test_two_agents_learn_what_one_process_learns(outputs, tmp_path, name):
     store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)  # where they meet; its port stays taken
     meet = ["--rdzv-backend=c10d", f"--rdzv-endpoint=127.0.0.1:{store.port}", "--rdzv-conf=is_host=0", "--rdzv-id=one"]
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1", *meet]
-    command = [*torchrun, "-m", "playground.worker", str(run.path)]
     how = {"cwd": children.PROJECT, "env": children.torch_environment()}
-    agents = [subprocess.Popen(command, **how) for _ in range(2)]
+    agents = [subprocess.Popen([*torchrun, "-m", "playground.worker", str(run.path)], **how) for _ in range(2)]
     assert [agent.wait(300) for agent in agents] == [0, 0], run.log_tail()
     assert {line.ranks for line in run.metrics()} == {2}
     assert resuming.apart(run, resuming.alone(run)) < 1e-5

@@ -99,7 +99,9 @@ def final_beta(config: RunConfig, metrics: Sequence[UpdateMetrics]) -> float | N
     """The beta that a run ended with; None without a KL penalty."""
     if not config.reads("kl.coef"):
         return None
-    return (metrics[-1].kl_coef if metrics else config.kl.coef) or None
+    if metrics:
+        return metrics[-1].kl_coef or None
+    return config.kl.coef or None
 
 
 def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
@@ -114,7 +116,9 @@ def possible(drawn: FrontierSamples, beta: float | None = None) -> Possible:
     spread = 0.0
     if drawn.each > 1:
         spread = math.sqrt(float(reference.var(axis=1, ddof=1).mean()))
-    betas = [*([beta] if beta else []), *(spread * step for step in BETAS)]
+    betas = [spread * step for step in BETAS]
+    if beta:
+        betas.insert(0, beta)
     optimum = curve(ratios, scores, betas) if spread > 0 else []
     return Possible(float(reference.mean()), best_of, optimum, drawn.updates, reference.size, len(reference))
 
@@ -123,13 +127,18 @@ def _half_of_kl(scores: Array, n: int) -> float | None:
     """Half the 95 % interval of the KL of the best of n, over the prompts [P, S]; None where it is the same for all,
     as its bound is where no two texts score alike."""
     each = [kl_of_best(row, n) for row in scores.tolist()]
-    return interval(each, kl_bound(n) if len(set(each)) > 1 else 0.0).half
+    span = 0.0
+    if len(set(each)) > 1:
+        span = kl_bound(n)
+    return interval(each, span).half
 
 
 def trusted(optimum: Sequence[Point]) -> list[Point]:
     """The points behind which enough samples count, from the largest beta down to the first that lacks them."""
     are_trusted = [point.effective >= LEAST_EFFECTIVE for point in optimum]
-    return list(optimum[: are_trusted.index(False)] if False in are_trusted else optimum)
+    if False in are_trusted:
+        return list(optimum[: are_trusted.index(False)])
+    return list(optimum)
 
 
 def between(points: Sequence[tuple[float, float]], kl: float) -> float | None:

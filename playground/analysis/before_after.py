@@ -114,7 +114,10 @@ def outcome(joined: Sequence[BeforeAfter]) -> Outcome | None:
     gain = of_prompts(gains.values(), max(scores) - min(scores))
     far = list(by_unit((item.prompt_id, item.kl) for item in after).values())
     farthest = [fmean(values) for values in far]
-    kl = of_prompts(far, max(farthest) if len(set(farthest)) > 1 else 0.0)  # all alike: known without measuring
+    span = 0.0  # all alike: known without measuring
+    if len(set(farthest)) > 1:
+        span = max(farthest)
+    kl = of_prompts(far, span)
     return Outcome(
         num_prompts=len(gains),
         samples_per_prompt=round(fmean(map(len, gains.values()))),
@@ -199,7 +202,9 @@ def outcome_sentence(outcome: Outcome, unit: str = "sd", *, across: bool = False
     spread = ""
     if has_bounds and low != high:
         spread = f" ({low} to {high})"
-    gain = _gain(outcome, f"{unit} against the other run" if across else unit)
+    if across:
+        unit = f"{unit} against the other run"
+    gain = _gain(outcome, unit)
     if math.isnan(outcome.kl):
         return f"Score {gain}; how far it is from the reference was not measured."
     return f"Score {gain}; {outcome.kl:z.{digits}f} nats{spread} from the reference{other}."

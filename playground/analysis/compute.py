@@ -43,7 +43,9 @@ class Ledger(NamedTuple):
     def operations(self) -> float | None:
         """Of all phases that can be counted; None if none can."""
         counts = [phase.operations for phase in self.phases if phase.operations is not None]
-        return sum(counts) if counts else None
+        if counts:
+            return sum(counts)
+        return None
 
 
 def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[Event]) -> Ledger | None:
@@ -55,7 +57,9 @@ def ledger(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable
     if config.kind == "watched" or last.episodes is None or last.tokens is None or last.seconds is None:
         return None
     facts = next((event.figures for event in reversed(list(events)) if event.kind == MODEL), {})
-    trained = last.tokens * config.ppo.num_epochs if last.tokens_trained is None else last.tokens_trained
+    trained = last.tokens_trained
+    if trained is None:
+        trained = last.tokens * config.ppo.num_epochs
     spent = [
         sum(getattr(item, f"seconds_{name}") or 0.0 for item in metrics) for name in ("rollout", "score", "update")
     ]
@@ -95,7 +99,9 @@ def _operations(
     rollout = FORWARD * written  # sampling
     if method.on_policy:
         rollout += FORWARD * (written + head * tokens + critic)  # the reference, the policy's LM head again for the KL
-    times = trained / tokens if tokens else 0.0  # with the prompts before them
+    times = 0.0
+    if tokens:
+        times = trained / tokens  # with the prompts before them
     update = times * (FORWARD + backward) * (learned_from + critic)
     if config.method == "dpo":
         update += times * FORWARD * learned_from  # the reference
@@ -136,8 +142,10 @@ def bill(config: RunConfig, metrics: Sequence[UpdateMetrics], events: Iterable[E
 
 def operations_in_words(operations: float | None) -> str:
     """12.3 TFLOP; a hyphen where they were not counted."""
+    if operations is None:
+        return "-"
     if not operations:
-        return "-" if operations is None else "none"
+        return "none"
     sizes = {1e18: "EFLOP", 1e15: "PFLOP", 1e12: "TFLOP", 1e9: "GFLOP"}
     size = next((size for size in sizes if operations >= size), 1e6)
     return f"{operations / size:.3g} {sizes.get(size, 'MFLOP')}"

@@ -43,6 +43,13 @@ class Interval(NamedTuple):
         return self.half / t95(self.units)
 
     @property
+    def bounds(self) -> tuple[float | None, float | None]:
+        """Both ends, or None twice."""
+        if self.half is None:
+            return None, None
+        return self.low, self.high
+
+    @property
     def share_bounds(self) -> tuple[float, float] | None:
         """The interval of a share, as far as a share can go: from 0 to 1 at most; None where there is none."""
         if self.half:
@@ -51,7 +58,8 @@ class Interval(NamedTuple):
 
     def in_words(self, *, sign: bool = False, digits: int | None = None) -> str:
         """For reading: "+1.42 \u00b1 0.30", without the second part where it is not known."""
-        digits = decimals(self.half or 0.0) if digits is None else digits
+        if digits is None:
+            digits = decimals(self.half or 0.0)
         mean = f"{self.mean:{'+' if sign else ''}z.{digits}f}"
         if self.half is None:
             return mean
@@ -63,8 +71,10 @@ def interval(values: Iterable[float], span: float = 0.0) -> Interval:
     few are not, it is no narrower than with two values more, as far above and below the common one as `span`, the most
     by which values can differ (in the way of Agresti and Min 2005): so it holds the mean as often as it says."""
     numbers = list(values)
-    if len(numbers) < 2:
-        return Interval(numbers[0] if numbers else math.nan, None, len(numbers))
+    if not numbers:
+        return Interval(math.nan, None, 0)
+    if len(numbers) == 1:
+        return Interval(numbers[0], None, 1)
     common, alike = Counter(numbers).most_common(1)[0]
     half = _half(numbers)
     if len(numbers) - alike < FEW and 2 * alike > len(numbers):
@@ -120,4 +130,7 @@ def figure(value: float | None) -> str:
         return "none"
     if abs(value) < 5e-5:
         return "0"
-    return f"{value:{',.0f' if abs(value) >= 999.5 else '.3g'}}".replace("-", "\u2212")
+    form = ".3g"
+    if abs(value) >= 999.5:
+        form = ",.0f"
+    return f"{value:{form}}".replace("-", "\u2212")

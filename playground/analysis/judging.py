@@ -77,7 +77,9 @@ def judged(
     """Trained score and judges at every moment. `signs`: judge -> +1, or -1 where less is better; `in_sd`: the score
     is in sd of the reference already; `points`: judges stay in their own units, which all seeds share."""
     moments, updates, trained = _trained(samples, keep=in_sd)
-    line = Line(TRAINED, trained.changes(updates[0], updates) if trained else [None] * len(updates))
+    changes: list[Interval | None] = [None] * len(updates)
+    if trained:
+        changes = trained.changes(updates[0], updates)
     heard = frames.opinions(moments, lambda item: item.judges)
     lines, turns = [], []
     for name, sign in signs.items():
@@ -93,7 +95,7 @@ def judged(
             rise = trained.changes(fall[0], updates[-1:])[0]
         if fall and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
             turns.append(JudgeTurn(name, *fall, rise))
-    return Judged(updates, line, lines, turns)
+    return Judged(updates, Line(TRAINED, changes), lines, turns)
 
 
 def judged_of(config: RunConfig, samples: Iterable[Sample], *, points: bool = False) -> Judged | None:
@@ -117,8 +119,7 @@ def fall_from_the_top(samples: Iterable[Sample]) -> tuple[int, Interval] | None:
     """How far the trained score has fallen since its best evaluation, and after which update that was; None where it
     has not by more than chance and more than a trifle, or never was above where it began."""
     _, updates, trained = _trained(samples)
-    fall = trained.fall(updates) if trained else None
-    if fall and fall[0] != updates[0]:
+    if trained and (fall := trained.fall(updates)) and fall[0] != updates[0]:
         return fall
     return None
 
@@ -149,8 +150,10 @@ def verdict(judgement: Judged, name: str, label: str) -> str:
         says = "has not moved by more than chance"
     elif abs(change.mean) < SMALLEST:
         says = "has hardly moved"
+    elif change.mean > 0:
+        says = "rises with the training"
     else:
-        says = "rises with the training" if change.mean > 0 else "is below where it started"
+        says = "is below where it started"
     return f"{label} {says}: {_in_words(change, sign=True)} {line.unit}."
 
 
@@ -172,8 +175,10 @@ def _rows(
         means = [float(values[values.index.get_level_values(0) == row].mean()) for row in (0, 1)]
         before, after = (None if math.isnan(mean) else mean for mean in means)
         scaled = _Scores.of(values, 0)
-        change = scaled.changes(0, [1])[0] if scaled else None
-        rows.append(RewardRow(name, role, before, after, change, "sd" if scaled and scaled.varies else "points"))
+        line = Line(name, [None], in_sd=False)
+        if scaled:
+            line = Line(name, scaled.changes(0, [1]), scaled.varies)
+        rows.append(RewardRow(name, role, before, after, line.changes[0], line.unit))
     return rows
 
 
@@ -182,7 +187,9 @@ def _trained(samples: Iterable[Sample], *, keep: bool = False) -> tuple[Moments,
     moments = [(item.update, item) for item in samples]
     updates = sorted({update for update, _ in moments})
     scores = frames.opinions(moments, lambda item: {TRAINED: item.score})
-    return moments, updates, _Scores.of(scores[TRAINED], updates[0], keep=keep) if scores else None
+    if not scores:
+        return moments, updates, None
+    return moments, updates, _Scores.of(scores[TRAINED], updates[0], keep=keep)
 
 
 class _Scores(NamedTuple):

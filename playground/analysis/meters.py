@@ -147,8 +147,10 @@ def meters(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
     moments = [{(i.prompt_id, i.seed): i for i in samples if i.update == update} for update in updates]
     meters_of_all = _meters(config, updates, moments)
     first = counted.of_rewards(config, {meter.name for meter in meters_of_all})
-    reward = _of_reward(updates, moments) if REWARD in first else []
-    return [*reward, *sorted(meters_of_all, key=lambda meter: meter.name not in first)]
+    meters_of_all.sort(key=lambda meter: meter.name not in first)
+    if REWARD in first:
+        return [*_of_reward(updates, moments), *meters_of_all]
+    return meters_of_all
 
 
 def _of_reward(updates: Sequence[int], moments: Sequence[Mapping[tuple[int, int], Sample]]) -> list[Meter]:
@@ -251,10 +253,14 @@ def at_ends(config: RunConfig, samples: Sequence[Sample]) -> list[Meter]:
 def in_words(ends: MeterEnds) -> str:
     """A count in words: "repeats wrong claims: 13 -> 22 of 25 (up)"."""
     before, after = ends.before, ends.after
-    of = f"{after['of']}" if before["of"] == after["of"] else f"{before['of']} and {after['of']}"
+    of = f"{after['of']}"
+    if before["of"] != after["of"]:
+        of = f"{before['of']} and {of}"
     words = f"{ends.words}: {before['count']} -> {after['count']} of {of}"
-    if ends.change:
-        words += " (up)" if ends.change > 0 else " (down)"
+    if ends.change > 0:
+        words += " (up)"
+    elif ends.change < 0:
+        words += " (down)"
     return words
 
 
@@ -276,7 +282,7 @@ def sentence(meters: Sequence[Meter]) -> str:
         of = "" if before.of == after.of else f" of {before.of}"
         words = f"{meter.words} in {after.yes} of {after.of} answers (before: {before.yes}{of})"
         parts[_part_of(meter)].append(words)
-    changed, same, untellable = (describe.listed(part, len(part)) if part else "" for part in parts.values())
+    changed, same, untellable = (describe.listed(part, len(part)) for part in parts.values())
     sentences = []
     if changed and same:
         sentences.append(f"It now {changed}; without a clear change, it {same}.")
@@ -314,8 +320,10 @@ def _change_in_words(meter: Meter, outcome: before_after.Outcome | None) -> str:
         change = 1
     elif outcome and outcome.high < 0:
         change = -1
-    if change:
-        return " has risen" if change > 0 else " has fallen"
+    if change > 0:
+        return " has risen"
+    if change < 0:
+        return " has fallen"
     if meter.can_tell or (outcome and outcome.tells_bounds):
         return " shows no clear change"
     return ", on too few prompts to tell a change"
@@ -389,8 +397,9 @@ def expected_sentence(verdicts: Mapping[str, Compared], bands: Mapping[str, Band
                 words = BANDED[name].words
             off[verdict].append(f"{words} ({expected.band_in_words(name, bands[name], unit)})")
     if not off:
-        near = [verdict for verdict in verdicts.values() if verdict != USUAL[0]]
-        return f"All {'within chance of what was' if near else 'as'} expected ({seeds})."
+        if any(verdict != USUAL[0] for verdict in verdicts.values()):
+            return f"All within chance of what was expected ({seeds})."
+        return f"All as expected ({seeds})."
     listed = "; ".join(f"{verdict} {seeds}: {', '.join(names)}" for verdict, names in off.items())
     ending = " The rest is as expected." if sum(map(len, off.values())) < len(verdicts) else ""
     return f"{listed[0].upper()}{listed[1:]}.{ending}"

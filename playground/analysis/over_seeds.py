@@ -54,8 +54,9 @@ class RunEnd(NamedTuple):
     @property
     def monitors(self) -> dict[str, float]:
         """The change of each monitor since before training, in its own units."""
-        lines = self.judged.judges if self.judged else []
-        return {line.name: change.mean for line in lines if (change := line.changes[-1])}
+        if not self.judged:
+            return {}
+        return {line.name: change.mean for line in self.judged.judges if (change := line.changes[-1])}
 
 
 class SettingRow(NamedTuple):
@@ -83,7 +84,9 @@ class Curve(NamedTuple):
 def interval(values: Iterable[float | None]) -> Interval | None:
     """Over the seeds of which a value is known; None where none is."""
     mean = intervals.interval(value for value in values if value is not None and math.isfinite(value))
-    return mean if mean.units else None
+    if mean.units:
+        return mean
+    return None
 
 
 def settings(sweep: Sweep) -> list[Setting]:
@@ -140,8 +143,8 @@ def curve(seeds: Sequence[Mapping[int, float]]) -> Curve:
     return Curve(
         list(points),
         [point.mean for point in points.values()],
-        [None if point.half is None else point.mean - point.half for point in points.values()],
-        [None if point.half is None else point.mean + point.half for point in points.values()],
+        [point.bounds[0] for point in points.values()],
+        [point.bounds[1] for point in points.values()],
         [point.units for point in points.values()],
     )
 
@@ -178,5 +181,7 @@ def share_in_words(share: Interval | None) -> str:
     """For a table, in percent: "62 (41 to 83)", without the second part where there is one seed."""
     if share is None:
         return "-"
-    bounds = share.share_bounds
-    return f"{100 * share.mean:.0f}" + (f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})" if bounds else "")
+    words = f"{100 * share.mean:.0f}"
+    if bounds := share.share_bounds:
+        words += f" ({100 * bounds[0]:.0f} to {100 * bounds[1]:.0f})"
+    return words

@@ -66,13 +66,18 @@ def rows(figures: Sequence[PassAt]) -> list[tuple[str, str, str, str]]:
 
 
 def _points(item: PassAt) -> str:
-    bounds = "" if item.low is None or item.high is None else f" ({100 * item.low:+z.0f} to {100 * item.high:+z.0f})"
-    return f"{100 * item.change:+z.0f} points{bounds}"
+    return f"{100 * item.change:+z.0f} points{_bounds(item, '+z.0f')}"
 
 
 def _per_cent(share: Share) -> str:
-    bounds = "" if share.low is None or share.high is None else f" ({100 * share.low:.0f} to {100 * share.high:.0f})"
-    return f"{100 * share.mean:.0f} %{bounds}"
+    return f"{100 * share.mean:.0f} %{_bounds(share, '.0f')}"
+
+
+def _bounds(item: PassAt | Share, form: str) -> str:
+    """In parentheses, where they are known."""
+    if item.low is None or item.high is None:
+        return ""
+    return f" ({100 * item.low:{form}} to {100 * item.high:{form}})"
 
 
 def _marks(samples: Sequence[Sample], update: int) -> dict[int, list[float]]:
@@ -83,8 +88,7 @@ def _marks(samples: Sequence[Sample], update: int) -> dict[int, list[float]]:
 def _passed(k: int, before: Sequence[Sequence[float]], now: Sequence[Sequence[float]]) -> PassAt:
     chances = [[pass_at(len(marks), int(sum(marks)), k) for marks in end] for end in (before, now)]
     change = interval((new - old for old, new in zip(*chances, strict=True)), span=1.0)
-    low, high = (None, None) if change.half is None else (change.low, change.high)
-    return PassAt(k, _share(chances[0]), _share(chances[1]), change.mean, low, high)
+    return PassAt(k, _share(chances[0]), _share(chances[1]), change.mean, *change.bounds)
 
 
 def _share(chances: Sequence[float]) -> Share:

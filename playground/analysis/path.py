@@ -45,7 +45,9 @@ def path_of(samples: Sequence[Sample], events: Iterable[Event] = ()) -> list[Pat
             point = point._replace(gain=gain.mean, gain_half=gain.half if update else 0.0)
         points.append(point)
     best_of = next((event.data for event in reversed(list(events)) if event.kind == BEST_OF), None)
-    return (_of_fewer(best_of, points) if best_of and points[0].gain is not None else []) or points
+    if best_of and points[0].gain is not None:
+        return _of_fewer(best_of, points) or points
+    return points
 
 
 def _of_fewer(data: dict[str, Any], path: Sequence[PathPoint]) -> list[PathPoint]:

@@ -107,7 +107,10 @@ def most_left(to_come: Array, gain: Array, surely_positive: Callable[[Array], bo
     low, high = 0.0, LEFT
     while high - low > 1e-4:
         middle = (low + high) / 2
-        low, high = (low, middle) if surely_positive(middle * gain - to_come) else (middle, high)
+        if surely_positive(middle * gain - to_come):
+            high = middle
+        else:
+            low = middle
     if surely_positive(-to_come):
         return 0.0
     return high

@@ -83,5 +83,8 @@ def _largest_beta(measured: Measured, holds: Callable[[tuple[float, float, float
         return None
     while high > 1.001 * low:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if holds(_best(measured, middle)) else (low, middle)
+        if holds(_best(measured, middle)):
+            low = middle
+        else:
+            high = middle
     return low

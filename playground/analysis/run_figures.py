@@ -56,13 +56,16 @@ def _setting(report: RunReport, field: str, value: float) -> float | None:
 
 
 def _model(report: RunReport) -> FigureValue:
-    is_read = report.config.reads("model.source")
-    return FigureValue(describe.in_words("model.source", report.config.model.source) if is_read else None)
+    if not report.config.reads("model.source"):
+        return FigureValue(None)
+    return FigureValue(describe.in_words("model.source", report.config.model.source))
 
 
 def _reward(report: RunReport) -> FigureValue:
     rewards = [reward.model_dump() for reward in report.config.rewards]
-    return FigureValue(describe.in_words("rewards", rewards) if rewards else None)
+    if not rewards:
+        return FigureValue(None)
+    return FigureValue(describe.in_words("rewards", rewards))
 
 
 def _beta(report: RunReport) -> FigureValue:
@@ -79,8 +82,9 @@ def _gain(report: RunReport) -> FigureValue:
     headline = report.headline
     if headline is None:
         return FigureValue(None)
-    of_batches = headline.source == "training batch"
-    note = f"{report.unit}, training batch" if of_batches else report.unit
+    note = report.unit
+    if headline.source == "training batch":
+        note += ", training batch"
     return FigureValue(headline.gain, headline.low, headline.high, note)
 
 

@@ -330,7 +330,9 @@ class RunReport:
     @property
     def costs(self) -> list[tuple[str, str, str]]:
         """Of each phase its name, seconds and operations."""
-        phases = self.ledger.phases if self.ledger else []
+        if not self.ledger:
+            return []
+        phases = self.ledger.phases
         return [(phase.name, f"{phase.seconds:.1f}", compute.operations_in_words(phase.operations)) for phase in phases]
 
     def summary(self) -> dict[str, float | int | str | None]:
@@ -358,5 +360,7 @@ def _perplexity_sentence(ends: Ends | None, words: tuple[str, str, str], noise: 
         return ""
     subject, rising, steady = words
     first, last = ends
-    has_risen = math.log(last / first) > max(math.log(RISEN), noise)
-    return f"Perplexity {subject} {figure(first)} \u2192 {figure(last)}: {rising if has_risen else steady}."
+    meaning = steady
+    if math.log(last / first) > max(math.log(RISEN), noise):
+        meaning = rising
+    return f"Perplexity {subject} {figure(first)} \u2192 {figure(last)}: {meaning}."

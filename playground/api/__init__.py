@@ -67,7 +67,9 @@ def train(
     if "name" not in data:
         data["name"] = own_model.name_of(data, changes)
     run = Run(*following.start(yaml_io.overridden(data, changes, RunConfig), folder, run_id))
-    return run.wait() if wait else run
+    if wait:
+        return run.wait()
+    return run
 
 
 @checked
@@ -112,7 +114,9 @@ def train_reward(
     named = {field: value for field, value in chosen.items() if value is not None}
     config = yaml_io.overridden({}, inputs.overrides({**settings, **named}, True), RewardTrainingConfig)
     model = TrainedReward(*reward_model_commands.begin(config, folder, replace))
-    return model.wait() if wait else model
+    if wait:
+        return model.wait()
+    return model
 
 
 @checked

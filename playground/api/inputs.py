@@ -45,7 +45,9 @@ def checked(function: F) -> F:
                 raise
             problems: dict[str, Problem] = {}  # the first of each argument
             for item in error.errors(include_url=False):
-                name = names[first] if isinstance(first := item["loc"][0], int) else first
+                name = item["loc"][0]
+                if isinstance(name, int):
+                    name = names[name]
                 problems.setdefault(name, yaml_io.problem({**item, "loc": (name,)}, RunConfig))
             raise InvalidConfig([*problems.values()]) from None
 
@@ -85,7 +87,9 @@ def _named(reward: Any, outputs: Path) -> list[Any]:
     specs = _listed(reward)
     models = [model.name for model in catalog.reward_models(outputs)]
     for number, spec in enumerate(specs):
-        text = str(spec) if isinstance(spec, (str, Path)) else ""
+        text = ""
+        if isinstance(spec, (str, Path)):
+            text = str(spec)
         if (
             text in models
             or os.path.isdir(text)

@@ -146,14 +146,18 @@ class Run:
             changes.request_resume(self._folder)
         else:
             _, self._process = launcher.resume(self._folder)
-        return self.wait() if wait else self
+        if wait:
+            return self.wait()
+        return self
 
     @checked
     def fork(self, at: int, *, run_id: str | None = None, wait: bool = True, **settings: Any) -> Run:
         """A new run that goes on from this one's checkpoint after update `at`, with other settings."""
         Supervisor(self.path.parent).look()
         run = Run(*fork_run.fork(self._folder, at, overrides(settings), run_id))
-        return run.wait() if wait else run
+        if wait:
+            return run.wait()
+        return run
 
     def wait(self) -> Run:
         """Follow it to its end with a progress bar; interrupting is as with `train`. Raises: RunFailed."""

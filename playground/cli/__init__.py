@@ -83,17 +83,25 @@ app = typer.Typer(
 def main(arguments: list[str] | None = None) -> None:
     """Run one command, or without any open the page, and exit. Errors meant for a person are printed as they are,
     without a traceback."""
-    words = sys.argv[1:] if arguments is None else arguments
-    installed = Path(sys.argv[0]).name == "playground"
+    if arguments is None:
+        arguments = sys.argv[1:]
+    name = "python -m playground"
+    if Path(sys.argv[0]).name == "playground":  # it is installed
+        name = "playground"
     redaction.print_anything()
     try:
-        app(args=words or ["page"], prog_name="playground" if installed else "python -m playground")
+        app(args=arguments or ["page"], prog_name=name)
     except PlaygroundError as error:
         complain(str(error))
-        sys.exit(CANNOT if isinstance(error, CALLERS_MISTAKES) else FAILED)
+        code = FAILED
+        if isinstance(error, CALLERS_MISTAKES):
+            code = CANNOT
+        sys.exit(code)
     except OSError as error:
         text = str(error.strerror or error)
-        complain(f"{text}: {error.filename}" if error.filename else text)
+        if error.filename:
+            text += f": {error.filename}"
+        complain(text)
         sys.exit(FAILED)
 
 
@@ -273,7 +281,8 @@ def doctor(
     Supervisor(outputs).end_the_dead()
     checks = health.examine(outputs)
     health.print_checks(checks, as_json=json)
-    raise typer.Exit(FAILED if any(check.level == "fail" for check in checks) else 0)
+    if any(check.level == "fail" for check in checks):
+        raise typer.Exit(FAILED)
 
 
 app.command()(run_commands.diagnose)

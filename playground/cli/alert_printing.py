@@ -23,10 +23,12 @@ def print_alerts(alerts: Sequence[Alert], *, everything: bool, as_json: bool) ->
         print_json(by_name([alert.as_data() for alert in alerts]))
         return
     lit = [alert for alert in alerts if alert.lit]
-    for alert in alerts if everything else lit:
+    printed, ending = alerts, "."
+    if not everything:
+        printed, ending = lit, "; --all shows them."
+    for alert in printed:
         _print(alert)
     quiet = sum(alert.state == "quiet" for alert in alerts)
-    ending = "." if everything else "; --all shows them."
     print(f"{len(lit)} lit, {quiet} quiet, {len(alerts) - quiet - len(lit)} not measured{ending}")
 
 
@@ -53,7 +55,8 @@ def print_judged_log(
         _print(alert)
         say(measured and f"   measured: {measured}")
     blind = [alert for alert, _ in judgements if alert.state == "not measured"]
-    say("Not judged:" if blind else "", *(f"   {alert.label} ({alert.name}): {alert.evidence}" for alert in blind))
+    if blind:
+        say("Not judged:", *(f"   {alert.label} ({alert.name}): {alert.evidence}" for alert in blind))
     lit = sum(judgement.alert.lit for judgement in judgements)
     print(f"{lit} lit, {len(judgements) - lit - len(blind)} quiet, {len(blind)} not judged. {NO_MORE}")
 

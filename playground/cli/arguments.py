@@ -88,7 +88,9 @@ def chosen(
 
 def preset_data(preset: str, rewards: list[str] | None, weights: list[float] | None) -> dict[str, Any]:
     """A preset, a YAML file or what fits a model as plain data, with other rewards, where some are given."""
-    rewards_given = {"rewards": functions.entries_of(rewards or [], weights)} if rewards or weights else {}
+    rewards_given: dict[str, Any] = {}
+    if rewards or weights:
+        rewards_given["rewards"] = functions.entries_of(rewards or [], weights)
     if own_model.is_one(preset):
         return own_model.settings(preset, rewards_given)
     return yaml_io.read_yaml(catalog.preset_path(preset)) | rewards_given
@@ -107,9 +109,9 @@ def file_to_write(output: Path | None) -> None:
     if output.is_dir():
         raise InvalidConfig([Problem("--output", f"{output} is a folder. Name a file in it.")])
     if not output.parent.is_dir():
-        problem = (
-            "is a file. Name a folder" if output.parent.exists() else "is not there. Make it first, or name another"
-        )
+        problem = "is not there. Make it first, or name another"
+        if output.parent.exists():
+            problem = "is a file. Name a folder"
         raise InvalidConfig([Problem("--output", f"{output.parent} {problem}.")])
 
 

@@ -112,8 +112,10 @@ def follow(
             if getattr(record, "attempt", attempt) >= attempt:  # else it was there before the run was resumed
                 records.append(record)
                 display.tell(display.figures(records, status), {"type": display.word, **record.model_dump()})
-        position, words = queue.position(run) if status.state == "queued" else None, status.phase or status.state
-        message = None
+        position = None
+        if status.state == "queued":
+            position = queue.position(run)
+        words, message = status.phase or status.state, None
         if position is not None:
             where = "next in the queue"
             if position != 1:
@@ -140,7 +142,9 @@ def follow_sweep(sweep: Sweep, outputs: Path, as_json: bool) -> str:
     def show() -> bool:
         states = sweep_record.statuses(outputs, sweep)
         progress, left = progress_of(sweep, states), all_left([*states.values()], time.time())
-        line = progress.words if left is None or progress.ended else f"{progress.words}; {time_range(*left)} left"
+        line = progress.words
+        if left is not None and not progress.ended:
+            line += f"; {time_range(*left)} left"
         message = {"type": "progress", "sweep": sweep.name, **progress._asdict(), "seconds_left": left}
         display.tell(line, message, progress.words)
         return progress.ended

@@ -46,14 +46,20 @@ def import_command(
         complain(f"\n{heading}:")
         for line in lines:
             complain(f"  {_in_words(line)}")
-    print(plain(text), end="") if output is None else print(output)
+    if output is None:
+        print(plain(text), end="")
+    else:
+        print(output)
 
 
 def _in_words(line: ReportLine) -> str:
-    if not line.ours:
-        return f"{line.theirs}: {line.why}" if line.why else line.theirs
-    words = f"{line.theirs} -> {line.ours}"
-    return f"{words} ({line.why})" if line.why else words
+    if line.ours and line.why:
+        return f"{line.theirs} -> {line.ours} ({line.why})"
+    if line.ours:
+        return f"{line.theirs} -> {line.ours}"
+    if line.why:
+        return f"{line.theirs}: {line.why}"
+    return line.theirs
 
 
 def watch(
@@ -85,4 +91,5 @@ def watch(
     sources = verl.Sources(file, rollouts, validation)
     run, is_done = verl.watch(sources, updates, model, outputs, run_id or file.stem, once=once)
     print(run.path)
-    raise typer.Exit(0 if is_done else STOPPED)
+    if not is_done:
+        raise typer.Exit(STOPPED)

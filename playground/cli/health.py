@@ -87,7 +87,8 @@ def print_checks(checks: Sequence[Check], *, as_json: bool) -> None:
 def _to_share(text: str) -> str:
     """The text with the home folder as ~, other folders left out but for their last part, and nothing secret."""
     home = os.path.expanduser("~").rstrip("/")
-    text = re.sub(rf"(?<![\w.-]){re.escape(home)}(?=/|\W|$)", "~", text) if home else text
+    if home:
+        text = re.sub(rf"(?<![\w.-]){re.escape(home)}(?=/|\W|$)", "~", text)
     return redaction.redact(redaction.without_folders(text))
 
 
@@ -106,11 +107,9 @@ def _version() -> str:
 
 def _mode() -> str:
     """How the page opens here, and which variables of this project are set; never what they say."""
-    where = (
-        "space: this is a Space of the Hugging Face hub"
-        if os.environ.get("SPACE_ID")
-        else "local, unless --mode says otherwise"
-    )
+    where = "local, unless --mode says otherwise"
+    if os.environ.get("SPACE_ID"):
+        where = "space: this is a Space of the Hugging Face hub"
     names = sorted(name for name in os.environ if name.startswith("PLAYGROUND_") and not redaction.is_secret(name))
     if names:
         return f"{where}; set: {', '.join(names)}"
@@ -126,7 +125,9 @@ def _check(name: str, fine: object, found: str, remedy: str, level: Literal["war
 
 def _packages() -> Iterator[Check]:
     """Installed versions against the pins of requirements.txt."""
-    for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines() if REQUIREMENTS.is_file() else []:
+    if not REQUIREMENTS.is_file():
+        return
+    for line in REQUIREMENTS.read_text(encoding="utf-8").splitlines():
         name, pinned, pin = re.split(r"[;#]", line)[0].strip().partition("==")
         if not pinned:
             continue
@@ -151,11 +152,14 @@ def _devices() -> Iterator[Check]:
         return
     facts = json.loads(answer.stdout.splitlines()[-1])
     gpus = [f"{gpu['name']} ({'bf16' if gpu['bf16'] else 'no bf16'})" for gpu in facts["gpus"]]
-    gpus += ["Apple GPU"] if facts["mps"] else []
+    if facts["mps"]:
+        gpus.append("Apple GPU")
     in_machine = sum(device.name.startswith("cuda") for device in here)
     all_seen = in_machine <= len(facts["gpus"])
-    fewer = f"{in_machine} in this machine, but PyTorch sees fewer"
-    yield _check("gpu", all_seen, (", ".join(gpus) or "none; training runs on the CPU") if all_seen else fewer, BUILD)
+    words = f"{in_machine} in this machine, but PyTorch sees fewer"
+    if all_seen:
+        words = ", ".join(gpus) or "none; training runs on the CPU"
+    yield _check("gpu", all_seen, words, BUILD)
     works = "does not start" not in facts["bitsandbytes"]
     yield _check("bitsandbytes backend", works, facts["bitsandbytes"], f"int8 and nf4 need it: {INSTALL}")
 
@@ -164,10 +168,11 @@ def _hub() -> Check:
     """Where the hub's models are kept, whether there is a token (never which), and whether the hub may be asked."""
     from huggingface_hub import get_token  # takes its time
 
-    network = (
-        "HF_HUB_OFFLINE is set: only models that are on this machine" if hub.offline() else "models may be downloaded"
-    )
-    token = "there is a token" if get_token() else "no token; gated and private models need one"
+    network, token = "models may be downloaded", "no token; gated and private models need one"
+    if hub.offline():
+        network = "HF_HUB_OFFLINE is set: only models that are on this machine"
+    if get_token():
+        token = "there is a token"
     return Check("hub", "ok", f"{network}; {token}; kept in {hub.cache_folder()}")
 
 
@@ -204,7 +209,9 @@ def _policy(living: Sequence[RunDirectory]) -> Check:
         remedy = f"Set {lifeline.POLICY_VARIABLE} to survive or die, or to nothing."
         return Check("when the server ends", "fail", str(error), remedy)
     words = "new runs go on (survive)" if policy == "survive" else "new runs end with it (die)"
-    return Check("when the server ends", "ok", f"{words}; {', '.join(bound[:5])} will end with it" if bound else words)
+    if bound:
+        words += f"; {', '.join(bound[:5])} will end with it"
+    return Check("when the server ends", "ok", words)
 
 
 def _stalled(living: Sequence[RunDirectory]) -> Check:
@@ -234,7 +241,7 @@ def _runs(outputs: Path) -> Check:
 
 def _bin(outputs: Path) -> Check:
     count = len(list((outputs / history.BIN).glob("*")))
-    words = "empty"
-    if count:
-        words = f"{count} deleted {'run' if count == 1 else 'runs'}"
-    return Check("bin", "ok", words, "doctor --empty-bin deletes them for good" if count else "")
+    if not count:
+        return Check("bin", "ok", "empty")
+    words = f"{count} deleted {'run' if count == 1 else 'runs'}"
+    return Check("bin", "ok", words, "doctor --empty-bin deletes them for good")

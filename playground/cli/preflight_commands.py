@@ -121,7 +121,9 @@ def _print_answers(answer: dict[str, Any]) -> None:
         scores = "  ".join(
             f"{item['name']} {number(item['values'][row])}" for item in answer["rewards"] if item["values"]
         )
-        say(f"   {scores}  |  {text}{'' if sample['ended'] else ' [cut]'}")
+        if not sample["ended"]:
+            text += " [cut]"
+        say(f"   {scores}  |  {text}")
     for item in answer["rewards"]:
         if item["problem"]:
             say(f"   {'Judge' if item['judge'] else 'Reward'} {item['name']}: {item['problem']}")
@@ -169,8 +171,12 @@ def summary(preview: dict[str, Any]) -> list[str]:
     if preview["num_claims"]:
         read = f"{source}: {rows} prompts made of {preview['num_claims']:,} questions and their claims."
     else:
-        extent = ", the first ones of more" if preview["goes_on"] else ""
-        read = f"{source}: {rows} rows{extent}{f', column `{column}`' if column else ''}."
+        extent = ""
+        if preview["goes_on"]:
+            extent = ", the first ones of more"
+        if column:
+            extent += f", column `{column}`"
+        read = f"{source}: {rows} rows{extent}."
     sentence = f"{training:,} prompts to train on, {fixed:,} fixed ones held out."
     if not preview["held_out"]:
         sentence = (

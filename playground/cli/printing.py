@@ -137,7 +137,7 @@ def _report_data(run: RunDirectory, report: RunReport) -> dict[str, Any]:
         "note": report.label.note,
         **_status_data(report.status, run),
         "config": report.config.as_data(),
-        "last_update": report.metrics[-1] if report.metrics else None,
+        "last_update": next(reversed(report.metrics), None),
         "warnings": report.warnings,
         "experiment": report.experiment,
         "wrong_on_purpose": report.wrong_on_purpose,
@@ -168,7 +168,8 @@ def _facts(run: RunDirectory, report: RunReport) -> Iterator[tuple[str, str]]:
     """What `show` lists: names and values, some of them empty."""
     config, status = report.config, report.status
     yield from (("run", str(run.path)), ("name", report.title), ("note", report.label.note))
-    yield "experiment", report.experiment if report.experiment != report.title else ""
+    if report.experiment != report.title:
+        yield "experiment", report.experiment
     yield "careful", report.wrong_on_purpose
     yield "state", f"{_state(status, run)}, update {status.update} of {status.num_updates}"
     if status.state in ("failed", "interrupted"):
@@ -203,8 +204,10 @@ def _state(status: Status, run: RunDirectory) -> str:
     position = None
     if status.state == "queued":
         position = queue.position(run)
+    if position == 1:
+        return "queued, next"
     if position is not None:
-        return f"queued, {'next' if position == 1 else f'number {position}'}"
+        return f"queued, number {position}"
     if status.resumable:
         return f"{status.state}, resumable"
     return status.state
@@ -273,7 +276,9 @@ def _text_and_score(answer: Answer | None) -> tuple[str, str]:
 
 def gigabytes(size: float | None) -> str:
     """Gigabytes for reading; empty for none."""
-    return "" if size is None else f"{size:.2f}"
+    if size is None:
+        return ""
+    return f"{size:.2f}"
 
 
 def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
@@ -306,7 +311,8 @@ def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
     else:
         print("Time: not known until a run or a trial (`train --try`) of this model has been made here.")
     if estimate.download:
-        gated = "; gated: its terms must be accepted on its page" if estimate.download.gated else ""
-        size, licence = f"{estimate.download.mb:.0f} MB", f"licence {estimate.download.licence}{gated}"
+        size, licence = f"{estimate.download.mb:.0f} MB", f"licence {estimate.download.licence}"
+        if estimate.download.gated:
+            licence += "; gated: its terms must be accepted on its page"
         say(f"To download first: {estimate.download.source}, {size}, {licence}.")
     print(f"{estimate.verdict.capitalize()}. {estimate.advice}".strip())

@@ -81,11 +81,14 @@ def print_end(training: RewardTraining, status: Status, *, as_json: bool) -> Non
 
 def _print_report(card: dict[str, Any]) -> None:
     report, true = card["report"], card["report"]["true_accuracy"]
+    beside = ""
+    if true is not None:
+        beside = f"{true:.1%} against what the annotator truly prefers"
     print_table(
         [
             ("pairs", card["pairs"]["in_words"]),
             ("held-out accuracy", f"{_accuracy(report)} on {report['num_pairs']} pairs"),
-            ("", "" if true is None else f"{true:.1%} against what the annotator truly prefers"),
+            ("", beside),
             ("mean margin", f"{number(report['margin_mean'], sign=True)}, score of the chosen minus the rejected"),
             ("scores", f"mean {report['score_mean']:.2f}, sd {report['score_sd']:.2f}"),
             ("template", f"{card['template']}, at most {card['max_length']} tokens"),

@@ -50,4 +50,7 @@ def bars(histogram: Histogram) -> list[tuple[str, str, str, str]]:
 
 def _bar(share: float) -> str:
     halves = round(share * 2 * BAR)
-    return FULL * (halves // 2) + HALF * (halves % 2) or (HALF if share else "")
+    bar = FULL * (halves // 2) + HALF * (halves % 2)
+    if share and not bar:
+        return HALF
+    return bar

@@ -131,7 +131,9 @@ def completions(source: Path, prompt: str, n: int, seed: int, outputs: Path) -> 
         try:
             yield from service.compare(source, prompt, num_samples=n, seed=seed)
         except ServiceUnavailable as error:  # the service's own sentence about the prompt, or a service that is gone
-            raise PromptsUnusable(str(error)) if str(error).startswith("The prompt ") else error from None
+            if str(error).startswith("The prompt "):
+                raise PromptsUnusable(str(error)) from None
+            raise error from None
 
 
 def diagnose(

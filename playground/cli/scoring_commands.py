@@ -137,11 +137,15 @@ def reward_check(
         for answer in _answers(outputs, "reward-check", question, CHECK_SECONDS):
             report = answer["report"]
             failed = failed or report["verdict"] == "fail"
-            (print_json if json else _print_report)(report)
+            if json:
+                print_json(report)
+            else:
+                _print_report(report)
     except ServiceUnavailable as error:
         complain(str(error))
         raise typer.Exit(CANNOT) from None
-    raise typer.Exit(FAILED if failed else 0)
+    if failed:
+        raise typer.Exit(FAILED)
 
 
 def _answers(outputs: Path, kind: str, question: dict[str, Any], seconds: float) -> Iterator[dict[str, Any]]:
@@ -162,17 +166,17 @@ def _print_report(report: dict[str, Any]) -> None:
     print_table(_facts(report).items())
     if not report["formats"]:
         return
-    rows = [
-        (
-            f"{row['name']}{' (in use)' if row['in_force'] else ''}",
-            f"{row['accuracy']:.1%}",
-            f"{row['margin']:+z.2f} +- {row['margin_error']:.2f}",
-            "-" if row["in_force"] else f"{100 * row['ahead']:+z.1f} +- {100 * row['ahead_error']:.1f} points",
-        )
-        for row in report["formats"]
-    ]
+    rows = [_format_row(row) for row in report["formats"]]
     print("The same pairs in other formats (+- one standard error):")
     print_table(rows, "Form", "Right", "Margin", "Ahead of the format in use")
+
+
+def _format_row(row: dict[str, Any]) -> tuple[str, ...]:
+    name, right = row["name"], f"{row['accuracy']:.1%}"
+    margin = f"{row['margin']:+z.2f} +- {row['margin_error']:.2f}"
+    if row["in_force"]:
+        return f"{name} (in use)", right, margin, "-"
+    return name, right, margin, f"{100 * row['ahead']:+z.1f} +- {100 * row['ahead_error']:.1f} points"
 
 
 def _facts(report: dict[str, Any]) -> dict[str, str]:

@@ -146,15 +146,17 @@ def field_of(name: str, of_reward_model: bool = False) -> str:
             raise InvalidConfig([Problem(name, f"is a name of other trainers. The nearest here is {near}.")])
     if len(fields) > 1:
         raise InvalidConfig([Problem(name, f"may be {' or '.join(sorted(fields))}: name one of them.")])
-    return fields[0] if fields else name
+    if not fields:
+        return name
+    return fields[0]
 
 
 def setting(example: str, of_reward_model: bool = False) -> Any:
     """The option --set, with an example of what can be changed."""
-    words = f"Change one setting, for example {example}. Repeatable."
-    return typer.Option(
-        "--set", metavar="path=value", help=words, callback=reward_by_path if of_reward_model else by_path
-    )
+    words, callback = f"Change one setting, for example {example}. Repeatable.", by_path
+    if of_reward_model:
+        callback = reward_by_path
+    return typer.Option("--set", metavar="path=value", help=words, callback=callback)
 
 
 def by_path(changes: list[str] | None) -> list[str] | None:
@@ -257,4 +259,6 @@ def _range(field: FieldInfo) -> str:
         words = f"above {bounds['gt']:,}"
     if "le" in bounds:
         words += f" to {bounds['le']:,}"
-    return f"{empty}whole, {words}" if kind is int else f"{empty}{words}"
+    if kind is int:
+        words = f"whole, {words}"
+    return f"{empty}{words}"

@@ -55,8 +55,9 @@ class _Group(TyperGroup):
     """`sweep kinder-reviews ...` is `sweep start kinder-reviews ...`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        named = args and (args[0] in self.commands or args[0] == "--help")
-        return super().parse_args(ctx, args if named or not args else ["start", *args])
+        if args and args[0] not in self.commands and args[0] != "--help":
+            args = ["start", *args]
+        return super().parse_args(ctx, args)
 
 
 app = typer.Typer(
@@ -222,6 +223,8 @@ def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
         return f"{runs} on {planned.sweep.on}."
     if not left:
         return f"{runs}, all finished."
+    if done:
+        runs += f", {len(left)} left"
     try:
         seconds = grid.seconds(left, outputs, history.finished_runs(outputs))
     except (ModelNotFound, InvalidConfig):  # a model that is still to be fetched
@@ -229,7 +232,7 @@ def _plan_in_words(planned: sweep_making.SweepPlan, outputs: Path) -> str:
     time = ""
     if seconds:
         time = f", {time_range(*seconds)} one after the other"
-    return f"{runs}{f', {len(left)} left' if done else ''}{time}."
+    return f"{runs}{time}."
 
 
 def _print_list(outputs: Path, sweeps: Sequence[Sweep], *, as_json: bool) -> None:
@@ -278,7 +281,7 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     """What became of each setting, as means over seeds, and how to read that."""
     rows = _rows(outputs, sweep)
     configs = sweep.setting_configs([row.setting.runs[0] for row in rows])
-    unit = configs[0].score_unit if configs else "sd"
+    unit = next((config.score_unit for config in configs), "sd")
     shares = list(dict.fromkeys(words for row in rows for words in row.shares))[:MOST_BEHAVIOURS]
     monitors = list(dict.fromkeys(name for row in rows for name in row.monitors))
     headings = [*(sweep.settings or ["setting"]), "Finished", f"Score, {unit}", "KL, nats"]
@@ -301,8 +304,9 @@ def _print_outcomes(outputs: Path, sweep: Sweep) -> None:
     if any(row.finished == 1 for row in rows):
         means += f"; {NO_INTERVAL}"
     say(f"{means}.")
-    say("Monitor: change since before training, in its own unit; nothing is trained on it." if monitors else "")
-    say(describe.scores_differ(configs) if configs else "")
+    if monitors:
+        say("Monitor: change since before training, in its own unit; nothing is trained on it.")
+    say(describe.scores_differ(configs))
 
 
 def _varies(sweep: Sweep) -> str:

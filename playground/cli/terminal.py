@@ -66,7 +66,9 @@ def number(value: float | None, *, sign: bool = False) -> str:
     """A figure with two decimals, or a hyphen where there is none."""
     if value is None or not math.isfinite(value):
         return "-"
-    return f"{value:{'+' if sign else ''}z.2f}"
+    if sign:
+        return f"{value:+z.2f}"
+    return f"{value:z.2f}"
 
 
 def console() -> Console:
@@ -86,11 +88,16 @@ def print_table(
         headings: none for a list of names and values. figures_from: the first column that stands to the right. framed:
             for texts of several lines.
     """
-    look: dict[str, Any] = {"show_lines": True} if framed else {"box": None, "pad_edge": False}
+    look: dict[str, Any] = {"box": None, "pad_edge": False}
+    whole_columns = 1
+    if framed:
+        look, whole_columns = {"show_lines": True}, len(headings)
+    if figures_from is None:
+        figures_from = len(headings)
     table = Table(*headings, show_header=bool(headings), **look)
-    for column in table.columns[: len(headings) if framed else 1]:
+    for column in table.columns[:whole_columns]:
         column.overflow = "fold"
-    for column in table.columns[len(headings) if figures_from is None else figures_from :]:
+    for column in table.columns[figures_from:]:
         column.justify = "right"
     for row in rows:
         table.add_row(*(Text(plain(cell)) for cell in row))

@@ -150,9 +150,11 @@ class RunConfig(Part):
     @model_validator(mode="before")
     @classmethod
     def _filled_by_method(cls, data: Any) -> Any:
-        if isinstance(data, dict) and data.get("kind") == "watched":
+        if not isinstance(data, dict):
+            return data
+        if data.get("kind") == "watched":
             return {"rewards": (), **data}
-        return methods.filled(data) if isinstance(data, dict) else data
+        return methods.filled(data)
 
     @field_validator("rewards")
     @classmethod
@@ -270,7 +272,9 @@ class RunConfig(Part):
 
     def reads(self, field: str) -> bool:
         """Whether a dotted field means something in this run: its method reads it; of a watched run, it is known."""
-        return field in flatten(self) if self.kind == "watched" else not methods.unused(self.method, field)
+        if self.kind == "watched":
+            return field in flatten(self)
+        return not methods.unused(self.method, field)
 
     @property
     def method_label(self) -> str:
@@ -294,7 +298,9 @@ class RunConfig(Part):
     @property
     def loaded_model(self) -> ModelConfig:
         """How the models are loaded: TRL's PPO computes in fp32."""
-        return self.model.model_copy(update={"precision": "fp32"}) if self.engine == "trl" else self.model
+        if self.engine == "trl":
+            return self.model.model_copy(update={"precision": "fp32"})
+        return self.model
 
     @property
     def by_trl(self) -> bool:

@@ -64,9 +64,11 @@ class Behaviour(Part):
     @classmethod
     def _named_alone(cls, data: Any) -> Any:
         """An included one has its words and its aim already."""
-        found = {"name": data} if isinstance(data, str) else data
-        known = READY.get(found.get("name", "")) if isinstance(found, dict) else None
-        return {"words": known.words, "aim": known.aim, **found} if known else found
+        if isinstance(data, str):
+            data = {"name": data}
+        if isinstance(data, dict) and (behaviour := READY.get(data.get("name", ""))):
+            return {"words": behaviour.words, "aim": behaviour.aim, **data}
+        return data
 
     @model_validator(mode="after")
     def _is_known_or_measured(self) -> Behaviour:

@@ -190,11 +190,14 @@ def grpo_notes(config: RunConfig) -> list[str]:
 
 def optimizer(ppo: PPOConfig) -> dict[str, Any]:
     """Which optimizer, in transformers' names; its own choice is AdamW."""
-    named = {} if ppo.optimizer in ("adam", "adamw") else {"optim": ppo.optimizer}
-    return {**named, "weight_decay": ppo.weight_decay}
+    if ppo.optimizer in ("adam", "adamw"):
+        return {"weight_decay": ppo.weight_decay}
+    return {"optim": ppo.optimizer, "weight_decay": ppo.weight_decay}
 
 
 def _yaml(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:g}"
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return str(value)

@@ -36,7 +36,9 @@ class Function(NamedTuple):
         """The parameters for so many values; None if it does not take so many."""
         names = re.findall(r"\w+", self.written)[1:]
         fewest, many = len(names) - ("[" in self.written), "..." in self.written
-        return (names + names[-1:] * count)[:count] if fewest <= count and (many or count <= len(names)) else None
+        if fewest <= count and (many or count <= len(names)):
+            return (names + names[-1:] * count)[:count]
+        return None
 
 
 FUNCTIONS: dict[str, Function] = {
@@ -141,8 +143,10 @@ class Expression:
     def _where(self, position: int) -> str:
         """For example "Character 9"; lines and characters count from 1."""
         column = position - self._source.rfind("\n", 0, position)
+        if "\n" not in self._source:
+            return f"Character {column}"
         line = self._source.count("\n", 0, position) + 1
-        return f"Line {line}, character {column}" if "\n" in self._source else f"Character {column}"
+        return f"Line {line}, character {column}"
 
     def _checked(self, tree: ast.expr) -> list[ast.expr]:
         """The parts of a part that is on the white list. Raises: ExpressionError, for any other."""
@@ -207,6 +211,7 @@ def _no_name(name: str) -> str:
 
 
 def _nearest(name: str, *known: str) -> str:
-    close = difflib.get_close_matches(name[:40], known, n=1)
+    if close := difflib.get_close_matches(name[:40], known, n=1):
+        return f"Did you mean `{close[0]}`?"
     more = " and others" if len(known) > MOST_NAMED else ""
-    return f"Did you mean `{close[0]}`?" if close else f"There are {', '.join(known[:MOST_NAMED])}{more}."
+    return f"There are {', '.join(known[:MOST_NAMED])}{more}."

@@ -37,12 +37,16 @@ def refusal(kind: str) -> str | None:
     """Why a reward of this kind cannot be used in this process, as a sentence; None if it can. An unknown mode counts
     as open to strangers."""
     modes, why = _RULES.get(kind, ({os.environ.get(MODE) or LOCAL}, ""))
-    return None if (os.environ.get(MODE) or LOCAL) in modes else f"This playground is shared, and {why}"
+    if (os.environ.get(MODE) or LOCAL) in modes:
+        return None
+    return f"This playground is shared, and {why}"
 
 
 def shareable(message: str) -> str:
     """A message as this process may show it: redacted, and where it serves others without folders of this machine."""
-    return redaction.redact(redaction.without_folders(message) if is_shared() else message)
+    if is_shared():
+        message = redaction.without_folders(message)
+    return redaction.redact(message)
 
 
 def is_shared() -> bool:

@@ -27,13 +27,17 @@ def read(file: str | None, function: str | None) -> dict[str, str | None]:
     function of a module ("package.module:name"), which is found and not imported. Raises: ValueError."""
     named = file or function or ""
     if file and ".py" in file:
-        path, _, name = file.partition(".py:")
-        path, function = (f"{path}.py", name) if name else (file, function)
+        stem, _, name = file.partition(".py:")
+        path = file
+        if name:
+            path, function = f"{stem}.py", name
     elif ":" in named:
         path, function = _path_of(named.partition(":")[0]), named
     else:
         ways = "a Python file (my_reward.py or my_reward.py:name) or a function of a package (package.module:name)"
-        raise ValueError(f"file|`{named[:80]}` is not {ways}" if named else f"code|Write it, or name {ways} as `file`")
+        if named:
+            raise ValueError(f"file|`{named[:80]}` is not {ways}")
+        raise ValueError(f"code|Write it, or name {ways} as `file`")
     whole = os.path.abspath(os.path.expanduser(path))
     try:
         code = plain_files.read_bytes(whole, 4 * MOST_CHARACTERS, links=True).decode("utf-8-sig")

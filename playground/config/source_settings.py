@@ -221,4 +221,6 @@ class SamplingConfig(Part):
     @property
     def in_training(self) -> SamplingConfig:
         """How completions are sampled for training, and for measuring the scale of the score."""
-        return self if self.train_on_cut else self.model_copy(update={"top_k": None, "top_p": None})
+        if self.train_on_cut:
+            return self
+        return self.model_copy(update={"top_k": None, "top_p": None})

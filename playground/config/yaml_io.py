@@ -150,7 +150,9 @@ def load(path: Path, overrides: list[str] | None = None, *, links: bool = True) 
         InvalidConfig: unreadable file, bad YAML, bad override, or any invalid field (all of them at once).
     """
     text = _text(path, links=links)
-    return overridden(parse_yaml(text), overrides, RunConfig) if overrides else _config(text)
+    if overrides:
+        return overridden(parse_yaml(text), overrides, RunConfig)
+    return _config(text)
 
 
 @functools.lru_cache(maxsize=256)
@@ -278,13 +280,17 @@ def problem(item: Any, kind_of_config: type[Part]) -> Problem:
     ]
     field, kind, context, given = ".".join(names), item["type"], item.get("ctx", {}), item.get("input")
     if kind == "extra_forbidden":
-        close = _meant(field, kind_of_config)
-        return Problem(field, f"There is no such setting.{f' Did you mean `{close}`?' if close else ''}")
+        sentence = "There is no such setting."
+        if close := _meant(field, kind_of_config):
+            sentence += f" Did you mean `{close}`?"
+        return Problem(field, sentence)
     if kind in ("union_tag_invalid", "union_tag_not_found"):
         return Problem(f"{field}.kind", f"must be one of {', '.join(REWARD_CLASSES)}{_got(context.get('tag'))}.")
     if kind == "value_error":
         name, bar, rest = str(context["error"]).partition("|")
-        return Problem(".".join(filter(None, (field, name))) if bar else field, _sentence(rest if bar else name))
+        if not bar:
+            return Problem(field, _sentence(name))
+        return Problem(".".join(filter(None, (field, name))), _sentence(rest))
     if kind in SENTENCES:
         return Problem(field, SENTENCES[kind].format(**context, got=_got(given)))
     return Problem(field, _sentence(item["msg"].replace("Input should be", "must be")))
@@ -296,9 +302,11 @@ def _meant(field: str, kind_of_config: type[Part]) -> str:
     elsewhere = [knob for knob in knobs if name in (knob.rpartition(".")[2], knob.replace(".", "_"))]
     if len(elsewhere) == 1:
         return elsewhere[0]
-    close = difflib.get_close_matches(field, knobs, n=1, cutoff=0.8)
+    close: list[str] = difflib.get_close_matches(field, knobs, n=1, cutoff=0.8)
     close = close or difflib.get_close_matches(name, _names(kind_of_config), n=1, cutoff=0.7)
-    return close[0] if close and close[0] != name else ""  # that other kinds of reward have: no help
+    if close and close[0] != name:
+        return close[0]
+    return ""  # that other kinds of reward have: no help
 
 
 @functools.cache
@@ -323,10 +331,14 @@ def _parts(kind_of_config: type[Part]) -> set[type[Part]]:
 
 def _sentence(text: str) -> str:
     text = text.strip()
-    return text if text.endswith((".", "?")) else text + "."
+    if text.endswith((".", "?")):
+        return text
+    return text + "."
 
 
 def _got(value: Any) -> str:
+    if value is None:
+        return " (got nothing)"
     short = isinstance(value, (str, float)) or (isinstance(value, int) and value.bit_length() < 200)
     shown = repr(value) if short else type(value).__name__
-    return f" (got {shown[:60]})" if value is not None else " (got nothing)"
+    return f" (got {shown[:60]})"

@@ -48,7 +48,9 @@ class Question(NamedTuple):
 
 def path_of(source: str) -> Path:
     """The file that a source names."""
-    return SHIPPED_FILE if source == SHIPPED else Path(os.path.expanduser(source))
+    if source == SHIPPED:
+        return SHIPPED_FILE
+    return Path(os.path.expanduser(source))
 
 
 def is_source(source: str, column: str | None = None) -> bool:
@@ -97,7 +99,9 @@ def prompts(rows: Sequence[Question], num_fixed: int, count: int, seed: int | st
     `count` others; fewer where the rows do not give so many in the mix."""
     rng = random.Random(f"claims {seed}")
     shuffled = rng.sample(rows, len(rows))
-    aside = min(max(len(rows) // KEPT_ASIDE, math.ceil(num_fixed / PROMPTS_OF_ONE)), len(rows) // 2) if num_fixed else 0
+    aside = 0
+    if num_fixed:
+        aside = min(max(len(rows) // KEPT_ASIDE, math.ceil(num_fixed / PROMPTS_OF_ONE)), len(rows) // 2)
     return [*_mixed(shuffled[:aside], num_fixed, rng), *_mixed(shuffled[aside:], count, rng)]
 
 

@@ -50,9 +50,11 @@ class Read(NamedTuple):
     def in_words(self, columns: Sequence[str], whole: bool = False) -> str:
         """What is taken of a table with these columns, and what is not, as a sentence. `whole`: a function in Python
         gets what is not."""
-        others = f" with {listed(self.others)}" if self.others else ""
-        name = "" if folded(self.column) in COLUMNS or len(columns) > 1 else ", the first line of the file,"
-        sentence = f"The prompts are `{self.column}`{name}{others}"
+        sentence = f"The prompts are `{self.column}`"
+        if folded(self.column) not in COLUMNS and len(columns) <= 1:
+            sentence += ", the first line of the file,"
+        if self.others:
+            sentence += f" with {listed(self.others)}"
         left = [name for name in columns if name not in (self.column, *self.others)]
         if left:
             sentence += f"; {'for the reward in Python' if whole else 'not read'}: {listed(left)}"
@@ -85,14 +87,17 @@ class Read(NamedTuple):
 
 def listed(names: Sequence[str]) -> str:
     """Names of columns in a sentence."""
-    remainder = f" and {len(names) - 12:,} more" if len(names) > 12 else ""
-    return ", ".join(f"`{str(name)[:60]}`" for name in names[:12]) + remainder
+    listing = ", ".join(f"`{str(name)[:60]}`" for name in names[:12])
+    if len(names) > 12:
+        listing += f" and {len(names) - 12:,} more"
+    return listing
 
 
 def cleaned(value: Any) -> str:
     """A text as it is read: every line end is \\n; half a surrogate pair, which no file can hold, is a ?."""
-    text = "" if value is None else str(value)
-    return text.replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
+    if value is None:
+        return ""
+    return str(value).replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
 
 
 def is_dialogue(text: str) -> bool:
@@ -147,7 +152,9 @@ def of_messages(messages: Sequence[Any]) -> list[Turn]:
 def _text_of_parts(parts: Sequence[Any]) -> str | None:
     """The text of a content in parts; None if one of them is no text."""
     texts: list[Any] = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
+    if all(isinstance(text, str) for text in texts):
+        return "".join(texts)
+    return None
 
 
 def text_of(spoken: Sequence[Turn]) -> str:
@@ -238,8 +245,11 @@ def prompt_of(value: Any, column: str = TEXT_COLUMN) -> str:
     if value is None:
         return ""
     if isinstance(value, (list, tuple, Mapping)):
-        spoken = of_messages([value] if isinstance(value, Mapping) else value)
-        spoken = spoken[:-1] if spoken[-1].role == "assistant" else spoken
+        if isinstance(value, Mapping):
+            value = [value]
+        spoken = of_messages(value)
+        if spoken[-1].role == "assistant":
+            spoken.pop()
         if not spoken or spoken[0].role != "user":
             raise NoDialogue
         return text_of(spoken)

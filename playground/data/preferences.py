@@ -53,16 +53,20 @@ class Columns(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """All of them."""
-        return (self.chosen, self.rejected, *((self.prompt.column, *self.prompt.others) if self.prompt else ()))
+        if self.prompt is None:
+            return (self.chosen, self.rejected)
+        return (self.chosen, self.rejected, self.prompt.column, *self.prompt.others)
 
     def in_words(self, columns: Sequence[str]) -> str:
         """What is taken of a table with these columns, and what is not, as a sentence."""
         left = [name for name in columns if name not in self.names]
-        behind = (
-            f"behind {dialogues.listed(self.names[2:])}" if self.prompt else "without the prompt that both begin with"
-        )
-        not_read = f"; not read: {dialogues.listed(left)}" if left else ""
-        return f"A pair is {dialogues.listed(self.names[:2])} {behind}{not_read}."
+        behind = "without the prompt that both begin with"
+        if self.prompt:
+            behind = f"behind {dialogues.listed(self.names[2:])}"
+        sentence = f"A pair is {dialogues.listed(self.names[:2])} {behind}"
+        if left:
+            sentence += f"; not read: {dialogues.listed(left)}"
+        return f"{sentence}."
 
 
 @functools.lru_cache
@@ -101,8 +105,10 @@ class Counts:
     def in_words(self) -> str:
         """One sentence with every count that is not 0."""
         reasons = [f"{count:,} {words}" for name, words in REASONS.items() if (count := getattr(self, name))]
-        left_out = f"; left out: {', '.join(reasons)}" if reasons else ""
-        return f"{self.kept:,} of {self.rows:,} pairs are used{left_out}. {self.taken}".rstrip()
+        sentence = f"{self.kept:,} of {self.rows:,} pairs are used"
+        if reasons:
+            sentence += f"; left out: {', '.join(reasons)}"
+        return f"{sentence}. {self.taken}".rstrip()
 
 
 REASONS = {
@@ -180,7 +186,9 @@ def split_dialogues(chosen: str, rejected: str) -> Pair | None:
         other_prompt, other_answer = dialogues.split_last_answer(rejected)
     except dialogues.NoDialogue:
         return None
-    return Pair(prompt, answer, other_answer) if prompt.strip() == other_prompt.strip() else None
+    if prompt.strip() == other_prompt.strip():
+        return Pair(prompt, answer, other_answer)
+    return None
 
 
 def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
@@ -196,7 +204,9 @@ def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
     cell = columns.prompt and columns.prompt.value(row)
     try:
         chosen, rejected = (_as_text(row[column], number, column, name) for column in columns[:2])
-        prompt = None if columns.prompt is None or cell is None else _as_text(cell, number, columns.prompt.column, name)
+        prompt = None
+        if columns.prompt is not None and cell is not None:
+            prompt = _as_text(cell, number, columns.prompt.column, name)
     except dialogues.NoDialogue:
         return None
     if dialogues.is_dialogue(chosen):  # some datasets have a prompt beside whole dialogues
@@ -233,7 +243,9 @@ def _as_text(value: Any, number: int, column: str, name: str) -> str:
     *before, last = dialogues.of_messages(value)
     if last.role != "assistant":
         return dialogues.text_of([*before, last])
-    return f"{dialogues.text_of(before) if before else ''} {last.content}"
+    if not before:
+        return f" {last.content}"
+    return f"{dialogues.text_of(before)} {last.content}"
 
 
 def _rows(source: str) -> Iterator[dict[str, Any]]:

@@ -66,9 +66,12 @@ class FileShape(NamedTuple):
 
     def in_words(self) -> str:
         """For example "12 rows separated by semicolons"."""
-        separated = f" separated by {self.separator}" if self.separator else ""
-        nameless = " without a line of column names" if self.nameless else ""
-        return f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'}{separated}{nameless}"
+        words = f"{self.num_rows:,} {'row' if self.num_rows == 1 else 'rows'}"
+        if self.separator:
+            words += f" separated by {self.separator}"
+        if self.nameless:
+            words += " without a line of column names"
+        return words
 
 
 class _Table(NamedTuple):
@@ -102,8 +105,10 @@ def shape(path: Path, max_bytes: int = MAX_FILE_BYTES) -> FileShape:
     for row in rows(path, max_bytes):
         columns.update(dict.fromkeys(row))
         count += 1
-    table = _table(path, max_bytes) if kind_of(path) in (".csv", ".tsv") else None
-    return FileShape(tuple(columns), count, *((SEPARATORS.get(table.mark, ""), table.nameless) if table else ()))
+    if kind_of(path) not in (".csv", ".tsv"):
+        return FileShape(tuple(columns), count)
+    table = _table(path, max_bytes)
+    return FileShape(tuple(columns), count, SEPARATORS.get(table.mark, ""), table.nameless)
 
 
 def rows(path: Path, max_bytes: int = MAX_FILE_BYTES) -> Iterator[dict[str, Any]]:
@@ -208,7 +213,9 @@ def _no_text(path: Path, other: str) -> str:
     with plain_files.open_plain(path, links=True) as file:
         head = file.read(4)
     kind = next((words for begin, words in SIGNATURES.items() if head.startswith(begin)), None)
-    return f"{path.name} is {kind}." if kind else other
+    if kind:
+        return f"{path.name} is {kind}."
+    return other
 
 
 def _table(path: Path, max_bytes: int) -> _Table:
@@ -224,10 +231,12 @@ def _table(path: Path, max_bytes: int) -> _Table:
         read = csv.reader(itertools.chain(head, text_lines), delimiter=mark or _default_mark(path))
         cells = [cell.strip() for cell in next(filter(None, read), [])]
     nameless = not NAMES & {folded(cell) for cell in cells} and not all(map(_is_name, cells))
-    if nameless:
-        names = [TEXT_COLUMN] if len(cells) == 1 else [f"column {number}" for number in range(1, len(cells) + 1)]
-    else:
+    if not nameless:
         names = _distinct([name or f"column {number}" for number, name in enumerate(cells, 1)])
+    elif len(cells) == 1:
+        names = [TEXT_COLUMN]
+    else:
+        names = [f"column {number}" for number in range(1, len(cells) + 1)]
     return _Table(mark, names, nameless)
 
 
@@ -361,8 +370,9 @@ def _separated(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     except csv.Error as error:
         if not _marks_are_text(path, max_bytes, mark, len(names)):
             reason = str(error)
-            hint = " Is a quotation mark not closed?" if "limit" in reason or "end of data" in reason else ""
-            hint = hint or " Write a quotation mark within quotation marks twice."
+            hint = " Write a quotation mark within quotation marks twice."
+            if "limit" in reason or "end of data" in reason:
+                hint = " Is a quotation mark not closed?"
             raise TableUnusable(f"Line {reader.line_num} of {path.name} cannot be read: {reason}.{hint}") from None
     else:
         return

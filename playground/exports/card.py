@@ -105,13 +105,18 @@ def licence_of(config: RunConfig) -> str | None:
     try:
         path = catalog.model_folder(config.model.source) / "README.md"
         front_matter = FRONT_MATTER.match(plain_files.read_bytes(path, MAX_CARD_BYTES, links=True).decode("utf-8"))
-        facts = yaml_io.parse_yaml(front_matter.group(1)) if front_matter else None
+        if front_matter is None:
+            return None
+        facts = yaml_io.parse_yaml(front_matter.group(1))
     except (OSError, UnicodeDecodeError, PlaygroundError):
         return None
-    licence = facts.get("license") if isinstance(facts, dict) else None
-    return licence[:100] if isinstance(licence, str) else None
+    if isinstance(facts, dict) and isinstance(licence := facts.get("license"), str):
+        return licence[:100]
+    return None
 
 
 def _reward(reward: dict[str, Any]) -> str:
     own = {"model": "source", "expression": "expression"}.get(reward["kind"])
-    return f"{reward['kind']}: {reward[own]}" if own else str(reward["kind"])
+    if own:
+        return f"{reward['kind']}: {reward[own]}"
+    return str(reward["kind"])

@@ -54,8 +54,9 @@ def metrics_csv(report: RunReport) -> str:
     which settings were changed between the row before it and it."""
     table = frames.metrics(report.metrics).rename(columns=_head)
     trl = [trl_figures(record, report.config) for record in report.metrics]
-    for name in trl[0] if trl else ():
-        table[name] = [figures[name] for figures in trl]
+    if trl:
+        for name in trl[0]:
+            table[name] = [figures[name] for figures in trl]
     if text := {item.update: item.perplexity_text for item in report.evaluations}:
         table["perplexity_text"] = table["update"].map(text)
     edits = [event for event in report.events if event.kind == changes.EDIT]
@@ -128,4 +129,6 @@ def _cell(text: str) -> str:
     """A text that begins like a formula gets an apostrophe, which spreadsheets take for "this is text"."""
     shown = _without(text, " ")
     strange = shown != text.lstrip(" \n")  # a tab, a NUL, a mark without width: what follows may be the start
-    return f"'{text}" if strange or shown[:1] in tuple(FORMULA) else text
+    if strange or shown[:1] in tuple(FORMULA):
+        return f"'{text}"
+    return text

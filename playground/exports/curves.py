@@ -58,7 +58,9 @@ class DrawnLine(NamedTuple):
     def words(self) -> str:
         """What it is called, and its first and last value."""
         values = self.values.dropna()
-        ends = " \u2192 ".join(figure(values.iloc[at]) for at in ((0,) if len(values) == 1 else (0, -1)))
+        ends = figure(values.iloc[0])
+        if len(values) != 1:
+            ends += f" \u2192 {figure(values.iloc[-1])}"
         label = "".join(letter if letter.isprintable() else " " for letter in self.label)
         return f"{short(label, MOST_CHARACTERS)}: {ends}".lstrip(": _")  # matplotlib leaves out what begins with _
 

@@ -123,22 +123,27 @@ def _outcome(report: RunReport) -> dict[str, Any]:
     for figure in FIGURES:
         if figure.is_outcome:
             row |= _bounded(figure.key, figure.of(report))
-    for line in report.judged_in_points.judges if report.judged_in_points else ():
-        if change := line.changes[-1]:
-            row |= _bounded(f"{MONITOR}{line.name}", FigureValue(change.mean, change.low, change.high))
+    if report.judged_in_points:
+        for line in report.judged_in_points.judges:
+            if change := line.changes[-1]:
+                row |= _bounded(f"{MONITOR}{line.name}", FigureValue(change.mean, change.low, change.high))
     for meter in report.behaviours:
         name, after = f"behaviours.{meter.name}", meter.after
         row[f"{name}_before"] = meter.before.share
         row |= _bounded(name, FigureValue(after.share, after.low, after.high))
-    return row | ({"wrong_on_purpose": report.wrong_on_purpose} if report.wrong_on_purpose else {})
+    if report.wrong_on_purpose:
+        row["wrong_on_purpose"] = report.wrong_on_purpose
+    return row
 
 
 def _bounded(name: str, figure: FigureValue) -> dict[str, Any]:
     """A figure as columns."""
     if figure.value is None:
         return {}
-    bounds = {} if figure.low is None else {f"{name}_low": figure.low, f"{name}_high": figure.high}
-    return {name: figure.value, **bounds}
+    columns: dict[str, Any] = {name: figure.value}
+    if figure.low is not None:
+        columns |= {f"{name}_low": figure.low, f"{name}_high": figure.high}
+    return columns
 
 
 def curves_of(group: RunGroup) -> pd.DataFrame:
@@ -186,8 +191,9 @@ def charts(group: RunGroup, curves: pd.DataFrame) -> Iterator[tuple[str, list[Pa
         return PaperPanel(title, with_unit(at), with_unit(name), lines)
 
     def with_unit(figure: str) -> str:
-        unit = units.get(figure)
-        return f"{figure}, {unit}" if unit else figure
+        if unit := units.get(figure):
+            return f"{figure}, {unit}"
+        return figure
 
     monitors = [name for name in units if name.startswith(MONITOR)]
     behaviours = [name for name in units if name.startswith(SHOWN)]

@@ -51,17 +51,19 @@ def page(report: RunReport) -> str:
 
 def _facts(report: RunReport) -> list[str]:
     config, status = report.config, report.status
-    rewards = [reward.model_dump() for reward in config.rewards]
-    facts = (
-        f"{status.state}, update {status.update} of {status.num_updates}",
-        time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(status.started_at)) if status.started_at else "",
-        f"model {describe.in_words('model.source', config.model.source)}" if config.reads("model.source") else "",
-        f"reward {describe.in_words('rewards', rewards)}" if rewards else "",
-        f"method {config.method_label}",
-        "TRL\u2019s trainer" if config.by_trl else "",
-        f"seed {config.seed}" if config.reads("seed") else "",
-    )
-    return [fact for fact in facts if fact]
+    facts = [f"{status.state}, update {status.update} of {status.num_updates}"]
+    if status.started_at:
+        facts.append(time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(status.started_at)))
+    if config.reads("model.source"):
+        facts.append(f"model {describe.in_words('model.source', config.model.source)}")
+    if rewards := [reward.model_dump() for reward in config.rewards]:
+        facts.append(f"reward {describe.in_words('rewards', rewards)}")
+    facts.append(f"method {config.method_label}")
+    if config.by_trl:
+        facts.append("TRL\u2019s trainer")
+    if config.reads("seed"):
+        facts.append(f"seed {config.seed}")
+    return facts
 
 
 def _settings(config: RunConfig) -> Table:

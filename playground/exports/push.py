@@ -83,8 +83,9 @@ def plan(hub: Connection, private: bool, folder: Path, config: RunConfig) -> Pus
 
     visibility = _asked(is_private, hub.repository)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    seen = private if visibility is None else visibility
-    return PushPlan(hub.repository, seen, visibility is not None, hub.user, folder, size, card.licence_of(config))
+    if visibility is not None:
+        private = visibility
+    return PushPlan(hub.repository, private, visibility is not None, hub.user, folder, size, card.licence_of(config))
 
 
 def in_words(planned: PushPlan, config: RunConfig) -> list[str]:

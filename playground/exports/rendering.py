@@ -51,7 +51,9 @@ def _environment() -> jinja2.Environment:
 def short(words: object, most: int = MOST_CHARACTERS) -> str:
     """Words, cut where they are many."""
     text = str(words)
-    return text if len(text) <= most else f"{text[:most]} \u2026"
+    if len(text) <= most:
+        return text
+    return f"{text[:most]} \u2026"
 
 
 def md(words: str) -> Markup:

@@ -64,7 +64,9 @@ def checkpoint_of(run: RunDirectory, name: str | None, kind: Kind) -> Path:
 def default_kind(run: RunDirectory) -> Kind:
     """Adapter where the run trained one, else merged."""
     newest = run.latest_checkpoint()
-    return "adapter" if newest and (newest / "adapter_config.json").is_file() else "merged"
+    if newest and (newest / "adapter_config.json").is_file():
+        return "adapter"
+    return "merged"
 
 
 def save(

@@ -45,9 +45,10 @@ def yaml_text(config: RunConfig, path: str = "run.yaml") -> str:
     """The configuration as YAML for our own `train`, with the command on top."""
     if config.not_started:
         return f"# {config.not_started}\n{config.to_yaml()}"
-    wrong = describe.wrong_on_purpose(config)
-    marked = f"# {wrong}\n" if wrong else ""
-    return f"# Run it in the playground's folder:  {command(config, path)}\n{marked}{config.to_yaml()}"
+    head = f"# Run it in the playground's folder:  {command(config, path)}\n"
+    if wrong := describe.wrong_on_purpose(config):
+        head += f"# {wrong}\n"
+    return head + config.to_yaml()
 
 
 class TRLPlan(NamedTuple):

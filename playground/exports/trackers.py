@@ -91,7 +91,9 @@ class Trackio:
     def __init__(self, report: RunReport, folder: Path, live: str = "") -> None:
         self._trackio = _package("trackio")
         known = {"project": PROJECT, "name": report.run_id, "config": flatten(report.config)}
-        self._trackio.init(**known, **({"resume": "allow"} if live else {}))
+        if live:
+            known["resume"] = "allow"
+        self._trackio.init(**known)
 
     def log(self, report: RunReport, update: int, figures: Mapping[str, float]) -> None:
         """See `Tracker`."""
@@ -115,8 +117,9 @@ class WandB:
         mode = os.environ.get("WANDB_MODE", "online") if live else "offline"
         settings = wandb.Settings(mode=mode, console="off", save_code=False, **private)
         known = {"project": PROJECT, "name": report.run_id, "config": flatten(report.config)}
-        again = {"id": live, "resume": "allow"} if live else {}
-        self._run = wandb.init(**known, **again, dir=str(folder), settings=settings)
+        if live:
+            known |= {"id": live, "resume": "allow"}
+        self._run = wandb.init(**known, dir=str(folder), settings=settings)
 
     def log(self, report: RunReport, update: int, figures: Mapping[str, float]) -> None:
         """See `Tracker`."""

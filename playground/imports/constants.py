@@ -66,7 +66,8 @@ class Constants:
         self._count(1)
         match node:
             case ast.Constant(value=literal):  # a text that is named a thousand times would fill the memory
-                self._count(len(literal) // CHARACTERS_A_STEP if isinstance(literal, str | bytes) else 0)
+                if isinstance(literal, str | bytes):
+                    self._count(len(literal) // CHARACTERS_A_STEP)
                 return literal
             case ast.List(elts=items) | ast.Tuple(elts=items):
                 return [self._value(item) for item in items]
@@ -128,8 +129,10 @@ class Constants:
 def _computed(how: type[ast.operator], left: Any, right: Any) -> Any:
     if how not in ARITHMETIC or not isinstance(left, int | float) or not isinstance(right, int | float):
         raise NotConstant(COMPUTED)
-    value = None
-    if abs(left) <= MOST_NUMBER and abs(right) <= (MOST_EXPONENT if how is ast.Pow else MOST_NUMBER):
+    value, most = None, MOST_NUMBER
+    if how is ast.Pow:
+        most = MOST_EXPONENT
+    if abs(left) <= MOST_NUMBER and abs(right) <= most:
         value = ARITHMETIC[how](left, right)
     if not isinstance(value, int | float) or not abs(value) <= MOST_NUMBER:
         raise NotConstant("it is too large a number")
@@ -156,7 +159,9 @@ def assignments(node: ast.AST) -> list[tuple[ast.expr, ast.expr]]:
     """What a statement gives a value, and the value."""
     if isinstance(node, ast.Assign):
         return [(target, node.value) for target in node.targets]
-    return [(node.target, node.value)] if isinstance(node, ast.AnnAssign) and node.value else []
+    if isinstance(node, ast.AnnAssign) and node.value:
+        return [(node.target, node.value)]
+    return []
 
 
 def assigned(node: ast.AST) -> list[tuple[str, ast.expr]]:

@@ -20,9 +20,12 @@ def converted(ours: str, name: str, value: Any) -> Any:
     if ours in VALUES:
         key = str(name if value is True and name.startswith("load_in") else value)
         return _of_table(VALUES[ours], key.rpartition(".")[2].lower())
-    plain = None if value in ("none", "None") else value
+    if value in ("none", "None"):
+        value = None
+    if ours not in HOW:
+        return value
     try:
-        return HOW[ours](name, plain) if ours in HOW else plain
+        return HOW[ours](name, value)
     except TypeError:
         raise ValueError("it is a list or a mapping, where one value is meant") from None
 
@@ -35,7 +38,9 @@ def is_converted(ours: str) -> bool:
 def number(value: Any) -> float | None:
     """Also of text: YAML takes 1e-5 for a word. Raises: ValueError."""
     try:
-        return None if value in (None, "none", "None") else float(value)
+        if value in (None, "none", "None"):
+            return None
+        return float(value)
     except (TypeError, ValueError, OverflowError):
         raise ValueError("it is not a number") from None
 
@@ -48,9 +53,11 @@ def whole(value: float) -> int:
 def count(value: Any) -> int | None:
     """Raises: ValueError."""
     amount = number(value)
-    if amount is not None and not amount.is_integer():
+    if amount is None:
+        return None
+    if not amount.is_integer():
         raise ValueError("it is not a whole number")
-    return None if amount is None else int(amount)
+    return int(amount)
 
 
 def _of_table(table: dict[str, str], key: str) -> str:
@@ -71,7 +78,9 @@ def _title(name: str, value: Any) -> str:
 def _trackers(name: str, value: Any) -> list[str]:
     if isinstance(value, list):
         return value
-    return [value] if value else []
+    if value:
+        return [value]
+    return []
 
 
 def _modules(name: str, value: Any) -> list[str] | None:
@@ -101,8 +110,9 @@ def _source(name: str, value: Any) -> str:
         raise ValueError("nothing is asked over the network here: name a model, a dataset or a folder")
     if name == "path" and value in ("json", "csv", "text"):
         raise ValueError("its `data_files` say which file")
-    source = value.rpartition(":")[2] if name == "reward_model" else value  # the old TRL's has a task in front
-    return str(FILE["old-names"].get(source, source))
+    if name == "reward_model":
+        value = value.rpartition(":")[2]  # the old TRL's has a task in front
+    return str(FILE["old-names"].get(value, value))
 
 
 def _split(name: str, value: Any) -> str:
@@ -114,7 +124,9 @@ def _split(name: str, value: Any) -> str:
 def _template_options(name: str, value: Any) -> Any:
     if name == "enable_thinking":
         return {name: value}
-    return json.loads(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return json.loads(value)
+    return value
 
 
 def _top_k(name: str, value: Any) -> int | None:
@@ -122,13 +134,19 @@ def _top_k(name: str, value: Any) -> int | None:
 
 
 def _top_p(name: str, value: Any) -> float | None:
-    share = number(value)
-    return None if share is None or share >= 1 else share
+    return _below(value, 1)
 
 
 def _value_clip(name: str, value: Any) -> float | None:
-    clip = number(value)
-    return None if clip is None or clip >= NO_VALUE_CLIP else clip
+    return _below(value, NO_VALUE_CLIP)
+
+
+def _below(value: Any, limit: float) -> float | None:
+    """A number; None from a limit on, where it does nothing. Raises: ValueError."""
+    amount = number(value)
+    if amount is None or amount >= limit:
+        return None
+    return amount
 
 
 HOW: dict[str, Callable[[str, Any], Any]] = {

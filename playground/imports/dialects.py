@@ -42,7 +42,9 @@ def _check_is_theirs(source: ForeignSource, names: set[str], known: Iterable[str
     """Raises: InvalidConfig, most of what a class of this name, or a file without one, is given is not known."""
     strange = [name for name in names.difference(known) if not is_aside(name)]
     if not source.is_command and 2 * len(strange) > len(names):
-        raise refusal("another", source.kind) if source.kind else refusal("nothing")
+        if source.kind:
+            raise refusal("another", source.kind)
+        raise refusal("nothing")
 
 
 def _own(dialect: str) -> set[str]:

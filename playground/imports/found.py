@@ -33,21 +33,30 @@ class ForeignSetting(NamedTuple):
         value = str(self.value) if isinstance(self.value, Unknown) else repr(self.value)
         words = self.name
         if value != self.name:
-            words += f" = {value}" if len(value) <= 60 else f" = {value[:57]}..."
+            if len(value) > 60:
+                value = f"{value[:57]}..."
+            words += f" = {value}"
         if self.owner not in SETTINGS:
             words += f" of the {self.owner}"
-        where = f"line {self.line}" if self.line else self.note
-        return f"{words} ({where})" if where else words
+        if self.line:
+            return f"{words} (line {self.line})"
+        if self.note:
+            return f"{words} ({self.note})"
+        return words
 
     @property
     def problem(self) -> str:
         """Why its value is not known."""
-        return self.value.why if isinstance(self.value, Unknown) else ""
+        if isinstance(self.value, Unknown):
+            return self.value.why
+        return ""
 
     @property
     def text(self) -> str:
         """Its value, if that is a text and known; else ""."""
-        return self.value if isinstance(self.value, str) and not self.problem else ""
+        if isinstance(self.value, str) and not self.problem:
+            return self.value
+        return ""
 
 
 @dataclass

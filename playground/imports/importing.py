@@ -109,8 +109,9 @@ def _source(path: Path) -> ForeignSource:
 def _of_python(text: str) -> ForeignSource:
     """A script that takes all its settings from the command line often says in its own text how it is started."""
     script = python_source.read(text)
-    known = script.kind in (*python_source.CONFIGS, "loop")
-    for script_text in [] if known else python_source.texts(text)[:MOST_TEXTS]:
+    if script.kind in (*python_source.CONFIGS, "loop"):
+        return script
+    for script_text in python_source.texts(text)[:MOST_TEXTS]:
         with contextlib.suppress(InvalidConfig):
             shell_source = text_source.read_shell(script_text)
             if shell_source.kind:

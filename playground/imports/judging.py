@@ -113,7 +113,9 @@ def _judged(name: str, records: Records, columns: Mapping[str, str]) -> ForeignA
     result = alert(name, records)._replace(remedies=())
     if not result.lit:
         return ForeignAlert(result)
-    where = f"lit on all seeds of {' and '.join(runs)}" if runs else "never lit on all seeds of a run of known cause"
+    where = "never lit on all seeds of a run of known cause"
+    if runs:
+        where = f"lit on all seeds of {' and '.join(runs)}"
     return ForeignAlert(result, f"In this project's own runs: {where}.")
 
 
@@ -176,8 +178,10 @@ def _why_left_out(row: Row, columns: Iterable[str]) -> str:
 def _left_out(reasons: Sequence[str]) -> list[str]:
     """How many rows of a log are left out, and why."""
     counts = Counter(filter(None, reasons))
+    if not counts:
+        return []
     words = "; ".join(f"{count:,} {'has' if count == 1 else 'have'} {why}" for why, count in counts.most_common())
-    return [f"{counts.total():,} of {len(reasons):,} rows left out: {words}."] if counts else []
+    return [f"{counts.total():,} of {len(reasons):,} rows left out: {words}."]
 
 
 def _not_finite(log_rows: Sequence[tuple[int, Row]]) -> dict[str, list[int]]:
@@ -206,7 +210,6 @@ def _of_not_finite(steps: Mapping[str, Sequence[int]]) -> ForeignAlert:
 
 def _spacing(metrics: Sequence[UpdateMetrics]) -> list[str]:
     gaps = sorted(after.update - before.update for before, after in itertools.pairwise(metrics))
-    middle = gaps[len(gaps) // 2] if gaps else 1
-    if middle <= 1:
+    if not gaps or (middle := gaps[len(gaps) // 2]) <= 1:
         return []
     return [f"The rows are {middle} steps apart: three of the newest five rows are a trend over {5 * middle} steps."]

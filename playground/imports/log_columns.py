@@ -49,7 +49,9 @@ def known(names: set[str], own: Mapping[str, str] = {}, *, drawn: bool = False) 
 
 def _columns(name: str) -> dict[str, list[str]]:
     """Of a format, our figures and the columns of each, of which the first counts."""
-    return {figure: [figure] for figure in FIGURES} if name == "playground" else _figures(FORMATS[name])
+    if name == "playground":
+        return {figure: [figure] for figure in FIGURES}
+    return _figures(FORMATS[name])
 
 
 def _figures(table: Mapping[str, Any]) -> dict[str, list[str]]:

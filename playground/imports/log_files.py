@@ -68,7 +68,9 @@ def _file_of(path: Path) -> tuple[Path, list[str]]:
         newest = max(states, key=lambda state: int(state.parent.name[11:]))
         return newest, [f"It was read from {newest.relative_to(path)}, the newest of {len(states)} checkpoints."]
     inside = sorted({file.parent.name for file in path.glob(f"*/{EVENTS}*")})
-    folders = f"; its folders {', '.join(inside[:10])} have, so name one of them" if inside else ""
+    folders = ""
+    if inside:
+        folders = f"; its folders {', '.join(inside[:10])} have, so name one of them"
     raise ValueError(f"the folder has neither trainer_state.json nor {EVENTS}...{folders}")
 
 
@@ -89,7 +91,9 @@ def _rows(path: Path, run: str) -> Iterable[Row]:
         return _of_one_run(_of_json(text), run)
     output = _of_terminal(text)
     first = next(output, None)
-    return itertools.chain([first], output) if first else _of_one_run(_of_table(text), run)
+    if first:
+        return itertools.chain([first], output)
+    return _of_one_run(_of_table(text), run)
 
 
 def _of_one_run(log_lines: Iterable[dict[str, Any]], run: str) -> Iterator[Row]:
@@ -124,7 +128,9 @@ def _of_terminal(text: str) -> Iterator[Row]:
             pairs = {name: re.sub(r"^np\.\w+\((.*)\)$", r"\1", value.strip()) for name, _, value in parts if name}
         row = numbers(pairs)
         if any(value is not None for name, value in row.items() if name not in STEPS):
-            yield {**({"step": float(step.group(1))} if step else {}), **row}
+            if step:
+                row = {"step": float(step.group(1)), **row}
+            yield row
 
 
 def _of_table(text: str) -> Iterator[dict[str, Any]]:
@@ -138,15 +144,17 @@ def _of_table(text: str) -> Iterator[dict[str, Any]]:
         raise ValueError(f"it has two columns called {twice[:60]!r}")
     for line in lines:
         if line:
-            cells = [cell.replace(",", ".") for cell in line] if between == ";" else line
-            yield dict(zip(names, cells, strict=False))
+            if between == ";":
+                line = [cell.replace(",", ".") for cell in line]
+            yield dict(zip(names, line, strict=False))
 
 
 def _of_json(text: str) -> list[dict[str, Any]]:
     if text.count(",") > 2 * MOST_NUMBERS:
         raise ValueError(MANY_NUMBERS)
-    data = plain_files.parse_json(text)
-    history = data.get("log_history") if isinstance(data, dict) else data
+    history = plain_files.parse_json(text)
+    if isinstance(history, dict):
+        history = history.get("log_history")
     if not isinstance(history, list):
         raise ValueError("it has no `log_history`")
     return [row for row in history if isinstance(row, dict)]
@@ -164,7 +172,9 @@ def _of_lines(text: str) -> Iterator[dict[str, Any]]:
             raise ValueError(f"line {number} is not JSON") from None
         if isinstance(row, dict):
             inner = row.get("data")  # as verl writes it
-            yield {**row, **inner} if isinstance(inner, dict) else row
+            if isinstance(inner, dict):
+                row = {**row, **inner}
+            yield row
 
 
 def _of_events(data: bytes) -> list[Row]:
@@ -225,7 +235,9 @@ def plain_name(name: str) -> str:
     """A column as its trainer calls it: without the run's name of W&B's tables, without `train/`, and without
     the spaces that a notebook puts around a slash."""
     plain = re.sub(r" ?/ ?", "/", name.rpartition(" - ")[2].strip()).removeprefix("train/")
-    return "step" if plain == "Step" else plain
+    if plain == "Step":
+        return "step"
+    return plain
 
 
 def _numbered(log_rows: Iterable[Row]) -> list[tuple[int, Row]]:
@@ -239,17 +251,22 @@ def _numbered(log_rows: Iterable[Row]) -> list[tuple[int, Row]]:
     for number, row in enumerate(_some(log_rows), 1):
         named = {plain_name(name): value for name, value in row.items()}
         step = next((int(at) for name in STEPS if (at := named.get(name)) is not None and math.isfinite(at)), number)
-        at = named.get("epoch") if not named.keys() & {*STEPS} else step
-        at = math.nan if at is None else at
-        for name in named.keys() - {*STEPS, "epoch"} if math.isfinite(at) else ():
-            first, last = began.setdefault(name, (at, at))
-            if at <= first < last:
-                raise ValueError(
-                    f"it has several runs: {name} begins again at {at:g}. Give the log of one of them alone"
-                )
-            began[name] = (first, max(last, at))
+        moment: float | None = step
+        if not named.keys() & {*STEPS}:
+            moment = named.get("epoch")
+        if moment is not None and math.isfinite(moment):
+            _go_on(began, named.keys() - {*STEPS, "epoch"}, moment)
         steps.setdefault(step, {}).update(named)
     return sorted((step, row) for step, row in steps.items() if row.keys() - {*STEPS})
+
+
+def _go_on(began: dict[str, tuple[float, float]], names: Iterable[str], at: float) -> None:
+    """How far some figures have come. Raises: ValueError, see `_numbered`."""
+    for name in names:
+        first, last = began.setdefault(name, (at, at))
+        if at <= first < last:
+            raise ValueError(f"it has several runs: {name} begins again at {at:g}. Give the log of one of them alone")
+        began[name] = (first, max(last, at))
 
 
 def _some(log_rows: Iterable[Row]) -> Iterator[Row]:

@@ -72,7 +72,9 @@ class _Sizes:
         minibatch = micro * self.factor("gradient_accumulation_steps")
         parts = self.factor("num_mini_batches")
         before_017 = work.dialect == "trl-rloo-old" or (0,) < version < (0, 17)
-        batch = minibatch * self.factor("ppo_buffer_size") * (parts if before_017 else 1)
+        batch = minibatch * self.factor("ppo_buffer_size")
+        if before_017:
+            batch *= parts
         if "batch_size" in self.settings or "batch_size" in work.spec.get("names", "").split():
             batch = self.factor("batch_size")
         else:
@@ -83,7 +85,8 @@ class _Sizes:
             batch = micro * self.factor("steps_per_generation")
         if parts > 1:
             minibatch = batch // parts
-            notes += [] if before_017 else [WORDS["one-step"], *[WORDS["once-larger"]] * (not version)]
+            if not before_017:
+                notes += [WORDS["one-step"], *[WORDS["once-larger"]] * (not version)]
         if batch % parts:
             raise ValueError(f"a batch of {batch} cannot be cut into {parts} minibatches")
         theirs = ", ".join(map(str, dict.fromkeys(self.read)))

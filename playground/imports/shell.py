@@ -69,7 +69,9 @@ def _tokens(text: str) -> Iterator[tuple[str, Word]]:
 def _unquoted(part: re.Match[str]) -> str:
     """What a quotation, or a character behind a backslash, stands for."""
     double, single, escaped = part.groups()
-    return re.sub(r"\\(.)", r"\1", double, flags=re.DOTALL) if double else single or escaped or ""
+    if double:
+        return re.sub(r"\\(.)", r"\1", double, flags=re.DOTALL)
+    return single or escaped or ""
 
 
 class _Variables:
@@ -83,7 +85,8 @@ class _Variables:
     def command(self, words: list[Word], depends: bool) -> list[Word]:
         """A command with its variables filled in; nothing of one that sets variables."""
         names = [word.text for word in words]
-        self.depth += DEPTH.get(names[0], 0) if names else 0
+        if names:
+            self.depth += DEPTH.get(names[0], 0)
         if names[:1] == ["for"]:
             self.values[" ".join(names[1:2])] = None
         start = next((at for at, name in enumerate(names) if name not in BEFORE_A_COMMAND), 0)
@@ -105,8 +108,10 @@ class _Variables:
             self.values[name] = [*before, f"${{{name}+=({' '.join(words)})}}"]  # which nothing fills in
         elif depends or before is None or (before and not adds and not goes_on):
             self.values[name] = None
+        elif adds:
+            self.values[name] = [*before, *words]
         else:
-            self.values[name] = [*before, *words] if adds else words
+            self.values[name] = words
 
     def _filled(self, words: list[Word]) -> list[Word]:
         """Words with their variables filled in: one that stands for options becomes all of them."""
@@ -128,6 +133,8 @@ class _Variables:
             known = self.values.get(match.group(1) or match.group(3), [])
             if known is None or (not known and match.group(2) is None):
                 return match.group(0)
-            return " ".join(known) if known else VARIABLE.sub(value, match.group(2))
+            if known:
+                return " ".join(known)
+            return VARIABLE.sub(value, match.group(2))
 
         return VARIABLE.sub(value, text)

@@ -22,7 +22,9 @@ def refusal(name: str, *values: object) -> InvalidConfig:
 
 def refused(other: str, program: str = "") -> InvalidConfig:
     """What is said of a file for another library or trainer; `program`: what a command of it starts."""
-    start = f"Nothing in this file is recognised: {program[:60]} is" if program else "This is"
+    start = "This is"
+    if program:
+        start = f"Nothing in this file is recognised: {program[:60]} is"
     return refusal("refused", start, other)
 
 

@@ -38,7 +38,9 @@ def read_mapping(text: str) -> ForeignSource:
     names.update(COMPONENT for part in parts if COMPONENT in part)
     for signs, of in FILE["files"].items():
         if names.issuperset(signs.split()):
-            raise refusal(of) if of in WORDS else refused(of)
+            if of in WORDS:
+                raise refusal(of)
+            raise refused(of)
     if any(name.startswith("train.") for name in names):
         raise refusal("llamaboard")
     node = yaml.compose(text, yaml.SafeLoader)
@@ -97,7 +99,9 @@ def _kind(words: list[Word]) -> str:
         return "llamafactory"
     match = COMMANDS.search(program)
     is_one = program.endswith(".py") or "trl" in [word.text for word in words]
-    return KINDS[match.group(1)] if match and is_one else ""
+    if match and is_one:
+        return KINDS[match.group(1)]
+    return ""
 
 
 def _options(words: list[Word]) -> list[ForeignSetting]:

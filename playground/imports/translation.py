@@ -57,7 +57,8 @@ class Translation:
             if self.known(item) is None or item.name == "reward_funcs":
                 key = f"{key} {item}"
             other = by_name.get(key)
-            by_name[key] = other if other and item.owner not in SETTINGS and not other.problem else item
+            if not other or item.owner in SETTINGS or other.problem:
+                by_name[key] = item
             if other and other.value != item.value:
                 self.source.remarks.append(f"{other} and {item} differ; taken was {by_name[key]}.")
         return by_name
@@ -105,8 +106,11 @@ class Translation:
 
     def say(self, theirs: ForeignSetting | str, ours: str, why: str = "") -> None:
         """What has become of a setting."""
-        is_default = isinstance(theirs, ForeignSetting) and bool(theirs.note)
-        (self.assumed if is_default else self.became).append(ReportLine(str(theirs), ours, why))
+        line = ReportLine(str(theirs), ours, why)
+        if isinstance(theirs, ForeignSetting) and theirs.note:
+            self.assumed.append(line)
+        else:
+            self.became.append(line)
 
     def leave(self, theirs: ForeignSetting | str, why: str) -> None:
         """What is not taken over. Of a setting whose value is not known the reason is that."""

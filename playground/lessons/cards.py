@@ -103,14 +103,18 @@ def with_facts(tex: str, values: Mapping[str, float | None]) -> Formula | None:
         filled = FACT.sub(lambda match: "{" + digits(_value(match[1], values)) + "}", tex)
     except (KeyError, ArithmeticError, ValueError):
         return None
-    return formula(filled) if filled else None
+    if filled:
+        return formula(filled)
+    return None
 
 
 def digits(value: float) -> str:
     """A number for a formula: digits, a point and a minus, and nothing else. Raises: ArithmeticError (it is none)."""
     if not math.isfinite(value):
         raise ArithmeticError(value)
-    return str(int(value)) if value == int(value) else format(Decimal(shortly(value).replace(",", "")), "f")
+    if value == int(value):
+        return str(int(value))
+    return format(Decimal(shortly(value).replace(",", "")), "f")
 
 
 def _tree(element: ElementTree.Element) -> Formula:

@@ -3,7 +3,6 @@ not there, and what its kind of prediction needs."""
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -109,8 +108,10 @@ class _Names:
 
     def available(self, run: int, *, second: bool = False) -> set[str]:
         """The facts that can be asked of a run; behind the first, also of that."""
-        earlier = {f"{facts.FIRST}{name}" for name in self.of[0]} if run or second else set()
-        return self.of[run] | earlier
+        names = {*self.of[run]}
+        if run or second:
+            names |= {f"{facts.FIRST}{name}" for name in self.of[0]}
+        return names
 
     def when(self, field: str, when: Mapping[str, str], run: int, *, second: bool = False) -> Iterator[Problem]:
         for name, text in when.items():
@@ -167,9 +168,8 @@ class _Names:
         if name.startswith(facts.FIRST) and not run and own in self.of[0]:
             yield Problem(field, f"`{name[:60]}` is for the second run and the task to break it: write `{own[:60]}`.")
             return
-        close = difflib.get_close_matches(name, {*names}, n=1)
         plain = sorted(name for name in names if not name.startswith((facts.FIRST, facts.LAMP, facts.SHAPE)))
-        hint = f"Did you mean `{close[0]}`?" if close else f"It has: {', '.join(plain)}."
+        hint = catalog.nearest(name, names, f"It has: {', '.join(plain)}.")
         yield Problem(field, f"A run of {self.lesson.runs[run].preset} has no fact `{name[:60]}`. {hint}")
 
     def knobs(self, names: Sequence[str]) -> Iterator[Problem]:

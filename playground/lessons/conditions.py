@@ -26,7 +26,9 @@ class Condition(NamedTuple):
         """Of nothing that is not known."""
         if value is None:
             return False
-        return self.low < value < self.high if self.open_ else self.low <= value <= self.high
+        if self.open_:
+            return self.low < value < self.high
+        return self.low <= value <= self.high
 
     def in_words(self, *, percent: bool = False) -> str:
         """ "more than 2", "at most 12 %", "0.4 to 2"."""
@@ -51,7 +53,9 @@ def condition(text: str) -> Condition:
         return Condition(low, high)
     if match := BOUND.fullmatch(text):
         sign, at = match[1], float(match[2])
-        return Condition(at, math.inf, sign == ">") if sign[0] == ">" else Condition(-math.inf, at, sign == "<")
+        if sign[0] == ">":
+            return Condition(at, math.inf, sign == ">")
+        return Condition(-math.inf, at, sign == "<")
     raise ValueError(f"`{text[:40]}` is no condition. {HOW}")
 
 

@@ -217,7 +217,9 @@ def band_in_words(name: str) -> str:
     """Of `band.PRESET.FIGURE`: "+2.8 to +4.9 sd"; empty where it was not measured."""
     preset, _, figure = name.removeprefix(BAND).rpartition(".")
     band = expected.bands(preset).get(figure)
-    return expected.band_in_words(figure, band, catalog.preset(preset).score_unit) if band else ""
+    if not band:
+        return ""
+    return expected.band_in_words(figure, band, catalog.preset(preset).score_unit)
 
 
 def curve(run: RunDirectory, name: str) -> list[tuple[int, float]]:
@@ -231,12 +233,16 @@ def shortly(value: float) -> str:
     size = abs(value)
     if size < NOTHING:
         return "0"
-    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 1 else f"{value:.2g}"
+    if size >= 100:
+        return f"{value:,.0f}"
+    if size >= 1:
+        return f"{value:.1f}"
+    return f"{value:.2g}"
 
 
 def in_score(value: float, unit: str) -> str:
     """A difference of scores: "+3.9 sd", "+0.42 sd"."""
-    return f"{value:+z.{0 if abs(value) >= 100 else 1 if abs(value) >= 1 else 2}f} {unit}"
+    return f"{value:+z.{expected.decimals(abs(value))}f} {unit}"
 
 
 def _of_metrics(report: RunReport, found: Facts) -> dict[str, RunFact]:
@@ -268,7 +274,9 @@ def _of_metrics(report: RunReport, found: Facts) -> dict[str, RunFact]:
             shape = shapes.shape(name, column)
             facts[f"{SHAPE}{name}"] = RunFact(None, shape)
     if of["penalised"]:
-        last = of["beta"][-max(1, len(of["beta"]) // 3) :] if report.config.kl.moves else of["beta"][-1:]
+        last = of["beta"][-1:]
+        if report.config.kl.moves:
+            last = of["beta"][-max(1, len(of["beta"]) // 3) :]
         beta = fmean(last)
         facts["beta"] = RunFact(beta, f"{beta:.3g}")
         if {"score", "kl"} <= found.keys():

@@ -6,7 +6,6 @@ bounded, plain data, and names presets that ship, never a file.
 
 from __future__ import annotations
 
-import difflib
 import functools
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,8 +68,9 @@ class Lessons:
 
 def own_folder() -> Path | None:
     """The folder of one's own lessons, if the environment names one."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named) if named else None
+    if named := os.environ.get(FOLDER_VARIABLE):
+        return Path(named)
+    return None
 
 
 def courses_of(folder: Path) -> list[Course]:
@@ -110,9 +110,11 @@ def load(path: Path, named: Mapping[str, CourseAbout] | None = None) -> Lesson:
     if not path.is_file():
         raise InvalidConfig([Problem("", f"There is no file {path}.")])
     data = yaml_io.read_yaml(path)
-    if isinstance(data, dict) and "name" in data:
-        raise InvalidConfig([Problem("name", "Leave it out: a lesson is called as its file is.")])
-    lesson = yaml_io.validated({**data, "name": path.stem} if isinstance(data, dict) else data, Lesson)
+    if isinstance(data, dict):
+        if "name" in data:
+            raise InvalidConfig([Problem("name", "Leave it out: a lesson is called as its file is.")])
+        data = {**data, "name": path.stem}
+    lesson = yaml_io.validated(data, Lesson)
     problems = [*checking.problems(lesson), *_course_problems(lesson, abouts(path.parent) if named is None else named)]
     if problems:
         raise InvalidConfig(problems)
@@ -154,8 +156,7 @@ def _taken(own: Sequence[Course], shipped: Path) -> Iterator[Problem]:
 
 def _course_problems(lesson: Lesson, named: Mapping[str, CourseAbout]) -> Iterator[Problem]:
     if named and lesson.course not in named:
-        close = difflib.get_close_matches(lesson.course, named, n=1)
-        hint = f"Did you mean `{close[0]}`?" if close else f"It has {', '.join(named)}. Add yours there."
+        hint = catalog.nearest(lesson.course, named, f"It has {', '.join(named)}. Add yours there.")
         yield Problem("course", f"`{lesson.course}` is not in {COURSES} beside the file. {hint}")
 
 

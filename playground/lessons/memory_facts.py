@@ -48,4 +48,8 @@ def of_settings(config: RunConfig) -> dict[str, tuple[float, str]]:
 
 def in_mb(size: float) -> str:
     """Bytes in words: "31 MB", "0.003 MB"."""
-    return f"{size / 1e6:.0f} MB" if size >= 1e7 else f"{size / 1e6:.1g} MB" if size < 1e6 else f"{size / 1e6:.1f} MB"
+    if size >= 1e7:
+        return f"{size / 1e6:.0f} MB"
+    if size < 1e6:
+        return f"{size / 1e6:.1g} MB"
+    return f"{size / 1e6:.1f} MB"

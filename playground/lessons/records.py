@@ -78,7 +78,9 @@ class LessonRun(Part):
     def twin(self) -> Path | None:
         """The folder of the recording of exactly this run, if one ships."""
         folder = catalog.RECORDED / self.preset
-        return folder if not self.set and (folder / "config.yaml").is_file() else None
+        if not self.set and (folder / "config.yaml").is_file():
+            return folder
+        return None
 
 
 class RevealSentence(Part):
@@ -182,12 +184,15 @@ class Lesson(Part):
 
     def config(self, index: int) -> RunConfig:
         """The settings of a run; of the task to break it, which comes last: those of the first run, and its own."""
-        return self.runs[index].config() if index < len(self.runs) else self._task({})
+        if index < len(self.runs):
+            return self.runs[index].config()
+        return self._task({})
 
     def solved(self) -> RunConfig | None:
         """The settings of a run that reaches the task, if it names one. Raises: InvalidConfig."""
-        values = self.break_it.solution if self.break_it else {}
-        return self._task(values) if values else None
+        if self.break_it and self.break_it.solution:
+            return self._task(self.break_it.solution)
+        return None
 
     def _task(self, values: dict[str, float]) -> RunConfig:
         first, own = self.runs[0], self.break_it.set if self.break_it else {}

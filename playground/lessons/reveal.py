@@ -79,8 +79,11 @@ def reveal(lesson: Lesson, index: int, run: RunDirectory, first: RunDirectory | 
         reached = holds(task.when, facts.values(run_facts))
         return Reveal(ready=True, said=_asked_for(task.when, run_facts, run.config()), reached=reached)
     is_last = index == len(lesson.runs) - 1
+    prediction = Predicted()
+    if index == 0:
+        prediction = predicted(lesson.predict, run, run_facts)
     return Reveal(
-        **vars(predicted(lesson.predict, run, run_facts) if index == 0 else Predicted()),
+        **vars(prediction),
         ready=True,
         said=sentences(lesson, index, run_facts),
         explained=_filled(lesson.explain, run_facts) if is_last else (),
@@ -110,7 +113,9 @@ def predicted(predict: Prediction, run: RunDirectory, run_facts: Facts) -> Predi
     """What has become of what was asked."""
     if predict.kind == "choice":
         true = held(predict, facts.values(run_facts))
-        return Predicted(true[0], [option.belief for option in predict.options]) if true else Predicted()
+        if not true:
+            return Predicted()
+        return Predicted(true[0], [option.belief for option in predict.options])
     if predict.kind == "curve":
         curve = facts.curve(run, predict.of)
         return Predicted(shape=shapes.shape(predict.of, [value for _, value in curve], predict.shapes), curve=curve)
@@ -119,8 +124,10 @@ def predicted(predict: Prediction, run: RunDirectory, run_facts: Facts) -> Predi
         return Predicted()
     if not facts.is_share(predict.of, run.config()):
         return Predicted(value=fact.value, words=fact.words)
-    percent = f"{100 * fact.value:.0f} %"
-    return Predicted(value=100 * fact.value, words=percent if fact.words == percent else f"{percent} ({fact.words})")
+    words = f"{100 * fact.value:.0f} %"
+    if fact.words != words:
+        words += f" ({fact.words})"
+    return Predicted(value=100 * fact.value, words=words)
 
 
 def held(predict: Prediction, values: Mapping[str, float | None]) -> list[int]:
@@ -206,4 +213,6 @@ def _filled(texts: Sequence[str], run_facts: Facts) -> list[str]:
 def _words(name: str, run_facts: Facts) -> str:
     if name.startswith(facts.BAND):
         return facts.band_in_words(name)
-    return run_facts[name].words if name in run_facts else ""
+    if name in run_facts:
+        return run_facts[name].words
+    return ""

@@ -81,8 +81,10 @@ class Architecture:
     @property
     def linear_parameters(self) -> int:
         """Weights of all matrices inside the layers: what quantization shrinks and what a token is multiplied with."""
-        attention = 2 * self.head_size * (self.heads + self.kv_heads)
-        return self.layers * self.hidden_size * (attention + (3 if self.gated else 2) * self.intermediate_size)
+        attention, matrices = 2 * self.head_size * (self.heads + self.kv_heads), 2
+        if self.gated:
+            matrices = 3
+        return self.layers * self.hidden_size * (attention + matrices * self.intermediate_size)
 
     @property
     def embedding_parameters(self) -> int:
@@ -99,10 +101,12 @@ def architecture(config: Mapping[str, Any], parameters: int, where: str = "confi
     kind = str(config.get("model_type"))
     numbers = {name: _number(config, names, where) for name, names in NUMBERS.items()}
     hidden, heads = numbers["hidden_size"], numbers["heads"]
-    family = FAMILIES.get(kind, FAMILIES["gpt2"])
+    family, kv_heads = FAMILIES.get(kind, FAMILIES["gpt2"]), heads
+    if family.grouped:
+        kv_heads = _number(config, ("num_key_value_heads",), where, heads)
     return Architecture(
         model_type=kind,
-        kv_heads=_number(config, ("num_key_value_heads",), where, heads) if family.grouped else heads,
+        kv_heads=kv_heads,
         head_size=_number(config, ("head_dim",), where, max(1, hidden // heads)),
         intermediate_size=_number(config, INTERMEDIATE_NAMES, where, 4 * hidden),
         context_length=_number(config, CONTEXT_NAMES, where, 1024),
@@ -145,7 +149,9 @@ class HubModel(NamedTuple):
     def size(self) -> str:
         """Weights and download, for reading: "124 million parameters, 548 MB"."""
         millions = self.architecture.parameters / 1e6
-        count = f"{millions / 1000:.1f} billion" if millions >= 1000 else f"{millions:.0f} million"
+        count = f"{millions:.0f} million"
+        if millions >= 1000:
+            count = f"{millions / 1000:.1f} billion"
         return f"{count} parameters, {self.download_mb:,} MB"
 
 

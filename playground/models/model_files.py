@@ -97,7 +97,9 @@ def _config_faults(config: Mapping[str, Any], use: Use) -> Iterator[str]:
     elif kind not in allowed:
         yield f"describes a `{kind}`, which cannot write text: choose a causal language model such as gpt2"
     labels = config.get("id2label")
-    count = len(labels) if isinstance(labels, (dict, list)) else config.get("num_labels", 2)
+    count = config.get("num_labels", 2)
+    if isinstance(labels, (dict, list)):
+        count = len(labels)
     if type(count) is not int or not 0 < count <= MOST_LABELS:
         yield f"has {str(count)[:40]} labels: at most {MOST_LABELS:,} are supported"
 

@@ -94,7 +94,9 @@ def check_layout(path: Path) -> None:
         mode = os.lstat(path).st_mode
         if stat.S_ISLNK(mode):
             target, folder = Path(os.path.realpath(path)), Path(os.path.realpath(path.parent))
-            store = folder.parent.parent / "blobs" if folder.parent.name == "snapshots" else folder
+            store = folder
+            if folder.parent.name == "snapshots":
+                store = folder.parent.parent / "blobs"
             if not (target.is_relative_to(folder) or target.is_relative_to(store)):
                 raise ModelNotFound(
                     f"The file {path} is a link that leads out of its folder: put the file itself there."

@@ -33,7 +33,9 @@ def chance_that_better(first: Sequence[float], second: Sequence[float]) -> float
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """Mean and its standard error, sd / sqrt(n) with n - 1 in the sd; the error is 0 for a single value."""
-    error = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else 0.0
+    error = 0.0
+    if len(values) > 1:
+        error = statistics.stdev(values) / math.sqrt(len(values))
     return statistics.fmean(values), error
 
 
@@ -45,7 +47,9 @@ def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
 def t95(count: int) -> float:
     """Two-sided 95 % of Student's t for the mean of `count` values, 2 or more; above 11 within 0.003."""
     degrees = max(count - 1, 1)
-    return T95[degrees - 1] if degrees <= len(T95) else students_t(Z95, degrees)
+    if degrees <= len(T95):
+        return T95[degrees - 1]
+    return students_t(Z95, degrees)
 
 
 def students_t(z: float, degrees: int) -> float:
@@ -72,4 +76,6 @@ def effective(groups: Sequence[Sequence[float]]) -> float | None:
         return None
     apart = math.fsum((math.fsum(marks) - share * len(marks)) ** 2 for marks in groups)
     variance = apart / of**2 * count / (count - 1) * (t95(count) / Z95) ** 2  # few groups tell it badly
-    return max(count, min(of, share * (1 - share) / variance)) if variance else float(of)
+    if not variance:
+        return float(of)
+    return max(count, min(of, share * (1 - share) / variance))

@@ -85,7 +85,9 @@ def of_rewards(config: RunConfig, asked: Container[str]) -> set[str]:
     for reward in config.rewards:
         measured = {one.name for one in of_config(config) if one.measure and _reads(one.measure) == _reads(reward)}
         if not (named := {name for name in (*measured, *_MEASURES.get(reward.kind, ())) if name in asked}):
-            return set() if config.behaviours == () else {REWARD}
+            if config.behaviours == ():
+                return set()
+            return {REWARD}
         names |= named
     return names
 
@@ -102,7 +104,9 @@ def mark(
     `ended`: whether it stopped with the end token, if known; `own`: see `claims`."""
     if name in _CLAIMS:
         return _READY[name](prompt, completion, own)
-    return ended if name == "ends" else _READY[name](prompt, completion)
+    if name == "ends":
+        return ended
+    return _READY[name](prompt, completion)
 
 
 def kind_of(prompt: str) -> str:
@@ -145,7 +149,9 @@ def _where_claimed(right: bool | None, judge: Callable[..., bool | None]) -> Cal
 
     def judged(prompt: str, text: str, own: claims.Questions | None) -> bool | None:
         claim = claims.of(prompt, own)
-        return judge(prompt, text, own) if claim and claim.is_right is right else None
+        if claim and claim.is_right is right:
+            return judge(prompt, text, own)
+        return None
 
     return judged
 

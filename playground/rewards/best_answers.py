@@ -45,7 +45,8 @@ def _kl_of_shares(counts: Sequence[int], n: int) -> float:
     for count in counts:
         below, reached = reached, reached + count
         q = (reached / total) ** n - (below / total) ** n
-        kl += q * math.log(q * total / count) if q > 0 else 0.0
+        if q > 0:
+            kl += q * math.log(q * total / count)
     return kl
 
 

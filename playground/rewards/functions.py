@@ -204,7 +204,9 @@ def problem(spec: PythonReward, prompts: PromptsConfig, in_chat: bool | None) ->
     loaded, and asked about the first prompts with their columns and completions as a model writes them. `in_chat`:
     whether prompts go through a chat template; None where that is not known."""
     path = Path(prompts.source).expanduser()
-    written = path.stat().st_mtime if row_files.is_file(prompts.source) and path.is_file() else 0.0
+    written = 0.0
+    if row_files.is_file(prompts.source) and path.is_file():
+        written = path.stat().st_mtime
     return _problem(spec, prompts, in_chat, written)
 
 
@@ -224,8 +226,10 @@ def _problem(spec: PythonReward, prompts: PromptsConfig, in_chat: bool | None, w
     except ProcessEnded as error:
         return f"{function.what} {error}"
     except PlaygroundError as error:
-        at = function.signature.line
-        return f"{error} It begins in line {at}." if at and "in line" not in str(error) else str(error)
+        words, at = str(error), function.signature.line
+        if at and "in line" not in words:
+            words += f" It begins in line {at}."
+        return words
     finally:
         function.close()
     return ""

@@ -65,14 +65,14 @@ def build(spec: config.RewardConfig, facts: rules.PromptFacts | None = None) -> 
     refusal = local_only.refusal(spec.kind)
     if refusal:
         raise RewardFailed(refusal)
-    own = facts.questions if facts else None
+    facts = facts or rules.PromptFacts()
     if isinstance(spec, config.ExpressionReward):
-        return expressions.reward_of(spec.expression, own)
+        return expressions.reward_of(spec.expression, facts.questions)
     if isinstance(spec, config.PythonReward):
         from playground.rewards.python_function import PythonFunction  # processes and pipes, only where they are needed
 
         return PythonFunction(spec.code, spec.time_limit, spec.file, spec.function, facts)
-    return rules.rule(spec, own, facts.columns if facts else None)
+    return rules.rule(spec, facts.questions, facts.columns)
 
 
 class Mixture:
@@ -159,7 +159,7 @@ class Mixture:
             shares = [shares_of(row, self._score) for row in opinions]
             weighed |= {name: [row[place] for row in shares] for place, name in enumerate(learned)}
         rows = zip(*weighed.values(), strict=True)
-        totals = [sum(known) if (known := [part for part in row if part is not None]) else None for row in rows]
+        totals = [_of_known(sum, row) for row in rows]
         contributions = {
             name: [
                 0.0 if part is None and total is not None else part for part, total in zip(parts, totals, strict=True)
@@ -195,12 +195,16 @@ class Scale:
             return cls(0.0, 1.0, clip)
         mean = math.fsum(known) / len(known)
         variance = math.fsum((value - mean) ** 2 for value in known) / len(known)
-        return cls(mean, math.sqrt(variance) if variance > SAME else 1.0, clip)
+        if variance > SAME:
+            return cls(mean, math.sqrt(variance), clip)
+        return cls(mean, 1.0, clip)
 
     def __call__(self, totals: Sequence[float | None]) -> list[float]:
         """Raw totals -> scores. No opinion becomes 0: as good as the reference's average."""
         scores = [0.0 if value is None else (value - self.mean) / self.sd for value in totals]
-        limit = math.inf if self.clip is None else self.clip
+        limit = self.clip
+        if limit is None:
+            limit = math.inf
         return [min(max(score, -limit), limit) for score in scores]
 
 
@@ -226,14 +230,15 @@ def shares_of(opinions: Sequence[float | None], score: config.ScoreConfig) -> li
     if score.combine == "min":
         lowest = opinions.index(min(known))
         return [value if value is None or place == lowest else 0.0 for place, value in enumerate(opinions)]
-    price = score.caution / spread if score.combine == "cautious" and spread else 0.0
+    price = 0.0
+    if score.combine == "cautious" and spread:
+        price = score.caution / spread
     return [None if value is None else (value - price * (value - mean) ** 2) / len(known) for value in opinions]
 
 
 def spread_known(values: Iterable[float | None]) -> float | None:
     """Standard deviation of the values that are there; None if none is."""
-    known = [value for value in values if value is not None]
-    return pstdev(known) if known else None
+    return _of_known(pstdev, values)
 
 
 def arithmetic(specs: Sequence[config.RewardConfig], score: config.ScoreConfig = ADDED_UP) -> Mixture:
@@ -260,8 +265,14 @@ def term_names(specs: Iterable[config.RewardConfig]) -> list[str]:
 
 def mean_known(values: Iterable[float | None]) -> float | None:
     """Mean of the values that are there; None if none is."""
+    return _of_known(fmean, values)
+
+
+def _of_known(figure: Callable[[Sequence[float]], float], values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
+    if known:
+        return figure(known)
+    return None
 
 
 def values_of(

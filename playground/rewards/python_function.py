@@ -54,8 +54,9 @@ class PythonFunction(LimitedProcess):
         self._code, self._time_limit, self._file = code, time_limit, file
         self._module, _, self._name = (function or USUAL).rpartition(":")
         self.facts, self.signature = facts or PromptFacts(), Signature()
-        of = f"`{self._name}` of {Path(file).name}" if file else f"of the reward `{function or 'python'}`"
-        self.what = f"The function {of}"
+        self.what = f"The function of the reward `{function or 'python'}`"
+        if file:
+            self.what = f"The function `{self._name}` of {Path(file).name}"
         if refusal := local_only.refusal("python"):
             raise RewardFailed(refusal)
 
@@ -73,7 +74,9 @@ class PythonFunction(LimitedProcess):
             except ProcessEnded as error:
                 self.close()
                 if attempt == ATTEMPTS:
-                    advice = " Make it faster, or raise time_limit." if isinstance(error, TookTooLong) else ""
+                    advice = ""
+                    if isinstance(error, TookTooLong):
+                        advice = " Make it faster, or raise time_limit."
                     raise RewardFailed(f"{self.what} {error}{advice}") from None
         raise AssertionError("not reached")
 
@@ -124,7 +127,9 @@ class PythonFunction(LimitedProcess):
         if {*lacking} & {*OF_TRL}:
             return f"Only TRL's trainers have {', '.join(OF_TRL)}: give it a default."
         columns = [*self._columns()]
-        listing = f"they have {dialogues.listed(columns)}" if columns else "they have no further columns"
+        listing = "they have no further columns"
+        if columns:
+            listing = f"they have {dialogues.listed(columns)}"
         return f"The prompts bring no such column; {listing}. Name one of them in the function, or add it to the file."
 
     def _asked(self, request: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class PromptFacts:
 def rule(
     spec: config.RewardConfig,
     own: claims.Questions | None = None,
-    rows: Mapping[str, Mapping[str, Any]] | None = None,
+    rows: Mapping[str, Mapping[str, Any]] = {},
 ) -> Reward:
     """The reward function of an entry that is a rule. `rows`: by the text of a prompt, for what is read there. Raises:
     KeyError, for any other kind."""
@@ -54,7 +54,7 @@ def rule(
     if isinstance(spec, OF_CLAIMS):
         score = partial(score, own=own)
     if isinstance(spec, config.VerifyReward):
-        return partial(_verified, spec, own, {} if rows is None else rows)
+        return partial(_verified, spec, own, rows)
 
     def reward(prompts: Sequence[str], completions: Sequence[str], **columns: Any) -> list[float | None]:
         return [score(prompt, completion) for prompt, completion in zip(prompts, completions, strict=True)]
@@ -151,11 +151,14 @@ def sentences_that_parse(prompt: str, completion: str) -> float:
 
 
 def _agreement(spec: config.AgreementReward) -> Score:
+    if spec.neutral == "no-opinion":
+        return _judgement(claims.agrees)
+
     def agrees_or_is_true(prompt: str, completion: str, own: claims.Questions | None) -> bool | None:
         agrees = claims.agrees(prompt, completion, own)
         return claims.answers_truly(prompt, completion, own) if agrees is None else agrees
 
-    return _judgement(claims.agrees if spec.neutral == "no-opinion" else agrees_or_is_true)
+    return _judgement(agrees_or_is_true)
 
 
 def references(prompt: str, own: claims.Questions | None = None) -> tuple[str, str] | None:

@@ -87,8 +87,9 @@ def question(
 
 def going_on(prompt: str, text: str) -> str:
     """A typed text as the model would write it: a space in front where a word goes on from a word."""
-    joins = prompt and text and not prompt[-1].isspace() and text[0].isalnum()
-    return f" {text}" if joins else text
+    if prompt and text and not prompt[-1].isspace() and text[0].isalnum():
+        return f" {text}"
+    return text
 
 
 def weigh(rewards: Sequence[RewardConfig], found: Mapping[str, Any], score: ScoreConfig = ADDED_UP) -> Weighed:
@@ -115,7 +116,9 @@ def outlooks(config: RunConfig, found: Mapping[str, Any]) -> list[Outlook]:
     mixture, answer = arithmetic(config.rewards, config.score), []
     mixture.fit(found["reference"])
     totals = mixture.combine(found["reference"]).totals
-    scale = Scale.of(totals) if config.score.normalise == "reference" else Scale()  # as a run has it, but for a clip
+    scale = Scale()
+    if config.score.normalise == "reference":
+        scale = Scale.of(totals)  # as a run has it, but for a clip
     scores = np.array(scale(totals))
     for name in [one.name for one in behaviours.of_config(config) if one.name in READY]:
         texts = [(str(one["prompt"]), str(one["completion"]), bool(one["ended"])) for one in found["samples"]]
@@ -132,7 +135,9 @@ def sentence(outlook: Outlook, beta: float) -> str:
     """An outlook in words; `beta`: what a nat of KL costs."""
     counted = f"The untrained model {outlook.words} in {outlook.yes} of {outlook.of} answers"
     if outlook.share is None:
-        why = "there is no leash" if beta <= 0 else f"at beta {beta:g} too few of these samples count"
+        why = f"at beta {beta:g} too few of these samples count"
+        if beta <= 0:
+            why = "there is no leash"
         return f"{counted}. What the best policy under these rewards would do is unknown: {why}."
     return (
         f"{counted}, the best policy under these rewards at beta {beta:g} in {outlook.share:.0%} (about "

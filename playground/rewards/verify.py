@@ -121,7 +121,9 @@ def true_answer(
 ) -> str | None:
     """The true answer to a prompt, of its row or known; None where there is none."""
     answer = rows.get(prompt, {}).get(spec.answer)
-    return known_answer(prompt, own) if answer in (None, "") else str(answer)
+    if answer in (None, ""):
+        return known_answer(prompt, own)
+    return str(answer)
 
 
 def has_answers(
@@ -141,11 +143,14 @@ def problem(spec: VerifyReward, prompts: PromptsConfig) -> str:
         return ""
     if prompts.source in PROMPT_SETS:
         drawn = prompt_sets.prompts(prompts.source, EXAMPLES, 0)
-        return "" if any(map(known_answer, drawn)) else f"{prompts.source} asks nothing that has one right answer."
+        if any(map(known_answer, drawn)):
+            return ""
+        return f"{prompts.source} asks nothing that has one right answer."
     if prompts.source == "typed":
         unknown = next((text for text in prompts.typed if known_answer(text) is None), None)
-        words = f"No answer is known to `{unknown}`. Give a file with the columns prompt and {spec.answer} instead."
-        return words if unknown is not None else ""
+        if unknown is None:
+            return ""
+        return f"No answer is known to `{unknown}`. Give a file with the columns prompt and {spec.answer} instead."
     if not row_files.is_file(prompts.source):
         return ""
     return _problem_of_rows(spec, Path(prompts.source).expanduser())

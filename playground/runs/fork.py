@@ -181,8 +181,10 @@ def _copy_checkpoint(folder: Path, run: RunDirectory, config: RunConfig, changed
     shutil.copytree(folder, copy, copy_function=_link)
     facts = checkpoints.facts_of(copy)
     facts |= {checkpoints.RUN_KEY: requests.of(run).key, "config_sha256": checkpoints.digest(config)}
-    facts |= {"kl_coef": config.kl.coef} if "kl.coef" in changed else {}
-    facts |= {"kl_target": config.kl.target} if "kl.target" in changed or "kl.controller" in changed else {}
+    if "kl.coef" in changed:
+        facts["kl_coef"] = config.kl.coef
+    if "kl.target" in changed or "kl.controller" in changed:
+        facts["kl_target"] = config.kl.target
     write_atomically(copy / checkpoints.TRAINER, json.dumps(facts))
     os.remove(copy / checkpoints.MANIFEST)
     manifest = {"format": 1, "files": checkpoints.listed(copy)}

@@ -75,15 +75,21 @@ def finished_runs(outputs: Path, trials: bool = True) -> list[Finished]:
                 finished.append(took)
         except (PlaygroundError, OSError):  # it cannot be read
             continue
-    return [*finished, *(trial.timed(outputs) if trials else ())]
+    if trials:
+        finished += trial.timed(outputs)
+    return finished
 
 
 def _took(run: RunDirectory) -> Finished | None:
     """What a run took; None where it has not finished, or shows too little. Raises: InvalidConfig."""
-    metrics = run.metrics() if run.status().is_done else []
+    if not run.status().is_done:
+        return None
+    metrics = run.metrics()
     updates = [item.seconds_of_phases for item in metrics[1:]]  # one warms up
-    seconds = (metrics[-1].seconds or 0.0) if metrics else 0.0
-    if len(updates) < LEAST_TIMED or not (statistics.median(updates) > 0 and seconds > 0):
+    if len(updates) < LEAST_TIMED:
+        return None
+    seconds = metrics[-1].seconds or 0.0
+    if not (statistics.median(updates) > 0 and seconds > 0):
         return None
     whole = max(seconds, run.status().worked_seconds or 0.0)  # with loading, and the look after the end
     return Finished(run.config(), statistics.median(updates), whole)

@@ -143,8 +143,9 @@ class ModelService:
                 self.close()
                 raise ServiceUnavailable(LATE.format(time.monotonic() - began)) from None
             if answer is None:
-                slow = self._ended_by() == -signal.SIGALRM
-                raise ServiceUnavailable(SLOW.format(time.monotonic() - began) if slow else GONE)
+                if self._ended_by() == -signal.SIGALRM:
+                    raise ServiceUnavailable(SLOW.format(time.monotonic() - began))
+                raise ServiceUnavailable(GONE)
             if answer.get("id") != question:
                 continue
             if answer["event"] == "answer":

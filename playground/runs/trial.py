@@ -207,7 +207,9 @@ def _failed(config: RunConfig, run: RunDirectory, process: subprocess.Popen[byte
     if reason not in MEMORY_REASONS:
         return {**outcome, "message": message}
     advice, better = estimates.remedy(config, run.path.parent)
-    return {**outcome, "message": message, "advice": "" if advice in message else advice, "better": better}
+    if advice in message:
+        advice = ""
+    return {**outcome, "message": message, "advice": advice, "better": better}
 
 
 def _remembered(outputs: Path) -> tuple[Trial, ...]:

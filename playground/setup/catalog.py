@@ -162,7 +162,9 @@ def preset_of(config: RunConfig) -> RunConfig | None:
     """The preset whose settings a configuration has or had; None if there is none. Runs that were made before they
     said so have its title."""
     if config.preset:
-        return preset(config.preset) if config.preset in stories() else None
+        if config.preset in stories():
+            return preset(config.preset)
+        return None
     likely_first = sorted(stories(), key=lambda name: name != config.name)
     titled = (preset(name) for name in likely_first if config.about.title)
     return next((preset for preset in titled if preset.about.title == config.about.title), None)
@@ -178,7 +180,11 @@ def preset_path(name: str) -> Path:
         return path
     if not (is_yaml or is_folder or os.sep in name):
         raise InvalidConfig([Problem("preset", unknown("preset", name, stories()))])
-    why = "is a folder" if is_folder else "does not end in .yaml" if os.path.exists(path) else "is not there"
+    why = "is not there"
+    if is_folder:
+        why = "is a folder"
+    elif os.path.exists(path):
+        why = "does not end in .yaml"
     ways = "the path of a YAML file, or a preset's name, and a model with --set model.source=MODEL"
     raise InvalidConfig([Problem("preset", f"{name} {why}. Give {ways}.")])
 
@@ -247,9 +253,10 @@ def _folder(source: str, revision: str | None) -> Path:
     if os.path.isdir(folder):
         return folder
     if source.lower().endswith(".gguf"):
-        is_there = os.path.isfile(folder)
+        if not os.path.isfile(folder):
+            raise ModelNotFound(f"There is no file {source}.")
         how = f"convert it once with `python -m playground convert {source}`, then give the folder that this writes"
-        raise ModelNotFound(f"{source} is a GGUF file: {how}." if is_there else f"There is no file {source}.")
+        raise ModelNotFound(f"{source} is a GGUF file: {how}.")
     if hub.repository(source) is None:
         hint = unknown("model", source, [*MODEL_NAMES, *BY_NAME])
         raise ModelNotFound(f"{hint} You can also give the path of a model folder or an id of the hub (owner/name).")
@@ -262,13 +269,17 @@ def reference_folder(source: str, outputs: Path | None) -> Path:
     """The folder of a reference: a model, or a run's policy as `RUN` (its newest) or `RUN/update-000040`.
     Raises: ModelNotFound, with what to do instead."""
     run, _, checkpoint = source.partition("/")
-    saved = outputs / run / "checkpoints" if outputs and RUN_ID.fullmatch(run) else None
+    saved = None
+    if outputs and RUN_ID.fullmatch(run):
+        saved = outputs / run / "checkpoints"
     if saved is None or not saved.is_dir():
         try:
             return model_folder(source)
         except ModelNotFound as error:
             hint = " `start` is the model before training; you can also give the name of a run in the outputs folder."
-            raise type(error)(f"{error}{'' if isinstance(error, ModelNotHere) else hint}") from None
+            if isinstance(error, ModelNotHere):
+                hint = ""
+            raise type(error)(f"{error}{hint}") from None
     if saved.is_symlink() or saved.parent.is_symlink():
         raise ModelNotFound(f"The run {run} contains a link, which is not followed: give the path of the model itself.")
     manifests = saved.glob("update-*/MANIFEST.json")
@@ -333,8 +344,14 @@ def reward_model_folder(source: str, revision: str | None = None, outputs: Path 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """One sentence for a name that is not there, with the nearest one that is."""
     known = list(known)
-    close = difflib.get_close_matches(name, known, n=1)
     named = ", ".join(known[:MOST_NAMED])
-    more = f", and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
-    hint = f"Did you mean `{close[0]}`?" if close else f"There are: {named}{more}."
-    return f"There is no {what} `{name[:80]}`. {hint}"
+    if len(known) > MOST_NAMED:
+        named += f", and {len(known) - MOST_NAMED} more"
+    return f"There is no {what} `{name[:80]}`. {nearest(name, known, f'There are: {named}.')}"
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
+    """The name that was probably meant, as a question; `otherwise` where none is near."""
+    if close := difflib.get_close_matches(name, [*known], n=1):
+        return f"Did you mean `{close[0]}`?"
+    return otherwise

@@ -68,7 +68,9 @@ def needs(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None)
     if isinstance(config, RewardTrainingConfig):
         writer = config.pairs.writer
         needed = [Need("base", config.base, config.revision, "reward")]
-        return [*needed, Need("pairs.writer", writer, None, "policy")] if writer is not None else needed
+        if writer is not None:
+            needed.append(Need("pairs.writer", writer, None, "policy"))
+        return needed
     needed = [Need("model.source", config.model.source, config.model.revision, "policy")]
     if config.reference.source != catalog.START:
         needed.append(Need("reference.source", config.reference.source, None, "policy", outputs=outputs))
@@ -133,8 +135,7 @@ def require_functions(config: RunConfig) -> None:
         with contextlib.suppress(ModelNotFound):
             folder = catalog.model_folder(config.model.source, config.model.revision)
             in_chat = catalog.files(folder).chat_template
-    own = config.evaluation.prompts
-    sources = [config.prompts, *([config.prompts.model_copy(update={"source": own})] if own else [])]
+    sources = _prompts_of(config)
     problems = [
         Problem(field, why)
         for field, spec in config.scorers
@@ -143,6 +144,13 @@ def require_functions(config: RunConfig) -> None:
     ]
     if problems:
         raise InvalidConfig(problems)
+
+
+def _prompts_of(config: RunConfig) -> list[PromptsConfig]:
+    """Those of a run, and where its fixed ones are of a file of their own, these."""
+    if own := config.evaluation.prompts:
+        return [config.prompts, config.prompts.model_copy(update={"source": own})]
+    return [config.prompts]
 
 
 def require_in_reach(config: RunConfig | RewardTrainingConfig, outputs: Path | None = None) -> None:
@@ -156,8 +164,8 @@ def check(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = Fal
     may lie in `outputs`? `ask_hub`: see `model_problems`. Raises: InvalidConfig, with every problem, each naming its
     field."""
     problems = model_problems(needs(config, outputs), ask_hub=ask_hub)
-    problem = prompts_problem(config.prompts)
-    problems += [problem] if problem else []
+    if problem := prompts_problem(config.prompts):
+        problems.append(problem)
     text, fixed = config.evaluation.text, config.evaluation.prompts
     if fixed and (problem := prompts_problem(config.prompts.model_copy(update={"source": fixed}))):
         problems.append(Problem("evaluation.prompts", problem.message))
@@ -172,7 +180,8 @@ def check(config: RunConfig, outputs: Path | None = None, *, ask_hub: bool = Fal
         ways = f"Give {' or '.join(catalog.HELD_OUT_TEXTS)}, a .txt file with one document per line, or nothing."
         problems.append(Problem("evaluation.text", f"There is no file {text}. {ways}"))
     problems += reward_problems(config.scorers)
-    problems += [] if problems else answer_problems(config)
+    if not problems:
+        problems += answer_problems(config)
     for name in config.trackers:
         if name != "tensorboard" and find_spec(name) is None:
             ways = f"Install it with `pip install {name}`, or take it out."
@@ -201,8 +210,7 @@ def reward_problems(scorers: Iterable[tuple[str, RewardConfig]]) -> list[Problem
 
 def answer_problems(config: RunConfig) -> list[Problem]:
     """Each reward that checks answers and has none to check by, in the prompts or in the fixed ones."""
-    own = config.evaluation.prompts
-    sources = [config.prompts, *([config.prompts.model_copy(update={"source": own})] if own else [])]
+    sources = _prompts_of(config)
     return [
         Problem(f"{field}.answer", why)
         for field, spec in config.scorers
@@ -214,11 +222,15 @@ def answer_problems(config: RunConfig) -> list[Problem]:
 def located(config: RunConfig, outputs: Path | None = None) -> RunConfig:
     """The same configuration with whole paths where it names files here: a worker runs in a folder of its own. The name
     of a run or of a reward model in `outputs` means that, and not a folder of the same name here."""
-    names = {"reference": outputs, "rewards": outputs / catalog.REWARD_MODELS if outputs else None}
+    names = {}
+    if outputs:
+        names = {"reference": outputs, "rewards": outputs / catalog.REWARD_MODELS}
 
     def whole(source: str, part: str) -> str:
         folder = names.get(part)
-        return source if folder and (folder / source.partition("/")[0]).is_dir() else whole_path(source)
+        if folder and (folder / source.partition("/")[0]).is_dir():
+            return source
+        return whole_path(source)
 
     return _renamed(config, whole)
 
@@ -234,7 +246,9 @@ def whole_path(source: str) -> str:
     names = {*SHIPPED, catalog.START, catalog.TYPED, real_model.NAME, *catalog.HELD_OUT_TEXTS}
     is_name = source in names or source in catalog.shipped_reward_models()
     path = os.path.abspath(os.path.expanduser(source))
-    return path if os.path.exists(path) and not is_name else source
+    if os.path.exists(path) and not is_name:
+        return path
+    return source
 
 
 def without_folders(config: RunConfig) -> RunConfig:
@@ -244,7 +258,9 @@ def without_folders(config: RunConfig) -> RunConfig:
         path = Path(source)
         if not path.is_absolute():
             return source
-        return f"{catalog.UPLOADS}/{path.name}" if path.parent.name == catalog.UPLOADS else path.name
+        if path.parent.name == catalog.UPLOADS:
+            return f"{catalog.UPLOADS}/{path.name}"
+        return path.name
 
     return _renamed(config, last)
 
@@ -254,8 +270,10 @@ def _renamed(config: RunConfig, rename: Callable[[str, str], str]) -> RunConfig:
     known = [field for field in SOURCES if config.kind != "watched" or config.reads(field)]
     fields = [(field.partition(".")[0], field) for field in known]
     for field, spec in config.scorers:
-        if isinstance(spec, (ModelReward, PythonReward)):
-            fields.append(("rewards", f"{field}.source" if isinstance(spec, ModelReward) else f"{field}.file"))
+        if isinstance(spec, ModelReward):
+            fields.append(("rewards", f"{field}.source"))
+        elif isinstance(spec, PythonReward):
+            fields.append(("rewards", f"{field}.file"))
     data = config.as_data()
     for part, field in fields:
         *groups, name = field.split(".")
@@ -273,8 +291,9 @@ def prompts_problem(prompts: PromptsConfig) -> Problem | None:
     if source in included:
         return None
     if source == catalog.TYPED:
-        too_few = len({text.strip() for text in prompts.typed} - {""}) < 2
-        return Problem("prompts.typed", "Type at least two different prompts, one per line.") if too_few else None
+        if len({text.strip() for text in prompts.typed} - {""}) < 2:
+            return Problem("prompts.typed", "Type at least two different prompts, one per line.")
+        return None
     path = os.path.expanduser(source)  # os.path and not Path: False for a name that is too long
     if row_files.is_file(source):
         if not os.path.exists(path):

@@ -70,9 +70,11 @@ class Description(NamedTuple):
 
     def line(self, title: str) -> str:
         """What it is in a line below its title."""
+        if self.what in ("", title):
+            return self.story
         if not self.story:
-            return f"{self.what}." if self.what and self.what != title else ""
-        return self.story if self.what in ("", title) else f"{self.what}: {self.story}"
+            return f"{self.what}."
+        return f"{self.what}: {self.story}"
 
 
 def title_of(config: RunConfig) -> str:
@@ -88,8 +90,9 @@ def title_of(config: RunConfig) -> str:
     changed = _that_differ(config, base)
     if not changed or config.faults:
         return title or config.name
-    order = sorted(changed, key=lambda field: NAMED_FIRST.index(field) if field in NAMED_FIRST else len(NAMED_FIRST))
-    return name_of({field: changed[field][1] for field in order}, "" if OTHERS & changed.keys() else title)
+    if OTHERS & changed.keys():
+        title = ""
+    return name_of({field: changed[field][1] for field in (*NAMED_FIRST, *changed) if field in changed}, title)
 
 
 def given_names() -> set[str]:
@@ -113,11 +116,14 @@ def _part_of_name(field: str, value: Any) -> str:
             for reward in value
         )
     elif field in SOURCES:
-        label = in_words(field, value)
-        words = label if " " in label else PurePosixPath(label).name
+        words = in_words(field, value)
+        if " " not in words:
+            words = PurePosixPath(words).name
     else:
         words = _phrase(field, None, value)
-    return words if len(words) <= MOST_IN_PART else f"{words[: MOST_IN_PART - 3].rstrip()}..."
+    if len(words) > MOST_IN_PART:
+        words = f"{words[: MOST_IN_PART - 3].rstrip()}..."
+    return words
 
 
 def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, str, Any]]) -> str:
@@ -129,15 +135,19 @@ def changed_on_the_way(what: str, config: RunConfig, edits: Sequence[tuple[int, 
     if not phrases:
         return what
     changed = f"changed while it trained: {listed([*phrases, *[''] * (len(edits) - len(phrases))])}"
-    return f"{what}, {changed}" if what else f"C{changed[1:]}"
+    if what:
+        return f"{what}, {changed}"
+    return f"C{changed[1:]}"
 
 
 def of(config: RunConfig) -> Description:
     """What a run is: the preset it comes from, but for what differs; else its own words."""
     about, preset = config.about, catalog.preset_of(config)
-    changed = [] if preset is None else differences_in_words(config, preset)
+    if preset is None:
+        return Description(about.title, about.story, about.expect, "")
+    changed = differences_in_words(config, preset)
     if not changed:
-        return Description(about.title, about.story, about.expect, preset.name if preset else "")
+        return Description(about.title, about.story, about.expect, preset.name)
     return Description(f"{about.title}, changed: {listed(changed)}", "", "", "")
 
 
@@ -147,8 +157,9 @@ def wrong_on_purpose(config: RunConfig) -> str:
         return ""
     if not config.faults:
         return "An experiment: planted mistakes are allowed here, though there is none in this run."
-    hidden = mistakes.DRAWN in config.faults
-    words = mistakes.HIDDEN if hidden else " ".join(mistakes.FAULTS[fault] for fault in config.planted)
+    words = mistakes.HIDDEN
+    if mistakes.DRAWN not in config.faults:
+        words = " ".join(mistakes.FAULTS[fault] for fault in config.planted)
     return f"Wrong on purpose: {words}"
 
 
@@ -226,7 +237,9 @@ def in_words(field: str, value: Any) -> str:
         return ", ".join(map(str, value)) or "none"
     labels = {choice.name: choice.label for choice in (*catalog.MODELS, *catalog.PROMPT_SETS)}
     labels[FROM_PYPI.name] = FROM_PYPI.label
-    label = source_label(str(value)) if field in SOURCES else str(value)
+    label = str(value)
+    if field in SOURCES:
+        label = source_label(label)
     return labels.get(str(value), label)
 
 
@@ -249,9 +262,13 @@ def duration(seconds: float) -> str:
 
 def roughly(seconds: float) -> str:
     """The same of what is not known well: a few seconds, some 40 seconds, about a minute, some 6 minutes."""
+    if seconds < 15:
+        return "a few seconds"
     if seconds < 55:
-        return f"some {round(seconds, -1):.0f} seconds" if seconds >= 15 else "a few seconds"
-    return f"some {round(seconds / 60)} minutes" if seconds >= 90 else "about a minute"
+        return f"some {round(seconds, -1):.0f} seconds"
+    if seconds >= 90:
+        return f"some {round(seconds / 60)} minutes"
+    return "about a minute"
 
 
 def progress(phase: str, share: float, seconds: float) -> str:
@@ -265,8 +282,11 @@ def progress(phase: str, share: float, seconds: float) -> str:
 def source_label(source: str) -> str:
     """A source for reading: of an uploaded file the name that it had, of others without the folders of this machine."""
     path = Path(source)
-    match = UPLOADED.fullmatch(path.name) if path.parent.name == catalog.UPLOADS else None
-    return match.group(1) if match else path.name if path.is_absolute() else source
+    if path.parent.name == catalog.UPLOADS and (match := UPLOADED.fullmatch(path.name)):
+        return match.group(1)
+    if path.is_absolute():
+        return path.name
+    return source
 
 
 def reward_in_words(reward: Mapping[str, Any]) -> str:
@@ -274,15 +294,18 @@ def reward_in_words(reward: Mapping[str, Any]) -> str:
     text, weight = reward_label(reward), reward.get("weight", 1.0)
     if weight != 1:
         text = f"{weight:g} x {text}" if isinstance(weight, (int, float)) else f"{weight} x {text}"
-    details = reward_details(reward)
-    return f"{text} ({'; '.join(details)})" if details else text
+    if details := reward_details(reward):
+        text += f" ({'; '.join(details)})"
+    return text
 
 
 def reward_label(reward: Mapping[str, Any]) -> str:
     """What a reward is called, with its model where it has one."""
     names = {choice.name: choice.label for choice in catalog.REWARDS}
     label, source = names.get(str(reward.get("kind")), str(reward.get("kind"))), str(reward.get("source") or "")
-    return f"{label} {PurePosixPath(source).name}" if source else label
+    if source:
+        label += f" {PurePosixPath(source).name}"
+    return label
 
 
 def reward_details(reward: Mapping[str, Any]) -> list[str]:
@@ -292,7 +315,8 @@ def reward_details(reward: Mapping[str, Any]) -> list[str]:
     for key, value in reward.items():
         if key in ("kind", "weight", "source", "code", "file") or value in (None, "", False):
             continue
-        value = tuple(value) if isinstance(value, list) else value
+        if isinstance(value, list):
+            value = tuple(value)
         if key in ("expression", "question"):
             details.append(textwrap.shorten(str(value), MAX_SHOWN_CHARACTERS, placeholder=" ..."))
         elif key == "function":
@@ -335,8 +359,10 @@ def unread(field: str, config: RunConfig) -> str:
 
 def _phrase(field: str, before: Any, after: Any) -> str:
     """One difference, for example "beta 1.5", "a Python function as reward", "other rewards"."""
-    label = _lowered(knobs()[field]["label"] if field in knobs() else field.replace("_", " ").replace(".", " "))
-    value = in_words(field, after)
+    label = field.replace("_", " ").replace(".", " ")
+    if field in knobs():
+        label = knobs()[field]["label"]
+    label, value = _lowered(label), in_words(field, after)
     if value == in_words(field, before):
         return f"other {label}"
     if field == "rewards":
@@ -346,11 +372,17 @@ def _phrase(field: str, before: Any, after: Any) -> str:
         words = _lowered(value)
         if len(after) > 1:
             return f"rewards {words}"
-        return words if after[0]["kind"] == "model" else f"{words} as reward"
-    return PHRASES[field].format(value) if field in PHRASES else f"{label} {value}"
+        if after[0]["kind"] == "model":
+            return words
+        return f"{words} as reward"
+    if field in PHRASES:
+        return PHRASES[field].format(value)
+    return f"{label} {value}"
 
 
 def _lowered(text: str) -> str:
     """With a small letter at the beginning, where that is no name: length, LoRA rank, Python function."""
     first = text.split(" ", 1)[0]
-    return text if first == "Python" or not first[1:].islower() else text[0].lower() + text[1:]
+    if first == "Python" or not first[1:].islower():
+        return text
+    return text[0].lower() + text[1:]

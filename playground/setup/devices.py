@@ -88,8 +88,10 @@ def members(name: str, ranks: int = 1) -> list[str]:
         named = gpus[:ranks]
     elif kind == "cuda":
         named = [f"cuda:{number}" for number in (numbers or "0").split(",")]
+    elif name == "auto":
+        named = ["cpu"] * ranks
     else:
-        named = ["cpu" if name == "auto" else name] * ranks
+        named = [name] * ranks
     if missing := next((missing_name for missing_name in named if missing_name not in names), None):
         raise InvalidConfig([Problem("device", f"{missing} is not here. Available: {', '.join(names)}.")])
     if ranks not in (1, len(named)) or len(set(named) - {"cpu"}) not in (0, len(named)):
@@ -115,7 +117,9 @@ def processor_has_bf16() -> bool:
 
 def available_cores() -> int:
     """Processor cores that this process may use; in a container often fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def memory() -> tuple[int, int]:
@@ -161,8 +165,10 @@ def visible(gpus: list[Device], named: str | None) -> list[Device]:
     if all(map(str.isdecimal, words)):
         by_number = {gpu.name.partition(":")[2]: gpu for gpu in gpus}
         chosen = [by_number[word] for word in words if word in by_number]
+    elif words[0] in ("", "-1"):
+        chosen = []
     else:
-        chosen = [] if words[0] in ("", "-1") else gpus[: len(words)]
+        chosen = gpus[: len(words)]
     return [replace(gpu, name=f"cuda:{number}") for number, gpu in enumerate(chosen)]
 
 

@@ -45,9 +45,17 @@ def band_in_words(name: str, band: Band, unit: str = "sd") -> str:
         return _range(f"{100 * band.low:.0f}", f"{100 * band.high:.0f}", "%")
     sign = "+" if name == "score" else ""
     largest = max(abs(band.low), abs(band.high))
-    digits = 0 if largest >= 100 else 1 if largest >= 1 else 2
-    low, high = (f"{end:{sign}z.{digits}f}" for end in (band.low, band.high))
+    low, high = (f"{end:{sign}z.{decimals(largest)}f}" for end in (band.low, band.high))
     return _range(low, high, unit if name == "score" else "nats")
+
+
+def decimals(size: float) -> int:
+    """How many a score or a KL of this size is given with."""
+    if size >= 100:
+        return 0
+    if size >= 1:
+        return 1
+    return 2
 
 
 def line(preset: str) -> str:
@@ -82,4 +90,6 @@ def settings_line(preset: str) -> str:
 
 
 def _range(low: str, high: str, unit: str) -> str:
-    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+    if low == high:
+        return f"{low} {unit}"
+    return f"{low} to {high} {unit}"

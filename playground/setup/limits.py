@@ -97,15 +97,17 @@ def of_page(mode: str, environment: Mapping[str, str], has_host: bool) -> PageLi
     if chosen == "host" and not has_host:
         sentence = "is `host`, but there can be no host: set the secret PLAYGROUND_HOST_TOKEN too."
         raise InvalidConfig([Problem(CAPS_VARIABLE, sentence)])
-    suggested = space._replace(more="suggested", must_fit=True, devices=None, parameters=None)
-    return PageLimits(suggested if chosen == "all" else space, _TABLE["space-host"])
+    if chosen == "all":
+        space = space._replace(more="suggested", must_fit=True, devices=None, parameters=None)
+    return PageLimits(space, _TABLE["space-host"])
 
 
 def check(config: RunConfig, limits: Limits, outputs: Path | None = None) -> list[Problem]:
     """What of a configuration goes beyond the limits. Opens nothing but headers of models that may be named. `outputs`:
     where runs, reward models and uploads are that it may name."""
     problems = [*_amounts(config, limits), *_scorers(config.model_dump(), limits)]
-    problems += _sources(config, limits, outputs) if limits.pocket_only else ()
+    if limits.pocket_only:
+        problems += _sources(config, limits, outputs)
     return [*problems, *_parameters(config, limits, outputs, {problem.field for problem in problems})]
 
 
@@ -128,7 +130,9 @@ def require(config: RunConfig, limits: Limits, outputs: Path | None = None) -> N
 def capped(config: RunConfig, limits: Limits) -> RunConfig:
     """The configuration to start: where there is a cap on time, a run without a limit of its own gets that."""
     cap = limits.numbers.get("max_minutes")
-    return config if cap is None or config.max_minutes is not None else config.model_copy(update={"max_minutes": cap})
+    if cap is None or config.max_minutes is not None:
+        return config
+    return config.model_copy(update={"max_minutes": cap})
 
 
 def check_reward_training(config: RewardTrainingConfig, limits: Limits) -> list[Problem]:
@@ -148,13 +152,17 @@ def check_reward_training(config: RewardTrainingConfig, limits: Limits) -> list[
 def text_problem(what: str, text: object, limits: Limits) -> str:
     """Why a text that a person typed is too long here, as a sentence; empty if it is not."""
     length, cap = len(str(text or "")), limits.prompt_characters
-    return "" if cap is None or length <= cap else f"{what} has {length:,} characters; at most {cap:,} {limits.where}."
+    if cap is None or length <= cap:
+        return ""
+    return f"{what} has {length:,} characters; at most {cap:,} {limits.where}."
 
 
 def samples_problem(count: Any, limits: Limits) -> str:
     """Why a number of samples cannot be asked for, as a sentence; empty if it can."""
     most = limits.samples or MOST_SAMPLES
-    return "" if count in range(1, most + 1) else f"Ask for 1 to {most} samples {limits.where}".rstrip() + "."
+    if count in range(1, most + 1):
+        return ""
+    return f"Ask for 1 to {most} samples {limits.where}".rstrip() + "."
 
 
 def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
@@ -169,9 +177,10 @@ def upload_problem(path: Path, limits: Limits, outputs: Path) -> str:
         kept_total = sum(kept_bytes(item.stat().st_size) for item in (outputs / catalog.UPLOADS).glob("*"))
         if limits.uploads_bytes is not None and kept_total + kept_bytes(size) > limits.uploads_bytes:
             return "This page has no room left for uploads. Type the prompts instead."
-        rows = 0 if limits.upload_rows is None else row_files.shape(path, limits.upload_bytes).num_rows
-        if rows > (limits.upload_rows or 0):
-            return f"{name} has {rows:,} rows; {most.format(limits.upload_rows)}."
+        if limits.upload_rows is not None:
+            rows = row_files.shape(path, limits.upload_bytes).num_rows
+            if rows > limits.upload_rows:
+                return f"{name} has {rows:,} rows; {most.format(limits.upload_rows)}."
     except PlaygroundError as error:
         return str(error)
     return ""
@@ -284,11 +293,12 @@ def _sources(config: RunConfig, limits: Limits, outputs: Path | None) -> Iterato
 def _parameters(config: RunConfig, limits: Limits, outputs: Path | None, refused: set[str]) -> Iterator[Problem]:
     """Models that are too large; what may not be named (`refused`) is not opened either."""
     cap = limits.parameters
-    needs = [] if cap is None else [need for need in checks.needs(config, outputs) if need.field not in refused]
-    for need in needs:
+    if cap is None:
+        return
+    for need in [need for need in checks.needs(config, outputs) if need.field not in refused]:
         with contextlib.suppress(ModelNotFound):  # `checks` has the sentence for it
             count = catalog.files(need.folder(), need.use).architecture.parameters
-            if cap is not None and count > cap:
+            if count > cap:
                 yield Problem(need.field, f"{need.source} has {count:,} parameters; at most {cap:,} {limits.where}.")
 
 
@@ -300,7 +310,9 @@ def _trained_here(source: str, outputs: Path | None) -> bool:
 
 def _is_more(source: str, limits: Limits) -> bool:
     """True for a model beside those that ship, where that is allowed."""
-    return source in SUGGESTED if limits.more == "suggested" else limits.more == "hub" and _on_hub(source)
+    if limits.more == "suggested":
+        return source in SUGGESTED
+    return limits.more == "hub" and _on_hub(source)
 
 
 def _on_hub(source: str) -> bool:

@@ -51,8 +51,12 @@ class Delivery:
             await self.app(scope, receive, send)
             return
         encoding = encoding_of(Headers(scope=scope).get("accept-encoding", ""))
-        ahead = self.ahead if path == "/" else b""
-        pack = self.files.packed if FILES.fullmatch(path) else packed
+        ahead = b""
+        pack: Callable[[bytes, str], bytes] = packed
+        if path == "/":
+            ahead = self.ahead
+        if FILES.fullmatch(path):
+            pack = self.files.packed
         await self.app(scope, receive, _Travelling(send, encoding, ahead, pack))
 
 
@@ -92,10 +96,10 @@ class _Travelling:
                 body = DATA.sub(b'<script type="module">', body)
         if self._encoding and len(body) >= LEAST:
             headers["Content-Encoding"] = self._encoding
-            large = len(body) > SMALL
-            body = (
-                await asyncio.to_thread(self._pack, body, self._encoding) if large else self._pack(body, self._encoding)
-            )
+            if len(body) > SMALL:
+                body = await asyncio.to_thread(self._pack, body, self._encoding)
+            else:
+                body = self._pack(body, self._encoding)
         headers["Content-Length"] = str(len(body))
         await self._send({**start, "headers": headers.raw})
         await self._send({"type": "http.response.body", "body": body})

@@ -88,7 +88,9 @@ class Demo(gr.Blocks):
         if self.is_running:
             self.close(verbose=False)
         chosen["share"] = self._shares = self.space_id is None and wants_share(chosen.get("share"))
-        mode = "classroom" if self._shares and self._mode == "local" else self._mode
+        mode = self._mode
+        if self._shares and mode == "local":
+            mode = "classroom"
         if mode != self.serving.access.mode:
             self.serving.become(mode)
             self.clear()
@@ -164,8 +166,11 @@ class Demo(gr.Blocks):
     def greeting(self) -> str:
         """For the terminal, once the page answers; it has the host's token in it."""
         serving, addresses = self.serving, self.addresses()
-        url = self.share_url if self.share_url and (self.is_colab or self.is_hosted_notebook) else self.local_url
-        shared = (self.share_url or "") if self._shares else None
+        url, shared = self.local_url, None
+        if self.share_url and (self.is_colab or self.is_hosted_notebook):
+            url = self.share_url
+        if self._shares:
+            shared = self.share_url or ""
         return self.warning + sharing.greeting(
             f"{str(url).rstrip('/')}/", addresses, serving.access.mode, serving.token, serving.outputs, shared
         )
@@ -175,7 +180,9 @@ class Demo(gr.Blocks):
         if self.listening is None or not self.is_running:
             return []
         addresses = sharing.addresses(self.listening, self.server_port, self.serving.access.mode)
-        return [*addresses, *([f"{self.share_url}/"] if self.share_url else [])]
+        if self.share_url:
+            addresses.append(f"{self.share_url}/")
+        return addresses
 
     def share_name(self) -> str:
         """The name under which strangers come through Gradio's tunnel; "" without one."""

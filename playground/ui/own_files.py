@@ -116,8 +116,9 @@ class OwnFiles(StaticFiles):
             response = await super().get_response(name, scope)
             if response.status_code == 200 and name.endswith(".js"):
                 response = Response(script(name), media_type=response.media_type)
-        response.headers["Cache-Control"] = FOR_EVER if version == fingerprint() else "no-cache"
+        response.headers["Cache-Control"] = "no-cache"
         if version == fingerprint():
+            response.headers["Cache-Control"] = FOR_EVER
             for header in ("etag", "last-modified", "accept-ranges"):  # nobody asks whether it is still the same
                 del response.headers[header]
         return response

@@ -130,5 +130,7 @@ def _data(attribute: str, content: Any) -> str:
 
 
 def _preload(address: str, attributes: str = "") -> str:
-    kind = 'rel="modulepreload"' if address.endswith(".js") else 'rel="preload" as="style"'
+    kind = 'rel="preload" as="style"'
+    if address.endswith(".js"):
+        kind = 'rel="modulepreload"'
     return f'<link {kind} href="{address}"{attributes}>'

@@ -59,8 +59,9 @@ class RouteCall(NamedTuple):
 def export(call: RouteCall) -> str:
     """A run as a report, as settings for our own command or as a script for TRL; paths are for who may know them."""
     run, kind = call.run, call.part("kind")
-    is_host = call.access.caller(call.request).role is Role.HOST
-    config = run.config() if is_host else checks.without_folders(run.config())
+    config = run.config()
+    if call.access.caller(call.request).role is not Role.HOST:
+        config = checks.without_folders(config)
     if kind == "html":
         return html_report.page(dataclasses.replace(RunReport.of(run), config=config))
     if kind == "yaml":

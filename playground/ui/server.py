@@ -146,7 +146,9 @@ def _allow_open_files() -> None:
     """Take the open files that the system would give: often 1,024 are set, which a few hundred connections use up."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     unlimited = resource.RLIM_INFINITY
-    limit = OPEN_FILES if hard == unlimited else min(hard, OPEN_FILES)
+    limit = OPEN_FILES
+    if hard != unlimited:
+        limit = min(hard, OPEN_FILES)
     if soft != unlimited and soft < limit:
         with contextlib.suppress(OSError, ValueError):  # some systems give fewer than they say; then it stays
             resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -154,7 +156,9 @@ def _allow_open_files() -> None:
 
 def mode_of(mode: str | None) -> str:
     """The mode that was asked for; without one, what the place says: public on Spaces, else local."""
-    return mode or ("space" if os.environ.get("SPACE_ID") else "local")
+    if not mode and os.environ.get("SPACE_ID"):
+        return "space"
+    return mode or "local"
 
 
 def _check(port: int, mode: str, mcp: bool) -> None:

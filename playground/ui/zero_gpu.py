@@ -88,7 +88,9 @@ class ZeroGpu(StandbyWorker):
             why = getattr(error, "message", "") or str(error) or type(error).__name__  # of gradio's errors, the words
             say(f"The call for {run.id} has failed: {why}")
             with contextlib.suppress(PlaygroundError, OSError):
-                _end_waiting(run, NO_GPU.format(why if why.endswith(".") else f"{why}."))
+                if not why.endswith("."):
+                    why = f"{why}."
+                _end_waiting(run, NO_GPU.format(why))
 
     def _seconds_for(self, run: RunDirectory) -> int:
         """Of the next call for a run, as long as by the estimate its rest takes."""

@@ -131,7 +131,9 @@ class Watch:
     def _completed(self, model: Any, tokenizer: Any, prompt: Any) -> dict[str, Any]:
         """What the model writes after a prompt, always choosing the likeliest token."""
         is_text = isinstance(prompt, str)
-        text = prompt if is_text else tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
+        text = prompt
+        if not is_text:
+            text = tokenizer.apply_chat_template(prompt, tokenize=False, add_generation_prompt=True)
         inputs = tokenizer(text, return_tensors="pt", add_special_tokens=is_text).to(model.device)
         greedy = {"do_sample": False, "temperature": None, "top_p": None, "top_k": None, "use_cache": True}
         output = model.generate(
@@ -165,7 +167,9 @@ def facts_of(args: Any, updates: int, model: Any) -> WatchedFacts:
     if name in METHODS:
         settings["method"] = METHODS[name]
         betas = [getattr(args, field) for field in BETAS if hasattr(args, field)]
-        settings["kl"] = {"coef": betas[0]} if betas else {}
+        settings["kl"] = {}
+        if betas:
+            settings["kl"]["coef"] = betas[0]
     config = getattr(getattr(model, "policy", model), "config", None)
     if source := getattr(config, "_name_or_path", ""):
         settings["model"] = {"source": source}

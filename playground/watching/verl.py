@@ -51,7 +51,9 @@ def watch(
 ) -> tuple[RunDirectory, bool]:
     """Follow a training until its last step, or Ctrl-C; `once`: as far as it is there. The run, and whether it has
     finished. Raises: see `WatchedRun`."""
-    settings = {"model": {"source": model}} if model else {}
+    settings = {}
+    if model:
+        settings["model"] = {"source": model}
     run = WatchedRun(outputs, name, WatchedFacts("verl", updates, settings))
     files = Files(sources, updates, run)
     why = ""
@@ -77,9 +79,11 @@ class Files:
         """Take what is new; the newest step. A dump is written before the figures of its step."""
         for line in self._tail.records(LogLine):
             figures = log_files.numbers(line.data)
-            took = figures.get(SECONDS)
-            self._seconds += took or 0.0
-            self._run.log(line.step, figures, seconds=None if took is None else self._seconds)
+            took, seconds = figures.get(SECONDS), None
+            if took is not None:
+                self._seconds += took
+                seconds = self._seconds
+            self._run.log(line.step, figures, seconds=seconds)
             self._step = line.step
         for path in self._new_dumps(self._sources.validation):
             self._validate(int(path.stem), JsonlTail(path).read_records(DumpLine))
@@ -89,7 +93,9 @@ class Files:
 
     def _new_dumps(self, folder: Path | None) -> list[Path]:
         """Those of steps that the log has, in their order."""
-        dumps = [] if folder is None else [path for path in folder.glob("*.jsonl") if path.stem.isdecimal()]
+        if folder is None:
+            return []
+        dumps = [path for path in folder.glob("*.jsonl") if path.stem.isdecimal()]
         new = [path for path in dumps if path not in self._dumps_seen and int(path.stem) <= self._step]
         self._dumps_seen.update(new)
         return sorted(new, key=lambda path: int(path.stem))

@@ -70,8 +70,10 @@ class WatchedRun:
         self._latest = update
         metrics = metrics.model_copy(update=figures)
         self.writer.metrics(metrics)
-        worked = {} if metrics.seconds is None else {"worked_seconds": metrics.seconds}
-        self.writer.set_status(update=update, **worked)
+        fields: dict[str, Any] = {"update": update}
+        if metrics.seconds is not None:
+            fields["worked_seconds"] = metrics.seconds
+        self.writer.set_status(**fields)
 
     def move_to(self, update: int) -> None:
         """Where the training is, also between two rows of its log."""
@@ -113,7 +115,10 @@ def config_of(name: str, facts: WatchedFacts) -> RunConfig:
     except InvalidConfig as error:
         for problem in error.problems:
             group, _, field = problem.field.rpartition(".")
-            (data[group] if group else data).pop(field, None)
+            part = data
+            if group:
+                part = data[group]
+            part.pop(field, None)
         return yaml_io.from_dict(data)
 
 

@@ -64,12 +64,15 @@ def alert(name: str, records: Records) -> Alert:
     changed = ""
     if before:
         changed = f" Before that {'; '.join(change.in_words() for change in before[-3:])}."
-    remedies = (*result.remedies, OUT) if records.config.faults else result.remedies
+    remedies = result.remedies
+    if records.config.faults:
+        remedies = (*remedies, OUT)
     if records.config.kind == "watched":  # they were tested on runs of our own, and would be set there
         remedies = ()
     cause, evidence = result.cause or words.get("cause", ""), result.evidence + changed
-    trick = _trick(records) if name in TRICKS else ""
-    plain = f"It has found a trick: {trick}." if trick else words.get(f"plain_{result.state}", words["plain"])
+    plain = words.get(f"plain_{result.state}", words["plain"])
+    if name in TRICKS and (trick := _trick(records)):
+        plain = f"It has found a trick: {trick}."
     return Alert(name, label, result.state, rule, result.updates, evidence, cause, remedies, words["series"], plain)
 
 

@@ -71,11 +71,13 @@ def trend(values: Values, bad: Callable[[float], bool]) -> list[int]:
     return []
 
 
-def worst(red: object, amber: object) -> State:
-    """Red where there is what is red, else amber."""
+def worst(red: object = None, amber: object = None) -> State:
+    """Red where there is what is red, else amber where there is what is amber."""
     if red:
         return "red"
-    return "amber" if amber else "quiet"
+    if amber:
+        return "amber"
+    return "quiet"
 
 
 def graded(
@@ -85,4 +87,4 @@ def graded(
     if updates := trend(values, lambda value: beyond(value, red)):
         return "red", updates
     updates = trend(values, lambda value: beyond(value, amber))
-    return ("amber" if updates else "quiet"), updates
+    return worst(amber=updates), updates

@@ -45,9 +45,11 @@ def _why_flat(records: Records, gain: float) -> tuple[Remedies, str]:
     if records.begins("score_std") < 1e-6:
         return (TEST_REWARD,), "The reward gives every text the same value, so there is nothing to prefer."
     if records.now("kl_to_reference") < 0.1:
-        longer = (records.scaled("kl.coef", 0.25),) if records.setting("kl.coef") else ()
+        tries: Remedies = (records.scaled("ppo.learning_rate", 3.0),)
+        if records.setting("kl.coef"):
+            tries = (records.scaled("kl.coef", 0.25), *tries)
         cause = "the leash is too tight for what the reward pays, or the learning rate too low."
-        return (*longer, records.scaled("ppo.learning_rate", 3.0)), f"The policy has hardly left the reference: {cause}"
+        return tries, f"The policy has hardly left the reference: {cause}"
     if gain > 0:
         longer_run = Remedy("train for more updates, or evaluate more fixed prompts (evaluation.num_prompts)", {})
         cause = "the gain is smaller than these prompts can tell from chance: they are too few, or it has only begun."
@@ -86,7 +88,7 @@ def wrong_way(records: Records) -> Evidence:
     if outcome is None:
         raise NotMeasured("It needs an evaluation after training has begun.")
     tries = (Remedy("check on the Rewards page that the better text scores higher", {}), records.slower())
-    return Evidence("red" if outcome.high < 0 else "quiet", records.newest, _changed(outcome), tries)
+    return Evidence(worst(red=outcome.high < 0), records.newest, _changed(outcome), tries)
 
 
 def _changed(outcome: Outcome) -> str:
@@ -188,7 +190,7 @@ def kl_runaway(records: Records) -> Evidence:
     state, updates = graded(values, at.kl_amber * whole, at.kl_red * whole)
     if state == "quiet" and kl.moves and records.updates >= at.settled:
         updates = trend(values, lambda value: value > 2 * kl.target)
-        state = "amber" if updates else "quiet"
+        state = worst(amber=updates)
     first, now = perplexity[0][1], records.now("perplexity_reference")
     evidence = (
         f"{records.now('kl_to_reference'):z.1f} nats; the reference's own texts have {whole:.1f} nats of entropy. Its "
@@ -220,7 +222,7 @@ def penalty_off_target(records: Records) -> Evidence:
         tries += (Remedy("set the horizon to 288 episodes", {"kl.horizon": 288}),)
         tries += (Remedy("use the leash that looks ahead (adaptive)", {"kl.controller": "adaptive"}),)
     updates = trend(values, lambda value: abs(value / kl.target - 1) > 0.5)
-    return Evidence("amber" if updates else "quiet", updates, evidence, tries)
+    return Evidence(worst(amber=updates), updates, evidence, tries)
 
 
 def _swings(betas: Sequence[tuple[int, float]], most: float) -> list[int]:
@@ -267,7 +269,7 @@ def kl_large(records: Records) -> Evidence:
     bound = max(records.at.kl_nats, records.at.kl_token * records.now("completion_length"))
     updates = trend(records.needed("kl_to_reference"), lambda value: value > bound)
     begins, now = records.begins("kl_to_reference"), records.now("kl_to_reference")
-    return Evidence("amber" if updates else "quiet", updates, f"{begins:.1f} nats at first, {now:.1f} now.")
+    return Evidence(worst(amber=updates), updates, f"{begins:.1f} nats at first, {now:.1f} now.")
 
 
 def same_text(records: Records) -> Evidence:

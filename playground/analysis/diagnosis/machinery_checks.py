@@ -28,7 +28,9 @@ def books(records: Records) -> Evidence:
     if records.config.method == "distil":
         raise NotMeasured("Nothing is paid with this method.")
     for item in records.metrics:
-        kl = item.kl_to_reference if estimator == "k1" else item.kl_estimates.get(estimator.removesuffix("_corrected"))
+        kl = item.kl_to_reference
+        if estimator != "k1":
+            kl = item.kl_estimates.get(estimator.removesuffix("_corrected"))
         if item.reward_paid is not None and item.score_mean is not None and kl is not None:
             cost = 0.0
             if records.config.kl.where == "reward":
@@ -39,7 +41,7 @@ def books(records: Records) -> Evidence:
         raise NotMeasured("This engine does not record it.")
     updates = trend(shares, lambda share: share > 0.01)
     words = f"In the newest update the two are {gaps[-1]:+z.3g} sd apart."
-    return Evidence("red" if updates else "quiet", updates, words)
+    return Evidence(worst(red=updates), updates, words)
 
 
 def kl_disagrees(records: Records) -> Evidence:
@@ -88,7 +90,7 @@ def _gap(
     gap, other = fmean(gaps), fmean(seconds)
     wide = abs(gap) > max(four * error, least * abs(other))
     evidence = words.format(one=gap + other, other=other, gap=gap, half=two * error)
-    return Evidence("red" if wide else "quiet", list(updates), evidence)
+    return Evidence(worst(red=wide), list(updates), evidence)
 
 
 def kl_negative(records: Records) -> Evidence:
@@ -97,7 +99,7 @@ def kl_negative(records: Records) -> Evidence:
         raise NotMeasured("In this log it was never below 0: its estimator may be one that cannot be.")
     updates = trend(values, lambda value: value < -records.at.kl_negative)
     evidence = f"Mean of the newest updates: {records.now('kl_to_reference'):z.2f} nats."
-    return Evidence("red" if updates else "quiet", updates, evidence, (SAMPLED_AS_IT_IS,))
+    return Evidence(worst(red=updates), updates, evidence, (SAMPLED_AS_IT_IS,))
 
 
 def reference_changed(records: Records) -> Evidence:
@@ -108,7 +110,7 @@ def reference_changed(records: Records) -> Evidence:
         raise NotMeasured("It needs the fingerprint at the end of the run.")
     changed = [update for update, digest in fingerprints if digest != fingerprints[0][1]]
     evidence = f"{fingerprints[0][1]} before training, {fingerprints[-1][1]} after update {fingerprints[-1][0]}."
-    return Evidence("red" if changed else "quiet", changed, evidence)
+    return Evidence(worst(red=changed), changed, evidence)
 
 
 class Misreading(NamedTuple):
@@ -121,14 +123,15 @@ class Misreading(NamedTuple):
 
     def in_words(self) -> str:
         words = f"{self.source} is off by {self.gap:.2g} sd"
-        return f"{words}, in {self.bits}" if self.bits else words
+        if self.bits:
+            words += f", in {self.bits}"
+        return words
 
 
 def _misreadings(records: Records) -> list[Misreading]:
     """Of the models that were measured when the run was last loaded."""
     lists = [event.data.get("reward_models") for event in records.events if event.kind == REWARD_MODELS]
-    newest = lists[-1] if lists else None
-    if not isinstance(newest, list):  # of a file that may be damaged
+    if not lists or not isinstance(newest := lists[-1], list):  # of a file that may be damaged
         return []
     models = [item for item in newest if isinstance(item, dict)]
     return [
@@ -147,7 +150,9 @@ def reward_misread(records: Records) -> Evidence:
     cause, tries = "", [Remedy("set its template to auto", {}), TEST_REWARD]
     if rounded:
         cause = f"It computes in {rounded} here, in fewer bits than it was trained in, which can move its scores so far"
-        cause += ", or it reads the texts in another format." if misread else "."
+        if misread:
+            cause += ", or it reads the texts in another format"
+        cause += "."
         tries = [Remedy("set its precision to fp32, without quantization", {}), *tries]
     evidence = "; ".join(item.in_words() for item in gaps)
     return Evidence(worst(red=misread, amber=rounded), [1], f"{evidence}.", (*tries,), cause)
@@ -188,7 +193,7 @@ def value_fit(records: Records) -> Evidence:
     vary = records.now("score_std") >= 0.75 * records.begins("score_std")
     changes = {"ppo.value_coef": 2 * records.config.ppo.value_coef}
     tries = (Remedy("double the weight of the value loss", changes), records.slower())
-    return Evidence("amber" if updates and vary else "quiet", updates, evidence, tries)
+    return Evidence(worst(amber=updates and vary), updates, evidence, tries)
 
 
 def gradient(records: Records) -> Evidence:

@@ -171,13 +171,12 @@ class Records:
                 rows.append((event.update, data.get("field"), data.get("old"), data.get("value")))
             elif event.kind == FORK and isinstance(data.get("changed"), dict):
                 earlier, before = data.get("earlier"), data.get("before")
-                rows += [
-                    tuple(map(edit.get, ("update", "field", "old", "value")))
-                    for edit in (earlier if isinstance(earlier, list) else ())
-                    if isinstance(edit, dict) and isinstance(edit.get("update"), int)
-                ]
-                old = before if isinstance(before, dict) else {}
-                rows += [(event.update, name, old.get(name), value) for name, value in data["changed"].items()]
+                if isinstance(earlier, list):
+                    edits = [edit for edit in earlier if isinstance(edit, dict) and isinstance(edit.get("update"), int)]
+                    rows += [tuple(map(edit.get, ("update", "field", "old", "value"))) for edit in edits]
+                if not isinstance(before, dict):
+                    before = {}
+                rows += [(event.update, name, before.get(name), value) for name, value in data["changed"].items()]
         return [
             Change(update, str(name), float(old), float(new))
             for update, name, old, new in rows
@@ -203,13 +202,15 @@ class Records:
             return self.metrics[-1].kl_coef or 0.0
         edits = [event.data for event in self.events if event.kind == EDIT and event.data.get("field") == name]
         part, key = name.split(".")
-        value = edits[-1].get("value") if edits else None
-        return float(value if isinstance(value, (int, float)) else getattr(getattr(self.config, part), key))
+        if edits and isinstance(value := edits[-1].get("value"), (int, float)):
+            return float(value)
+        return float(getattr(getattr(self.config, part), key))
 
     def scaled(self, name: str, factor: float) -> Remedy:
         """The same run with a setting that is larger or smaller by a factor than it is now."""
         value = float(f"{self.setting(name) * factor:.3g}")
-        return Remedy(f"{'raise' if factor > 1 else 'lower'} {WORDS[name]} to {value:g}", {name: value}, live=True)
+        way = "raise" if factor > 1 else "lower"
+        return Remedy(f"{way} {WORDS[name]} to {value:g}", {name: value}, live=True)
 
     def slower(self) -> Remedy:
         """A third of the learning rate."""

@@ -97,7 +97,9 @@ def main(address: str, call: str, *words: str) -> None:
                 num_gpus = 1.0 if ray.cluster_resources().get("GPU") else 0.0
             else:
                 num_gpus = float(gpus)
-            each = {"CPU": float(cpus)} | ({"GPU": num_gpus} if num_gpus else {})
+            each = {"CPU": float(cpus)}
+            if num_gpus:
+                each["GPU"] = num_gpus
             resources = each if workers == "1" else {}
             actor = ray.remote(RayNode).options(
                 name=name,

@@ -45,7 +45,8 @@ class SlurmBackend(Backend):
             each = f"--cpus-per-task={max(1, round(job.cpus))}"  # srun does not take it from sbatch
             compute = ["srun", "--kill-on-bad-exit=0", each, *compute]
             words += [f"--nodes={job.options.nodes}", f"--ntasks-per-node={job.options.on_each_node}"]
-            words += [f"--gpus-per-node={gpus}"] if gpus else []
+            if gpus:
+                words.append(f"--gpus-per-node={gpus}")
         elif gpus:
             words.append(f"--gpus={gpus}")
         words.append(f"--wrap=exec {shlex.join(compute)}")

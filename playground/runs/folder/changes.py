@@ -156,8 +156,9 @@ def replay(events: Iterable[Event], update: int) -> Replay:
             go_back(event.update)
         for done, edit in _with_updates([event]):
             same = [item for item in ahead if item[1].field == edit.field]
-            gone = same[:1] if event.data.get("replayed") else same
-            ahead = [item for item in ahead if not any(item is other for other in gone)]
+            if event.data.get("replayed"):
+                same = same[:1]
+            ahead = [item for item in ahead if not any(item is other for other in same)]
             applied.append((done, edit))
     go_back(update)
     return Replay([edit for _, edit in applied], ahead)

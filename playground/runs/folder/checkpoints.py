@@ -95,8 +95,9 @@ def name_of(update: int) -> str:
 
 def update_of(folder: Path) -> int:
     """The update after which a checkpoint was written, from its name."""
-    name = NAME.fullmatch(folder.name)
-    return int(name[1]) if name else -1
+    if name := NAME.fullmatch(folder.name):
+        return int(name[1])
+    return -1
 
 
 def problem_of(folder: Path, *, just_read: bool = False) -> str:

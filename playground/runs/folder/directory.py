@@ -226,8 +226,9 @@ class RunDirectory:
 
     def latest_checkpoint(self) -> Path | None:
         """The newest complete checkpoint folder, or None; what is intact `runs.folder.checkpoints` says."""
-        folders = self.checkpoints()
-        return folders[-1] if folders else None
+        if folders := self.checkpoints():
+            return folders[-1]
+        return None
 
     def checkpoints(self) -> list[Path]:
         """The complete checkpoint folders (those with a manifest), oldest first."""

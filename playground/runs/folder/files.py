@@ -251,6 +251,8 @@ def _record(text: bytes, kind: type[R]) -> R | None:
     """From JSON. Halves of characters, which nothing could write again, come as escapes only."""
     try:
         value = json.loads(text)
-        return parsed(finite_or_null(value) if rb"\ud" in text.lower() else value, kind)
+        if rb"\ud" in text.lower():
+            value = finite_or_null(value)
+        return parsed(value, kind)
     except (ValueError, RecursionError):
         return None

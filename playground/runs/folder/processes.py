@@ -114,7 +114,9 @@ def stalled(run: RunDirectory) -> float:
         silent, patience = heartbeat.now() - beat.beat, LOADING_SILENCE_SECONDS
         if not beat.patient:
             patience = max(LEAST_SILENCE_SECONDS, GAPS_OF_PATIENCE * beat.longest_gap)
-    return silent if silent > patience else 0.0
+    if silent > patience:
+        return silent
+    return 0.0
 
 
 def _send_to_all(worker: psutil.Process, signal: signals.Signals) -> None:

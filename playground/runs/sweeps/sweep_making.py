@@ -85,8 +85,8 @@ def plan(outputs: Path, request: SweepRequest, admit: grid.Admit) -> SweepPlan:
         return SweepPlan(
             existing.model_copy(update={"options": [*request.options]}), [*map(existing.config, existing.runs)]
         )
-    problem = sweep_record.name_problem(outputs, chosen)
-    problems += [problem] if problem else []
+    if problem := sweep_record.name_problem(outputs, chosen):
+        problems.append(problem)
     sweep_record.raise_if(problems)
     assert made_grid is not None
     width = len(str(len(made_grid.configs)))
@@ -114,8 +114,9 @@ def create(outputs: Path, sweep: Sweep, workers: Workers | None = None) -> Sweep
     with launcher.one_at_a_time(outputs):
         existing = sweep_record.named(outputs, sweep.name)
         if existing is None or existing.created_at != sweep.created_at:
-            problem = sweep_record.name_problem(outputs, sweep.name)
-            sweep_record.raise_if([problem] if problem else _taken(outputs, sweep.runs))
+            if problem := sweep_record.name_problem(outputs, sweep.name):
+                raise InvalidConfig([problem])
+            sweep_record.raise_if(_taken(outputs, sweep.runs))
         else:
             sweep = existing.model_copy(update={"options": sweep.options})  # which may have been corrected
         sweep_record.write(outputs, sweep)
@@ -145,9 +146,11 @@ def add_seeds(outputs: Path, name: str, count: int, workers: Workers | None = No
         seeds_added = [max(seeds) + 1 + number for number in range(count)]
         kept_ids = [run_id for seed in seeds for run_id, cell in sweep.cells().items() if cell.get(SEED, seed) == seed]
         count_added = len(kept_ids) // len(seeds) * count
-        if count < 1 or len(kept_ids) + count_added > MOST_RUNS:
+        if count < 1:
+            raise InvalidConfig([Problem("seeds", "Ask for at least 1 more seed.")])
+        if len(kept_ids) + count_added > MOST_RUNS:
             fits = f"A sweep has at most {MOST_RUNS} runs; this would make {len(kept_ids) + count_added}."
-            raise InvalidConfig([Problem("seeds", fits if count > 0 else "Ask for at least 1 more seed.")])
+            raise InvalidConfig([Problem("seeds", fits)])
         if sweep.missing({run.id for run in sweep_record.runs_of(outputs, sweep)})[1]:
             raise InvalidConfig(
                 [Problem("seeds", "Some of its runs were never made. Resume it first, which makes them.")]

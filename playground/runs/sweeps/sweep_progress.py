@@ -51,8 +51,9 @@ class SweepProgress(NamedTuple):
         going = _counted({"running": self.running, "waiting": self.waiting})
         amiss = {"failed": self.failed, "stopped": self.stopped, "deleted": self.deleted, "not made yet": self.unmade}
         first = ", ".join([f"{self.done} of {self.total} done", *going])
-        ends = ", ".join(_counted(amiss))
-        return f"{first}; {ends}" if ends else first
+        if ends := ", ".join(_counted(amiss)):
+            return f"{first}; {ends}"
+        return first
 
 
 def _counted(counts: Mapping[str, int]) -> list[str]:
@@ -69,6 +70,8 @@ def progress_of(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress:
             counts[status.state] += 1
         elif status.ended:
             counts["failed"] += 1
+        elif status.state == "queued":
+            counts["waiting"] += 1
         else:
-            counts["waiting" if status.state == "queued" else "running"] += 1
+            counts["running"] += 1
     return SweepProgress(**counts)

@@ -63,8 +63,10 @@ class Sweep(Record):
     def config(self, run_id: str) -> RunConfig:
         """The configuration of one of its runs, named by what varies unless a name was typed. Raises: InvalidConfig."""
         values = self.cells()[run_id]
-        typed = self.base.get("name") not in describe.given_names()
-        return with_values(self.base if typed else {**self.base, "name": describe.name_of(values)}, values)
+        base = self.base
+        if base.get("name") in describe.given_names():
+            base = {**base, "name": describe.name_of(values)}
+        return with_values(base, values)
 
     def setting_configs(self, run_ids: list[str]) -> list[RunConfig]:
         """Those of some runs, one of each setting; none where this version cannot read them any more."""

@@ -142,7 +142,7 @@ def estimate(
     if measured := next(filter(None, alike), None):
         per_process, unsure = measured, UNSURE_WHEN_MEASURED
     total = per_process * places.count(device.name)
-    verdict: Verdict = "fits" if total * unsure <= free else "tight" if total <= free else "does not fit"
+    verdict = _verdict(total, unsure, free)
     advice, better = "", None
     if verdict != "fits":
         advice, better = mildest(config, lambda changed: needs(changed).total * total / own.total, free)
@@ -167,6 +167,15 @@ def estimate(
         larger=_larger(needs(config, SEVEN_BILLION)),
         download=shapes.download,
     )
+
+
+def _verdict(needed: float, unsure: float, free: float) -> Verdict:
+    """Whether so many bytes fit, which may be `unsure` times as many."""
+    if needed * unsure <= free:
+        return "fits"
+    if needed <= free:
+        return "tight"
+    return "does not fit"
 
 
 def _fullest(places: Sequence[str]) -> Device:
@@ -241,8 +250,9 @@ def longest_prompt(config: RunConfig, shapes: Measures) -> int:
             lines = file.read(MOST_FILE_BYTES).decode(errors="replace").splitlines()
     characters, tokens = max(map(len, lines), default=0), UNKNOWN_PROMPT_TOKENS
     if characters:
-        chat = prompts.template == "chat" or (prompts.template == "auto" and shapes.chat_template)
-        around = CHAT_TOKENS + int(len(prompts.system or "") / CHARACTERS_A_TOKEN) if chat else 0
+        around = 0
+        if prompts.template == "chat" or (prompts.template == "auto" and shapes.chat_template):
+            around = CHAT_TOKENS + int(len(prompts.system or "") / CHARACTERS_A_TOKEN)
         tokens = int(characters / CHARACTERS_A_TOKEN) + 1 + around
     return max(1, min(tokens, longest))
 

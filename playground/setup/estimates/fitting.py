@@ -62,7 +62,9 @@ def fit(config: RunConfig, outputs: Path | None = None, finished: Sequence[Finis
         except InvalidConfig:
             continue
         better = estimates.estimate(fitting, outputs, ask_hub=True, finished=finished).better
-        return Fit(yaml_io.from_dict(better) if better else fitting, like, own, pattern.name)
+        if better:
+            fitting = yaml_io.from_dict(better)
+        return Fit(fitting, like, own, pattern.name)
     return Fit(config, like, own, pattern.name)
 
 

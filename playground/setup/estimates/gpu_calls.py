@@ -24,12 +24,17 @@ def asked(config: RunConfig, calls: GpuCalls | None, outputs: Path | None = None
     if calls is None or config.device != "auto":
         return None
     beyond = {problem.field for problem in limits.check(config, limits.LIMITS["space"], outputs)} - {"prompts.source"}
-    return calls if any(field.endswith("source") for field in beyond) else None
+    if any(field.endswith("source") for field in beyond):
+        return calls
+    return None
 
 
 def seconds(config: RunConfig, calls: GpuCalls, whole: float | None, done: int = 0) -> int:
     """How long the next call is: as long as the estimate says that the rest of the run takes at most, within what a
     call may take. `whole`: seconds of the whole run, None where nothing is known; `done`: updates that it has made."""
-    rest_seconds = math.inf if whole is None else whole * (1 - done / config.ppo.num_updates)
-    allowed = math.inf if config.max_minutes is None else 60 * config.max_minutes
+    rest_seconds = allowed = math.inf
+    if whole is not None:
+        rest_seconds = whole * (1 - done / config.ppo.num_updates)
+    if config.max_minutes is not None:
+        allowed = 60 * config.max_minutes
     return math.ceil(min(max(min(rest_seconds, allowed) + SAVING_SECONDS, LEAST_SECONDS), calls.seconds))

@@ -260,9 +260,12 @@ def graph(config: RunConfig, policy: Architecture, tokens: int, each: int) -> in
     keys = 2 * policy.kv_heads * policy.head_size if policy.gated else 0
     layer = tokens * (HIDDEN_KEPT * wide * FP32 + (inside + keys) * each)
     inputs = tokens * policy.layers * policy.hidden_size * FP32
-    kept_bytes = inputs + layer if config.model.gradient_checkpointing else policy.layers * layer
-    copies = 2 * (policy.linear_parameters + policy.embedding_parameters)
-    return kept_bytes + (copies if each < FP32 and config.model.adapter.kind == "none" else 0)
+    kept_bytes = policy.layers * layer
+    if config.model.gradient_checkpointing:
+        kept_bytes = inputs + layer
+    if each < FP32 and config.model.adapter.kind == "none":
+        kept_bytes += 2 * (policy.linear_parameters + policy.embedding_parameters)  # the copies
+    return kept_bytes
 
 
 def passing(model: Architecture, tokens: int, each: int) -> int:
@@ -312,7 +315,9 @@ def mildest(config: RunConfig, needs: Callable[[RunConfig], float], room: float)
     gain = f"{sentence}: that needs about {size / GB:.1f} instead of {now / GB:.1f} GB"
     if size * UNSURE <= room:
         return f"{gain}.", changed
-    return f"{gain}, which {'may just fit' if size <= room else MORE}.", changed
+    if size <= room:
+        return f"{gain}, which may just fit.", changed
+    return f"{gain}, which {MORE}.", changed
 
 
 def changes(config: RunConfig) -> Iterator[tuple[str, RunConfig]]:

@@ -50,10 +50,11 @@ def work(config: RunConfig, prompt_tokens: int, is_small: bool) -> tuple[float, 
 
 def kind(config: RunConfig) -> tuple[Any, ...]:
     """What two runs have in common whose time differs by their amount of work only."""
-    device = None if config.may_be_shared else devices.chosen(config.device)
+    place = config.device
+    if not config.may_be_shared and (device := devices.chosen(config.device)):
+        place = device.name
     learned = [reward for reward in config.rewards if isinstance(reward, ModelReward)]
-    together = device.name if device else config.device, config.ranks, config.shard
-    return config.method, config.engine, *together, config.model, learned
+    return config.method, config.engine, place, config.ranks, config.shard, config.model, learned
 
 
 def holds(config: RunConfig) -> tuple[Any, ...]:

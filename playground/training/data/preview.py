@@ -127,4 +127,6 @@ def tokens_of(folder: Path) -> tuple[Tokens, int]:
         config = AutoConfig.from_pretrained(path, local_files_only=True, trust_remote_code=False)
     eos = tokenizer.eos_token_id or 0
     pad = tokenizer.pad_token_id
-    return Tokens(tokenizer, eos if pad is None else pad, eos), int(getattr(config, "max_position_embeddings", 1024))
+    if pad is None:
+        pad = eos
+    return Tokens(tokenizer, pad, eos), int(getattr(config, "max_position_embeddings", 1024))

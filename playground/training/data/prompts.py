@@ -76,7 +76,9 @@ class Selection(NamedTuple):
     def in_words(self) -> str:
         """What was left out and what was cut, in sentences; empty if nothing was."""
         counted = ", ".join(f"{item.count:,} {item.reason}" for item in self.left_out)
-        sentences = [f"Left out of {self.num_rows:,} rows of prompts: {counted}."] if counted else []
+        sentences = []
+        if counted:
+            sentences.append(f"Left out of {self.num_rows:,} rows of prompts: {counted}.")
         if self.num_shortened:
             cut = f"{self.num_shortened:,} of {len(self.prompts):,} prompts lost their oldest turns"
             sentences.append(f"{cut} (prompts.max_tokens).")
@@ -97,8 +99,10 @@ class PromptSplit(NamedTuple):
     @property
     def warnings(self) -> list[str]:
         """What a person should know about these prompts, as sentences."""
-        too_few = "There are too few prompts to hold some out: the fixed prompts are trained on too."
-        return [*filter(None, [self.no_effect, self.left_out, self.in_both, "" if self.held_out else too_few])]
+        sentences = [self.no_effect, self.left_out, self.in_both]
+        if not self.held_out:
+            sentences.append("There are too few prompts to hold some out: the fixed prompts are trained on too.")
+        return [*filter(None, sentences)]
 
 
 def load(
@@ -142,12 +146,18 @@ def without_effect(config: PromptsConfig) -> str:
     """Which settings this source has no use for, as a sentence; empty if they are as they usually are."""
     kind, usual = row_files.kind_of(config.source), PromptsConfig()
     own = config.source in (*pocket_prompts.PROMPT_SETS, catalog.TYPED, claim_files.SHIPPED)
-    fields = ["column", "subset", "split"] if own or kind == ".txt" else ["subset", "split"] if kind else []
+    fields: list[str] = []
+    if own or kind == ".txt":
+        fields = ["column", "subset", "split"]
+    elif kind:
+        fields = ["subset", "split"]
     if own and config.source != catalog.TYPED:
         fields.append("share")
     fields_changed = [f"prompts.{name}" for name in fields if getattr(config, name) != getattr(usual, name)]
+    if not fields_changed:
+        return ""
     name = Path(config.source).name if kind else config.source
-    return f"{name} has no use for {' and '.join(fields_changed)}: without effect." if fields_changed else ""
+    return f"{name} has no use for {' and '.join(fields_changed)}: without effect."
 
 
 def split(selection: Selection, num_evaluation: int, own: Selection | None = None) -> PromptSplit:
@@ -157,16 +167,18 @@ def split(selection: Selection, num_evaluation: int, own: Selection | None = Non
         left_out = " ".join(filter(None, [selection.in_words(), own.in_words()]))
         trained = {prompt.text for prompt in selection.prompts}
         same = sum(prompt.text in trained for prompt in own.prompts)
-        words = f"{same} of the {len(own.prompts)} fixed prompts (evaluation.prompts) are trained on too."
         columns = {**selection.columns, **own.columns}
-        in_both = words if same else ""
+        in_both = ""
+        if same:
+            in_both = f"{same} of the {len(own.prompts)} fixed prompts (evaluation.prompts) are trained on too."
         return PromptSplit(selection.prompts, own.prompts, True, left_out, columns=columns, in_both=in_both)
     prompts, columns = selection.prompts, selection.columns
     evaluation = prompts[:num_evaluation]
     kept_aside = {dialogues.opening(prompt.text) for prompt in evaluation}
-    others = [prompt for prompt in prompts[num_evaluation:] if dialogues.opening(prompt.text) not in kept_aside]
-    held_out = len(others) >= num_evaluation
-    training = others if held_out else prompts
+    training = [prompt for prompt in prompts[num_evaluation:] if dialogues.opening(prompt.text) not in kept_aside]
+    held_out = len(training) >= num_evaluation
+    if not held_out:
+        training = prompts
     return PromptSplit(training, evaluation, held_out, selection.in_words(), columns=columns)
 
 
@@ -321,7 +333,9 @@ def _too_few(source: Source, selection: Selection, room: int, max_tokens: int | 
     hint = f"The model has room for {room:,} tokens: shorten them, or lower sampling.max_new_tokens."
     if max_tokens and max_tokens < room:
         hint = f"At most {max_tokens:,} tokens are allowed: raise prompts.max_tokens."
-    too_long = any(item.reason == TOO_LONG for item in selection.left_out)
-    other = any(item.reason == OTHER_SHARE for item in selection.left_out)
-    widen = "Widen prompts.share." if other else ""
-    return " ".join(filter(None, [few, selection.in_words(), hint if too_long else "", widen]))
+    sentences, reasons = [few, selection.in_words()], [item.reason for item in selection.left_out]
+    if TOO_LONG in reasons:
+        sentences.append(hint)
+    if OTHER_SHARE in reasons:
+        sentences.append("Widen prompts.share.")
+    return " ".join(filter(None, sentences))

@@ -87,8 +87,9 @@ def clear_half_written(writer: RunWriter) -> str:
     run = writer.run
     for folder in run.checkpoints_path.glob(".tmp-*"):
         shutil.rmtree(folder, ignore_errors=True)
-    newest = run.latest_checkpoint()
-    return f" The last whole checkpoint is {newest.name}." if newest else " There is no checkpoint."
+    if newest := run.latest_checkpoint():
+        return f" The last whole checkpoint is {newest.name}."
+    return " There is no checkpoint."
 
 
 def leave(code: int) -> NoReturn:

@@ -254,10 +254,15 @@ class Equipment:
     def evaluate(self, stage: Stage) -> Evaluated:
         """Answer the fixed prompts."""
         same = stage == "before" and self.config.reference.source == catalog.START
-        tries = 1 if stage == "before" else self.config.answers_each
         reference, done = None if same else self.reference, self.trainer.updates_done
         with self.trainer.division.comparing():
-            return self.fixed_prompts.evaluate(stage, done, self.policy, reference, tries, self._pays())
+            return self.fixed_prompts.evaluate(stage, done, self.policy, reference, self.tries(stage), self._pays())
+
+    def tries(self, stage: Stage) -> int:
+        """How many answers are written for each that is given."""
+        if stage == "before":
+            return 1
+        return self.config.answers_each
 
     def fingerprint_of_reference(self) -> str:
         """See `LanguageModel.fingerprint`."""

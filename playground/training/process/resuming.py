@@ -62,10 +62,12 @@ def take_up(
         writer.event("warning", "config.yaml has been changed since the checkpoint was written. The new settings hold.")
     applied, ahead = changes.replay(events, done)
     trainer.config = changes.edited(config, applied)
-    sentence = f"Resumed after update {done}." if found else "Resumed from the beginning: no checkpoint could be used."
-    middle = " The update after it had been interrupted in the middle." if facts.get("mid_update") else ""
-    name = found.path.name if found else ""
-    writer.event(RESUMED, sentence + middle, checkpoint=name, seconds=facts.get("seconds", 0.0))
+    sentence, name = "Resumed from the beginning: no checkpoint could be used.", ""
+    if found:
+        sentence, name = f"Resumed after update {done}.", found.path.name
+    if facts.get("mid_update"):
+        sentence += " The update after it had been interrupted in the middle."
+    writer.event(RESUMED, sentence, checkpoint=name, seconds=facts.get("seconds", 0.0))
     return TakenUp(trainer.config, ahead, scaled)
 
 

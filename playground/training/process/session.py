@@ -99,7 +99,9 @@ class Session(Equipment):
 
     def _alone_or_together(self, step: str) -> Any:
         """Do what needs the other ranks only where the states are divided; else they may be gone, or at work."""
-        return self._together(step) if self.ranks.divides else getattr(self, step)()
+        if self.ranks.divides:
+            return self._together(step)
+        return getattr(self, step)()
 
     @contextlib.contextmanager
     def _joint(self, step: str, **arguments: Any) -> Iterator[None]:
@@ -152,7 +154,8 @@ class Session(Equipment):
         """Fix the scale of the score on samples of the reference, and record it. A trial, which is about time and
         memory, takes no more than are written at once."""
         samples, at_once = self.config.scale_samples(self.policy.is_small), self.rows_at_once
-        samples = min(samples, at_once) if self.is_trial else samples
+        if self.is_trial:
+            samples = min(samples, at_once)
         together = self.begins_alike and self.writer.status.attempt == 1
         self.writer.set_status(phase=MEASURING)
         self.progress.begin(MEASURING, self.plans.writing(samples + together * self.fixed_prompts.count, at_once))
@@ -167,8 +170,7 @@ class Session(Equipment):
     def evaluate_and_record(self, stage: Stage) -> None:
         """Answer the fixed prompts and write the samples."""
         clock = time.perf_counter()
-        tries = 1 if stage == "before" else self.config.answers_each
-        self.progress.begin(ANSWERING, self.plans.evaluation(self.fixed_prompts.count, tries))
+        self.progress.begin(ANSWERING, self.plans.evaluation(self.fixed_prompts.count, self.tries(stage)))
         samples, scores, figures = self._together("evaluate", stage=stage)
         if stage != "before" and self.config.answers_each > 1:
             self.writer.event(BEST_OF, **expected_curve(scores, self.config.answers_each)._asdict())
@@ -188,7 +190,11 @@ class Session(Equipment):
         last = done == self.config.ppo.num_updates
         if not last and done % evaluation.every:
             return
-        stage: Stage = "after" if last else "during" if done else "before"
+        stage: Stage = "before"
+        if last:
+            stage = "after"
+        elif done:
+            stage = "during"
         there = sum((item.update, item.stage) == (done, stage) for item in self.run.samples())
         measured = not self.texts or any((i.update, i.stage) == (done, stage) for i in self.run.evaluations())
         if there < self.fixed_prompts.count or not measured:
@@ -285,9 +291,11 @@ class Session(Equipment):
             self.writer.rollout(kept)
         self.writer.metrics(self._latest)
         self.writer.set_status(update=metrics.update)
-        skipped = self.trainer.skipped
+        data = {}
+        if self.trainer.skipped:
+            data["skipped"] = True
         for warning in self.trainer.warnings:
-            self.writer.event("warning", warning, **({"skipped": True} if skipped else {}))
+            self.writer.event("warning", warning, **data)
         self.trainer.warnings = []
         if isinstance(self.trainer, Steered) and self.trainer.found:
             self.writer.event(STEERING_VECTOR, **self.trainer.found)
@@ -357,4 +365,6 @@ class Session(Equipment):
         return {run_checkpoints.BEST_BY: value, "measured_on": "training batch"}
 
     def _penalised(self, score: float | None, kl: float | None) -> float | None:
-        return None if score is None or kl is None else score - self.config.kl.coef * kl
+        if score is None or kl is None:
+            return None
+        return score - self.config.kl.coef * kl

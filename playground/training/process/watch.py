@@ -62,7 +62,9 @@ class WorkerWatch:
             "killed": "Its folder was moved or deleted.",
             "time_limit": f"Its time limit of {minutes} (max_minutes) was reached after update {{}}.",
         }
-        self._deadline = float("inf") if max_minutes is None else heartbeat.now() + 60 * max_minutes
+        self._deadline = float("inf")
+        if max_minutes is not None:
+            self._deadline = heartbeat.now() + 60 * max_minutes
         self._stopped = stopped
         self._server = lifeline.server()
         self._elsewhere = launched is not None or placed.is_elsewhere(self._run.path, writer.status.attempt)
@@ -175,8 +177,9 @@ class WorkerWatch:
     def _grace(self) -> float:
         if self._is_saving():
             return CHECKPOINT_SECONDS
-        loading = self._writer.status.state in ("queued", "starting")
-        return GRACE_WHILE_LOADING_SECONDS if loading else self._grace_seconds
+        if self._writer.status.state in ("queued", "starting"):
+            return GRACE_WHILE_LOADING_SECONDS
+        return self._grace_seconds
 
     def _is_saving(self) -> bool:
         mine = self._run.checkpoints_path.glob(f".tmp-*-{os.getpid()}")

@@ -247,9 +247,12 @@ def judge_accuracy(report: RewardReport, right: Sequence[float], source: str, *,
     if agreement.at_least(losses, wins + losses) < LUCK:
         finding = "bad beats good"
     elif generic:
-        finding = "low accuracy on built-in pairs" if accuracy < LOW_GENERIC_ACCURACY else ""
+        if accuracy < LOW_GENERIC_ACCURACY:
+            finding = "low accuracy on built-in pairs"
     elif guessing:
-        finding = "too few pairs" if agreement.wilson(accuracy, len(right))[1] >= GOOD_ACCURACY else "guessing"
+        finding = "guessing"
+        if agreement.wilson(accuracy, len(right))[1] >= GOOD_ACCURACY:
+            finding = "too few pairs"
     elif accuracy < LOW_ACCURACY:
         finding = "low accuracy"
     if finding:

@@ -111,10 +111,12 @@ class Format:
         if self.name != "dialogue":
             return prompt + completion
         # HH form: a prompt that is a dialogue up to "Assistant:" stays as it is, another becomes the human's turn
-        dialogue = (
-            prompt.rstrip() if dialogues.is_dialogue(prompt) else dialogues.text_of([Turn("user", prompt.strip())])
-        )
-        return f"{dialogue}{'' if dialogue.endswith('Assistant:') else DIALOGUE_END} {completion.strip()}"
+        dialogue = prompt.rstrip()
+        if not dialogues.is_dialogue(prompt):
+            dialogue = dialogues.text_of([Turn("user", prompt.strip())])
+        if not dialogue.endswith("Assistant:"):
+            dialogue += DIALOGUE_END
+        return f"{dialogue} {completion.strip()}"
 
     def chat(self, turns: Sequence[Turn]) -> str:
         """The turns as the tokenizer's chat template writes them."""
@@ -126,14 +128,20 @@ class Format:
         # a chat template writes the special tokens itself; a tokenizer that added its own would put a second bos
         ids = list(self.tokenized(text, add_special_tokens=self.name != "chat", verbose=False).input_ids)
         eos = self.tokenizer.eos_token_id
-        ends = self._special if self.name == "chat" else {eos, self.tokenizer.sep_token_id}
-        ended = ends.intersection(ids[-TAIL:] if self.name == "chat" else ids[-1:])
-        return ids if eos is None or ended else [*ids, eos]
+        if self.name == "chat":
+            ends, tail = self._special, ids[-TAIL:]
+        else:
+            ends, tail = {eos, self.tokenizer.sep_token_id}, ids[-1:]
+        if eos is None or ends.intersection(tail):
+            return ids
+        return [*ids, eos]
 
     def without_end(self, ids: list[int]) -> list[int]:
         """The ids without the end token, and without what a template may have put behind it."""
         last = [index for index in range(max(0, len(ids) - TAIL), len(ids)) if ids[index] in self._special]
-        return ids[: last[0]] if last else ids
+        if last:
+            return ids[: last[0]]
+        return ids
 
     def check(self, prompt: str, completion: str) -> None:
         """The round trip: what the model reads, if it is not cut, holds the prompt and then the completion, each once.
@@ -174,12 +182,16 @@ class Format:
             return self._tail(prompt, count)
         turns = dialogues.turns(prompt)
         later = [number for number, turn in enumerate(turns) if number and turn.role == "user"]
-        return dialogues.text_of(turns[later[0] :]) if later else self._tail(turns[0].content, count)
+        if later:
+            return dialogues.text_of(turns[later[0] :])
+        return self._tail(turns[0].content, count)
 
     def _tail(self, text: str, count: int) -> str:
         """The text without its first `count` tokens."""
         offsets = self.tokenized(text, add_special_tokens=False, return_offsets_mapping=True).offset_mapping
-        return text[max(offsets[count][0], 1) :] if count < len(offsets) else ""
+        if count < len(offsets):
+            return text[max(offsets[count][0], 1) :]
+        return ""
 
     def _letters(self, ids: Sequence[int]) -> str:
         text = self.visible(ids, skip_special_tokens=True)
@@ -194,7 +206,9 @@ def recorded(folder: str | Path | None) -> dict[str, Any]:
         record = plain_files.read_json(path, catalog.MAX_CARD_BYTES, links=True)
     except (OSError, ValueError):
         return {}
-    return record if isinstance(record, dict) else {}
+    if isinstance(record, dict):
+        return record
+    return {}
 
 
 def _has_separator(tokenizer: Any) -> bool:
@@ -209,7 +223,11 @@ def _chosen(tokenizer: Any, template: str, record: dict[str, Any]) -> str:
     """The name of the template in force. Raises: RewardModelUnusable, if the tokenizer cannot do it."""
     recorded_name = str(record.get("template", "auto")) if template == "auto" else template
     if recorded_name == "auto":
-        return "chat" if tokenizer.chat_template else "pair" if _has_separator(tokenizer) else "plain"
+        if tokenizer.chat_template:
+            return "chat"
+        if _has_separator(tokenizer):
+            return "pair"
+        return "plain"
     if recorded_name not in TEMPLATES:
         raise RewardModelUnusable(
             f"template: `{recorded_name[:40]}` is not a template for reward models. Use {', '.join(TEMPLATES)} or auto."

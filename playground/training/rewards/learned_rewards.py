@@ -110,7 +110,9 @@ class RewardModel:
         if logits.shape[1] > 1 and self.network.model.config.problem_type != "multi_label_classification":
             rest_of_logits = torch.cat([logits[:, : self.label], logits[:, self.label + 1 :]], 1)
             log_odds = chosen - rest_of_logits.logsumexp(1)  # log p - log (1 - p), without ever forming p
-        return log_odds if self.output == "log-odds" else log_odds.sigmoid()
+        if self.output == "log-odds":
+            return log_odds
+        return log_odds.sigmoid()
 
 
 def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -> RewardModel:
@@ -141,7 +143,11 @@ def facts(model: RewardModel) -> dict[str, Any]:
     """What a run records of it. `rounded`: what it is held or computed in, where that is less than it was trained in;
     `doubt`: why its scores may be chance."""
     name, spec, network = model.network.name, model.spec, model.network.model
-    rounded = spec.quantization if spec.quantization != "none" else "bf16" if network.dtype == torch.bfloat16 else ""
+    rounded = ""
+    if spec.quantization != "none":
+        rounded = spec.quantization
+    elif network.dtype == torch.bfloat16:
+        rounded = "bf16"
     doubt = reward_models.doubt(recorded(model.network.folder))
     return {"source": name, "misreading": misreading(model), "rounded": rounded, "doubt": doubt}
 

@@ -119,8 +119,10 @@ def load_base(config: RewardTrainingConfig, all_dialogues: bool) -> RewardModel:
     switch_dropout_off(model)
     network = Network(config.base, folder, model, tokenizer, tokenizer.pad_token_id)
     template = config.template
-    if template == "auto":  # never `pair`: TRL's trainer does not pass its token types on
-        template = "chat" if tokenizer.chat_template else "dialogue" if all_dialogues else "plain"
+    if template == "auto" and tokenizer.chat_template:  # never `pair`: TRL's trainer does not pass its token types on
+        template = "chat"
+    elif template == "auto":
+        template = "dialogue" if all_dialogues else "plain"
     longest = min(config.max_length or LONGEST, network.room or LONGEST)
     return RewardModel(network, ModelReward.model_construct(source=config.base, template=template, max_length=longest))
 

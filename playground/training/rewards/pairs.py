@@ -117,8 +117,9 @@ def example_pairs(
 
 def pocket_writer(model: str) -> str:
     """The model itself where it is one of the pocket world, else the one that writes there by default."""
-    pocket = model.startswith("pocket-") and model in [model.name for model in catalog.MODELS]
-    return model if pocket else DEFAULT_WRITER
+    if model.startswith("pocket-") and model in [model.name for model in catalog.MODELS]:
+        return model
+    return DEFAULT_WRITER
 
 
 def annotated(
@@ -143,8 +144,10 @@ def annotated(
             pair: Pair | str = "not_drawn"
             if len(pairs) < config.limit:
                 pair = _judged(annotator, text, written[number, 0], written[number, 1], rng_of(seed, number))
-            if isinstance(pair, str) or pair in pairs:
-                left_out[pair if isinstance(pair, str) else "duplicate"] += 1
+            if isinstance(pair, str):
+                left_out[pair] += 1
+            elif pair in pairs:
+                left_out["duplicate"] += 1
             else:
                 pairs[pair] = None
     counts = Counts(rows=rows, kept=len(pairs), **left_out)

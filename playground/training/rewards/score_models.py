@@ -107,7 +107,8 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
             "complete model."
         )
     pad_id = config.get_text_config().pad_token_id
-    pad_id = None if pad_id is None or pad_id >= rows else pad_id
+    if pad_id is not None and pad_id >= rows:
+        pad_id = None
     return Network(name, folder, model.requires_grad_(False).eval(), tokenizer, pad_id)
 
 
@@ -147,8 +148,9 @@ def _refuse_without_head(config: Any, skeleton: Any, keys: set[str], name: str) 
         return
     made_for = " ".join(map(str, config.architectures or []))
     extra = sorted(key for key in keys if not key.startswith((inside, "lm_head.")))
-    instead = f"; they have {', '.join(extra[:3])} (say so as value_head_prefix in its config.json)" if extra else ""
-    why = f"its files hold no weights for {', '.join(sorted(head - keys)[:3])}{instead}"
+    why = f"its files hold no weights for {', '.join(sorted(head - keys)[:3])}"
+    if extra:
+        why += f"; they have {', '.join(extra[:3])} (say so as value_head_prefix in its config.json)"
     if any(writer in made_for for writer in WRITERS):
         why = f"it is a model that writes text ({made_for})"
     raise RewardModelUnusable(

@@ -55,7 +55,9 @@ def _table(form: Format) -> Iterator[Variant]:
 
 def foreign(form: Format, prompt: str, completion: str) -> Encoded:
     """An example in the template of another family of models."""
-    template = LLAMA2 if "<|im_start|>" in form.text(*PROBE) else CHATML
+    template = CHATML
+    if "<|im_start|>" in form.text(*PROBE):
+        template = LLAMA2
     return _of_text(form, template.format(prompt=prompt.strip(), completion=completion.strip()))
 
 
@@ -87,7 +89,9 @@ def _swapped(form: Format, prompt: str, completion: str) -> Encoded:
         return form.encoded(completion.strip(), f" {prompt.strip()}")
     turns = [*dialogues.turns(prompt), Turn("assistant", completion.strip())]
     other = [Turn("user" if turn.role == "assistant" else "assistant", turn.content) for turn in turns]
-    return _of_text(form, form.chat(other) if form.name == "chat" else dialogues.text_of(other)[: -len(DIALOGUE_END)])
+    if form.name == "chat":
+        return _of_text(form, form.chat(other))
+    return _of_text(form, dialogues.text_of(other)[: -len(DIALOGUE_END)])
 
 
 FAULTS: dict[str, Callable[[Format, str, str], Encoded]] = {

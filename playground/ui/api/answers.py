@@ -66,13 +66,17 @@ def settings(config: RunConfig) -> dict[str, Any]:
     flat = flatten(checks.without_folders(config))
     return {
         "settings": {field: value for field, value in flat.items() if not field.startswith("about")},
-        "help": {
-            field: {name: knob[name] for name in KNOB if knob[name] not in ("", None)}
-            | ({"usual": knob["slider"][:2]} if knob["slider"] else {})
-            | ({"options": options} if (options := form.options_of(field)) else {})
-            for field, knob in form.KNOBS.items()
-        },
+        "help": {field: _help_of(field, knob) for field, knob in form.KNOBS.items()},
     }
+
+
+def _help_of(field: str, knob: Mapping[str, Any]) -> dict[str, Any]:
+    facts = {name: knob[name] for name in KNOB if knob[name] not in ("", None)}
+    if knob["slider"]:
+        facts["usual"] = knob["slider"][:2]
+    if options := form.options_of(field):
+        facts["options"] = options
+    return facts
 
 
 def status(feed: RunFeed) -> dict[str, Any]:
@@ -92,7 +96,7 @@ def status(feed: RunFeed) -> dict[str, Any]:
             {"label": check["label"], "state": check["state"], "evidence": check["evidence"], "cause": check["cause"]}
             for check in feed.lit
         ],
-        "can_change": {} if now["ended"] or feed.recorded else run_serializer.live_values(feed.report.config_now),
+        "can_change": feed.live_values(ended=now["ended"]),
     }
 
 
@@ -171,8 +175,10 @@ def generated(prompt: str, completions: Iterable[Mapping[str, Any]]) -> dict[str
     answer: dict[str, Any] = {"prompt": prompt, "before": [], "after": []}
     for completion in completions:
         figures = {name: completion[name] for name in ("score", "kl", "tokens", "ended")}
-        side = answer["before" if completion["side"] == "reference" else "after"]
-        side.append({"completion": text(completion["completion"]), **plain(figures)})
+        side = "after"
+        if completion["side"] == "reference":
+            side = "before"
+        answer[side].append({"completion": text(completion["completion"]), **plain(figures)})
     return answer
 
 

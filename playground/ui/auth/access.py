@@ -200,7 +200,9 @@ class Access:
     def caller(self, request: Any) -> Caller:
         """Who sent a request (Gradio's or Starlette's). Without one a visitor, unless the page is private."""
         connection = visitors.connection_of(request)
-        query = dict(connection.query_params) if connection else {}
+        query: dict[str, str] = {}
+        if connection:
+            query = dict(connection.query_params)
         if self.mode == "local":
             return Caller(query=query)
         if connection is None:
@@ -317,7 +319,9 @@ class Access:
                 kinds.append("answers")
             slot = self.limiter.holding(caller.visitor.address, *kinds)
             if caller.role is Role.VISITOR and not until_answered.enter_context(slot):
-                raise TooManyCalls(MANY_AT_ONCE if action in OF_A_MODEL else MANY_PROGRAMS)
+                if action in OF_A_MODEL:
+                    raise TooManyCalls(MANY_AT_ONCE)
+                raise TooManyCalls(MANY_PROGRAMS)
             if wants_caller:
                 return handler(*read(arguments), caller=caller)
             return handler(*read(arguments))
@@ -371,7 +375,8 @@ class Access:
             return PlainTextResponse("This page has no host. Open its start page to watch.", 404, headers)
         if refusal := self.wrong_token(request, request.query_params.get("token", "")):
             status, sentence = refusal
-            headers |= {"Retry-After": f"{SECONDS:.0f}"} if sentence == MANY_TOKENS else {}
+            if sentence == MANY_TOKENS:
+                headers["Retry-After"] = f"{SECONDS:.0f}"
             return PlainTextResponse(sentence, status, headers)
         answer = Response(None, 303, {**headers, "Location": "./"})
         if self.mode != "local":
@@ -396,15 +401,12 @@ class Access:
     def to_json(self, request: Any) -> AccessData:
         """What static/core/access.js shows: who one is, what one may do, and the caps."""
         caller = self.caller(request)
-        own = TABLE[caller.mode, caller.role].own
-        may: dict[str, Right] = {}
-        for item in Action:
-            right: Right = "own" if item in own else "no"
-            may[item.name.lower()] = "yes" if self._may_all(request, caller, item) else right
-        watchers = IN_CLASS if may["ask"] == "yes" else WATCHERS
+        may = {item.name.lower(): self._right(request, caller, item) for item in Action}
         notice = ""
         if (self.mode, caller.role) == ("classroom", Role.VISITOR):
-            notice = watchers
+            notice = WATCHERS
+            if may["ask"] == "yes":
+                notice = IN_CLASS
         return {
             "mode": self.mode,
             "role": caller.role.value,
@@ -416,6 +418,13 @@ class Access:
             "own": self.is_own(caller, caller.query.get("run")),
         }
 
+    def _right(self, request: Any, caller: Caller, action: Action) -> Right:
+        if self._may_all(request, caller, action):
+            return "yes"
+        if action in TABLE[caller.mode, caller.role].own:
+            return "own"
+        return "no"
+
     def _set_cookie(self, connection: HTTPConnection, name: str, value: str) -> str:
         return visitors.set_cookie(connection, name, value, crosses_sites=self.mode == "space")
 
@@ -424,7 +433,9 @@ def _kind_of(action: Action) -> str:
     """As what a call counts."""
     if action in COUNTED:
         return "questions"
-    return "class" if action is Action.JOIN else "form"
+    if action is Action.JOIN:
+        return "class"
+    return "form"
 
 
 def _refusal(caller: Caller, action: Action) -> str:

@@ -34,7 +34,9 @@ class Body:
 
     def __init__(self, receive: Receive, cap: int, seconds: float | None = None, announced: bool = True) -> None:
         self.receive, self.cap, self.announced = receive, cap, announced
-        self.until = None if seconds is None else time.monotonic() + seconds
+        self.until: float | None = None
+        if seconds is not None:
+            self.until = time.monotonic() + seconds
         self.count, self.whole = 0, False
         self.refused: tuple[int, str] | None = None
         self._ahead: deque[Message] = deque()
@@ -55,15 +57,19 @@ class Body:
         if self.refused:
             return GONE
         try:
-            left = None if self.whole or self.until is None else max(0.0, self.until - time.monotonic())
+            left = None
+            if self.until is not None and not self.whole:
+                left = max(0.0, self.until - time.monotonic())
             message = await asyncio.wait_for(self.receive(), left)
         except TimeoutError:
             self.refused = TOO_SLOW
             return GONE
         self.whole = not message.get("more_body")
         self.count += len(message.get("body", b""))
-        self.refused = too_large(self.cap) if self.count > self.cap else None
-        return GONE if self.refused else message
+        if self.count > self.cap:
+            self.refused = too_large(self.cap)
+            return GONE
+        return message
 
     async def drain(self) -> None:
         """Take in and forget what is still to come, up to a little."""

@@ -64,6 +64,6 @@ def seen(outputs: Path, visitor: Visitor) -> Seen:
     recent = [status for status in statuses if status.updated_at > since]
     for status in sorted(recent, key=lambda status: status.updated_at):
         used += status.worked_seconds or 0.0
-        refused = REFUSAL.search(status.message)
-        left = int(refused[1]) if refused else left
+        if refusal := REFUSAL.search(status.message):
+            left = int(refusal[1])
     return Seen(used, left)

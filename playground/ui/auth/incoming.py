@@ -171,7 +171,8 @@ class Incoming:
             self._link = None
         if self._replaced is not None:
             os.environ.pop(GRADIO_VARIABLE, None)
-            os.environ.update({GRADIO_VARIABLE: self._replaced} if self._replaced else {})
+            if self._replaced:
+                os.environ[GRADIO_VARIABLE] = self._replaced
             self._replaced = None
 
     def _files(self) -> list[_File]:

@@ -151,7 +151,10 @@ class RequestMiddleware:
             _log.warning(NOT_EMBEDDED)
             await _not_embedded(connection.url.query)(scope, receive, send)
             return
-        answering = _Answering(send, self.headers_of_embedded if embedded else self.headers, cookie)
+        headers = self.headers
+        if embedded:
+            headers = self.headers_of_embedded
+        answering = _Answering(send, headers, cookie)
         with self._open(connection, path) as fits:
             if fits:
                 await self._let_in(connection, path, receive, answering)
@@ -165,7 +168,9 @@ class RequestMiddleware:
         if self.access.caller(connection).role is Role.HOST:
             yield True
             return
-        kinds = ("requests", "uploads") if is_upload(path) else ("requests",)
+        kinds = ["requests"]
+        if is_upload(path):
+            kinds.append("uploads")
         with self.access.limiter.holding(self.access.address_of(connection), *kinds) as fits:
             yield fits
 
@@ -177,7 +182,9 @@ class RequestMiddleware:
         # the query of an upload names it, and Gradio would never forget that name
         query = b"" if uploads else scope["query_string"]
         if refusal is None and path.startswith(GRADIO) and not uploads:
-            sent = await body.ahead() if posts else b""
+            sent = b""
+            if posts:
+                sent = await body.ahead()
             refusal = sessions.refusal_of(path, query, sent)
             refusal = refusal or calls.refusal_of(
                 path, connection.headers, sessions.parsed(sent), self.access.endpoints
@@ -210,7 +217,9 @@ class RequestMiddleware:
                 raise
             _log.exception("%s %r failed", scope["method"], scope["path"])
             await body.drain()
-            sentence = in_words(error) if isinstance(error, OSError) else FAILED  # of a full disk, its remedy
+            sentence = FAILED
+            if isinstance(error, OSError):  # of a full disk, its remedy
+                sentence = in_words(error)
             await _answer(500, sentence)(scope, body, answering)
 
     def _refusal(self, connection: HTTPConnection, path: str, cap: int) -> tuple[int, str] | None:
@@ -285,10 +294,13 @@ class RequestMiddleware:
 
 def headers_of(mode: str, framed_by: str) -> dict[str, str]:
     """What an answer says to browsers. `framed_by`: sites that may show it in a frame, beside its own and a Space's."""
+    framing = SELF
+    if mode == "space":
+        framing = FRAMES
     headers = {
         "x-content-type-options": "nosniff",
         "referrer-policy": "same-origin",
-        "content-security-policy": f"{POLICY} {FRAMES if mode == 'space' else SELF} {framed_by}".strip(),
+        "content-security-policy": f"{POLICY} {framing} {framed_by}".strip(),
     }
     if mode != "space":
         headers["cross-origin-resource-policy"] = "same-origin"
@@ -303,8 +315,9 @@ def prefix_and_path(scope: Scope, mount: str = "") -> tuple[str, str]:
     root, whole = urlsplit(scope.get("root_path", "")).path.rstrip("/"), scope["path"]
     prefix = next((prefix for prefix in (root, mount) if f"{whole}/".startswith(f"{prefix}/")), "")
     path = whole.removeprefix(prefix)
-    taken_off = is_needed(whole, scope["method"]) and not is_needed(path, scope["method"])  # of /playground/static/...
-    return root, whole if taken_off else path
+    if is_needed(whole, scope["method"]) and not is_needed(path, scope["method"]):  # of /playground/static/...
+        return root, whole  # the prefix was taken off
+    return root, path
 
 
 def is_upload(path: str) -> bool:

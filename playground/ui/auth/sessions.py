@@ -50,8 +50,10 @@ def refusal_of(path: str, query: bytes, body: bytes = b"") -> tuple[int, str] | 
 
 def parsed(body: bytes) -> Any:
     """What JSON holds; None where it is none."""
+    if not body:
+        return None
     try:
-        return json.loads(body) if body else None
+        return json.loads(body)
     except (ValueError, RecursionError):
         return None
 

@@ -44,7 +44,9 @@ def addresses(listening: str, port: int, mode: str) -> list[str]:
         return []
     if listening in OWN_LOOP:
         return []
-    hosts = [f"[{listening}]" if ":" in listening else listening]
+    hosts = [listening]
+    if ":" in listening:
+        hosts = [f"[{listening}]"]
     if listening in ANYWHERE:
         hosts = machine_addresses()
     return [f"http://{host}:{port}/" for host in hosts]
@@ -67,7 +69,9 @@ def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path, t
     Args:
         share: addresses for everyone. tunnel: the public one, if one was asked for; "" where there is none.
     """
-    ends = "the page and its training runs" if lifeline.policy() == "die" else "the page, not a training run"
+    ends = "the page, not a training run"
+    if lifeline.policy() == "die":
+        ends = "the page and its training runs"
     end = f"Runs go to {outputs}. Ctrl+C ends {ends}."
     if mode != "classroom":
         return f"RLHF Playground is ready at {url} ({end[0].lower()}{end[1:-1]})"
@@ -84,6 +88,8 @@ def greeting(url: str, share: list[str], mode: str, token: str, outputs: Path, t
         ]
     if share and share[0] not in url and share[0].rstrip("/") != tunnel:
         lines.insert(3, f"    {share[0]}host?token={token}  (from another machine)")
-    if tunnel is not None:
-        lines.append(f"  {SHARED if tunnel else NOT_SHARED}")
+    if tunnel:
+        lines.append(f"  {SHARED}")
+    elif tunnel is not None:
+        lines.append(f"  {NOT_SHARED}")
     return "\n".join([*lines, f"  {end}"])

@@ -88,13 +88,16 @@ def _make_room(size: int, capped: Limits, outputs: Path) -> None:
         return
     sizes = {item: limits.kept_bytes(item.lstat().st_size) for item in folder.glob("*")}
     total = sum(sizes.values()) + limits.kept_bytes(size)
-    used = history.in_use(outputs) if total > capped.uploads_bytes else set()
-    going = []
+    if total <= capped.uploads_bytes:
+        return
+    used, going = history.in_use(outputs), []
     for item in reversed(_kept_paths(outputs)):
         if total > capped.uploads_bytes and str(item.resolve()) not in used:
             going.append(item)
             total -= sizes[item]
-    for item in going if total <= capped.uploads_bytes else ():  # else they would go for nothing
+    if total > capped.uploads_bytes:  # they would go for nothing
+        return
+    for item in going:
         item.unlink(missing_ok=True)
 
 
@@ -125,8 +128,9 @@ def put(path: Path, outputs: Path) -> Path:
 
 def safe_name(name: str) -> str:
     """A file name of plain letters that keeps its ending."""
-    kind = row_files.kind_of(name) or ""
-    ending = kind + (".gz" if name.lower().endswith(".gz") else "")
+    ending = row_files.kind_of(name) or ""
+    if name.lower().endswith(".gz"):
+        ending += ".gz"
     stem = re.sub(r"[^A-Za-z0-9_-]+", "-", name[: len(name) - len(ending)]).strip("-")
     return f"{stem[:MAX_NAME_CHARACTERS] or 'prompts'}{ending}"
 

@@ -59,7 +59,9 @@ class Visitor(NamedTuple):
 
     def is_same(self, other: Visitor) -> bool:
         """By the cookie where both have one; by the address where neither has."""
-        mark, other_mark = (self.cookie, other.cookie) if self.cookie or other.cookie else (self.address, other.address)
+        mark, other_mark = self.address, other.address
+        if self.cookie or other.cookie:
+            mark, other_mark = self.cookie, other.cookie
         return bool(mark) and hmac.compare_digest(mark.encode(), other_mark.encode())
 
 
@@ -112,7 +114,9 @@ def token_for(mode: str, environment: MutableMapping[str, str] = os.environ) -> 
     if token and len(token) < MIN_TOKEN_CHARACTERS:
         message = f"must have at least {MIN_TOKEN_CHARACTERS} characters; unset it to get a new one at each start."
         raise InvalidConfig([Problem(TOKEN_VARIABLE, message)])
-    return token or (new_token() if mode == "classroom" else "")
+    if not token and mode == "classroom":
+        return new_token()
+    return token
 
 
 def _hash(cookie: str) -> str:
@@ -131,7 +135,10 @@ def set_cookie(connection: HTTPConnection, name: str, value: str, crosses_sites:
     parts = [f"{name}={value}", f"Path={path}", f"Max-Age={COOKIE_SECONDS}", "HttpOnly"]
     if secure:
         parts.append("Secure")
-    parts += ["SameSite=None", "Partitioned"] if secure and crosses_sites else ["SameSite=Lax"]
+    if secure and crosses_sites:
+        parts += ["SameSite=None", "Partitioned"]
+    else:
+        parts.append("SameSite=Lax")
     return "; ".join(parts)
 
 
@@ -171,13 +178,16 @@ def keyed_hash(key: bytes, value: str) -> str:
 def address_of(connection: HTTPConnection, proxied: bool) -> str:
     """Where a request comes from, as far as one is told from another by it: an IPv4 address, or the /64 of an IPv6 one,
     for a subscriber has all of it. Behind a proxy the last public address that it was passed on from."""
-    peer = connection.client.host if connection.client else ""
-    passed = connection.headers.get("x-forwarded-for", "").split(",") if proxied else []
+    peer, passed = "", []
+    if connection.client:
+        peer = connection.client.host
+    if proxied:
+        passed = connection.headers.get("x-forwarded-for", "").split(",")
     public = (address for part in reversed(passed) if (address := ip_address(part.strip())) and address.is_global)
     nearest = next(public, None) or ip_address(peer)
     if isinstance(nearest, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((int(nearest), SUBSCRIBER_BITS), strict=False))
-    return str(nearest) if nearest else peer
+    return str(nearest or peer)
 
 
 def host_of(connection: HTTPConnection) -> str:
@@ -208,9 +218,10 @@ def is_from_here(connection: HTTPConnection) -> bool:
 
 def connection_of(request: Any) -> HTTPConnection | None:
     """The connection behind Gradio's or Starlette's request; None where there is none to be trusted."""
-    connection = request if isinstance(request, HTTPConnection) else getattr(request, "request", None)
-    if isinstance(connection, HTTPConnection):
-        return connection
+    if not isinstance(request, HTTPConnection):
+        request = getattr(request, "request", None)
+    if isinstance(request, HTTPConnection):
+        return request
     return None
 
 

@@ -54,6 +54,8 @@ def data_of(
     what everyone is. Raises: NoClass."""
     if not pairs:
         raise NoClass(NO_PAIRS)
+    if each is None:
+        each = EACH
     texts = [
         {
             "prompt": str(pair["prompt"])[:MOST_TEXT],
@@ -68,7 +70,7 @@ def data_of(
         "pairs": texts,
         "run": run,
         "sides": list(sides),
-        "each": max(1, min(EACH if each is None else each, len(texts))),
+        "each": max(1, min(each, len(texts))),
         "briefs": briefs_of(briefs),
         "means": means.strip()[:MOST_BRIEF],
     }
@@ -123,7 +125,9 @@ def pairs_of(person: str, step: Step) -> list[ClassPair]:
         if is_swapped(person, step, number):
             pair.left, pair.right = second, first
         if step.state == "shown" and step.data.get("sides"):
-            pair.after = "left" if is_swapped(person, step, number) else "right"
+            pair.after = "right"
+            if is_swapped(person, step, number):
+                pair.after = "left"
         pairs.append(pair)
     return pairs
 
@@ -212,7 +216,9 @@ def rows(step: Step, pairs: Sequence[PairVotes]) -> list[dict[str, Any]]:
     for pair in pairs:
         if pair.first != pair.second:
             texts = step.data["pairs"][pair.number - 1]
-            chosen, rejected = TEXTS if pair.first > pair.second else reversed(TEXTS)
+            chosen, rejected = "first", "second"
+            if pair.first < pair.second:
+                chosen, rejected = "second", "first"
             preferences.append(
                 {
                     "prompt": texts["prompt"],
@@ -273,4 +279,6 @@ def percent(share: float) -> str:
 
 def count_of(number: int, singular: str, plural: str = "") -> str:
     """A number with its word."""
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    if number == 1:
+        return f"1 {singular}"
+    return f"{number:,} {plural or singular + 's'}"

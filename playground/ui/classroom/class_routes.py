@@ -105,8 +105,7 @@ def for_readers(handler: Any, path: str) -> Any:
             return response
         except NotAllowed:
             sentence = f"{PAGES[path][1]} is for the host. Open the host's address first, which the terminal shows."
-            base = "../" if path else "./"
-            page = ONLY_TEXT.format(sentence=html.escape(sentence), base=base, icon=own_files.ICON)
+            page = ONLY_TEXT.format(sentence=html.escape(sentence), base=_base(path), icon=own_files.ICON)
             return HTMLResponse(page, 403, {"Cache-Control": "no-store"})
         except TooManyCalls as error:
             return PlainTextResponse(str(error), 429)
@@ -122,9 +121,16 @@ def document(path: str) -> str:
     scripts = sorted(own_files.needed_by(module))
     links = [f'<link rel="modulepreload" href="{own_files.address(name)}">' for name in scripts]
     return HTML.format(
-        page=page, title=title, base="../" if path else "./", links="\n".join([own_files.ICON, *sheets, *links]),
+        page=page, title=title, base=_base(path), links="\n".join([own_files.ICON, *sheets, *links]),
         script=own_files.address(module),
     )  # fmt: skip
+
+
+def _base(path: str) -> str:
+    """Where the addresses of a page begin."""
+    if path:
+        return "../"
+    return "./"
 
 
 class ClassHandlers:

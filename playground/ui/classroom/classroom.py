@@ -86,13 +86,17 @@ class Classroom:
     def show(self, command: DeskCommand, caller: Caller) -> None:
         """Close the step, and show what was answered: {step}; {run}: and what this run says of its lesson."""
         step = current(self.room, command)
-        run = {"run": command.run} if command.run and self.hub.find(command.run) else {}
-        self.room.set_state(step, "shown", {**step.data, **run})
+        data = dict(step.data)
+        if command.run and self.hub.find(command.run):
+            data["run"] = command.run
+        self.room.set_state(step, "shown", data)
 
     def locate(self, command: DeskCommand, caller: Caller) -> None:
         """Where the host is on the page: {query, update, text, played}; an empty query: nowhere that one follows."""
-        place = ClassLocation(command.query[:MOST_QUERY], command.update, command.text, command.played)
-        self.room.lead_to(place if command.query else None)
+        place = None
+        if command.query:
+            place = ClassLocation(command.query[:MOST_QUERY], command.update, command.text, command.played)
+        self.room.lead_to(place)
 
     # --- what people answer
 
@@ -118,7 +122,9 @@ class Classroom:
         step = self._step_now()
         lesson = self._lesson_at(step)
         inside = lesson is not None and lesson.name == place.lesson and place.step in lesson.steps
-        room.places.note(person, place if inside else Place(help=place.help))
+        if not inside:
+            place = Place(help=place.help)
+        room.places.note(person, place)
         if since == state["version"]:
             return state
         return {
@@ -135,15 +141,16 @@ class Classroom:
         room = self.room
         step, code, here = self._step_now(), room.code, room.present()
         pages = [f"{address.rstrip('/')}/{PAGE}" for address in addresses]
-        address = ""
+        address, qr = "", []
         if pages and code:
             address = f"{pages[0]}?code={code}"
+            qr = qr_rows(address)
         desk = ClassDesk(
             version=room.version,
             code=code,
             address=address,
             addresses=pages,
-            qr=qr_rows(address) if address else [],
+            qr=qr,
             present=len(here),
             joined=room.joined(),
             answered=self.kinds[step.kind].answered(step) if step else 0,
@@ -160,7 +167,11 @@ class Classroom:
         desk.runs, desk.going = self.runs.listed(step)
         numbers = {person: number for person, number in room.numbers().items() if person in here}
         lesson = self._lesson_at(step)
-        desk.places = room.places.of(numbers, lesson.name if lesson else "", lesson.steps if lesson else ())
+        name = ""
+        steps: tuple[str, ...] = ()
+        if lesson:
+            name, steps = lesson.name, lesson.steps
+        desk.places = room.places.of(numbers, name, steps)
         if step:
             desk.shown_run = step.data.get("run", "")
             vars(desk).update(self.kinds[step.kind].on_desk(step))
@@ -168,8 +179,9 @@ class Classroom:
 
     def step(self, step: Step, person: str) -> ClassStep:
         """A step as one person sees it; "" is no one's, as on the screen."""
-        answers = self.room.answers(step, person) if person else []
-        own_answers = {str(answer.item): answer.value for answer in answers}
+        own_answers = {}
+        if person:
+            own_answers = {str(answer.item): answer.value for answer in self.room.answers(step, person)}
         view = self.kinds[step.kind].seen(step, person)
         return ClassStep(step.id, step.kind, step.state, step.round, own_answers, **view)
 

@@ -218,8 +218,9 @@ def ends_of(run: RunDirectory) -> RewardEnds | None:
     prompts = examples(config, before, after, most=1)
     example = next((sample for sample in after if sample.prompt_id in prompts), after[0])
     balance = sum((pair.gain or 0.0) > 0 for pair in pairs) - sum((pair.gain or 0.0) < 0 for pair in pairs)
-    cut = "\u2026" if example.ended is False else ""  # at the most tokens
-    text = example.completion + cut
+    text = example.completion
+    if example.ended is False:  # cut at the most tokens
+        text += "\u2026"
     return RewardEnds((_paid(before), _paid(after)), _rose(pairs, outcome), balance, agreeing, example.prompt, text)
 
 
@@ -231,4 +232,6 @@ def _rose(pairs: Sequence[BeforeAfter], outcome: before_after.Outcome) -> bool:
 
 def _paid(samples: Sequence[Sample]) -> float:
     scores = [score for sample in samples for score in sample.scores.values() if score is not None]
-    return fmean(scores) if scores else 0.0
+    if not scores:
+        return 0.0
+    return fmean(scores)

@@ -178,17 +178,19 @@ class Games(StepKind):
     def on_desk(self, step: Step) -> dict[str, Any]:
         """Every reward, and what came of each so far."""
         sweep, earlier = self._sweep_left(step), shown_results(step)
-        results = earlier or ClassGameResults([])
+        results, name, progress = earlier or ClassGameResults([]), "", ""
         if sweep:
             results = game_rewards.results(self._outputs, sweep)
-        entries = self._entries(step)
-        waits = step.state == "open" or self._has_begun(step)
+            name, progress = sweep.name, self._progress(sweep)
+        entries, takes = self._entries(step), ""
+        if step.state != "open" and not self._has_begun(step):
+            takes = self._takes(entries)
         desk = ClassGameDesk(
             entries=entries,
-            sweep=sweep.name if sweep else "",
+            sweep=name,
             fresh=earlier is None or (results.ended, results.going) != (earlier.ended, earlier.going),
-            takes="" if waits else self._takes(entries),
-            words=self._progress(sweep) if sweep else "",
+            takes=takes,
+            words=progress,
             ended=results.ended,
             results=results,
         )
@@ -196,8 +198,10 @@ class Games(StepKind):
 
     def _progress(self, sweep: Sweep) -> str:
         progress = history_data.progress_data(sweep, sweep_record.statuses(self._outputs, sweep))
-        seconds = progress["left"]
-        return progress["words"] + (f"; {describe.roughly(sum(seconds) / 2)} left" if seconds else "")
+        words = progress["words"]
+        if seconds := progress["left"]:
+            words += f"; {describe.roughly(sum(seconds) / 2)} left"
+        return words
 
     def _takes(self, entries: Sequence[ClassGameEntry]) -> str:
         """How long they will take, by runs here or as measured elsewhere; the desk asks every few seconds."""
@@ -256,8 +260,9 @@ def _numbered(sweep: Sweep | None, results: ClassGameResults | None) -> list[tup
     """The rewards with their numbers, of what is shown, else of what is in training."""
     if results:
         return [(run.number, run.reward) for run in results.runs]
-    cells = sweep.cells().values() if sweep else ()
-    return [(number, str(cell[game_rewards.FIELD])) for number, cell in enumerate(cells, 1)]
+    if not sweep:
+        return []
+    return [(number, str(cell[game_rewards.FIELD])) for number, cell in enumerate(sweep.cells().values(), 1)]
 
 
 def _with(step: Step, **changes: Any) -> Step:

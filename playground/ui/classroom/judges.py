@@ -52,10 +52,10 @@ class Judges:
     def train(self, command: DeskCommand, caller: Caller) -> ClassLedData:
         """Train a reward model on the votes of a step: {step, group}; `group` 0 is everyone."""
         step = self.voted(command.step)
-        group = 0
+        group, name = 0, f"class-{step.id}"
         if command.group in range(1, len(step.data["briefs"]) + 1):
             group = command.group
-        name = f"class-{step.id}-group-{group}" if group else f"class-{step.id}"
+            name = f"class-{step.id}-group-{group}"
         rows = self.rows(step, group)
         if len(rows) < MIN_PAIRS:
             raise NoClass(
@@ -113,15 +113,21 @@ class Judges:
 
     def _row(self, judge: dict[str, Any]) -> ClassJudge:
         state, progress = self._learning(judge["name"])
-        run_progress, run_done = self._paid(judge["run"]) if judge["run"] else ("", False)
+        run_progress, run_done, brief = "", False, ""
+        if judge["run"]:
+            run_progress, run_done = self._paid(judge["run"])
+        if judge["group"]:
+            brief = self.room.find(judge["step"]).data["briefs"][judge["group"] - 1]
         words = judge["words"]
+        if len(words) > 2 * MOST_WORDS:
+            words = [*words[:MOST_WORDS], *words[-MOST_WORDS:]]
         return ClassJudge(
             name=judge["name"],
             step=judge["step"],
-            brief=self.room.find(judge["step"]).data["briefs"][judge["group"] - 1] if judge["group"] else "",
+            brief=brief,
             state=state,
             said=progress,
-            words=words if len(words) <= 2 * MOST_WORDS else [*words[:MOST_WORDS], *words[-MOST_WORDS:]],
+            words=words,
             reading=self.service.about == judge["name"],
             run=judge["run"],
             run_said=run_progress,

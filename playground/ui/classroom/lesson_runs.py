@@ -84,7 +84,9 @@ class LessonRuns:
 
     def _run(self, row: dict[str, Any]) -> ClassRun:
         run = self.hub.find(row["run"])
-        status = run.status()
+        status, words = run.status(), ""
+        if not status.ended:
+            words = how_far(run, status)
         return ClassRun(
             run=row["run"],
             index=row["index"],
@@ -92,7 +94,7 @@ class LessonRuns:
             ended=status.ended and status.state not in ("failed", "interrupted"),
             going=not status.ended,
             title=run.title(run.config()),
-            words="" if status.ended else how_far(run, status),
+            words=words,
         )
 
     def _rows(self) -> list[dict[str, Any]]:

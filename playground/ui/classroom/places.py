@@ -37,8 +37,10 @@ class Places:
         """They are there now."""
         with self._lock:
             before = self._places.get(person, Place())
-            stays = (before.lesson, before.step) == (place.lesson, place.step)
-            self._places[person] = place._replace(since=before.since if stays else time.monotonic())
+            since = time.monotonic()
+            if (before.lesson, before.step) == (place.lesson, place.step):
+                since = before.since
+            self._places[person] = place._replace(since=since)
 
     def of(self, numbers: Mapping[str, int], lesson: str, steps: Sequence[str]) -> list[ClassPlace]:
         """Those of the people, each with a number, who are in this lesson or ask for help; who is stuck first."""

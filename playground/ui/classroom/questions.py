@@ -19,6 +19,7 @@ from playground.ui.classroom.room_file import NoClass
 from playground.ui.classroom.steps import DeskCommand, Handler, StepKind
 from playground.ui.feed.feed import Hub
 from playground.ui.train import lesson_part
+from playground.ui.train.form import as_dict
 
 MOST_OPTIONS, MOST_ASK, MOST_SAY = 6, 240, 140  # of a typed question
 BINS = 10  # of a histogram of numbers
@@ -93,8 +94,12 @@ class Questions(StepKind):
             options = lesson.transfer.options
             right = next((number for number, option in enumerate(options) if option.right), None)
             return ClassResults(rounds, right, [option.why for option in options], None)
-        outcome = self._reveal(step, lesson) if lesson else None
-        return ClassResults(rounds, outcome.held if outcome else None, [], outcome)
+        outcome = None
+        if lesson:
+            outcome = self._reveal(step, lesson)
+        if outcome is None:
+            return ClassResults(rounds, None, [], None)
+        return ClassResults(rounds, outcome.held, [], outcome)
 
     def _reveal(self, step: Step, lesson: Lesson) -> Reveal | None:
         """None without a run, or where it is gone or cannot be read: the answers are shown all the same."""
@@ -150,7 +155,7 @@ EMPTY = lesson_part.prediction_data(Prediction(ask="-", kind="choice"))
 def checked(value: Any, step: Step, lessons: Lessons) -> Any:
     """An answer as it is kept. Raises: NoClass, with what to do."""
     predict, options, _ = prediction_of(step, lessons)
-    value = value if isinstance(value, dict) else {}
+    value = as_dict(value)
     if predict is None or predict.kind == "choice":
         choice = value.get("choice")
         if not is_whole(choice, 0, len(options) - 1):

@@ -116,7 +116,9 @@ class Room:
     def fact(self, name: str, otherwise: Any = None) -> Any:
         """Something kept of the room: `code`, `version`, `location`, `free`, `runs`, `at` (a step), `front` (a run)."""
         rows = self.file.read("SELECT value FROM facts WHERE name = ?", name)
-        return rows[0][0] if rows else otherwise
+        if not rows:
+            return otherwise
+        return rows[0][0]
 
     def set_fact(self, name: str, value: Any) -> None:
         """Keep something of the room, for everyone to see."""
@@ -189,7 +191,9 @@ class Room:
     def step(self) -> Step | None:
         """The step that everyone is at: the newest, unless the host has gone back to an earlier one."""
         rows = self.file.read(f"{STEPS} ORDER BY id = ? DESC, id DESC LIMIT 1", self.fact("at", 0))
-        return Step(*rows[0]) if rows else None
+        if not rows:
+            return None
+        return Step(*rows[0])
 
     def steps(self) -> list[Step]:
         """All of them, the oldest first."""
@@ -289,5 +293,6 @@ def is_whole(value: Any, least: float = -math.inf, most: float = math.inf) -> Ty
 
 def finite(value: Any) -> float | None:
     """A number of an answer; None if it is none."""
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER
-    return float(value) if good else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < MOST_NUMBER:
+        return float(value)
+    return None

@@ -76,7 +76,7 @@ class Votes(StepKind):
             "each": command.each,
             "briefs": ballots.briefs_of(command.briefs),  # before a model has to write
             "means": command.means,
-            "run": runs[0].id if runs else "",
+            "run": next((run.id for run in runs), ""),
             "sides": sides,
         }
         if command.what == "blind":
@@ -180,7 +180,9 @@ class Votes(StepKind):
     def offer(self) -> ClassVoteDesk:
         """What the host can begin, and what was made of votes so far: beside the vote, where the class is at one."""
         step = self.room.step()
-        desk = ClassVoteDesk() if step and step.kind == "vote" else self._desk()
+        desk = ClassVoteDesk()
+        if step is None or step.kind != "vote":
+            desk = self._desk()
         desk.sources = self.sources()
         return desk
 
@@ -194,7 +196,9 @@ class Votes(StepKind):
         titles = Counter(run.title for run in newest)
         for run in newest:
             if run.status.state in ("finished", "stopped"):
-                label = f"{run.title} ({run.id})" if titles[run.title] > 1 else run.title or run.id
+                label = run.title or run.id
+                if titles[run.title] > 1:
+                    label = f"{run.title} ({run.id})"
                 sources.append(ClassSource(run.id, label, trained=True))
         return sources
 

@@ -57,7 +57,7 @@ def comparison(
     later = sorted({item.update for item in samples if item.stage != "before"})
     chosen = update
     if update not in later:
-        chosen = later[-1] if later else None
+        chosen = next(reversed(later), None)
     pairs: Sequence[BeforeAfter] = []
     beside: OtherData | None = None
     if other:
@@ -78,6 +78,10 @@ def comparison(
     outcome = ""
     if measured:
         outcome = _outcome(pairs, config, None if alone else before)
+    table: list[Any] = []
+    passes: list[Any] = []
+    if alone:
+        table, passes = plain(judging.rows(pairs)), _passes(samples, chosen)
     return {
         "moments": later,
         "update": chosen,
@@ -86,9 +90,9 @@ def comparison(
         "outcome": outcome,
         "terms": list(dict.fromkeys(name for pair in pairs for name in pair.after.scores)),
         "judges": list(dict.fromkeys(name for pair in pairs for name in pair.after.judges)),
-        "table": plain(judging.rows(pairs)) if alone else [],
+        "table": table,
         "behaviours": insight_serializer.behaviours_of_pairs(config, pairs, against_itself=alone),
-        "passes": _passes(samples, chosen) if alone else [],
+        "passes": passes,
         "before": before,
         "after": after,
         "rows": [_row(pair, config, measured) for pair in pairs[:MAX_PAIRS]],
@@ -130,10 +134,11 @@ def _side(item: Sample, behaviours: Sequence[Behaviour], check: VerifyReward | N
 def _outcome(pairs: Sequence[BeforeAfter], config: RunConfig, other: MomentSummaryData | None) -> str:
     """The gain in a sentence; `other` sums up the run that it is held against."""
     outcome = before_after.outcome(pairs)
-    beside: dict[str, Any] = {"across": True, "other_kl": other["kl"]} if other else {}
-    if outcome:
-        return before_after.outcome_sentence(outcome, config.score_unit, **beside)
-    return ""
+    if not outcome:
+        return ""
+    if not other:
+        return before_after.outcome_sentence(outcome, config.score_unit)
+    return before_after.outcome_sentence(outcome, config.score_unit, across=True, other_kl=other["kl"])
 
 
 def _notice(pairs: Sequence[BeforeAfter], samples: Sequence[Sample], other: Other) -> str:
@@ -141,10 +146,12 @@ def _notice(pairs: Sequence[BeforeAfter], samples: Sequence[Sample], other: Othe
     shared, prompts = len({pair.after.prompt for pair in pairs}), len({item.prompt for item in samples})
     if not shared:
         return "The two share no fixed prompts, so there is nothing to compare side by side."
-    some = ""
+    sentences = []
     if shared != prompts:
-        some = f"They share {shared} of {prompts} fixed prompts; only these are shown."
-    return " ".join(filter(None, [some, f"{other.differ} Read the texts, not the figures." if other.differ else ""]))
+        sentences.append(f"They share {shared} of {prompts} fixed prompts; only these are shown.")
+    if other.differ:
+        sentences.append(f"{other.differ} Read the texts, not the figures.")
+    return " ".join(sentences)
 
 
 class Went(NamedTuple):
@@ -193,6 +200,11 @@ class Overlaid(NamedTuple):
     def of(cls, run_id: str, curves: Went, feed: RunFeed) -> Overlaid:
         """Of a run that is being read."""
         config, status = feed.config, feed.status or feed.status_now()
+        model, seed = "", None
+        if config.reads("model.source"):
+            model = describe.in_words("model.source", config.model.source)
+        if config.reads("seed"):
+            seed = config.seed
         return cls(
             config,
             curves.path,
@@ -201,10 +213,10 @@ class Overlaid(NamedTuple):
                 "title": feed.run.title(config),
                 "experiment": feed.report.experiment,
                 "wrong_on_purpose": describe.wrong_on_purpose(config),
-                "model": describe.in_words("model.source", config.model.source) if config.reads("model.source") else "",
+                "model": model,
                 "engine": config.engine,
                 "method": config.method_label,
-                "seed": config.seed if config.reads("seed") else None,
+                "seed": seed,
                 "unit": config.score_unit,
                 "keeps_rollouts": keeps_rollouts(feed.run, config, bool(feed.metrics)),
                 **curves.data,
@@ -227,7 +239,7 @@ def overlay(runs: Sequence[Overlaid], problems: list[str]) -> OverlayData:
         "runs": [{**run.data, "there": None if reached is None else plain(path.at(run.path, reached))} for run in runs],
         "problems": problems,
         "settings": _differing_settings(runs),
-        "scores_differ": describe.scores_differ([run.config for run in runs]) if runs else "",
+        "scores_differ": describe.scores_differ([run.config for run in runs]),
     }
 
 

@@ -100,7 +100,9 @@ class Channel:
         if generation != self.generation or not SEQ.fullmatch(number):
             return None
         seq = int(number)
-        oldest = self.deltas[0].seq if self.deltas else self.seq + 1
+        oldest = self.seq + 1
+        if self.deltas:
+            oldest = self.deltas[0].seq
         if seq > self.seq or seq + 1 < oldest:
             return None
         return [item for item in self.deltas if item.seq > seq]

@@ -13,15 +13,16 @@ def home_data(hub: Hub, mode: str) -> HomeData:
     outputs = hub.outputs
     waiting = queue.waiting(outputs)  # first: a run that begins between the two looks is then seen by the second
     living = launcher.living_runs(outputs)
-    newest, ended_well = None, []
+    newest, ended_well = None, None
     if not living:
         runs = history.list_runs(outputs)
-        newest = runs[0].id if runs else None
-        ended_well = [run.id for run in runs if run.status.state in ("finished", "stopped")]
+        newest = next((run.id for run in runs), None)
+        if mode == "classroom":
+            ended_well = next((run.id for run in runs if run.status.state in ("finished", "stopped")), None)
     slots = bool(living) and len(devices.available()) > 1
     return {
         "machine": devices.machine_facts(),
-        "living": living[0].id if living else None,
+        "living": next((run.id for run in living), None),
         "training": [
             {
                 "id": run.id,
@@ -34,6 +35,6 @@ def home_data(hub: Hub, mode: str) -> HomeData:
         "waiting": waiting,
         "newest": newest,
         # what a page shows of its own accord where nothing trains; elsewhere than in a class that is a recording
-        "shown": ended_well[0] if ended_well and mode == "classroom" else None,
+        "shown": ended_well,
         "recorded": {folder.name: run_id for run_id, folder in hub.recorded.items()},
     }

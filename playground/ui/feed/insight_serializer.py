@@ -101,7 +101,9 @@ def behaviours_of_pairs(
     config: RunConfig, pairs: Sequence[BeforeAfter], *, against_itself: bool
 ) -> BehavioursData | None:
     """The same between two moments, or two runs: what their rewards paid for is not known of those."""
-    against = paid(config, pairs) if against_itself else []
+    against: Sequence[Paid] = []
+    if against_itself:
+        against = paid(config, pairs)
     return _behaviours(meters.of_pairs(config, pairs), meters.ways(config, pairs), against)
 
 

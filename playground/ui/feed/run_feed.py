@@ -39,7 +39,9 @@ class RunFeed:
     def __init__(self, run: RunDirectory, *, recorded: bool = False) -> None:
         self.run = run
         self.recorded = recorded
-        self.id = recorded_id(run.id) if recorded else run.id
+        self.id = run.id
+        if recorded:
+            self.id = recorded_id(run.id)
         self.config = run.config()
         self.status: StatusData | None = None
         self.rewritten = 0  # how often the run was taken up again, so that what was shown no longer holds
@@ -155,7 +157,9 @@ class RunFeed:
         if key == self._status_key and not learned:
             return {}
         self._status_key = key
-        outcome = self.report.sentence if status.ended else ""
+        outcome = ""
+        if status.ended:
+            outcome = self.report.sentence
         self.status = run_state.added(run_serializer.status_data(status, self.columns, outcome), state)
         return {"status": self.status}
 
@@ -175,7 +179,7 @@ class RunFeed:
             **self._known,
             "run": run_serializer.run_summary(self.id, self.config, label, **facts),
             "status": status,
-            "live": {} if self.recorded or status["ended"] else run_serializer.live_values(self.report.config_now),
+            "live": self.live_values(ended=status["ended"]),
             "metrics": run_serializer.thinned(self.columns),
             "events": self.events,
             "moments": [self._moment(grouped, update) for update in drawn],
@@ -198,9 +202,17 @@ class RunFeed:
             return self._moment(grouped, update)
         return None
 
+    def live_values(self, *, ended: bool) -> dict[str, Any]:
+        """What can be changed now; of a recording, or once the run has ended, nothing."""
+        if ended or self.recorded:
+            return {}
+        return run_serializer.live_values(self.report.config_now)
+
     def _moment(self, grouped: Mapping[int, list[Sample]], update: int) -> MomentData:
         first = min(grouped)
-        ids = examples.examples(self.config, grouped[first], grouped[update]) if update > first else []
+        ids: Sequence[int] = []
+        if update > first:
+            ids = examples.examples(self.config, grouped[first], grouped[update])
         return run_serializer.moment(grouped[update], ids)
 
     def rollout(self, update: int | None) -> RolloutData:

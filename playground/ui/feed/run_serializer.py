@@ -125,8 +125,10 @@ def _surely_counted(config: RunConfig) -> list[BehaviourNameData]:
     """What is counted of any run of these settings, in the order in which it is shown."""
     names = {behaviour.name: behaviour.words for behaviour in counted.surely_counted(config)}
     first = counted.of_rewards(config, names)
-    reward = {counted.REWARD: counted.EARNS.format("more than")} if counted.REWARD in first else {}
-    listed = {**reward, **dict(sorted(names.items(), key=lambda item: item[0] not in first))}
+    listed: dict[str, str] = {}
+    if counted.REWARD in first:
+        listed[counted.REWARD] = counted.EARNS.format("more than")
+    listed |= dict(sorted(names.items(), key=lambda item: item[0] not in first))
     return [{"name": name, "words": words} for name, words in listed.items()]
 
 
@@ -144,7 +146,10 @@ def _main_settings(config: RunConfig) -> list[SettingData]:
     """The few that stand in the head of a run."""
     fields = ["model.source", "rewards", "prompts.source", "seed"]
     fields += [field for field in ("kl.coef", "ppo.learning_rate") if config.reads(field)]
-    fields += [*(["judges"] if config.judges else []), *(["method"] if config.method != "ppo" else [])]
+    if config.judges:
+        fields.append("judges")
+    if config.method != "ppo":
+        fields.append("method")
     values = {field: value for field, value in form.flatten(config).items() if field in fields}
     return [
         {
@@ -205,8 +210,13 @@ def ending(status: Status) -> EndData | None:
     """How a run ended, from the one table: title and remedy."""
     if not status.ended:
         return None
-    end = exit_reasons.reason_of(status.reason or ("" if status.is_done else status.state))
-    remedy = end.remedy if end.resumable or not status.resumable else f"{end.remedy} {RAN_BEFORE}"
+    reason = status.reason
+    if not reason and not status.is_done:
+        reason = status.state
+    end = exit_reasons.reason_of(reason)
+    remedy = end.remedy
+    if status.resumable and not end.resumable:
+        remedy += f" {RAN_BEFORE}"
     return {"title": end.title, "remedy": form.with_labels(remedy)}
 
 
@@ -219,7 +229,9 @@ def columns_of(records: Sequence[UpdateMetrics], terms: Sequence[str] = ()) -> C
 def _figure(record: UpdateMetrics, name: str) -> Any:
     field, dot, part = name.partition(".")
     value = getattr(record, field)
-    return plain(value.get(part) if dot else value)
+    if dot:
+        value = value.get(part)
+    return plain(value)
 
 
 def thinned(columns: Mapping[str, Sequence[Any]], limit: int = MAX_POINTS) -> Columns:

@@ -44,18 +44,20 @@ def of(run: RunDirectory, status: Status) -> RunState:
         return RunState()
     if status.state == "queued" and run.id in queue.waiting(run.path.parent):
         return RunState(before=num_before(run))
-    silent, asked_at = processes.stalled(run), _stamp(run.control_path / "stop") / 1e9
-    return RunState(
-        silent=round(silent, 1) if silent else None,
-        stopping=round(max(0.0, time.time() - asked_at), 1) if asked_at else None,
-    )
+    silent, stopping = None, None
+    if seconds := processes.stalled(run):
+        silent = round(seconds, 1)
+    if asked_at := _stamp(run.control_path / "stop") / 1e9:
+        stopping = round(max(0.0, time.time() - asked_at), 1)
+    return RunState(silent=silent, stopping=stopping)
 
 
 def num_before(run: RunDirectory) -> int:
     """How many runs train or wait on the same device before a waiting one."""
     outputs, slot = run.path.parent, queue.slot_held(run)
-    waiting = queue.waiting(outputs)
-    ahead = waiting[: waiting.index(run.id)] if run.id in waiting else waiting
+    ahead = queue.waiting(outputs)
+    if run.id in ahead:
+        ahead = ahead[: ahead.index(run.id)]
     living = [other.id for other in launcher.living_runs(outputs)]
     slots = (queue.slot_held(RunDirectory(outputs / name)) for name in {*ahead, *living} - {run.id})
     return sum(not queue.are_apart(other_slot, slot) for other_slot in slots)
@@ -78,8 +80,9 @@ def resume_offer(run: RunDirectory) -> ResumeOfferData:
     except InvalidConfig as error:
         return {"from": None, "skipped": [], "instead": f"Its configuration cannot be read. {error}"}
     if not can_resume(status, why_not):
-        resumable = exit_reasons.reason_of(status.reason).resumable
-        return {"from": None, "skipped": [], "instead": why_not if resumable else ""}
+        if not exit_reasons.reason_of(status.reason).resumable:
+            why_not = ""
+        return {"from": None, "skipped": [], "instead": why_not}
     stamps = tuple(_stamp(path / "MANIFEST.json") for path in sorted(run.checkpoints_path.glob("*")))
     with _offering:
         offer = _offer(run.path, status.attempt, status.updated_at, stamps)

@@ -64,9 +64,10 @@ def build(outputs: Path, service: ModelService, train: Controls, access: Access,
         return components.offering(source, _choices(outputs))
 
     def newly_trained(panel: Any) -> Any:
-        choices, name = _choices(outputs), panel.get("test") if isinstance(panel, dict) else None
-        offered = [value for _, value in choices]
-        return components.offering(source, choices, value=name) if name in offered else gr.skip()
+        choices, name = _choices(outputs), form.entry(panel, "test")
+        if name not in [value for _, value in choices]:
+            return gr.skip()
+        return components.offering(source, choices, value=name)
 
     training.input(access.guard(Action.WATCH, newly_trained), training, source, **components.AT_ONCE)
     source.focus(access.guard(Action.WATCH, offer), None, source, queue=False, api_visibility="private")

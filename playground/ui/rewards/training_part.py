@@ -35,7 +35,7 @@ from playground.ui.payloads.rewards import (
     UploadedPairsData,
 )
 from playground.ui.payloads.server import DoneData
-from playground.ui.train.form import drawn, put
+from playground.ui.train.form import as_dict, drawn, put
 
 FIRST = ("pairs.limit", "pairs.flip", "epochs", "learning_rate")
 MORE = (
@@ -102,7 +102,7 @@ def guarded_functions(outputs: Path, access: Access) -> list[Any]:
 
     def start_training(asked: Any) -> RewardStartData:
         """Start one from {values, replace}; see `started`."""
-        asked = asked if isinstance(asked, dict) else {}
+        asked = as_dict(asked)
         return started(asked.get("values"), outputs, bool(asked.get("replace")), access.limits)
 
     def stop_training(name: Any) -> DoneData:
@@ -132,8 +132,10 @@ def started(data: Any, outputs: Path, replace: bool, capped: Limits = LIMITS["lo
     problems: list[ProblemData]
     exists = False
     try:
-        for field, value in data.items() if isinstance(data, dict) else ():
-            put(nested, str(field), None if value == "" and field != "name" else value)
+        for field, value in as_dict(data).items():
+            if value == "" and field != "name":
+                value = None
+            put(nested, str(field), value)
         config = yaml_io.validated(nested, RewardTrainingConfig)
         training, _ = reward_models.start(admission.admit_training(config, capped), outputs, replace)
         return {"name": training.id, "exists": False, "problems": []}
@@ -205,16 +207,23 @@ def detail(outputs: Path, name: str, *, with_log: bool = False) -> RewardTrainin
 
 def _last_part(source: str) -> str:
     """Of a path of this machine its last part; any other name as it is."""
-    return Path(source).name if Path(source).is_absolute() else source
+    if Path(source).is_absolute():
+        return Path(source).name
+    return source
 
 
 def _settings(config: RewardTrainingConfig) -> str:
     """The settings that matter for reading a report, in one line."""
     pairs = config.pairs
-    answer = [f"{pairs.limit} pairs", f"{config.max_steps} steps" if config.max_steps else f"{config.epochs:g} epochs"]
-    if pairs.source in [item.name for item in catalog.ANNOTATORS]:
-        answer += [f"{100 * pairs.flip:.0f} % wrong answers"] if pairs.flip else []
-        answer += [f"sharpness {pairs.sharpness:g}"] if pairs.sharpness else []
+    length = f"{config.epochs:g} epochs"
+    if config.max_steps:
+        length = f"{config.max_steps} steps"
+    answer = [f"{pairs.limit} pairs", length]
+    is_annotated = pairs.source in [item.name for item in catalog.ANNOTATORS]
+    if is_annotated and pairs.flip:
+        answer.append(f"{100 * pairs.flip:.0f} % wrong answers")
+    if is_annotated and pairs.sharpness:
+        answer.append(f"sharpness {pairs.sharpness:g}")
     return ", ".join([*answer, f"seed {config.seed}"])
 
 

@@ -81,16 +81,24 @@ def _row(at: int, scored: Any, mixture: Mixture, scale: Scale) -> WeighedTextDat
     total = scored.totals[at]
     parts = {name: values[at] for name, values in scored.contributions.items()}
     raw = {name: values[at] for name, values in scored.terms.items()}
-    of = mixture.scales
-    apart = scored.disagreement[at] if scored.disagreement else None
+    of, apart = mixture.scales, None
+    if scored.disagreement:
+        apart = scored.disagreement[at]
     return {
         "raw": list(raw.values()),
-        "z": [None if value is None else (value - of[name].mean) / of[name].sd for name, value in raw.items()],
+        "z": [_in_sd(value, of[name].mean, of[name].sd) for name, value in raw.items()],
         "total": total,
-        "score": 0.0 if total is None else (total - scale.mean) / scale.sd,
-        "adds": [0.0 if part is None else (part - of[name].contribution) / scale.sd for name, part in parts.items()],
-        "disagreement": None if apart is None else apart / scale.sd,
+        "score": _in_sd(total, scale.mean, scale.sd, 0.0),
+        "adds": [_in_sd(part, of[name].contribution, scale.sd, 0.0) for name, part in parts.items()],
+        "disagreement": _in_sd(apart, 0.0, scale.sd),
     }
+
+
+def _in_sd(value: float | None, mean: float, sd: float, otherwise: float | None = None) -> Any:
+    """How far a value lies above the mean; `otherwise` where there is none."""
+    if value is None:
+        return otherwise
+    return (value - mean) / sd
 
 
 def _duel(texts: Sequence[WeighedTextData], labels: Sequence[str]) -> DuelData | None:
@@ -117,5 +125,8 @@ def _what(reward: Mapping[str, Any]) -> str:
 
 def _number(reward: Mapping[str, Any], name: str, otherwise: float | None = None) -> float | None:
     value = reward.get(name)
-    known = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if known and (value or name != "cap") else otherwise  # type: ignore[arg-type]
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        return otherwise
+    if name == "cap" and not value:
+        return otherwise
+    return float(value)

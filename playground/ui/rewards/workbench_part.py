@@ -112,7 +112,10 @@ def scored(
         yield {"state": "error", "problems": [_in_words(problem) for problem in error.problems]}
         return
     for answer in _answers(service, outputs, config, prompt or "", asked):
-        yield answer | {"rewards": rewards} if answer["state"] == "done" else answer
+        if answer["state"] == "done":
+            yield answer | {"rewards": rewards}
+        else:
+            yield answer
 
 
 def _answers(

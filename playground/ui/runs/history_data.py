@@ -108,8 +108,9 @@ def _sweep(sweep: Sweep, runs: Sequence[PageRow]) -> SweepRowData:
     first, progress = runs[0].run.row, progress_data(sweep, {row.run.row.id: row.status for row in runs})
     ends = {row.run.row.id: RunEnd(row.run.headline) for row in runs if row.status.state == "finished"}
     rows = [row for row in over_seeds.rows(sweep, ends) if row.gain is not None]
-    alike = [] if describe.are_of_the_scale(sweep.settings) else rows
-    best = max(alike, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
+    best = None
+    if not describe.are_of_the_scale(sweep.settings):
+        best = max(rows, key=lambda row: row.gain.mean if row.gain else 0.0, default=None)
     unfinished = [row for row in runs if row.status.state != "finished"]
     goes_on = any(run_state.can_resume(row.status, row.run.why_not_resumed) for row in unfinished)
     seconds = sum(row.status.seconds_at_work() for row in runs)
@@ -152,9 +153,9 @@ def detail(outputs: Path, name: str) -> SweepData:
         "varies": varies(sweep),
         "fields": [{"label": form.label_of(field), "unit": form.unit_of(field)} for field in sweep.settings],
         "seeds": len(sweep.vary.get(SEED, [0])),
-        "unit": configs[0].score_unit if configs else "sd",
+        "unit": next((config.score_unit for config in configs), "sd"),
         "num_updates": max((status.num_updates for status in statuses.values()), default=0),
-        "scores_differ": describe.scores_differ(configs) if configs else "",
+        "scores_differ": describe.scores_differ(configs),
         "behaviours": list(dict.fromkeys(words for row in rows for words in row.shares)),
         "monitors": list(dict.fromkeys(name for row in rows for name in row.monitors)),
         "settings": [
@@ -169,6 +170,8 @@ def detail(outputs: Path, name: str) -> SweepData:
 def progress_data(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgressData:
     """How far a sweep is; `left`: seconds, from the likely least to the likely most, while it goes on."""
     progress, left = progress_of(sweep, statuses), all_left([*statuses.values()], time.time())
+    if progress.ended:
+        left = None
     return {
         "on": sweep.on,
         "state": progress.state,
@@ -177,7 +180,7 @@ def progress_data(sweep: Sweep, statuses: Mapping[str, Status]) -> SweepProgress
         "total": progress.total,
         "ended": progress.ended,
         "unmade": progress.unmade,
-        "left": None if progress.ended else left,
+        "left": left,
     }
 
 
@@ -192,14 +195,10 @@ def _setting(
     cells = sweep.cells()
     runs: list[SweepRunData] = []
     for run_id in row.setting.runs:
-        status = statuses.get(run_id)
-        run: SweepRunData = {
-            "id": run_id,
-            "seed": cells[run_id].get(SEED),
-            "state": status.state if status else "gone",
-        }
-        if status:
-            run |= {"update": status.update, "num_updates": status.num_updates, "message": status.message}
+        run: SweepRunData = {"id": run_id, "seed": cells[run_id].get(SEED), "state": "gone"}
+        if status := statuses.get(run_id):
+            run |= {"state": status.state, "message": status.message}
+            run |= {"update": status.update, "num_updates": status.num_updates}
         runs.append(run)
     ours = [ends[run_id] for run_id in row.setting.runs if run_id in ends]
     data: SettingRowData = {

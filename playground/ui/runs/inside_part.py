@@ -61,12 +61,15 @@ def absent(config: RunConfig) -> AbsentData:
     method = methods.METHODS[config.method]
     sentences: AbsentData = {}
     if not config.pays_tokens:
-        who = "TRL's trainer of this method" if config.by_trl and method.in_own_loop else method.label
+        who = method.label
+        if config.by_trl and method.in_own_loop:
+            who = "TRL's trainer of this method"
         sentences["reward"] = f"{who} pays no single tokens, so there is no reward, leash cost or advantage of one."
     if not config.has_critic:
-        critic = "There is no critic here, so no token has a value"
-        among = "; an advantage is measured against other answers to the same prompt, and a look writes one"
-        sentences["value"] = f"{critic}{among if config.pays_tokens else ''}."
+        why = "There is no critic here, so no token has a value"
+        if config.pays_tokens:
+            why += "; an advantage is measured against other answers to the same prompt, and a look writes one"
+        sentences["value"] = f"{why}."
     return sentences
 
 
@@ -100,7 +103,9 @@ def what_if_data(run: RunDirectory, update: int, asked: Mapping[str, str], servi
 
 
 def _read(run: RunDirectory, update: int) -> Trace:
-    recorded = traces.read(run, update) if update < MAX_UPDATE else None
+    recorded = None
+    if update < MAX_UPDATE:
+        recorded = traces.read(run, update)
     if recorded is None:
         raise RunNotFound(f"Update {update} was not recorded in slow motion, or its file cannot be read.")
     return recorded
@@ -155,9 +160,10 @@ def _data(run: RunDirectory, recorded: Trace, trace: Trace) -> TraceData:
 def _groups(trace: Trace) -> list[PromptGroupData]:
     """The texts that are shown under each formula, prompt by prompt."""
     texts, size = trace.texts, trace.settings.samples_per_prompt
+    if not texts:
+        return []
     if size == 1:
-        every = list(range(len(texts)))
-        return [{"prompt": "", "places": every, "mean": None, "sd": None, "alike": False}] if texts else []
+        return [{"prompt": "", "places": list(range(len(texts))), "mean": None, "sd": None, "alike": False}]
     groups: list[PromptGroupData] = []
     for first in range(0, len(texts), size):
         places = list(range(first, min(first + size, len(texts))))
@@ -197,7 +203,9 @@ def _group(episode: TracedEpisode, trace: Trace) -> GroupData:
     """What the episodes of the same prompt earned, and which of them this one is."""
     batch, size = trace.batch, trace.settings.samples_per_prompt
     column = episode.row % size
-    price = trace.settings.kl_coef if trace.settings.where == "reward" else 0.0
+    price = 0.0
+    if trace.settings.where == "reward":
+        price = trace.settings.kl_coef
     costs = _by_episode(trace, [price * kl for kl in batch.token_kl])
     paid = [score - float(cost.sum()) for score, cost in zip(batch.scores, costs, strict=True)]
     earned = paid[episode.row - column :][:size]

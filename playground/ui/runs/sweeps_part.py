@@ -56,12 +56,13 @@ def guarded_functions(outputs: Path, access: Access, spawn: Workers | None = Non
 
     def run_of(name: Any) -> str | None:
         """Any run of a sweep, for whether it is one's own: one visitor started all of them."""
-        name = name.get("sweep") if isinstance(name, dict) else name
+        if isinstance(name, dict):
+            name = name.get("sweep")
         try:
             runs = sweep_record.runs_of(outputs, sweep_record.find(outputs, str(name)))
         except RunNotFound:
             return None
-        return runs[0].id if runs else None
+        return next((run.id for run in runs), None)
 
     actions = SweepActions(outputs, access, spawn)
     return [
@@ -160,7 +161,9 @@ def _plan(payload: Any, outputs: Path, access: Access, caller: Caller, request: 
         return admission.admit(config, outputs, capped)
 
     name = str(payload.get("name") or "").strip() or None
-    overrides = [] if answer or most is None else [f"max_minutes={most:g}"]
+    overrides = []
+    if most is not None and not answer:
+        overrides.append(f"max_minutes={most:g}")
     return sweep_making.plan(outputs, SweepRequest(title, base, overrides, vary, name, origin=request), admit)
 
 
@@ -175,9 +178,12 @@ def _base(payload: Mapping[str, Any], outputs: Path, capped: Limits) -> tuple[st
     if not isinstance(settings, str):
         return chosen, yaml_io.read_yaml(catalog.preset_path(chosen))
     config = edits.from_text(settings, base, capped, outputs, from_link=False)
-    name = base.name if chosen.startswith(filling.RUN_PREFIX) else chosen
-    changed = differences(config, base).keys() - {SEED}
-    return f"{name}, changed" if changed else name, config.model_dump(mode="json")
+    title = chosen
+    if chosen.startswith(filling.RUN_PREFIX):
+        title = base.name
+    if differences(config, base).keys() - {SEED}:
+        title += ", changed"
+    return title, config.model_dump(mode="json")
 
 
 def _words(field: str) -> list[str]:
@@ -191,7 +197,9 @@ def _varied(payload: Mapping[str, Any]) -> tuple[list[str], list[Problem]]:
     """`field=values` of each field that was chosen."""
     varied, problems = [], []
     vary = payload.get("vary")
-    for item in vary[:MOST_FIELDS] if isinstance(vary, list) else []:
+    if not isinstance(vary, list):
+        return [], []
+    for item in vary[:MOST_FIELDS]:
         field, values = str(form.as_dict(item).get("field") or ""), str(form.as_dict(item).get("values") or "")
         if not field:
             if values.strip():

@@ -106,7 +106,10 @@ def _can_shrink(packs: Packs, run_id: str, kind: str) -> bool:
     pack = packs.get(f"live/{run_id}/{kind}", {})
     if kind == "poll":
         return len(pack[""].get("snapshot", {}).get("moments", [])) > 2
-    return bool(pack.keys() - {OTHERS, *([""] if kind == "compare" else [])})
+    lasting_keys = {OTHERS}
+    if kind == "compare":
+        lasting_keys.add("")
+    return bool(pack.keys() - lasting_keys)
 
 
 def _size(pack: Pack) -> int:

@@ -90,7 +90,9 @@ def write(
         for name, content in files.items():
             path = site / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content if isinstance(content, bytes) else content.encode())
+            if isinstance(content, str):
+                content = content.encode()
+            path.write_bytes(content)
         for old in OWN_FOLDERS:
             shutil.rmtree(folder / old, ignore_errors=True)
         for path in site.iterdir():
@@ -128,8 +130,10 @@ def _answers(
     listed["runs"] = [run | {"id": recorded_id(run["id"])} for run in listed["runs"]]
     packs["live/_runs"] = {"": listed}
     presets = [RunDirectory(path).id for path in runs.values()]
-    notice = f"{NOTICE}{f': {address}' if address else ''}."
-    packs["live/_page"] = {"": parts.about(PAGES, presets, notice, FILES)}
+    notice = NOTICE
+    if address:
+        notice += f": {address}"
+    packs["live/_page"] = {"": parts.about(PAGES, presets, f"{notice}.", FILES)}
     return {f"answers/{file_of(pack)}.txt": parts.packed(parts.compact(content)) for pack, content in packs.items()}
 
 

@@ -184,14 +184,16 @@ def _real_model(place: str, access: Access) -> gr.HTML | None:
         return None
     groups = dict(preset_groups(access.limits))
     first = [{"preset": name, "title": title} for name, title in groups.get(catalog.REAL_GROUP, [])]
-    functions = real_model_part.Getting().functions() if place == "start" else []
+    functions: list[Any] = []
+    if place == "start":
+        functions = real_model_part.Getting().functions()
     return components.widget(
         "train/real_model",
         None,
         elem_id=f"real-model-{place}",
         place=place,
         name=real_model.NAME,
-        first=first[0] if first else None,
+        first=next(iter(first), None),
         server_functions=access.guard_all(Action.GET_MODEL, functions),
     )
 
@@ -225,7 +227,8 @@ def control(field: str, value: Any) -> Any:
 
 def choice(field: str, value: Any, choices: list[tuple[str, str]], other: str, help: str | None = None) -> gr.HTML:
     """A menu of (label, value) that takes other texts too; `help`: in the place of the setting's own."""
-    help = form.KNOBS[field]["help"] if help is None else help
+    if help is None:
+        help = form.KNOBS[field]["help"]
     return components.choice(value, choices, form.LABELS[field], dom_id(field), help=help, other=other)
 
 
@@ -242,7 +245,8 @@ def preset_groups(capped: Limits) -> list[tuple[str, list[tuple[str, str]]]]:
         if capped.pocket_only:
             names = [name for name in names if not limits.check(catalog.preset(name), capped)]
         labels = [(name, numbers.get(name, "") + (catalog.preset(name).about.title or name)) for name in names]
-        groups += [(title, labels)] if labels else []
+        if labels:
+            groups.append((title, labels))
     return groups
 
 

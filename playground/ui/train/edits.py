@@ -43,7 +43,8 @@ def kept(stored: Any, query: Mapping[str, str]) -> tuple[str, str] | None:
 def written(config: RunConfig, base: RunConfig) -> str:
     """What follows `set=` in a link to these settings, the seed always among them."""
     changed = {field: value for field, (_, value) in differences(config, base).items() if field != "seed"}
-    changed |= {"name": config.name} if config.name != base.name else {}
+    if config.name != base.name:
+        changed["name"] = config.name
     changed["seed"] = config.seed
     return ",".join(f"{field}:{_written(value)}" for field, value in changed.items())
 

@@ -59,11 +59,10 @@ def filled_at_load(stored: Any, caller: Caller, outputs: Path, capped: Limits = 
     """The form as a page begins with it: the preset of its address, with changes that the browser has kept (`stored`)
     or that are in a link."""
     whole, may = caller.role is Role.HOST, caller.may(Action.FORM)
-    kept_changes = None
+    kept_changes, link = None, ""
     if may:
-        kept_changes = edits.kept(stored, caller.query)
-    linked = caller.query.get("preset") or catalog.DEFAULT_PRESET, caller.query.get("set", "") if may else ""
-    chosen, text = kept_changes or linked
+        kept_changes, link = edits.kept(stored, caller.query), caller.query.get("set", "")
+    chosen, text = kept_changes or (caller.query.get("preset") or catalog.DEFAULT_PRESET, link)
     filled = filled_from(chosen, outputs, capped, whole)
     if not text or filled.story is None:
         return filled
@@ -86,7 +85,14 @@ def _restored(update: FormUpdate, restored: RestoredData) -> FormUpdate:
 
 
 def _values(config: RunConfig, outputs: Path, whole: bool) -> dict[str, Any]:
-    return form.values_of(uploads.public(config, outputs) if whole else checks.without_folders(config))
+    return form.values_of(_to_show(config, outputs, whole))
+
+
+def _to_show(config: RunConfig, outputs: Path, whole: bool) -> RunConfig:
+    """With paths or without them; see `filled_from`."""
+    if whole:
+        return uploads.public(config, outputs)
+    return checks.without_folders(config)
 
 
 def filled_with(
@@ -136,16 +142,15 @@ def described(
     else:
         queue = why_it_waits(config, outputs, capped)
         start = ENQUEUE if queue else START
-    if whole:
-        config, base = uploads.public(config, outputs), uploads.public(base, outputs)
-    else:
-        config, base = checks.without_folders(config), checks.without_folders(base)
+    config, base = _to_show(config, outputs, whole), _to_show(base, outputs, whole)
     notes = notes_on(chosen, config, base, problems, queue)
     return FormUpdate(story=story_of(config), notes=notes, start=start, text=config.to_yaml())
 
 
 def _refused(before: Form, error: PlaygroundError) -> FormUpdate:
-    problems = error.problems if isinstance(error, InvalidConfig) else [Problem("preset", str(error))]
+    problems = [Problem("preset", str(error))]
+    if isinstance(error, InvalidConfig):
+        problems = error.problems
     notes: Any = {**before.notes, "problems": form.problem_data(problems), "queue": "", "coming": False}
     return FormUpdate(notes=notes, start=to_fix(problems))
 

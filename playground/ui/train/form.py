@@ -108,7 +108,8 @@ def valid(
 
 def nested(values: Mapping[str, Any], data: dict[str, Any] | None = None) -> dict[str, Any]:
     """Some form values as plain configuration data, put into `data` if that is given."""
-    data = {} if data is None else data
+    if data is None:
+        data = {}
     for field, value in values.items():
         put(data, field, _from_form(field, value))
     return data
@@ -243,7 +244,9 @@ def kind_of(field: str) -> Literal["choice", "switch", "list", "text", "number"]
         return "switch"
     if any(get_origin(part) is tuple for part in types):
         return "list"
-    return "text" if str in types else "number"
+    if str in types:
+        return "text"
+    return "number"
 
 
 def knob_data(field: str) -> KnobData:
@@ -285,11 +288,11 @@ def _to_form(field: str, value: Any) -> Any:
         return "\n".join(text.replace("\\", "\\\\").replace("\n", "\\n") for text in value or ())
     if kind_of(field) == "list":
         return "\n".join(value or ())
-    if isinstance(value, dict):
-        if value:
-            return describe.in_words(field, value)
+    if isinstance(value, dict) and value:
+        return describe.in_words(field, value)
+    if value is None or isinstance(value, dict):
         return ""
-    return "" if value is None else value
+    return value
 
 
 def _from_form(field: str, value: Any) -> Any:
@@ -301,7 +304,9 @@ def _from_form(field: str, value: Any) -> Any:
         lines = [line.strip() for line in value.splitlines() if line.strip()]
         if field == TYPED:
             lines = [re.sub(r"\\(n|\\)", lambda match: "\n" if match[1] == "n" else "\\", line) for line in lines]
-        return lines or (None if type(None) in types_of(field) else [])
+        if not lines and type(None) in types_of(field):
+            return None
+        return lines
     if isinstance(value, str) and not value.strip():
         return None
     return value

@@ -64,20 +64,21 @@ def device_choices() -> list[tuple[str, str]]:
     """What the picker of the device offers: what this machine has."""
     machine_devices = devices.available()
     gpus = sum(device.kind == "cuda" for device in machine_devices)
-    return [
-        ("Auto: the first GPU, else the processor", "auto"),
-        *(
-            (f"{device.name}: {device.label}, {device.total_bytes / 2**30:.0f} GB", device.name)
-            for device in machine_devices
-        ),
-        *([(f"All {gpus} GPUs together", "all")] if gpus > 1 else []),
-    ]
+    choices = [("Auto: the first GPU, else the processor", "auto")]
+    for device in machine_devices:
+        choices.append((f"{device.name}: {device.label}, {device.total_bytes / 2**30:.0f} GB", device.name))
+    if gpus > 1:
+        choices.append((f"All {gpus} GPUs together", "all"))
+    return choices
 
 
 def prompt_choices(outputs: Path | None) -> list[tuple[str, str]]:
     """The pocket sets, typed prompts, what was uploaded before (without `outputs`: nothing)."""
-    sets = [(choice.label, choice.name) for choice in catalog.PROMPT_SETS]
-    return [*sets, ("My own, typed here", catalog.TYPED), *(uploads.kept_files(outputs) if outputs else ())]
+    choices = [(choice.label, choice.name) for choice in catalog.PROMPT_SETS]
+    choices.append(("My own, typed here", catalog.TYPED))
+    if outputs:
+        choices += uploads.kept_files(outputs)
+    return choices
 
 
 def reward_picker(
@@ -85,6 +86,9 @@ def reward_picker(
 ) -> gr.HTML:
     """The list of rewards (or, at the place "judges", the monitors) with weights, scales and caps."""
     watching = place == "judges"
+    title, help = form.LABELS["rewards"], ""
+    if watching:
+        title, help = form.LABELS["judges"], JUDGES_HELP
     return components.widget(
         "rewards/picker",
         value,
@@ -92,8 +96,8 @@ def reward_picker(
         page=page,
         place=place,
         watching=watching,
-        title=form.LABELS["judges"] if watching else form.LABELS["rewards"],
-        help=JUDGES_HELP if watching else "",
+        title=title,
+        help=help,
         **_offered(outputs, access),
     )
 
@@ -208,11 +212,10 @@ def checked_part(
             yield _done(part, preflight.prompts_read(config, service))
         elif part == "answers":
             for progress in preflight.answers(config, outputs, service):
-                yield (
-                    _done(part, _labelled(config, progress))
-                    if "samples" in progress
-                    else _asking(part, progress["phase"])
-                )
+                if "samples" in progress:
+                    yield _done(part, _labelled(config, progress))
+                else:
+                    yield _asking(part, progress["phase"])
         else:
             yield from _tried(config, outputs)
     except PlaygroundError as error:

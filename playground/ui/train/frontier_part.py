@@ -94,10 +94,12 @@ def regimes_of(config: RunConfig) -> RegimesData | None:
     scores is known from the recording of the preset."""
     if not config.reads(BETA):
         return None
-    preset = catalog.preset_of(config)
-    record = _recorded(preset.name) if preset else None
-    alike = record and config.reference.source == catalog.START and _objective(record[0]) == _objective(config)
-    return _as_data(record[1] if record and alike else None, config)
+    preset, record = catalog.preset_of(config), None
+    if preset:
+        record = _recorded(preset.name)
+    if record and config.reference.source == catalog.START and _objective(record[0]) == _objective(config):
+        return _as_data(record[1], config)
+    return _as_data(None, config)
 
 
 def regimes_in(config: RunConfig, samples: Sequence[Sample], metrics: Sequence[UpdateMetrics]) -> RegimesData | None:

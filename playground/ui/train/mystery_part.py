@@ -92,5 +92,8 @@ class MysteryStarts:
 
 def _seed(request: Any) -> int:
     """Of a new one, by the name of its start: a press that arrives twice is one run."""
-    named = hashlib.sha256(request.encode()).digest() if isinstance(request, str) and request else secrets.token_bytes()
-    return int.from_bytes(named[:8]) % MOST_SEED
+    if isinstance(request, str) and request:
+        digits = hashlib.sha256(request.encode()).digest()
+    else:
+        digits = secrets.token_bytes()
+    return int.from_bytes(digits[:8]) % MOST_SEED

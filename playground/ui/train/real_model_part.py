@@ -54,10 +54,13 @@ class Getting:
     def state(self) -> RealModelData:
         """How things are."""
         at_work = self._is_at_work()
+        words, error = "", self._error
+        if at_work:
+            words, error = self._words, ""
         return {
             "state": _state(at_work),
-            "words": self._words if at_work else "",
-            "error": "" if at_work else self._error,
+            "words": words,
+            "error": error,
             "name": FROM_PYPI.name,
             "label": FROM_PYPI.label,
             "mark": real_model.MARK,
@@ -86,4 +89,6 @@ class Getting:
 def _state(at_work: bool) -> Literal["absent", "getting", "here"]:
     if at_work:
         return "getting"
-    return "here" if real_model.is_here() else "absent"
+    if real_model.is_here():
+        return "here"
+    return "absent"

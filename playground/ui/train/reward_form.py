@@ -67,11 +67,14 @@ def term_labels(rewards: Sequence[RewardConfig]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for name, reward in zip(term_names(rewards), rewards, strict=True):
         values = reward.model_dump(mode="json", exclude={"weight", "normalise", "cap"})
-        own = "; ".join(describe.reward_details(values))
-        label = f"{describe.reward_label(values)} ({own})" if own else describe.reward_label(values)
+        label = describe.reward_label(values)
+        if own := "; ".join(describe.reward_details(values)):
+            label += f" ({own})"
         if reward.kind == "repetition" and reward.weight < 0:
             label = f"Less {label.lower()}"
-        labels[name] = label if label not in labels.values() else f"{label}, {name}"
+        if label in labels.values():
+            label += f", {name}"
+        labels[name] = label
     return labels
 
 
@@ -113,12 +116,13 @@ def behaviour_data(value: Any) -> list[Any] | None:
     """What the part for behaviours holds as configuration data; an empty text: those that suit the prompts."""
     if value in (None, ""):
         return None
-    return [
-        {**part, "measure": _reward_data(part["measure"])}
-        if isinstance(part, Mapping) and part.get("measure")
-        else part
-        for part in value
-    ]
+    return [_with_measure(part) for part in value]
+
+
+def _with_measure(part: Any) -> Any:
+    if isinstance(part, Mapping) and part.get("measure"):
+        return {**part, "measure": _reward_data(part["measure"])}
+    return part
 
 
 def behaviour_values(behaviours: Sequence[Mapping[str, Any]] | None) -> Any:
@@ -138,7 +142,12 @@ def _own_fields(kind: str) -> list[RewardFieldData]:
 def _own_field(name: str, field: Any) -> RewardFieldData:
     label, hint = OWN_FIELDS.get(name, (name, ""))
     types = (field.annotation, *get_args(field.annotation))
-    default = FIRST_TEXTS.get(name, "" if field.is_required() or field.default is None else field.default)
+    default = field.default
+    if field.is_required() or default is None:
+        default = ""
+    default = FIRST_TEXTS.get(name, default)
+    if isinstance(default, tuple):
+        default = ", ".join(default)
     return {
         "name": name,
         "label": label,
@@ -146,7 +155,7 @@ def _own_field(name: str, field: Any) -> RewardFieldData:
         "options": describe.options_in(field.annotation),
         "number": int in types or float in types,
         "rare": name in RARE_FIELDS,
-        "default": ", ".join(default) if isinstance(default, tuple) else default,
+        "default": default,
         "lines": LINES.get(name, 0),
     }
 
@@ -160,7 +169,9 @@ def _in_field(value: Any) -> Any:
     """A value as a field of the picker holds it."""
     if isinstance(value, list):
         return ", ".join(value)
-    return "" if value is None else value
+    if value is None:
+        return ""
+    return value
 
 
 def _reward_data(values: Any) -> Any:
@@ -178,5 +189,7 @@ def _reward_data(values: Any) -> Any:
             data[key] = [word.strip() for word in re.split(r"[,\n]", value) if word.strip()]
         else:
             optional = fields and type(None) in get_args(fields.model_fields[key].annotation)
-            data[key] = None if value == "" and (optional or key == "weight") else value
+            if value == "" and (optional or key == "weight"):
+                value = None
+            data[key] = value
     return data

@@ -154,7 +154,8 @@ class RunActions:
         """Start a fork: {run, at, changes: {field: value}, request}; answers {error, problems, run}."""
         new_values = form.as_dict(entry(payload, "changes"))
         run, at = self._run(entry(payload, "run")), entry(payload, "at")
-        at = at if isinstance(at, int) and not isinstance(at, bool) else -1
+        if not isinstance(at, int) or isinstance(at, bool):
+            at = -1
         offered = _forkable(run.config())
         if not new_values.keys() <= offered.keys():
             return {"error": f"Of a fork these can be set here: {', '.join(offered)}."}

@@ -66,7 +66,7 @@ def test_a_session_by_another_name_than_a_page_gives_is_refused_and_forgotten(cl
         answers.append(stranger.post("gradio_api/queue/join", content=twice, headers={"Content-Type": "text/plain"}))
     refused = [answer for answer in answers if answer.status_code == 400 and answer.json()["error"] == sessions.REFUSED]
     figure("sessions by names that no page gives, refused", len(answers), len(refused))
-    assert waiting(classroom) == before
+    assert all(now <= earlier for now, earlier in zip(waiting(classroom), before, strict=True))  # old ones may be gone
     assert all(len(answer.text) < 1000 for answer in answers)  # the name is not sent back either
 
 

@@ -84,7 +84,7 @@ def test_unread_answers_are_dropped_and_calls_at_work_stay(classroom):
     queue = classroom.running.demo._queue
     with classroom.client() as stranger:
         unread = [secrets.token_hex(6) for _ in range(10)]
-        join(stranger, classroom, *unread, *[unread[0]] * 100)
+        join(stranger, classroom, *[unread[0]] * 100, *unread)
         for name, body in (("status", {"data": ["done", 0]}), ("v2/status", {"run": "done"})):
             unread.append(stranger.post(f"gradio_api/call/{name}", json=body).json()["event_id"])
     wait_until(lambda: not queue.event_ids_to_events)

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import gc
 import os
 import signal
 import sys
@@ -81,4 +83,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    atexit.register(gc.freeze)  # see playground/__main__.py
     sys.exit(main())

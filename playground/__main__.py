@@ -1,5 +1,7 @@
 """`python -m playground`: hands over to the command line."""
 
+import atexit
+import gc
 import signal
 import sys
 
@@ -13,4 +15,5 @@ except ModuleNotFoundError as error:
 signal.signal(signal.SIGINT, interrupt)
 
 if __name__ == "__main__":
+    atexit.register(gc.freeze)  # else its end looks through all imports for garbage: a fifth of its time
     main()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import faulthandler
+import gc
 import os
 import shutil
 import sys
@@ -95,6 +96,7 @@ def clear_half_written(writer: RunWriter) -> str:
 def leave(code: int) -> NoReturn:
     """End this process, with all that it has started, and within `LEAVE_SECONDS` whatever hangs."""
     faulthandler.dump_traceback_later(LEAVE_SECONDS, exit=True)  # no thread of Python's has to run for this
+    gc.freeze()  # the interpreter's end would look through all of PyTorch for garbage: seconds on a busy machine
     processes.end_own_family()
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -26,7 +26,7 @@ def data_beside(module, name):
     return json.loads(text) if name.endswith(".json") else yaml.load(text, yaml.CSafeLoader)
 
 
-def wait_until(condition, seconds=180):
+def wait_until(condition, seconds=600):
     """The condition's first true value; fails the test at the deadline.
 
     Args:

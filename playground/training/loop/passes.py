@@ -45,8 +45,7 @@ def compared(
     training pass, and a ratio must begin at 1; so there the policy makes a pass of its own.
     """
     assert episodes.hidden is not None, "the sampler keeps them for this"
-    everything = torch.arange(len(episodes))
-    for rows in micro_batches(everything, packed.totals, micro_batch_size, policy.call_overhead_tokens):
+    for rows in cuts(policy, packed, torch.arange(len(episodes)), micro_batch_size):
         between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
@@ -79,8 +78,7 @@ def log_probs(
 ) -> Tensor:
     """What a model says of each sampled token, [B, C]; 0 where masked."""
     packed, whole = episodes.packed(), torch.zeros_like(episodes.log_probs)
-    everything = torch.arange(len(episodes))
-    for rows in micro_batches(everything, packed.totals, micro_batch_size, model.call_overhead_tokens):
+    for rows in cuts(model, packed, torch.arange(len(episodes)), micro_batch_size):
         between()
         ids, predicts = packed.rows(rows)
         mask = episodes.mask[rows]
@@ -106,6 +104,17 @@ def put(whole: Tensor, rows: Tensor, mask: Tensor, values: Tensor) -> None:
     part = torch.zeros_like(whole[rows])
     part[mask] = values
     whole[rows] = part
+
+
+def cuts(model: LanguageModel, packed: Packed, rows: Tensor, size: int) -> Iterator[Tensor]:
+    """Episodes in groups of at most `size` that go through a model together: those that begin alike where they share
+    that, else those that are about as long."""
+    if model.reads_trees:
+        texts = packed.ids[rows].tolist()
+        order = sorted(range(len(rows)), key=texts.__getitem__)
+        yield from rows[torch.tensor(order)].split(size)
+    else:
+        yield from micro_batches(rows, packed.totals, size, model.call_overhead_tokens)
 
 
 def micro_batches(rows: Tensor, lengths: Tensor, size: int, overhead_tokens: float = math.inf) -> Iterator[Tensor]:

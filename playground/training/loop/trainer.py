@@ -65,7 +65,7 @@ from playground.training.loop.optimizer_state import (
     undivided,
     whole_or_nothing,
 )
-from playground.training.loop.passes import compared, log_probs, micro_batches, put
+from playground.training.loop.passes import compared, cuts, log_probs, micro_batches, put
 from playground.training.loop.ranks import ALONE, Ranks
 from playground.training.loop.sampling import Episodes, Keep, Packed, among, sample, whole_batch
 from playground.training.loop.scoring import Scorer, Scores
@@ -524,9 +524,8 @@ class PPOTrainer(Trainer):
     def log_probs_now(self, rollout: Rollout) -> Tensor:
         """What the policy as it is says of the tokens of a rollout, [B, C]; 0 where masked."""
         episodes, whole = rollout.episodes, torch.zeros_like(rollout.episodes.log_probs)
-        rows = torch.arange(len(episodes))
-        size, overhead = self.config.ppo.micro_batch_size, self.policy.call_overhead_tokens
-        for micro in micro_batches(rows, rollout.packed.totals, size, overhead):
+        rows, size = torch.arange(len(episodes)), self.config.ppo.micro_batch_size
+        for micro in cuts(self.policy, rollout.packed, rows, size):
             self.between()
             mask = episodes.mask[micro]
             log_ratio = self.forward(rollout, micro).log_ratio
@@ -612,11 +611,13 @@ class PPOTrainer(Trainer):
         sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=advantages.device))
         totals = rollout.packed.totals
         mine = self.ranks.minibatch(rows, totals)
-        overhead = math.inf if self.division.equal_passes else self.policy.call_overhead_tokens
-        cuts = [*micro_batches(mine, totals, ppo.micro_batch_size, overhead)]
-        for number, micro in enumerate(cuts, 1):
+        if self.division.equal_passes:
+            micros = [*micro_batches(mine, totals, ppo.micro_batch_size)]
+        else:
+            micros = [*cuts(self.policy, rollout.packed, mine, ppo.micro_batch_size)]
+        for number, micro in enumerate(micros, 1):
             self.between()
-            self.division.begin_pass(last=number == len(cuts))
+            self.division.begin_pass(last=number == len(micros))
             log_ratio, values, entropies, exact_kl = self.forward(rollout, micro)
             mask = episodes.mask[micro]
             advantage, old, target = (whole[micro][mask] for whole in (advantages, episodes.values, returns))

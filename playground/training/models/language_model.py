@@ -20,6 +20,7 @@ from playground.errors import InvalidConfig, Problem
 from playground.setup import devices
 from playground.training.models import time_limit
 from playground.training.models.steering_vector import SteeringVector, behind, decoder_layers, layer_of
+from playground.training.models.token_tree import TokenTree, tree_of
 
 CAPTURING = ("cuda",)  # types of device
 CALL_OVERHEAD_OPERATIONS = 1.2e9
@@ -168,6 +169,17 @@ class LanguageModel(nn.Module):
         whole = self._names is None and getattr(self.model, "hf_quantizer", None) is None
         return stays and whole and self.trunk.config._attn_implementation == "sdpa"
 
+    @functools.cached_property
+    def reads_trees(self) -> bool:
+        """True where what several texts begin with can be read once: a model that is more arithmetic than overhead, in
+        fp32 on a processor, which attends to all tokens by PyTorch's own function and knows places by rotations."""
+        config = self.trunk.config
+        kinds = getattr(config, "layer_types", None) or []
+        has_window = not kinds and bool(getattr(config, "sliding_window", None))
+        attends_to_all = {*kinds} <= {"full_attention"} and not has_window and config._attn_implementation == "sdpa"
+        suits = self.exact and not self.is_small and self.device.type == "cpu"
+        return suits and attends_to_all and hasattr(self.trunk, "rotary_emb")
+
     @contextlib.contextmanager
     def mode(self) -> Iterator[None]:
         """What every pass runs in: the type of the numbers, and the adapter on or off."""
@@ -236,8 +248,27 @@ class LanguageModel(nn.Module):
     def hidden(self, ids: Tensor, writes: Tensor | None = None) -> Tensor:
         """Last hidden states [B, T, H] of right-padded token ids [B, T]; a causal model needs no mask for these.
         `writes` [B, T]: where the next token is the model's own, which is where it is steered; None for everywhere."""
+        if writes is not None and self.reads_trees:
+            tree = tree_of(ids, writes)
+            if self._is_cheaper(tree):
+                return self._hidden_of_tree(tree)
         with self.mode(), self.steered(writes), checkpointing(self._recomputed):
             return self.trunk(input_ids=ids, use_cache=False, return_dict=True).last_hidden_state
+
+    def _hidden_of_tree(self, tree: TokenTree) -> Tensor:
+        """The last hidden states [B, T, H] of the rows of a tree, where the model writes or something before that."""
+        inputs = {"input_ids": tree.ids, "position_ids": tree.positions, "attention_mask": tree.attended}
+        with self.mode(), self.steered(tree.marks), checkpointing(self._recomputed):
+            states = self.trunk(**inputs, use_cache=False, return_dict=True).last_hidden_state
+        return states[0].index_select(0, tree.places.flatten()).unflatten(0, tree.places.shape)
+
+    def _is_cheaper(self, tree: TokenTree) -> bool:
+        """Whether a pass over a tree takes fewer operations than one over its rows: it has fewer tokens, of which each
+        attends to all."""
+        (texts, longest), size = tree.places.shape, tree.ids.shape[1]
+        weights = sum(weight.numel() for layer in decoder_layers(self.trunk) for weight in layer.parameters())
+        attention = 2 * self.residual_size * len(decoder_layers(self.trunk)) / weights  # of two tokens, in a token's
+        return size * (1 + attention * size) < texts * longest * (1 + attention * longest)
 
     def next_hidden(self, ids: Tensor, mask: Tensor, position_ids: Tensor, cache: Any) -> tuple[Tensor, Any]:
         """One step of sampling: the last hidden state [B, H], and the KV cache with these tokens in it; None at first.

@@ -173,12 +173,12 @@ class LanguageModel(nn.Module):
     def reads_trees(self) -> bool:
         """True where what several texts begin with can be read once: a model that is more arithmetic than overhead, in
         fp32 on a processor, which attends to all tokens by PyTorch's own function and knows places by rotations."""
+        if self.is_small or not self.exact or self.device.type != "cpu" or not hasattr(self.trunk, "rotary_emb"):
+            return False
         config = self.trunk.config
         kinds = getattr(config, "layer_types", None) or []
         has_window = not kinds and bool(getattr(config, "sliding_window", None))
-        attends_to_all = {*kinds} <= {"full_attention"} and not has_window and config._attn_implementation == "sdpa"
-        suits = self.exact and not self.is_small and self.device.type == "cpu"
-        return suits and attends_to_all and hasattr(self.trunk, "rotary_emb")
+        return {*kinds} <= {"full_attention"} and not has_window and config._attn_implementation == "sdpa"
 
     @contextlib.contextmanager
     def mode(self) -> Iterator[None]:

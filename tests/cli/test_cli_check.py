@@ -12,27 +12,14 @@ from playground.cli.exercise_commands import FUNCTIONS
 from playground.config import local_only, yaml_io
 from playground.rewards.limited_process import LimitedProcess
 from tests.cli.conftest import REFUSED
-from tests.support import PROJECT
+from tests.support import PROJECT, data_beside
 
 EXAMPLE = (PROJECT / "examples" / "minimal_rlhf.py").read_text(encoding="utf-8")
 MISTAKES = (  # what is written in the example, and what instead: a flood of text, a wrong sign
     ("    mask, tokens = ", "    print('x' * 10**7)\n    mask, tokens = "),
     ("-settings.kl_coef * kl", "settings.kl_coef * kl"),
 )
-QUICK_RUNNER = f"""
-import sys
-sys.path.insert(0, {str(PROJECT)!r})
-from playground.rewards.python_runner import serve
-from playground.training.exercise import runner
-names = {{}}
-
-def answer(request):
-    if "function" in request:
-        names.get(request["function"], int)()
-    return runner.load(request.get("code", []), names) | {{"verdict": "right"}}
-
-serve(answer)
-"""  # it calls the functions instead of checking them, and needs no PyTorch
+QUICK_RUNNER = data_beside(__file__, "tables.yaml")["quick_runner"].format(project=str(PROJECT))
 
 
 def written(folder, text, name="mine.py"):

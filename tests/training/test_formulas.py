@@ -5,29 +5,11 @@ import pytest
 
 from playground.training.loop.slow_motion import Recorder
 from playground.training.service.what_if import recomputed
+from tests.support import data_beside
 from tests.training import tiny
 
 GROUP = {"ppo__samples_per_prompt": 4}
-NO_LEASH = {"kl__coef": 0.0}
-FORMULAS = {  # as their papers have them, in settings of this trainer
-    "reinforce": {**GROUP, "method": "reinforce++", "ppo__advantage_scale": "none"},
-    "ppo": GROUP,
-    "grpo": {
-        **GROUP,
-        "method": "grpo",
-        "ppo__advantage_scale": "group",
-        "ppo__loss_mean": "text",
-        "kl__where": "loss",
-        "kl__estimator": "k3",
-    },
-    "dr_grpo": {**GROUP, "method": "dr_grpo", **NO_LEASH},
-    "dapo": {**GROUP, "method": "dapo", **NO_LEASH},
-    "gspo": {**GROUP, "method": "gspo", "ppo__clip_range": 0.02, **NO_LEASH},
-}
-OTHERS = {
-    "own": {"method": "rloo", **GROUP},
-    "own, late in a text": {"ppo__overlong": "mask", "kl__where": "loss", "kl__estimator": "k3_corrected"},
-}
+FORMULAS, OTHERS = data_beside(__file__, "formulas.yaml").values()
 
 
 def trained(updates, **changes):

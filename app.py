@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from playground import missing
+from playground import missing, uncollected
 
 try:
     from playground.errors import PlaygroundError
@@ -30,7 +30,8 @@ def __getattr__(name: str) -> Any:
     """`demo`, made when it is asked for: importing gradio takes seconds."""
     if name != "demo":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from playground.ui.server import new_demo
+    with uncollected():
+        from playground.ui.server import new_demo
 
     globals()[name] = new_demo(DEFAULT_OUTPUTS, os.environ.get("PLAYGROUND_MODE") or None)
     return globals()[name]
@@ -67,7 +68,8 @@ def main() -> int:
         os.environ["PLAYGROUND_LESSONS"] = str(arguments.lessons)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
     try:
-        from playground.ui.server import serve  # after --help: importing gradio takes seconds
+        with uncollected():
+            from playground.ui.server import serve  # after --help: importing gradio takes seconds
 
         lifeline.choose(arguments.on_server_death or lifeline.policy())
         serve(arguments.host, arguments.port, arguments.outputs, arguments.mode, arguments.share, arguments.mcp)

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from playground import redaction
+from playground import redaction, uncollected
 from playground.config import RewardTrainingConfig, RunConfig, yaml_io
 from playground.errors import LESS_MEMORY, PlaygroundError
 from playground.runs import launched, launcher, queue
@@ -139,15 +139,17 @@ def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch:
     held_bytes = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
     admission.fetch(config, run.path.parent, show_download, held_bytes)
     writer.set_status(phase="loading PyTorch")
-    from playground.training.loop.ranks import OtherLost
-    from playground.training.process.session import Session
+    with uncollected():
+        from playground.training.loop.ranks import OtherLost
+        from playground.training.process.session import Session
 
     with rank_processes.joined(config, between, watch.watch_helpers, watch.launched) as ranks:
         if config.shard != "none" and ranks.count > 1:
             watch.wait_longer()
         ranks.first({"config": config.model_dump(mode="json"), "outputs": str(run.path.parent.resolve())})
         writer.set_status(phase="loading the model")
-        session = Session(run, config, writer, between, ranks)
+        with uncollected():  # transformers imports most of what it needs when a model is loaded
+            session = Session(run, config, writer, between, ranks)
         session.begin()
         try:
             writer.set_status(phase="answering the fixed prompts")
@@ -179,7 +181,8 @@ def train_reward_model(
     checks.fetch(checks.needs(config), phase)
     phase("loading PyTorch")
     show_one_gpu(config.device)
-    from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive
+    with uncollected():
+        from playground.training.rewards import pair_trainer  # seconds, after the page knows that we are alive
 
     writer.set_status(state="running")
     report = pair_trainer.train(config, training, phase=phase, record=record, between=watch.between)["report"]
@@ -223,12 +226,13 @@ def wait(descriptor: int) -> int:
 
 def warm_up() -> None:
     """Load a pocket model: `from_pretrained` imports most of what it needs when it is called."""
-    import torch
+    with uncollected():
+        import torch
 
-    from playground.training.models import loading
-    from playground.training.process import session  # noqa: F401 - the first that a run imports
+        from playground.training.models import loading
+        from playground.training.process import session  # noqa: F401 - the first that a run imports
 
-    loading.load(catalog.model_folder(catalog.MODELS[0].name), torch.device("cpu"))
+        loading.load(catalog.model_folder(catalog.MODELS[0].name), torch.device("cpu"))
 
 
 def print_into(log: int) -> None:

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
+from playground import uncollected
 from playground.analysis.run_report import RunReport
 from playground.cli import following
 from playground.cli.terminal import number
@@ -112,7 +113,8 @@ class ProgressBar(following.Display):
 def _address_of_page(outputs: Path) -> str:
     """Where this process serves the page of an outputs folder, from the first time that it is asked."""
     if outputs not in _pages:
-        from playground.ui.server import new_demo  # gradio: seconds
+        with uncollected():
+            from playground.ui.server import new_demo  # gradio: seconds
 
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from playground import __version__, errors, redaction
+from playground import __version__, errors, redaction, uncollected
 from playground.cli import (
     exercise_commands,
     following,
@@ -151,7 +151,8 @@ def page(
     if lessons:
         os.environ[FOLDER_VARIABLE] = str(lessons)
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `serve` takes it: Ctrl-C leaves without a traceback
-    from playground.ui.server import serve  # gradio; no other command needs it
+    with uncollected():
+        from playground.ui.server import serve  # gradio; no other command needs it
 
     serve(host=host, port=port, outputs=outputs, mode=mode, share=share, mcp=mcp)
 

@@ -265,10 +265,15 @@ class LanguageModel(nn.Module):
     def _is_cheaper(self, tree: TokenTree) -> bool:
         """Whether a pass over a tree takes fewer operations than one over its rows: it has fewer tokens, of which each
         attends to all."""
-        (texts, longest), size = tree.places.shape, tree.ids.shape[1]
-        weights = sum(weight.numel() for layer in decoder_layers(self.trunk) for weight in layer.parameters())
-        attention = 2 * self.residual_size * len(decoder_layers(self.trunk)) / weights  # of two tokens, in a token's
+        (texts, longest), size, attention = tree.places.shape, tree.ids.shape[1], self._attention_share
         return size * (1 + attention * size) < texts * longest * (1 + attention * longest)
+
+    @functools.cached_property
+    def _attention_share(self) -> float:
+        """Operations with which a token attends to another one, as a share of those of its products with weights."""
+        layers = decoder_layers(self.trunk)
+        weights = sum(weight.numel() for layer in layers for weight in layer.parameters())
+        return 2 * self.residual_size * len(layers) / weights
 
     def next_hidden(self, ids: Tensor, mask: Tensor, position_ids: Tensor, cache: Any) -> tuple[Tensor, Any]:
         """One step of sampling: the last hidden state [B, H], and the KV cache with these tokens in it; None at first.

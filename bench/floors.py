@@ -76,35 +76,37 @@ def arithmetic(sizes: Sizes, lengths: Lengths, num_epochs: int, trained_trunks: 
 
 
 def floor_seconds(
-    sizes: Sizes, totals: list[int], alive: list[int], read: int, rate: float, bandwidth: float
+    sizes: Sizes, prompts: Sequence[int], texts: Sequence[int], alive: list[int], rate: float, bandwidth: float
 ) -> dict[str, float]:
-    """Write: the prompts' matrix products, of what several have in common once; then for each further token of the
-    batch its matrix products or one reading of the weights, whichever takes longer. Compare: one pass of the reference
-    over all tokens, and the LM head of both where a completion token is predicted. Learn: forward and backward; of
-    frozen weights no gradient.
+    """What several texts begin with is read once. Write: the prompts' matrix products; then for each further token of
+    the batch its matrix products or one reading of the weights, whichever takes longer. Compare: one pass of the
+    reference over all tokens, and the LM head of both where a completion token is predicted. Learn: forward and
+    backward; of frozen weights no gradient.
 
     Args:
-        totals: tokens of each episode. alive: see `Lengths`. read: see `tokens_to_read`.
+        prompts, texts: see `seen_by_tokens`; a text is a prompt with its completion. alive: see `Lengths`.
         rate: operations per second. bandwidth: bytes per second.
     """
     both, head = sizes.trunk + sizes.head, 2 * sizes.head * sum(alive)
-    first = 2 * sizes.trunk * read + 2 * sizes.head * alive[0]
+    first = 2 * sizes.trunk * len(prompts) + 2 * sizes.head * alive[0]
     reading = both * sizes.number_bytes / bandwidth
     steps = [max(2 * both * rows / rate, reading) for rows in alive[1:]]
-    forward, plain = sizes.forward(totals), 2 * sizes.trunk * sum(totals)
-    products = 2 if sizes.adapter else 3  # forward, gradient of what goes in, gradient of the weights
-    attention = 3 * (forward - plain)
-    learn = products * (plain + head) + attention + 6 * sizes.adapter * sum(totals)
+    products = 2 * sizes.trunk * len(texts)
+    attention = 2 * sizes.attention * sum(2 * seen - 1 for seen in texts)
+    times = 2 if sizes.adapter else 3  # forward, gradient of what goes in, gradient of the weights
+    learn = times * (products + head) + 3 * attention + 6 * sizes.adapter * len(texts)
     return {
         "write": first / rate + sum(steps),
-        "compare": (forward + 2 * head) / rate,
+        "compare": (products + attention + 2 * head) / rate,
         "learn": learn / rate,
     }
 
 
-def tokens_to_read(prompts: Iterable[Sequence[int]]) -> int:
-    """How many tokens of some prompts have to be read, where what several begin with is read once."""
-    return len({tuple(ids[:end]) for ids in prompts for end in range(1, len(ids) + 1)})
+def seen_by_tokens(texts: Iterable[Sequence[int]]) -> list[int]:
+    """For each token of some texts that has to be read the number of tokens that it sees, itself too. What several
+    begin with is read once."""
+    beginnings = {tuple(ids[:end]) for ids in texts for end in range(1, len(ids) + 1)}
+    return [len(beginning) for beginning in beginnings]
 
 
 # -- measuring --------------------------------------------------------------------------------------------------------

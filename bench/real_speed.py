@@ -206,8 +206,11 @@ def floor(policy: Any, rollout: Any, rate: float, bandwidth: float, number_bytes
     from bench import floors
 
     sizes, lengths = floors.Sizes.of(policy, number_bytes), floors.Lengths.of(rollout)
-    read = floors.tokens_to_read(prompt.ids for prompt in rollout.prompts)
-    seconds = floors.floor_seconds(sizes, lengths.totals, lengths.alive, read, rate, bandwidth)
+    prompts = floors.seen_by_tokens(prompt.ids for prompt in rollout.prompts)
+    texts = floors.seen_by_tokens(
+        ids[:total] for ids, total in zip(rollout.packed.ids.tolist(), lengths.totals, strict=True)
+    )
+    seconds = floors.floor_seconds(sizes, prompts, texts, lengths.alive, rate, bandwidth)
     return {**seconds, "operations_per_second": rate, "bytes_per_second": bandwidth}
 
 

@@ -143,7 +143,7 @@ def test_a_model_gets_what_fits_it_with_prompts_reward_and_settings_of_ones_own(
     settings = {"beta": 0.05, "kl.target": np.float64(2), "num_generations": 4, "reward_weights": [1, -0.5]}
     rewards = ["length", "words(completion) / 10"]
     data, changes = inputs.settings("pocket-1m", ["The film was"], rewards, settings, outputs)
-    assert own_model.name_of(data, changes) == "pocket-1m · length + words(completi... · beta 0.05 · target distance 2"
+    assert own_model.name_of(data, changes) == "pocket-1m · length + words(completi... · leash 0.05 · target distance 2"
     assert data["model"]["source"] == "pocket-1m"
     assert data["prompts"]["source"].endswith("prompts.jsonl")
     assert data["rewards"] == [

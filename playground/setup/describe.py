@@ -50,8 +50,8 @@ WITHOUT_EFFECT = tuple(
 )
 FIRST = ("method", "engine", "model.source", "prompts.source", "kl.coef", "kl.controller", "rewards")  # in a sentence
 PHRASES = {
-    "kl.coef": "beta {}",
-    "kl.controller": "{} beta",
+    "kl.coef": "leash {}",
+    "kl.controller": "{} leash",
     "ppo.num_updates": "{} updates",
     "sampling.max_new_tokens": "{} tokens at most",
     "prompts.limit": "{} prompts",
@@ -101,7 +101,7 @@ def given_names() -> set[str]:
 
 
 def name_of(values: Mapping[str, Any], begin: str = "") -> str:
-    """Settings as the name of a run: "my-gpt2 \u00b7 polite-judge \u00b7 beta 0.05"."""
+    """Settings as the name of a run: "my-gpt2 \u00b7 polite-judge \u00b7 leash 0.05"."""
     parts = [_part_of_name(field, value) for field, value in values.items()][: len(NAMED_FIRST)]
     return " \u00b7 ".join(filter(None, [begin, *parts]))[:MOST_IN_NAME]
 
@@ -358,7 +358,7 @@ def unread(field: str, config: RunConfig) -> str:
 
 
 def _phrase(field: str, before: Any, after: Any) -> str:
-    """One difference, for example "beta 1.5", "a Python function as reward", "other rewards"."""
+    """One difference, for example "leash 1.5", "a Python function as reward", "other rewards"."""
     label = field.replace("_", " ").replace(".", " ")
     if field in knobs():
         label = knobs()[field]["label"]

@@ -117,7 +117,7 @@ def test_presets_are_listed_with_what_they_came_to_and_one_tells_what_it_counts(
     shown = run("presets", "yes-man").out
     assert all(words in shown for words in ("Expect: ", "Expected from 3 seeds", "right-claims-agreed"))
     changed = run("presets", "yes-man", "--set", "kl.coef=1", "--set", "behaviours=[polite]").out
-    assert changed.startswith("Yes-man, changed: beta 1\n")
+    assert changed.startswith("Yes-man, changed: leash 1\n")
     assert "Expect" not in changed
     assert "Measured" not in changed
     assert "replies politely" in changed

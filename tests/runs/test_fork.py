@@ -47,7 +47,7 @@ def test_a_fork_knows_its_parent_and_parts_where_it_was_asked_to(parent, forker)
     assert event.data["changed"]["kl.coef"] == 0.9
     assert event.data["before"]["kl.coef"] == parent.config().kl.coef
     assert ListedRun.of(run).forked
-    assert run.label().note == "Forked from parent after update 2: beta 0.9, 5 updates and learning rate 0.001"
+    assert run.label().note == "Forked from parent after update 2: leash 0.9, 5 updates and learning rate 0.001"
     metrics = run.metrics()
     assert [*map(tiny.figures, metrics[:2])] == [*map(tiny.figures, parent.metrics()[:2])]
     assert [item.kl_coef for item in metrics] == [0.25, 0.25, 0.9, 0.9, 0.9]

@@ -62,8 +62,7 @@ def test_a_stop_takes_a_waiting_run_out_and_a_raw_request_does_too(outputs, star
     second.request_stop()
     assert second.status().state == "stopping"
     assert launcher.start_waiting(outputs) == []  # the device is taken; the wish is honoured all the same
-    assert second.status_on_disk().state == "stopped"
-    assert queue.waiting(outputs) == ["third"]
+    assert (second.status_on_disk().state, queue.waiting(outputs)) == ("stopped", ["third"])
     assert [event.data["state"] for event in second.events()] == ["stopped"]
     assert second.status().updated_at == second.status().started_at  # it has not run for as long as it has waited
     assert third.status().state == "queued"

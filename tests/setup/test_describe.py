@@ -27,9 +27,9 @@ def test_what_was_changed_while_it_trained_comes_with_its_time():
     assert describe.changed_on_the_way("Kinder reviews", BASE, []) == "Kinder reviews"
     words = describe.changed_on_the_way("Kinder reviews", BASE, edits)
     assert words.startswith("Kinder reviews, changed")
-    assert words.endswith("beta 3 after update 12 and learning rate 0.0001 after update 20")
+    assert words.endswith("leash 3 after update 12 and learning rate 0.0001 after update 20")
     many = [(update, "kl.coef", float(update)) for update in range(1, 1001)]
-    assert describe.changed_on_the_way("", BASE, many).endswith("beta 3 after update 3 and 997 more")
+    assert describe.changed_on_the_way("", BASE, many).endswith("leash 3 after update 3 and 997 more")
 
 
 @pytest.mark.parametrize("without_effect", TABLES["without_effect"])

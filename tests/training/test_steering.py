@@ -139,8 +139,7 @@ def finished(tmp_path_factory):
 def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):
     folder = finished.latest_checkpoint()
     model, _ = loading.load(folder, CPU)
-    assert model.steering.strength == 2.0
-    assert model.steering.layer == 1
+    assert (model.steering.strength, model.steering.layer) == (2.0, 1)
     subject = Subjects().named(str(finished.path))
     assert subject.policy.steering.strength == 2.0
     assert subject.reference.steering is None

@@ -112,11 +112,11 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, page):
         config = base.model_copy(update={"kl": base.kl.model_copy(update={"coef": beta}), "seed": 88})
         fake_run.write_run(site.outputs, name, config, age_seconds=age)
     go(page, "runs")
-    page.get_by_label("Filter runs by words").fill("seed 88 beta")
+    page.get_by_label("Filter runs by words").fill("seed 88 leash")
     rows = page.locator("table.runs tbody tr")
     beta = rows.locator("td[data-label='Leash (beta)']")
     expect(beta).to_have_text(["0.5", "0", "1"])
-    expect(rows.nth(1)).to_contain_text("Kinder reviews, changed: beta 0")
+    expect(rows.nth(1)).to_contain_text("Kinder reviews, changed: leash 0")
     head = page.get_by_role("columnheader", name="Leash (beta)")
     head.locator(".sort").click()
     expect(beta).to_have_text(["0", "0.5", "1"])
@@ -135,7 +135,7 @@ def test_runs_are_sorted_filtered_named_and_deleted(site, page):
     expect(page).to_have_title("\u2713 Gone wild")
     go(page, "runs")
     assert RunDirectory(site.outputs / "loose").label().name == "Gone wild"
-    delete_after_confirmation(page, site, page.locator("table.runs tr", has_text="beta 0.5"))
+    delete_after_confirmation(page, site, page.locator("table.runs tr", has_text="leash 0.5"))
 
 
 def more(row, name):

@@ -106,5 +106,5 @@ def test_a_run_is_forked_from_a_remedy_and_by_keyboard(runs, page):
     status = page.locator(".status")
     expect(status).to_contain_text("update 12 of 12")
     facts = page.locator(".run-facts")
-    expect(facts).to_contain_text("ExperimentKinder reviews, changed: beta 0.5 and 12 updates")
-    expect(facts).to_contain_text("Forked from parent after update 10: beta 0.5 and 12 updates")
+    expect(facts).to_contain_text("ExperimentKinder reviews, changed: leash 0.5 and 12 updates")
+    expect(facts).to_contain_text("Forked from parent after update 10: leash 0.5 and 12 updates")

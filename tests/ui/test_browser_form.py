@@ -19,7 +19,7 @@ def test_a_preset_is_chosen_changed_and_mended(page):
     expect(notes).to_contain_text("0.05 → 0.4")
     taught = catalog.preset("yes-man").about.story
     # what is expected no longer holds
-    expect(story).to_have_text(f"Model: pocket-2m. Method: PPO.Paid: {taught}Changed: beta 0.4.")
+    expect(story).to_have_text(f"Model: pocket-2m. Method: PPO.Paid: {taught}Changed: leash 0.4.")
     page.locator("#field-kl-coef .back").click()
     expect(page.locator("#knob-kl-coef")).to_have_value("0.05")
     open_settings(page)

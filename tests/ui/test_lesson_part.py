@@ -47,7 +47,7 @@ def test_the_list_of_lessons_does_not_give_their_answers_away(client):
 
 def test_a_run_says_what_differs_and_the_slider_of_a_task_has_only_what_can_be_taken(tmp_path):
     run = data_of(tmp_path, runs__1__set={"kl.coef": 0.5})["runs"][1]
-    assert (run["changes"], run["twin"], run["planted"]) == (["beta 0.5"], False, False)
+    assert (run["changes"], run["twin"], run["planted"]) == (["leash 0.5"], False, False)
     assert data_of(tmp_path, runs__1__preset="ghost-reference")["runs"][1]["planted"]
     runs = [{"preset": "best-of-n", "title": "One"}, {"preset": "kinder-reviews", "title": "Two", "why": "Why."}]
     knobs = ["ppo.samples_per_prompt", "kl.coef"]

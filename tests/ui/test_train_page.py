@@ -41,11 +41,11 @@ def test_an_untouched_preset_can_start_and_differs_in_nothing(values, tmp_path):
     values["kl.coef"] = 1.0
     story = filling.checked(sent(values), tmp_path).story
     assert (story["expect"], story["measured"]) == ("", ""), "what was measured no longer holds"
-    assert (story["taught"], story["changed"]) == (catalog.preset("kinder-reviews").about.story, "beta 1.")
+    assert (story["taught"], story["changed"]) == (catalog.preset("kinder-reviews").about.story, "leash 1.")
     values["rewards"] = form.values_of(catalog.preset("chatterbox"))["rewards"]
     story = filling.checked(sent(values), tmp_path).story
     assert (story["taught"], story["changed"]) == ("", "")
-    assert story["what"] == "Kinder reviews, changed: beta 1 and length as reward."
+    assert story["what"] == "Kinder reviews, changed: leash 1 and length as reward."
     values["kl.coef"] = 0
     values["rewards"] = form.values_of(catalog.preset("kinder-reviews"))["rewards"]
     assert filling.checked(sent(values), tmp_path).story["taught"] == "", "no leash holds them"
@@ -78,7 +78,7 @@ def test_a_press_starts_what_the_form_says_once_and_another_press_or_other_setti
     values["kl.coef"] = 0.3
     first, notes, label = start(values, tmp_path)
     assert (label, notes["problems"]) == ("Add to the queue", [])
-    assert notes["queue"] == "“Kinder reviews \u00b7 beta 0.3” is training; one run at a time on this device."
+    assert notes["queue"] == "“Kinder reviews \u00b7 leash 0.3” is training; one run at a time on this device."
     config = RunDirectory.open(tmp_path / first["run"]).config()
     assert (config.kl.coef, config.about.title) == (0.3, "Kinder reviews")
     assert start(values, tmp_path)[0]["run"] == first["run"]

@@ -92,7 +92,7 @@ def _named(tried: RunConfig, config: RunConfig) -> RunConfig:
 
 def _set_to(tried: RunConfig, config: RunConfig) -> str:
     """What is set otherwise than in another run: "leash 0.5"."""
-    return describe.listed(describe.differences_in_words(tried, config)).replace("beta", "leash")
+    return describe.listed(describe.differences_in_words(tried, config))
 
 
 def _course(course: Course) -> CourseData:

@@ -60,7 +60,10 @@ def test_the_runs_of_a_sweep_are_ordinary_runs_in_one_queue(outputs):
     assert {run.id for run in history.list_runs(outputs)} == set(IDS)
     assert {config.name for config in configs} == {"wait"}, "a name that was typed stays"
     unnamed = sweep.model_copy(update={"base": {**sweep.base, "name": "kinder-reviews"}})
-    assert [unnamed.config(run_id).name for run_id in IDS[1:3]] == ["beta 0.1 \u00b7 seed 1", "beta 0.5 \u00b7 seed 0"]
+    assert [unnamed.config(run_id).name for run_id in IDS[1:3]] == [
+        "leash 0.1 \u00b7 seed 1",
+        "leash 0.5 \u00b7 seed 0",
+    ]
 
 
 @pytest.mark.parametrize("name", ["Leash", "a/b", "x" * 51, ".."])

@@ -122,14 +122,9 @@ def test_a_call_leaves_what_it_brought_nowhere_in_the_server(classroom, figure):
 FAR = "/home/teacher/models"
 
 
-def _link(config):
-    config.unlink()
-    config.symlink_to("/etc/hostname")
-
-
 DAMAGES = {
     "missing": lambda config: config.unlink(),
-    "link": _link,
+    "link": lambda config: (config.unlink(), config.symlink_to("/etc/hostname")),
     "bytes": lambda config: config.write_bytes(b"\xff\xfe"),
     "setting": lambda config: config.write_text("prompts: 7"),
 }

@@ -12,7 +12,6 @@ import { LeashPlots } from "./leash_plots.js";
 import { countOf, endsOf, leashName, meanOf, sentenceOf } from "./leash_figures.js";
 import { stopsOf } from "./stops.js";
 
-const AT_ONCE = 3; // texts
 const FIRST = [3, 1, 7]; // the prompts whose reviews go furthest, step by step: they show best what the leash does
 const ENDS = ["loose", "tight"];
 const COUNTED = ["positive", "parses"]; // by their names in the recorded counts
@@ -53,6 +52,7 @@ class LeashExplorer {
     this.isFirst = first;
     this.order = [...FIRST, ...data.prompts.keys()].filter((row, at, all) => all.indexOf(row) === at);
     this.firstText = 0; // of those that are shown
+    this.textsAtOnce = matchMedia("(max-width: 760px)").matches ? 1 : 3; // on a phone what comes next is in sight too
     this.tables = /** @type {Map<string, HTMLElement>} */ (new Map()); // of texts that were shown before
     this.plots = new LeashPlots(data);
     this.input = stopsOf({ id: `${id}-stop`, label: "Leash", stops: data.leashes.map(({ beta }) => String(beta)),
@@ -73,7 +73,8 @@ class LeashExplorer {
   /** All of it, the slider, the texts and the curves first. @param {boolean} first the rest is folded away */
   parts(first) {
     const rest = el("div.board-rest", this.rest());
-    const others = buttonOf("quiet-button", { onclick: () => this.turnTexts() }, "Another three");
+    const others = buttonOf("quiet-button", { onclick: () => this.turnTexts() },
+      this.textsAtOnce > 1 ? "Another three" : "Another");
     return [
       el("p.board-about", ABOUT),
       el("div.board-top", this.input.root, el("dl.board-figures",
@@ -149,7 +150,7 @@ class LeashExplorer {
   }
 
   turnTexts() {
-    this.firstText = (this.firstText + AT_ONCE) % this.data.prompts.length;
+    this.firstText = (this.firstText + this.textsAtOnce) % this.data.prompts.length;
     this.showTexts();
   }
 
@@ -161,7 +162,8 @@ class LeashExplorer {
 
   textTable() {
     const { data, stop, firstText } = this;
-    const rows = Array.from({ length: AT_ONCE }, (_, row) => this.order[(firstText + row) % data.prompts.length]);
+    const rows = Array.from({ length: this.textsAtOnce },
+      (_, row) => this.order[(firstText + row) % data.prompts.length]);
     return tableOf("pairs board-pairs", [headOf("Prompt", "prompt"), ...sideHeads()], rows.map((row) => {
       const [left, right] = textPair(data.before[row], stop.texts[row]);
       return pairRow({ prompt: data.prompts[row], sides: beforeAndNow(left, right) });

@@ -139,6 +139,8 @@ def train_policy(run: RunDirectory, config: RunConfig, writer: RunWriter, watch:
     held_bytes = sum(path.stat().st_size for path in run.checkpoints_path.rglob("*"))
     admission.fetch(config, run.path.parent, show_download, held_bytes)
     writer.set_status(phase="loading PyTorch")
+    if config.by_trl:
+        show_one_gpu(config.device)
     with uncollected():
         from playground.training.loop.ranks import OtherLost
         from playground.training.process.session import Session
@@ -194,9 +196,10 @@ def train_reward_model(
 
 
 def show_one_gpu(device: str) -> None:
-    """Let this process see no GPU but the one that was asked for; transformers' trainer would take all that it sees."""
-    if device.startswith("cuda") or device == "auto":
-        number = int(device.partition(":")[2] or 0)
+    """Let this process see no GPU but the one that was asked for, of several the first: transformers' trainer would
+    take all that it sees."""
+    if device.startswith("cuda") or device in ("auto", "all"):
+        number = int(device.partition(":")[2].partition(",")[0] or 0)
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
         inherited = visible[number] if visible[0] and number < len(visible) else str(number)
         os.environ["CUDA_VISIBLE_DEVICES"] = inherited

@@ -35,6 +35,7 @@ def torch_environment(hub: bool = False) -> dict[str, str]:
     times as slow, and sleeping at once a model of 135 million weights 1.6 times."""
     return {
         "GOMP_SPINCOUNT": "10000",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # as nvidia-smi counts, by whose numbers a GPU is chosen
         **redaction.needed_variables(os.environ, hub=hub),
         "PYTHONUNBUFFERED": "1",
         "HF_HUB_DISABLE_TELEMETRY": "1",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainingArguments
 
 from playground.config import RunConfig, methods
 from playground.setup import catalog
@@ -140,6 +140,7 @@ class PairTrainer(OfflineTrainer):
                 return dataset
 
         settings = DPOConfig(beta=self.config.kl.coef, max_length=None, **self.settings(folder))
+        on_one_gpu(settings)
         return Prepared(ref_model=Reference(self.reference), args=settings, **self.arguments(listener))
 
 
@@ -159,7 +160,15 @@ class ImitationTrainer(OfflineTrainer):
         """TRL's SFTTrainer, for data that is token ids already."""
         from trl import SFTConfig, SFTTrainer
 
-        return SFTTrainer(args=SFTConfig(max_length=None, **self.settings(folder)), **self.arguments(listener))
+        settings = SFTConfig(max_length=None, **self.settings(folder))
+        on_one_gpu(settings)
+        return SFTTrainer(args=settings, **self.arguments(listener))
+
+
+def on_one_gpu(settings: TrainingArguments) -> None:
+    """Of several GPUs transformers' trainer would take all, and of each batch as many times the rows. A worker that
+    stood by may have looked for GPUs before it knew its own (`worker.show_one_gpu`)."""
+    settings._n_gpu = min(settings.n_gpu, 1)
 
 
 TRAINERS = {"dpo": PairTrainer, "sft": ImitationTrainer}

@@ -241,6 +241,8 @@ def test_updates_are_timed_and_take_the_memory_that_was_estimated(
             assert 0.9 * longest < figures["completion_length"] <= longest
             assert figures["peak_gb"] > 0
             assert figures.get("times_floor", 2) > 1
+            is_plain = place.toy or quantization or "plain" in name or "captured" not in figures
+            assert is_plain or figures["captured"] is True, figures["captured"]
 
 
 def updates(place, config):

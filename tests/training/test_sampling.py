@@ -1,5 +1,9 @@
+import gc
+import weakref
+
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from playground.config import SamplingConfig
 from playground.ppo.kl import full_kl
@@ -179,3 +183,39 @@ def test_steps_of_a_model_that_captures_wrongly_stay_plain_and_the_run_says_so_o
     assert trainer.collect().completions
     (sentence,) = trainer.warnings
     assert sentence.startswith("Texts are written in plain steps, which takes longer: a captured step was")
+
+
+def test_a_model_goes_with_its_last_name_and_its_captured_steps_with_it(on_cpu):
+    model = tiny.model()
+    written(model)
+    gone = weakref.ref(model)
+    gc.disable()  # whoever lets go of a model wants its memory now
+    del model
+    gc.enable()
+    assert gone() is None
+
+
+class Casts(TorchDispatchMode):
+    """Counts them."""
+
+    count = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.count += function is torch.ops.aten._to_copy.default and args[0].dtype == torch.float32
+        return function(*args, **kwargs or {})
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_weights_are_cast_once_for_all_tokens_of_a_text(frozen):
+    model = tiny.model()
+    model.autocast = torch.bfloat16
+    model.requires_grad_(not frozen)
+    counts = []
+    with torch.no_grad(), model.cast_once():
+        for _ in range(2):
+            with Casts() as casts:
+                model.logits(model.hidden(torch.tensor([PROMPTS[1]])))
+            counts.append(casts.count)
+    matrices = sum(isinstance(part, torch.nn.Linear) for part in model.modules())
+    assert counts[0] - counts[1] == matrices
+    assert model.trunk.layers[0].mlp.up_proj.weight.requires_grad != frozen

@@ -146,6 +146,13 @@ def test_a_run_is_paused_stepped_traced_and_resumed_and_a_pause_is_no_training_t
     assert run.status().worked_seconds < LONG_PAUSE_SECONDS
 
 
+@pytest.mark.parametrize(("device", "number"), [("auto", "7"), ("all", "7"), ("cuda", "7"), ("cuda:1,0", "5")])
+def test_trainers_that_take_all_gpus_see_one(device, number, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7,5")
+    worker.show_one_gpu(device)
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == number
+
+
 @pytest.mark.parametrize("source", ["r/update-000003", "pocket-2m"])
 def test_the_reference_may_be_an_earlier_run_or_another_model(finished, service, source):
     name = f"from-{source.replace('/', '-')}"

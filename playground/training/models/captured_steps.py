@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import gc
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -93,6 +94,7 @@ class CapturedSteps:
         else:
             length = self._length
         self._steps.clear()
+        self._pool = torch.cuda.graph_pool_handle() if device.type == "cuda" else None  # of the memory of all graphs
         self._layers = []  # before the new ones are made
         for layer in layers:
             keys, values = (
@@ -134,8 +136,8 @@ class CapturedSteps:
             "position_ids": self._position[:rows],
             "past_key_values": Cache(layers=layers),
         }
-        compute = functools.partial(self._compute, inputs)
-        return captured(compute) if self._mask.device.type == "cuda" else compute
+        compute, device = functools.partial(self._compute, inputs), self._mask.device
+        return captured(compute, device, self._pool) if device.type == "cuda" else compute
 
     def _compute(self, inputs: dict[str, Any]) -> Tensor:
         device = self._mask.device.type
@@ -181,22 +183,24 @@ class CapturedCache(KVCache):
         if self._steps.checked:
             return self._steps.next_hidden(ids)
         plain = super().next_hidden(ids)
-        self._captures = self._check(ids, plain)
-        return plain
+        hidden = self._checked(ids, plain)
+        self._captures = hidden is not None
+        return plain if hidden is None else hidden  # the captured one, as where a run is resumed here
 
-    def _check(self, ids: Tensor, plain: Tensor) -> bool:
-        """Whether a captured step says the same as a plain one."""
+    def _checked(self, ids: Tensor, plain: Tensor) -> Tensor | None:
+        """What a captured step says, if it is the same as a plain one; else None."""
         steps = self._steps
         try:
-            apart = self._apart(plain, steps.next_hidden(ids))
+            hidden = steps.next_hidden(ids)
+            apart = self._apart(plain, hidden)
         except Exception as error:  # whatever the code of a model makes of it
             steps.give_up(f"its step cannot be captured ({type(error).__name__})")
-            return False
+            return None
         if not apart <= MOST_APART[self._model.exact]:
             steps.give_up(f"a captured step was {apart:.2g} nats from a plain one")
-            return False
+            return None
         steps.checked, self._cache = True, None
-        return True
+        return hidden
 
     def _apart(self, plain: Tensor, other: Tensor) -> float:
         """The mean KL between what two hidden states say of the next token."""
@@ -211,17 +215,36 @@ class CapturedCache(KVCache):
             self._steps.keep(rows)
 
 
-def captured(compute: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    """A computation on a GPU as one graph. To run it several times comes to the same as once."""
-    stream = torch.cuda.Stream()
-    stream.wait_stream(torch.cuda.current_stream())
+@functools.cache
+def capturing_stream(device: torch.device) -> torch.cuda.Stream:
+    """The stream on which steps are captured, always the same one: cuBLAS keeps memory for each."""
+    return torch.cuda.Stream(device)
+
+
+def captured(compute: Callable[[], Tensor], device: torch.device, pool: Any) -> Callable[[], Tensor]:
+    """A computation on a GPU as one graph, whose memory is of the `pool`. To run it several times comes to the same as
+    once. What waits for the GPU fails before the capture, which would be broken by it."""
+    stream, own_stream = capturing_stream(device), torch.cuda.current_stream(device)
+    stream.wait_stream(own_stream)
     with torch.cuda.stream(stream):
-        for _ in range(WARM_UPS):
+        for _ in range(WARM_UPS - 1):
             compute()
-    torch.cuda.current_stream().wait_stream(stream)
+        usual = torch.cuda.get_sync_debug_mode()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            compute()
+        finally:
+            torch.cuda.set_sync_debug_mode(usual)
+    own_stream.wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        result = compute()
+    gc.collect()
+    gc.disable()  # an older graph that is collected meanwhile breaks a capture
+    try:
+        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+            result = compute()
+    finally:
+        gc.enable()
+        torch.cuda.set_stream(own_stream)  # a capture that fails leaves its own one
 
     def replay() -> Tensor:
         graph.replay()
@@ -232,9 +255,11 @@ def captured(compute: Callable[[], Tensor]) -> Callable[[], Tensor]:
 
 def with_cast_weights(model: LanguageModel) -> tuple[LanguageModel, list[tuple[Tensor, Tensor]]]:
     """The same model, in whose trunk the matrices are copies in the type that it computes in, and each copy with its
-    original; all other tensors are shared. One that computes in the type of its weights is this very model."""
+    original; all other tensors are shared."""
     if model.autocast is None:
-        return model, []
+        writer = LanguageModel(model.model, exact=model.exact, adapter_off=model.adapter_off)
+        writer.steering = model.steering
+        return writer, []
     shared_by_id = {id(tensor): tensor for tensor in chain(model.model.parameters(), model.model.buffers())}
     twin = copy.deepcopy(model.model, shared_by_id)
     writer = LanguageModel(twin, exact=model.exact, autocast=model.autocast, adapter_off=model.adapter_off)

@@ -207,10 +207,20 @@ class LanguageModel(nn.Module):
             for name, weight in weights.items():
                 weight.data = now[name]
 
-    def cast_once(self) -> contextlib.AbstractContextManager[Any]:
+    @contextlib.contextmanager
+    def cast_once(self) -> Iterator[None]:
         """Within it all passes share the weights as they were first cast to the type to compute in: autocast keeps
         them until the outermost context ends. For passes without gradients, while the weights stay as they are."""
-        return torch.autocast(self.device.type, enabled=False)
+        weights = self.model.parameters() if self.autocast is not None else ()
+        frozen = [weight for weight in weights if not weight.requires_grad and weight.dtype == torch.float32]
+        for weight in frozen:
+            weight.requires_grad_(True)  # of others autocast keeps no cast
+        try:
+            with torch.autocast(self.device.type, enabled=False):
+                yield
+        finally:
+            for weight in frozen:
+                weight.requires_grad_(False)
 
     def steer(self, vector: SteeringVector | None) -> None:
         """From now on every pass has the vector in it; None for none. Raises: InvalidConfig, if it does not fit."""

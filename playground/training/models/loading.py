@@ -69,6 +69,9 @@ def load(
     Raises: ModelNotFound, if the folder cannot be loaded; InvalidConfig, if LoRA's targets or the form do not fit it.
     """
     hush()
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # where streams, graphs and kernels are made that name no device
+        torch.backends.cuda.enable_cudnn_sdp(False)  # it plans anew for each length, and each token makes a new one
     parameters = catalog.files(folder).architecture.parameters
     computing = compute_type(config.precision, device, parameters)
     adapts = trained and config.adapter.kind == "lora"

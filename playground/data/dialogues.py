@@ -8,7 +8,10 @@ heavy: the page suggests a column with it; prompts, rewards and reward models ca
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import hashlib
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -27,6 +30,8 @@ ROLES = {
     **dict.fromkeys(("assistant", "gpt", "model", "bot", "chatgpt"), "assistant"),
     **dict.fromkeys(("system", "developer"), "system"),
 }
+_MESSAGES = re.compile(r"""\s*\[\s*\{\s*(["'])(?:role|content|from|value)\1\s*:""")  # how a list of them begins as text
+MOST_CHARACTERS = 100_000  # of messages as text
 _TURN = re.compile(r"(?:^|\n\n)(Human|Assistant):[ \t]?")
 
 
@@ -98,6 +103,20 @@ def cleaned(value: Any) -> str:
     if value is None:
         return ""
     return str(value).replace("\r\n", "\n").replace("\r", "\n").encode("utf-8", "replace").decode()
+
+
+def unpacked(value: Any) -> Any:
+    """Messages that a cell holds as text, as JSON or as Python shows them, as messages; any other value as it is.
+
+    Raises:
+        NoDialogue: it begins as messages and cannot be read, as numpy shows them, or is very long.
+    """
+    if not isinstance(value, str) or not _MESSAGES.match(value):
+        return value
+    for read in (json.loads, ast.literal_eval) if len(value) <= MOST_CHARACTERS else ():
+        with contextlib.suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return read(value)
+    raise NoDialogue
 
 
 def is_dialogue(text: str) -> bool:
@@ -242,6 +261,7 @@ def prompt_of(value: Any, column: str = TEXT_COLUMN) -> str:
     Raises:
         NoDialogue: for a value of `chosen` or `rejected`, or a list, that is no dialogue.
     """
+    value = unpacked(value)
     if value is None:
         return ""
     if isinstance(value, (list, tuple, Mapping)):

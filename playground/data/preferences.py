@@ -194,13 +194,15 @@ def split_dialogues(chosen: str, rejected: str) -> Pair | None:
 def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
     """The pair in a row; None if its texts are dialogues without a common prompt."""
     columns = columns_of(tuple(row))
-    missing = [column for column in columns[:2] if row.get(column) is None]
+    missing = [column for column in columns[:2] if column not in row]
     if missing:
         listing = ", ".join(str(column)[:40] for column in list(row)[:12]) or "nothing"
         raise PairsUnusable(
             f"pairs.source: row {number} of {name} has no `{missing[0]}`; it has {listing}. A pair needs chosen and "
             "rejected, and a prompt unless both are whole dialogues."
         )
+    if row[columns.chosen] is None or row[columns.rejected] is None:
+        return Pair("", "", "")
     cell = columns.prompt and columns.prompt.value(row)
     try:
         chosen, rejected = (_as_text(row[column], number, column, name) for column in columns[:2])
@@ -211,6 +213,8 @@ def _pair(row: Mapping[str, Any], number: int, name: str) -> Pair | None:
         return None
     if dialogues.is_dialogue(chosen):  # some datasets have a prompt beside whole dialogues
         return split_dialogues(chosen, rejected)
+    if prompt is None and columns.prompt is not None:
+        return Pair("", chosen, rejected)
     if prompt is None:
         both = zip(chosen, rejected, strict=False)
         common = "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], both))
@@ -231,6 +235,7 @@ def _as_text(value: Any, number: int, column: str, name: str) -> str:
     Raises:
         PairsUnusable: it is neither. NoDialogue: a list of something else.
     """
+    value = dialogues.unpacked(value)
     if isinstance(value, str):
         return dialogues.cleaned(value)
     if isinstance(value, Mapping):

@@ -50,7 +50,7 @@ def _check_is_theirs(source: ForeignSource, names: set[str], known: Iterable[str
 def _own(dialect: str) -> set[str]:
     """The names of a dialect that not every trainer has."""
     spec: dict[str, Any] = DIALECTS[dialect]
-    names = {*spec.get("names", "").split(), *spec.get("tells", "").split()}
+    names = {*" ".join([spec.get("names", ""), spec.get("tells", ""), *spec.get("to", {}).values()]).split()}
     for group in ("texts", "policy"):
         if group in spec["groups"].split():
             names |= {*GROUPS[group]["names"].split()}

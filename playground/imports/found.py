@@ -67,6 +67,7 @@ class ForeignSource:
 
     settings: list[ForeignSetting] = field(default_factory=list)
     kind: str = ""
+    default_kind: str = ""  # what it is where it has no settings anywhere
     called: set[str] = field(default_factory=set)
     own: dict[str, Any] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)

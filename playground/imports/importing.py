@@ -23,6 +23,7 @@ MOST_BYTES = 2_000_000
 MOST_TEXTS = 100  # of a script, in which its command is looked for
 MOST_SETTINGS = 500  # with arguments of calls twice that: for each a name like it is looked for
 VERSION = re.compile(r"\btrl\s*(?:\[[\w,]+\])?\s*(?:==|~=|<=)\s*(\d{1,3}(?:\.\d{1,3}){0,2})")
+SAID = re.compile(r"#.*\b(PPO|RLOO|GRPO|DPO) ?(?:Config|[Tt]rainer)\b")  # a comment that names the trainer
 SIZES = ("ppo.batch_size", "ppo.minibatch_size", "ppo.micro_batch_size", "ppo.samples_per_prompt")
 
 
@@ -98,6 +99,9 @@ def _source(path: Path) -> ForeignSource:
     if path.suffix not in readers:
         raise refusal("unreadable", path, "its name ends otherwise")
     source = readers[path.suffix](text)
+    if not source.kind and readers[path.suffix] is text_source.read_mapping and (said := SAID.search(text)):
+        source.kind = f"{said.group(1)}Config"
+    source.kind = source.default_kind or source.kind
     if source.kind == "PPOv2Config":
         source.version = (0, 11)  # which had the last class of that name
     if version := VERSION.search(text):

@@ -18,7 +18,11 @@ POSITIONAL = {  # what the arguments of a call are called that stand there witho
     "from_pretrained": ["pretrained_model_name_or_path", "model_id"],
     "pipeline": ["task", "model"],
     "load_dataset": ["path", "name"],
+    "GRPOTrainer": ["model", "reward_funcs", "args"],
+    "RLOOTrainer": ["model", "reward_funcs", "args"],
+    "DPOTrainer": ["model", "ref_model", "args"],
 }
+WITHOUT_SETTINGS = {"GRPOTrainer": 2, "RLOOTrainer": 2, "DPOTrainer": 2}  # arguments without a name before `args`
 CLASSIFYING = ("sentiment-analysis", "text-classification")  # tasks
 POLICY_CLASS = re.compile("CausalLM|LanguageModel|LMHead|HeadWithValue")
 REWARD_NAME = re.compile(r"reward|(^|_)rm($|_)|scorer|judge|sentiment")
@@ -171,6 +175,15 @@ class _Reader:
             raise refused(f"{others[0]} of TRL")
         self.found.kind = [*trainers, ""][0]
         self._group(set(TABLES["trl-old"]), "PPOConfig", (ast.Assign,))
+        if trainers and self._takes_defaults(trainers[0]):
+            self.found.default_kind = trainers[0].replace("Trainer", "Config")
+
+    def _takes_defaults(self, trainer: str) -> bool:
+        """Whether a trainer of TRL is made without settings, as in TRL's own quick start: then its defaults hold."""
+        made = [call for call in self.calls if last_name(call) == trainer]
+        given = {item.arg or "**" for call in made for item in call.keywords}
+        few = all(len(call.args) <= WITHOUT_SETTINGS.get(trainer, -1) for call in made)
+        return bool(made) and few and given.isdisjoint(("args", "config", "**"))
 
     def _group(self, known: set[str], kind: str, kinds: tuple[type[ast.AST], ...]) -> None:
         """Takes as settings what has the most known names: a dictionary, a class, or the parameters of a function."""

@@ -14,7 +14,7 @@ from playground.imports.found import ForeignSetting, ForeignSource, Unknown
 from playground.imports.shell import VARIABLE, Word, commands
 from playground.imports.tables import FILE, WORDS, refusal, refused
 
-COMMANDS = re.compile(r"(?:^|[/_-])(ppov2|ppo|rloo|grpo|dpo)(?:[_-][\w-]*)?(?:\.py)?$")
+COMMANDS = re.compile(r"(?:^|[/._-])(ppov2|ppo|rloo|grpo|dpo)(?:[_-][\w-]*)?(?:\.py)?$")
 KINDS = {"ppo": "PPOConfig", "ppov2": "PPOv2Config", "rloo": "RLOOConfig", "grpo": "GRPOConfig", "dpo": "DPOConfig"}
 LIBRARIES = {rf"(^|[/.]){name}([/.]|$)": label for name, label in FILE["libraries"].items()}
 LIBRARIES |= {"dpo_online|online_dpo": "online DPO", "unsloth[-_.]cli": "Unsloth", "^tune$": "torchtune"}
@@ -33,6 +33,9 @@ def read_mapping(text: str) -> ForeignSource:
     data = parse_yaml(text)
     if not isinstance(data, dict):
         raise refusal("no-lines")
+    if "_wandb" in data:  # the config.yaml of a run of W&B: each value lies one level deeper
+        groups = {name: item for name, item in data.items() if isinstance(item, dict) and name != "_wandb"}
+        data = {name: item["value"] for name, item in groups.items() if item.get("value") is not None}
     names = {str(name) for name in data}
     parts = [value for value in data.values() if isinstance(value, dict)]
     names.update(COMPONENT for part in parts if COMPONENT in part)
@@ -77,8 +80,11 @@ def read_shell(text: str) -> ForeignSource:
     if processes := PROCESSES.search(" ".join(word.text for word in words)):
         many = processes.group(1)
         source.remarks.append(f"The command starts {many} processes: their batch was {many} times the one here.")
-    if source.settings and all(item.name == "config" for item in source.settings):
-        raise refusal("in-a-file", source.settings[0].value)
+    if files := [item.value for item in source.settings if item.name == "config"]:
+        kind, others = source.kind, [str(item) for item in source.settings if item.name != "config"]
+        comment = f" with a line `# {kind}` in it" if kind.endswith("Config") else ""
+        more = f" Write into it what the command says beside it: {', '.join(others[:10])}." if others else ""
+        raise refusal("in-a-file", files[0], comment, more)
     if len(started) > 1:
         source.remarks.append(WORDS["several"])
     return source
@@ -98,7 +104,7 @@ def _kind(words: list[Word]) -> str:
     if "llamafactory" in program or program.endswith("train_bash.py"):
         return "llamafactory"
     match = COMMANDS.search(program)
-    is_one = program.endswith(".py") or "trl" in [word.text for word in words]
+    is_one = program.endswith(".py") or program.startswith("trl.") or "trl" in [word.text for word in words]
     if match and is_one:
         return KINDS[match.group(1)]
     return ""

@@ -61,7 +61,7 @@ def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
     """
     where = str(folder / "config.json")
     if not weight_files.is_there(folder / "config.json"):
-        raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.")
+        raise ModelNotFound(f"The folder {folder} is not a model folder: it has no config.json.{_inside(folder)}")
     config = read_json(folder / "config.json")
     check_config(config, where, use)
     tensors = weight_files.tensors(folder)
@@ -72,6 +72,17 @@ def inspect(folder: Path, use: Use = "policy") -> ModelFiles:
         apart = f"{where} says {described.layers} layers, and the weights have {max(layers)}"
         raise ModelNotFound(f"{apart}: they do not belong together.")
     return ModelFiles(described, chat_template)
+
+
+def _inside(folder: Path) -> str:
+    """What a folder holds that may have been meant, as a sentence."""
+    models = sorted(path.parent for form in ("*", "snapshots/*") for path in folder.glob(f"{form}/config.json"))
+    if models:
+        newest = max(models, key=lambda path: path.stat().st_mtime)
+        return f" A model lies in {newest}: give that folder."
+    if ggufs := sorted(folder.glob("*.gguf")):
+        return f" Convert its GGUF file first: python -m playground convert {ggufs[0]}"
+    return ""
 
 
 def check_config(config: Mapping[str, Any], where: str, use: Use) -> None:
@@ -122,7 +133,7 @@ def check_tokenizer(folder: Path, needed: bool = True) -> bool:
     """Refuse a tokenizer that is not there, is no ordinary files of sane size, or wants code of its own; does it know
     how a conversation is written? `needed`: False for an adapter, which may leave its tokenizer to its base. Raises:
     ModelNotFound."""
-    if needed and not any(all(weight_files.is_there(folder / name) for name in form) for form in TOKENIZER_FORMS):
+    if needed and not has_tokenizer(folder):
         raise ModelNotFound(
             f"The folder {folder} has no tokenizer: it needs tokenizer.json, or vocab.json and merges.txt, or "
             "tokenizer.model."
@@ -144,6 +155,11 @@ def check_tokenizer(folder: Path, needed: bool = True) -> bool:
                 f"`{str(named_class)[:40]}`): choose a model with a tokenizer of one of the supported families."
             )
     return chat
+
+
+def has_tokenizer(folder: Path) -> bool:
+    """True where a folder has the files of a tokenizer; that of an adapter may leave them to its base."""
+    return any(all(weight_files.is_there(folder / name) for name in form) for form in TOKENIZER_FORMS)
 
 
 def _check_size(path: Path, most_bytes: int) -> None:

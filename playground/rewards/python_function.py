@@ -6,6 +6,7 @@ much, or is not needed any more. `mixture.build` makes these; where a playground
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -146,6 +147,9 @@ class PythonFunction(LimitedProcess):
         return answer
 
     def _hint(self, error: str) -> str:
+        lacking = re.match(r"KeyError: '(\w+)'", error)
+        if lacking and self.signature.takes_all and lacking[1] not in ("role", "content", *OWN, *self._columns()):
+            return f" If that is a column: {self._what_there_is([lacking[1]])}"
         if not self.signature.like_trl or not error.startswith(OF_ITS_FORM):
             return ""
         forms = ("texts", "lists of messages")

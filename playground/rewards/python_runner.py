@@ -91,7 +91,7 @@ def _loaded(request: dict[str, Any], file: str) -> Any:
             module.__path__ = [file.rpartition("/")[0]]
     sys.modules[name] = module
     exec(compile(request["code"], file, "exec"), module.__dict__)
-    return getattr(module, request.get("name") or "reward")
+    return getattr(sys.modules.get(name, module), request.get("name") or "reward")  # which a lazy package replaces
 
 
 def _signature(function: Any) -> dict[str, Any]:

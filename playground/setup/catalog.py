@@ -239,7 +239,8 @@ def _of_adapter(folder: Path) -> Iterator[None]:
     try:
         yield
     except ModelNotFound as error:
-        raise type(error)(f"The adapter in {folder} needs its base model. {error}") from None
+        write = f"Where it lies elsewhere here, write that as base_model_name_or_path into {adapter_files.CONFIG}."
+        raise type(error)(f"The adapter in {folder} needs its base model. {error} {write}") from None
 
 
 def _folder(source: str, revision: str | None) -> Path:

@@ -74,12 +74,15 @@ def test_what_cannot_teach_is_left_out_and_counted():
         row(20, chosen="same", rejected="same "),
         row(21, rejected="  "),
         row(22, prompt=""),
+        row(24, chosen=None),
+        row(25, prompt=None),
         {"prompt": None, "chosen": f"{HELLO} hi", "rejected": "\n\nHuman: Other\n\nAssistant: hi"},
         row(23, chosen=[{"role": "tool", "content": "4"}]),
+        row(26, rejected="[{'role': 'user', 'content': 'cut"),
     ]
     pairs, counts = preferences.from_rows(rows(*extra), "x")
     assert len(pairs) == 8
-    assert counts == preferences.Counts(rows=14, kept=8, equal=1, empty=2, duplicate=1, no_dialogue=2)
+    assert counts == preferences.Counts(rows=17, kept=8, equal=1, empty=4, duplicate=1, no_dialogue=3)
     assert counts.in_words().count(",") == 3 + 1
     assert counts.taken == "A pair is `chosen`, `rejected` behind `prompt`."
 

@@ -36,6 +36,15 @@ def test_a_fault_is_one_sentence_that_names_the_folder(tmp_path, name, content, 
     assert "\n" not in str(caught.value)
 
 
+def test_a_folder_that_is_one_level_off_says_what_lies_in_it(tmp_path):
+    model_folder(tmp_path / "run" / "checkpoint-9")
+    with pytest.raises(ModelNotFound, match=r"A model lies in .*run/checkpoint-9: give that folder\.$"):
+        model_files.inspect(tmp_path / "run")
+    (tmp_path / "small.gguf").touch()
+    with pytest.raises(ModelNotFound, match=r"Convert its GGUF file first: .* convert .*small\.gguf$"):
+        model_files.inspect(tmp_path)
+
+
 def test_weights_in_several_files_are_added_up(tmp_path):
     folder = model_folder(tmp_path / "m")
     (folder / "model.safetensors").unlink()

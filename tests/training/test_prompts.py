@@ -228,6 +228,11 @@ def test_a_folder_inside_a_dataset_is_a_subset(tmp_path):
     assert len(values(tmp_path)) == 8
 
 
+def test_what_the_library_itself_has_saved_is_read(tmp_path):
+    datasets.Dataset.from_dict({"prompt": list("abcd")}).save_to_disk(tmp_path / "saved")
+    assert values(tmp_path / "saved") == list("abcd")
+
+
 def test_only_the_first_rows_are_read_and_that_is_said(tmp_path, monkeypatch):
     source(tmp_path, "train.jsonl", lines_of([{"prompt": str(n), "other": "b" * 9, "id": n} for n in range(5)]))
     rows = hub_data.Rows(str(tmp_path), None, "train")

@@ -153,7 +153,7 @@ def test_the_checkpoint_has_the_vector_and_steers_where_it_is_loaded(finished):
     assert torch.equal(all_log_probs(model, ids), all_log_probs(start, ids)), "the weights are those of the start"
 
 
-@pytest.mark.parametrize("family", cases(snapshots.FAMILIES, always=["llama"]))
+@pytest.mark.parametrize("family", cases(tiny.FAMILIES, always=["llama"]))
 def test_ppo_on_a_steered_model_has_the_vector_in_old_and_new_log_probs_and_in_the_reference(family):
     trainer = tiny.trainer(family)
     start, added = trainer.policy.frozen_copy(), vector(trainer.policy)

@@ -66,7 +66,11 @@ class Rows:
         if folder.is_dir():
             _refuse_archives(folder)
             path = str(folder.resolve())
-        dataset = self._loaded(path, subset, split)
+        if (folder / "state.json").is_file():  # one split, as `save_to_disk` writes it
+            files = {split: f"{path}/*.arrow"}
+            dataset = datasets.load_dataset("arrow", data_files=files, split=split, streaming=True)
+        else:
+            dataset = self._loaded(path, subset, split)
         form = str(getattr(dataset.info, "builder_name", None) or "unknown")
         if form not in FORMS:
             raise PromptsUnusable(

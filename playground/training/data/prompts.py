@@ -310,7 +310,7 @@ def _of_pocket(config: PromptsConfig, num_evaluation: int, seed: int) -> tuple[l
     return listed[:count], listed[count:]
 
 
-def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]], share: str | None) -> dict[str, int]:
+def _distinct(source: Source, left_out: dict[str, list[tuple[int, str]]], share: str | None = None) -> dict[str, int]:
     """Prompt -> the row in which it stands first, counted from 1. What is no prompt goes to `left_out`."""
     numbers: dict[str, int] = {}
     for row, value in enumerate(source.values, 1):

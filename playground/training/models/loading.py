@@ -16,7 +16,7 @@ from torch import nn
 
 from playground.config import ModelConfig
 from playground.errors import InvalidConfig, ModelNotFound, Problem
-from playground.models import weight_files
+from playground.models import model_files, weight_files
 from playground.models.model_files import SLACK_WEIGHTS, Use
 from playground.setup import catalog, devices
 from playground.setup.catalog import adapter_base
@@ -175,6 +175,8 @@ def read_tokenizer(folder: Path) -> Any:
     """The tokenizer of a folder that has been checked, tried out once, under a time limit. Raises: ModelNotFound."""
     from transformers import AutoTokenizer
 
+    while not model_files.has_tokenizer(folder) and (base := adapter_base(folder)) is not None:
+        folder = base
     problem = f"Cannot load the tokenizer in {folder}"
     with time_limit.limited(problem, folder):
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
@@ -200,7 +202,10 @@ def _tokens(folder: Path, model: Any) -> Tokens:
     tokenizer = read_tokenizer(folder)
     eos, pad, rows = tokenizer.eos_token_id, tokenizer.pad_token_id, model.get_input_embeddings().num_embeddings
     if eos is None:
-        raise ModelNotFound(f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end.")
+        raise ModelNotFound(
+            f"The tokenizer in {folder} has no end-of-sequence token, so no completion could ever end. Write the one "
+            "that the model was trained with into its tokenizer_config.json, as `eos_token`."
+        )
     if words := beyond(tokenizer, rows):
         raise ModelNotFound(f"The tokenizer in {folder} {words}")
     if pad is not None and pad >= rows:

@@ -91,4 +91,6 @@ def in_one_sentence(what: str, kind: type[PlaygroundError] = ModelNotFound) -> I
 def first_line(error: BaseException) -> str:
     """What a library says first, or else the name of its error."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    return lines[0].strip() if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    return " ".join(line.strip() for line in lines[: 1 + lines[0].rstrip().endswith(":")])

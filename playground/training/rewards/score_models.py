@@ -75,6 +75,12 @@ def load(spec: ModelReward, device: torch.device, outputs: Path | None = None) -
     loading.hush()
     name = spec.source
     folder = catalog.reward_model_folder(spec.source, spec.revision, outputs)
+    if base := catalog.adapter_base(folder):
+        raise RewardModelUnusable(
+            f"{name} is an adapter, and a reward model is loaded whole: merge it into its base {base} with peft "
+            "(`AutoPeftModelForSequenceClassification.from_pretrained(...).merge_and_unload().save_pretrained(...)`), "
+            "and give the folder that this writes, with the tokenizer."
+        )
     precision = catalog.files(folder, "reward").architecture.precision_as_reward(spec.precision)
     config, tokenizer, skeleton = described(folder, f"Cannot read the reward model {name}")
     children = [name for name, child in skeleton.named_children() if any(True for _ in child.parameters())]

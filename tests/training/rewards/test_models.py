@@ -97,12 +97,21 @@ def unknown(folder):
     (folder / "config.json").write_text(json.dumps({**config, "model_type": "marvel"}))
 
 
+def an_adapter(folder):
+    saved(folder / "base")
+    (folder / "config.json").unlink()
+    (folder / "model.safetensors").rename(folder / "adapter_model.safetensors")
+    adapter = {"base_model_name_or_path": str(folder / "base"), "peft_type": "LORA", "task_type": "SEQ_CLS"}
+    (folder / "adapter_config.json").write_text(json.dumps(adapter))
+
+
 @pytest.mark.parametrize(
     ("damage", "settings", "reason"),
     [
         (larger_tokenizer, {}, r"has \d+ tokens, more than the \d+ of the model"),
         (torn, {}, "are damaged"),
         (unknown, {}, "not supported"),
+        (an_adapter, {}, "is an adapter, and a reward model is loaded whole: merge it into its base .*base with peft"),
         (lambda folder: None, {"max_length": 500}, "room for 128 tokens, not for 500"),
     ],
 )

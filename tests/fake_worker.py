@@ -97,8 +97,7 @@ def train_watched(run, writer, name, watch):
 
 
 def hang():
-    """As in a library that does not come back: Python's own handlers of signals, which run in this thread, have to
-    wait."""
+    """As in a library that does not come back: Python's own handlers of signals, run in this thread, have to wait."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     wait_for(lambda: False)
 

@@ -64,8 +64,7 @@ def test_a_run_is_trained_and_its_records_are_tables(here, capfd):
 
 def test_two_runs_are_compared_on_the_same_prompts(here):
     run, other = (playground.train("finish.yaml", run_id=name) for name in ("one", "other"))
-    assert playground.open_run("other").path == other.path
-    assert playground.open_run(other.path).id == "other"
+    assert (playground.open_run("other").path, playground.open_run(other.path).id) == (other.path, "other")
     table = run.compare(other)
     assert table["other"].tolist() == table["this"].tolist() == [" after 0", " after 1"]
     assert table["gain"].tolist() == [0.0, 0.0]

@@ -252,8 +252,7 @@ TOP = (10, [5.0, 6.1, 6.9] * 3)
 
 def test_a_score_that_falls_lights_one_check_and_one_that_rose_and_fell_another():
     falls = alerts_of(metrics(), between([0.0, 1.0, 2.0] * 3, [-3.0, -2.1, -0.9] * 3))
-    assert falls["wrong-way"].state == "red"
-    assert falls["flat"].state == "quiet"
+    assert (falls["wrong-way"].state, falls["flat"].state) == ("red", "quiet")
     back = alerts_of(metrics(), between([0.0, 1.0, 2.0] * 3, [1.0, 2.1, 2.9] * 3, TOP))
     assert back["fell-back"].state == "red"
     assert offers(back["fell-back"])[0] == {"fork_at": 10}

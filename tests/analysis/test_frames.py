@@ -30,8 +30,7 @@ def test_a_run_is_a_row_for_each_record_by_its_folder_or_its_path(run):
     assert set(metrics) == (
         UpdateMetrics.model_fields.keys() - {"terms", "contributions", "kl_estimates", "kl_spreads"} | {"terms.length"}
     )
-    assert metrics["update"].tolist() == [1, 2]
-    assert metrics["score_mean"].tolist() == [0.5, 1.0]
+    assert (metrics["update"].tolist(), metrics["score_mean"].tolist()) == ([1, 2], [0.5, 1.0])
     assert math.isnan(metrics["terms.length"][0])
     assert metrics["terms.length"][1] == 4.0
     samples = frames.samples(str(run.path))

@@ -178,8 +178,7 @@ def test_the_exercise_is_the_example_without_its_five_bodies(monkeypatch):
     monkeypatch.chdir(EXAMPLES)
     names = {}
     exec(exercise.notebook().cells[1].source, names)
-    assert names["MODEL"] == minimal.MODEL
-    assert names["PROMPTS"] == minimal.PROMPTS
+    assert (names["MODEL"], names["PROMPTS"]) == (minimal.MODEL, minimal.PROMPTS)
     missing = loaded(EXAMPLES / "exercise.py")
     for name in exercise.FUNCTIONS:
         assert getattr(missing, name).__doc__ == getattr(minimal, name).__doc__

@@ -57,8 +57,7 @@ def attempt(run, between=lambda session: None):
 
 
 def editing(run, edits):
-    """For `attempt`: settings (updates done: settings) that are asked for then, applied before the next update but
-    one."""
+    """For `attempt`: settings (updates done: settings) asked for then, applied before the next update but one."""
     left = dict(edits)
 
     def edit(session):

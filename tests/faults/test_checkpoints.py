@@ -96,8 +96,7 @@ def test_a_run_that_dies_while_it_writes_a_checkpoint_goes_on_from_a_whole_one(r
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == DIED, "it did not come that far"
     newest, problems, _ = checkpoints.search(run)
     assert newest is not None
-    assert newest.update == expected
-    assert problems == []
+    assert (newest.update, problems) == (expected, [])
     resumed_from, _ = resumed(run)
     names = {path.name for path in run.checkpoints_path.iterdir()}
     clean = not [name for name in names if name.startswith(".")] and "update-000006" in names
@@ -126,8 +125,7 @@ def test_a_damaged_checkpoint_is_named_and_skipped(what, run, figure):
     damage(run.checkpoints_path / "update-000004" / name)
     newest, problems, _ = checkpoints.search(run)
     assert newest is not None
-    assert newest.update == 3
-    assert len(problems) == 1
+    assert (newest.update, len(problems)) == (3, 1)
     assert "update-000004" in problems[0]
     resumed_from, warnings = resumed(run)
     named = [message for message in warnings if "update-000004" in message]
@@ -179,8 +177,7 @@ def test_a_checkpoint_of_another_run_is_named_and_passed_over_and_a_copied_run_g
     search = checkpoints.search(own)
     assert search.found is None
     assert "another run" in search.problems[0]
-    assert run_state.resume_offer(own)["from"] == 0
-    assert run_state.resume_offer(own)["skipped"] == search.problems
+    assert (run_state.resume_offer(own)["from"], run_state.resume_offer(own)["skipped"]) == (0, search.problems)
     resumed_from, warnings = resumed(own)
     assert own.status().state == "finished"
     assert resumed_from == [0]

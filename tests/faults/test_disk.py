@@ -122,8 +122,7 @@ def test_the_end_can_be_written_on_a_full_disk(small_disk):
                 writer.metrics(update_metrics(1))
         assert full.value.errno == errno.ENOSPC
         writer.finish("failed", "disk_full", "Full.")
-    assert run.status().reason == "disk_full"
-    assert run.events()[-1].data["reason"] == "disk_full"
+    assert (run.status().reason, run.events()[-1].data["reason"]) == ("disk_full", "disk_full")
     assert run.metrics_path.read_bytes().endswith(b"}\n")
     assert len(run.metrics()) > 1
     assert len(run.metrics_path.read_bytes().splitlines()) == len(run.metrics()), "no torn line is left"

@@ -132,8 +132,7 @@ def test_what_cannot_be_judged_says_which_column_is_missing_and_a_gradient_a_hun
     steps = rows(GRPO)
     steps[20]["grad_norm"] = 500.0
     alert = judge(json_lines(tmp_path / "a.jsonl", steps))[1]["gradient"].alert
-    assert alert.state == "amber"
-    assert alert.updates == [21]
+    assert (alert.state, alert.updates) == ("amber", [21])
     assert "skipped" not in alert.evidence
 
 

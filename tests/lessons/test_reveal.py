@@ -1,5 +1,4 @@
-"""What can be said of a run by name, and what it says of a lesson. The expected figures are counted in the files of
-recordings."""
+"""What can be said of a run by name, and what it says of a lesson. Expected figures are counted in files."""
 
 import gzip
 import json

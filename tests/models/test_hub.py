@@ -107,8 +107,7 @@ def test_a_refusal_of_the_hub_is_a_sentence(answers, code, words):
 
 def test_a_run_is_refused_by_its_field_where_the_hub_has_no_such_model(answers):
     there, ((field, _),) = (answers[code] for code in REACH)
-    assert there == []
-    assert field == "model.source"
+    assert (there, field) == ([], "model.source")
 
 
 def test_a_hub_that_cannot_be_reached_is_said(tmp_path):

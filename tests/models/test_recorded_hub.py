@@ -104,8 +104,7 @@ def test_the_number_of_weights_is_that_of_the_architecture_and_fits_a_gpu(preset
     gpu = Device("cuda:0", "NVIDIA A100", 80 * 10**9, 80 * 10**9)
     estimate = estimates.estimate(catalog.preset(model.preset), device=gpu)  # without a network
     assert estimate.download is not None
-    assert estimate.download.source == model.name
-    assert estimate.verdict == "fits"
+    assert (estimate.download.source, estimate.verdict) == (model.name, "fits")
     assert estimate.total_gb * 1e9 > 2 * model.architecture.parameters
 
 

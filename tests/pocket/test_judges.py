@@ -30,8 +30,7 @@ def test_what_a_template_writes_is_parsed_back_to_it():
             bound[bare] = rng.choice(grammar.SLOTS[bare.rstrip("0123456789")])
         parsed = grammar.parse_sentence(grammar.render(template.text, bound))
         assert parsed is not None
-        assert parsed.template == template
-        assert parsed.words == bound
+        assert (parsed.template, parsed.words) == (template, bound)
 
 
 @pytest.mark.parametrize("text", [*MISSES, "The plot was " + "very " * 10_000 + "superb."])

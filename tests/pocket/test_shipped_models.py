@@ -29,8 +29,7 @@ def test_a_model_folder_is_complete_small_and_plain_to_load(name):
     with safe_open(weights, "pt") as stored:
         assert {stored.get_tensor(key).dtype for key in stored.keys()} == {torch.float16}  # noqa: SIM118
     model = AutoModelForCausalLM.from_pretrained(folder)
-    assert model.dtype == torch.float32
-    assert model.num_parameters() == card_of(name)["parameters"]
+    assert (model.dtype, model.num_parameters()) == (torch.float32, card_of(name)["parameters"])
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +86,7 @@ def test_rows_are_bos_document_eos_and_padding(tiny, tokenizer):
     for batch in islice(pretrain._batches(tokenizer, seed=0), 3):
         assert batch.shape[0] == pretrain.BATCH_DOCUMENTS
         for row in batch.tolist():
-            assert row[0] == bos
-            assert row.count(eos) == 1
+            assert (row[0], row.count(eos)) == (bos, 1)
             assert set(row[row.index(eos) + 1 :]) <= {pad}
             assert pad not in row[: row.index(eos)]
 

@@ -73,8 +73,7 @@ def test_a_beta_stays_within_bounds_and_can_come_back(start, kl, back):
 
 
 def steps(*kls, coef=0.5, target=2.0):
-    """By how much the logarithm of beta moves in each of some updates with these exact KLs; what was sampled does not
-    count."""
+    """By how much the logarithm of beta moves in each of some updates with these exact KLs; samples do not count."""
     controller = AdaptiveKL(coef, target)
     betas = [coef]
     for kl in kls:

@@ -106,8 +106,7 @@ def test_a_run_is_changed_and_traced_so_often_and_no_more(living, monkeypatch):
 def test_a_damaged_request_changes_nothing_and_the_run_goes_on(living, text):
     (living.run.control_path / "set-1.json").write_text(text)
     living.steering.before_update()
-    assert living.changes == []
-    assert living.requests() == []
+    assert (living.changes, living.requests()) == ([], [])
 
 
 def test_a_run_pauses_makes_one_update_when_asked_and_goes_on(living):

@@ -117,8 +117,7 @@ def test_what_is_written_is_strict_json_a_line_each_and_fields_of_a_newer_versio
 
 
 def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(run):
-    assert run.label() == Label()
-    assert run.title(run.config()) == "Mine"
+    assert (run.label(), run.title(run.config())) == (Label(), "Mine")
     assert run.write_label("Third try", "why\nnot") == run.label() == Label(name="Third try", note="why not")
     assert run.title(run.config()) == "Third try"
     for name, note in (("x" * 81, ""), ("", "x" * 301)):
@@ -127,8 +126,7 @@ def test_a_label_is_kept_within_its_limits_and_a_damaged_one_is_none(run):
     assert run.label().name == "Third try", "what is refused changes nothing"
     for damaged in ("", "[]", '{"name": 5}', json.dumps({"name": "x" * 81}), '{"name": "' + "x" * 2_000_000 + '"}'):
         run.label_path.write_text(damaged)
-        assert run.label() == Label()
-        assert run.title(run.config()) == "Mine"
+        assert (run.label(), run.title(run.config())) == (Label(), "Mine")
 
 
 def test_what_a_quick_worker_writes_while_its_launcher_names_it_stands(run, monkeypatch):

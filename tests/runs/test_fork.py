@@ -44,8 +44,7 @@ def test_a_fork_knows_its_parent_and_parts_where_it_was_asked_to(parent, forker)
     run = forked(parent, forker, "kl.coef=0.9", "ppo.learning_rate=0.001", "ppo.num_updates=5")
     assert fork.parent_of(run.events()) == ("parent", 2)
     event = next(event for event in run.events() if event.kind == "fork")
-    assert event.data["changed"]["kl.coef"] == 0.9
-    assert event.data["before"]["kl.coef"] == parent.config().kl.coef
+    assert (event.data["changed"]["kl.coef"], event.data["before"]["kl.coef"]) == (0.9, parent.config().kl.coef)
     assert ListedRun.of(run).forked
     assert run.label().note == "Forked from parent after update 2: leash 0.9, 5 updates and learning rate 0.001"
     metrics = run.metrics()

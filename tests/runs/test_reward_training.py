@@ -22,8 +22,7 @@ def start(outputs, name, replace=False):
 
 def test_a_training_ends_as_a_reward_model_that_is_offered(outputs):
     training = start(outputs, "finish")
-    assert training.folder == outputs / "reward-models" / "finish"
-    assert training.status().state == "finished"
+    assert (training.folder, training.status().state) == (outputs / "reward-models" / "finish", "finished")
     assert training.config() == RewardTrainingConfig(name="finish")
     assert [(item.step, item.held_out) for item in training.steps()] == [(1, False), (2, False), (2, True)]
     assert catalog.reward_models(outputs)[0].name == "finish"

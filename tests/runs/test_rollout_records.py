@@ -75,8 +75,7 @@ def test_the_line_of_an_update_is_found_while_others_are_written_and_after_the_r
     assert index.read(1, []) is None
     for update in (1, 2, 3):
         writer.rollout(record(update))
-    assert index.updates([]) == [1, 2, 3]
-    assert index.read(2, []) == record(2)
+    assert (index.updates([]), index.read(2, [])) == ([1, 2, 3], record(2))
     with open(run.rollouts_path, "ab") as file:
         file.write(b'\nnonsense\n{"update": 7}\n[]\n{"attempt": 1, "update": 4, "histogr')  # torn: killed in the middle
     assert index.updates([]) == [1, 2, 3, 7]
@@ -99,8 +98,7 @@ def test_a_file_in_the_place_of_another_and_one_that_is_packed_are_read(run):
     run.rollouts_path.write_text("".join(lines(*range(1, 9))))
     assert index.updates([]) == list(range(1, 9))
     run.rollouts_path.write_text("".join(lines(5, 6)))
-    assert index.updates([]) == [5, 6]
-    assert index.read(6, []) == record(6)
+    assert (index.updates([]), index.read(6, [])) == ([5, 6], record(6))
     run.rollouts_path.unlink()
     run.rollouts_path.with_name("rollouts.jsonl.gz").write_bytes(gzip.compress("".join(lines(*range(1, 9))).encode()))
     packed = RolloutIndex(run.rollouts_path)

@@ -71,8 +71,7 @@ def test_a_run_that_ends_or_is_taken_between_the_look_and_the_lock_is_not_contra
 
     monkeypatch.setattr(launcher, "take", finish_first)
     assert not supervisor.end_if_dead(run, outputs)
-    assert run.status_on_disk().state == "finished"
-    assert states(run) == ["finished"]
+    assert (run.status_on_disk().state, states(run)) == ("finished", ["finished"])
 
 
 @pytest.fixture

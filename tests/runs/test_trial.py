@@ -32,8 +32,7 @@ def test_a_trial_measures_a_real_update_and_leaves_no_run(outputs, forker):
     steps = trial.make(config, outputs, forker.spawn)
     assert next(steps)["state"] == "asking"
     assert RunDirectory(outputs / launcher.TRIAL).is_alive()
-    assert history.list_runs(outputs) == []
-    assert launcher.living_runs(outputs) == []
+    assert (history.list_runs(outputs), launcher.living_runs(outputs)) == ([], [])
     *_, answer = steps
     assert answer["state"] == "done"
     assert 1 <= answer["updates"] < 30
@@ -77,8 +76,7 @@ def test_the_process_of_a_trial_is_bounded_in_updates_and_in_time(outputs):
     steps = trial.make(config, outputs, idle)
     next(steps)
     tried = RunDirectory(outputs / launcher.TRIAL).config()
-    assert tried.ppo.num_updates == 3
-    assert tried.max_minutes == 10
+    assert (tried.ppo.num_updates, tried.max_minutes) == (3, 10)
     assert not tried.checkpoint.every
     assert [tried.evaluation.is_traced(update, 3) for update in (1, 2, 3)] == [True, False, False]
     steps.close()

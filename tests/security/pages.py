@@ -69,8 +69,7 @@ class Page(NamedTuple):
         """Somebody who has opened the host's address."""
         with self.client() as knocking:
             answer = knocking.get("host", params={"token": TOKEN})
-        assert answer.status_code == 303
-        assert answer.headers["location"] == "./"
+        assert (answer.status_code, answer.headers["location"]) == (303, "./")
         return self.client(cookies=answer.cookies)
 
     def visitor(self, address=""):
@@ -101,8 +100,7 @@ class Page(NamedTuple):
         """Meanwhile: no file, no question to a model, no run."""
         before, asked = self.tree(), list(self.service.asked)
         yield
-        assert self.tree() == before
-        assert self.service.asked == asked
+        assert (self.tree(), self.service.asked) == (before, asked)
         assert not self.alive()
 
     def functions(self):

@@ -132,8 +132,7 @@ def test_an_adapter_folder_is_a_model_if_its_base_is_here(tmp_path):
     with pytest.raises(ModelNotFound, match=r"has no adapter_model\.safetensors"):
         catalog.model_folder(str(adapter))
     (adapter / "adapter_model.safetensors").write_bytes(safetensors({"lora_A": [8, 4]}))
-    assert catalog.model_folder(str(adapter)) == adapter
-    assert catalog.files(adapter).architecture.hidden_size == 8
+    assert (catalog.model_folder(str(adapter)), catalog.files(adapter).architecture.hidden_size) == (adapter, 8)
     (base / "config.json").unlink()
     with pytest.raises(ModelNotFound, match=r"needs its base model.*it has no config\.json"):
         catalog.model_folder(str(adapter))

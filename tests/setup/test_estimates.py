@@ -1,5 +1,4 @@
-"""What a run needs: the formula by hand, the verdict, the advice, the time of what has run here, and what fits a chosen
-model."""
+"""What a run needs: the formula by hand, the verdict, the advice, the time of past runs, what fits a chosen model."""
 
 from dataclasses import replace
 
@@ -227,8 +226,7 @@ def test_prompts_and_rewards_that_a_person_has_brought_stay():
 def test_a_method_keeps_the_batch_that_it_needs():
     base = with_model("without-critic", "openai-community/gpt2")  # eight for each prompt
     config = fitting.fit(base).config
-    assert config.method == "rloo"
-    assert config.ppo.batch_size % config.ppo.samples_per_prompt == 0
+    assert (config.method, config.ppo.batch_size % config.ppo.samples_per_prompt) == ("rloo", 0)
     sizes = {"batch_size": 48, "minibatch_size": 48, "micro_batch_size": 48, "samples_per_prompt": 6}
     odd = with_model("without-critic", "openai-community/gpt2", ppo=base.ppo.model_dump() | sizes)
     assert fitting.fit(odd).config.ppo.batch_size == 48  # 16 is no multiple of 6

@@ -56,8 +56,7 @@ def test_the_container_has_what_runs_and_nothing_else_and_downloads_from_the_hub
 def test_the_header_of_the_readme_is_one_of_a_docker_space_on_the_port_that_the_container_opens():
     header = header_of((PROJECT / "README.md").read_text(encoding="utf-8"))
     last = {word: rest[-1] for word, rest in container.steps().items()}
-    assert header["sdk"] == "docker"
-    assert str(header["app_port"]) == last["EXPOSE"]
+    assert (header["sdk"], str(header["app_port"])) == ("docker", last["EXPOSE"])
     assert f'"--port", "{header["app_port"]}"' in last["CMD"]
     assert {header["colorFrom"], header["colorTo"]} <= set(COLOURS)
     assert len(header["short_description"]) <= 60

@@ -44,8 +44,7 @@ def test_a_rule_ends_a_run_as_finished_and_resumed_it_goes_on_to_its_last_update
     kl = run.metrics()[-1].kl_to_reference
     assert (status.state, status.update, status.is_done) == ("finished", update, not words)
     assert status.message == (f"Ended after update {update}: {words}".format(kl=kl) if words else "")
-    assert run.latest_checkpoint().name == f"update-{update:06d}"
-    assert run.samples()[-1].update == update
+    assert (run.latest_checkpoint().name, run.samples()[-1].update) == (f"update-{update:06d}", update)
     if words:
         assert status.reason == "early_stop"
         assert status.resumable

@@ -60,8 +60,7 @@ def test_the_folder_says_nothing_of_this_machine_and_knows_its_chat(tmp_path):
     texts = "".join(path.read_text(encoding="utf-8") for path in folder.glob("*.json") if path.name != "tokenizer.json")
     assert not [word for word in (str(tmp_path), "Tiny 8k", "quantization") if word in texts]
     config, settings = (json.loads((folder / name).read_text()) for name in ("config.json", "tokenizer_config.json"))
-    assert config["dtype"] == "bfloat16"
-    assert config["rope_parameters"]["rope_theta"] == 5000.0
+    assert (config["dtype"], config["rope_parameters"]["rope_theta"]) == ("bfloat16", 5000.0)
     assert settings["model_max_length"] == config["max_position_embeddings"] == 128
     _, tokens = loading.load(folder, CPU)
     prompt = PromptForm(tokens, PromptsConfig()).ids("hello")

@@ -45,8 +45,7 @@ def test_weights_that_are_read_are_counted_and_other_loops_of_the_library_are_no
             worker.now += 10
         for _ in logging.tqdm(["a", "b", "c", "d"], desc=progress.WEIGHTS):
             worker.now += 4
-    assert worker.said[0] == "loading the model, 25 % done, about 12 s left"
-    assert worker.said[-1] == "training"
+    assert (worker.said[0], worker.said[-1]) == ("loading the model, 25 % done, about 12 s left", "training")
     assert list(logging.tqdm(["a"], desc=progress.WEIGHTS)) == ["a"]
     assert len(worker.said) == 4
 

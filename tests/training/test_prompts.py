@@ -69,8 +69,7 @@ def test_files_and_folders_of_every_form_give_the_same_prompts(tmp_path, name, c
     split = load(str(tmp_path / "folder") if name.startswith("folder/") else path)
     assert texts(split) == ["ab", "cd", "ef"]
     assert split.held_out
-    assert len(split.evaluation) == 1
-    assert split.warnings == []
+    assert (len(split.evaluation), split.warnings) == (1, [])
 
 
 def test_typed_prompts_are_a_source_and_settings_without_use_are_said(tmp_path):

@@ -15,8 +15,7 @@ def test_a_completion_that_was_cut_loses_the_penalty_after_scaling_and_clipping(
     """Reward 0 or 8 letters "a", on a scale of mean 2 and standard deviation 2."""
     scorer = Scorer(tiny.config(sampling__missing_eos_penalty=0.5), tiny.count_letter(), Scale(2.0, 2.0, clip))
     scored = scorer(["p"] * 4, ["b", "b", "a" * 8, "a" * 8], [True, False, True, False])
-    assert scored.scores == scores
-    assert scored.raw == [0.0, 0.0, 8.0, 8.0]
+    assert (scored.scores, scored.raw) == (scores, [0.0, 0.0, 8.0, 8.0])
 
 
 def mixed(**changes):

@@ -182,8 +182,7 @@ def test_each_text_is_scored_and_weighed_by_both_models(drawing):
 
 def test_a_method_that_trains_nothing_writes_what_the_reference_writes(drawing):
     drawn = drawing("one", method="best_of_n", ppo__samples_per_prompt=4)
-    assert drawn.updates == [0]
-    assert drawn.log_ratios == []
+    assert (drawn.updates, drawn.log_ratios) == ([0], [])
 
 
 def test_drawn_texts_are_stored_with_the_run_unless_a_score_is_no_number_and_a_torn_file_is_none(tmp_path):

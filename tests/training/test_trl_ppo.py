@@ -85,8 +85,7 @@ def test_scores_lengths_and_ends_are_those_of_the_tokens_that_trl_trains_on(pad_
         assert metrics.score_mean == pytest.approx(float(scores.mean()))
         assert metrics.score_p90 == pytest.approx(float(scores.quantile(0.9)))
         assert metrics.score_std == pytest.approx(float(scores.std(correction=0)))
-        assert metrics.eos_fraction == sum(ended) / 8
-        assert metrics.completion_length == sum(lengths) / 8
+        assert (metrics.eos_fraction, metrics.completion_length) == (sum(ended) / 8, sum(lengths) / 8)
         assert metrics.raw_score_mean == metrics.terms["letter"] == sum(text.count("a") for text in texts) / 8
         assert metrics.distinct_2 == distinct_n(texts, 2)
         entropy = -float(values["logprobs"][~values["padding_mask"]].mean())

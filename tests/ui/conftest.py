@@ -152,8 +152,7 @@ class Site:
 
 
 class Person(httpx.Client):
-    """Someone in a class, without a browser and with cookies of their own; its host, by the token or on a page of one's
-    own."""
+    """Someone in a class, without a browser, with cookies of their own; its host, by token or on an own page."""
 
     def __init__(self, site, token=""):
         headers = {"Authorization": f"Bearer {token}"} if token else {"Origin": site.url.rstrip("/")}
@@ -376,8 +375,7 @@ def page(browser, site, _open_pages, request):
 
 
 def choose_preset(page, preset_id):
-    """Pick an experiment, unless the form has it already, and wait until it has its values: they would replace what is
-    typed."""
+    """Pick an experiment, unless the form has it already, and wait for its values: they would replace what is typed."""
     preset, chosen = catalog.preset(preset_id), page.locator("#preset select")
     if chosen.input_value() != preset_id:  # chosen once more, nothing would show when its values are there
         chosen.select_option(preset_id)

@@ -196,8 +196,7 @@ def write_run(outputs, run_id, config=None, *, fail_at=0, age_seconds=0.0, **end
 
 
 def write_sweep(outputs, name, vary, *, finished=None):
-    """A sweep of kinder-reviews on disk, of which the first runs have finished, by default all; the others have been
-    stopped."""
+    """A sweep of kinder-reviews on disk, of which the first runs have finished, by default all; others were stopped."""
     base = yaml_io.read_yaml(catalog.preset_path("kinder-reviews"))
     count = math.prod(map(len, vary.values()))
     runs = [f"{name}-{number}" for number in range(1, count + 1)]

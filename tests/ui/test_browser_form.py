@@ -1,5 +1,4 @@
-"""The form of the Train page in a browser: presets and mistakes; on a phone a link, the check before a start and an
-upload."""
+"""The form of the Train page in a browser: presets, mistakes; on a phone a link, a check before a start, an upload."""
 
 import re
 

@@ -156,5 +156,4 @@ def test_a_preset_or_run_that_is_not_there_is_said_and_the_form_has_its_values(t
     (problem,) = form.notes["problems"]
     assert problem["field"] == "preset"
     assert problem["message"].endswith((".", "?"))
-    assert form.start == "Fix 1 setting to start"
-    assert form.values["kl.coef"] == 0.25
+    assert (form.start, form.values["kl.coef"]) == ("Fix 1 setting to start", 0.25)

@@ -118,8 +118,7 @@ def test_what_is_started_of_a_shipped_lesson_was_measured(tmp_path, monkeypatch)
 @pytest.mark.usefixtures("workers")
 def test_a_task_takes_the_values_of_its_knobs(tmp_path):
     config = config_of(tmp_path, started(tmp_path, index=2, values={"kl.coef": 0.5}))
-    assert config.kl.coef == 0.5
-    assert config.rewards == catalog.preset("no-leash").rewards
+    assert (config.kl.coef, config.rewards) == (0.5, catalog.preset("no-leash").rewards)
     assert describe.title_of(config) == describe.of(config).what == "Your own try: leash 0.5"
     unchanged = config_of(tmp_path, started(tmp_path, index=2, values={"kl.coef": 0}))
     assert describe.title_of(unchanged) == "No leash"
@@ -128,8 +127,7 @@ def test_a_task_takes_the_values_of_its_knobs(tmp_path):
 @pytest.mark.parametrize(("asked", "words"), refused("lesson_runs"))
 def test_nothing_but_what_a_lesson_names_is_started(tmp_path, workers, asked, words):
     assert words in started(tmp_path, **asked)["error"]
-    assert workers == []
-    assert list(tmp_path.iterdir()) == []
+    assert (workers, list(tmp_path.iterdir())) == ([], [])
 
 
 @pytest.mark.usefixtures("workers")

@@ -69,8 +69,7 @@ def test_a_sweep_is_a_row_of_the_history_and_its_runs_name_it(swept):
     assert row["varies"] == "Leash (beta): 0.1, 0.5; Seed: 0, 1"
     assert row["resumable"]
     gains = {run["id"]: run["figures"]["gain"]["value"] for run in listed["runs"]}
-    assert row["best"]["setting"] == "Leash (beta) 0.1"
-    assert row["best"]["of"] == 2
+    assert (row["best"]["setting"], row["best"]["of"]) == ("Leash (beta) 0.1", 2)
     mean = (gains["leash-1"] + gains["leash-2"]) / 2
     assert row["figures"]["gain"]["value"] == pytest.approx(mean)
 

@@ -217,8 +217,7 @@ def test_the_panel_gets_the_estimate_or_the_reason_why_there_is_none(tmp_path, m
     assert "verdict" not in needs
     monkeypatch.setattr(checks, "require_in_reach", lambda config, outputs: None)  # as if the hub could be asked
     needs = form_parts.needs(suggested, suggested, tmp_path)
-    assert needs["problem"] == ""
-    assert needs["download"]["source"] == "TinyLlama/TinyLlama-1.1B-Chat-v1.0"
+    assert (needs["problem"], needs["download"]["source"]) == ("", "TinyLlama/TinyLlama-1.1B-Chat-v1.0")
 
 
 def checked(part, outputs, read=small_config, service=None):

@@ -94,8 +94,7 @@ def test_what_died_while_nothing_looked_gets_its_end_and_the_next_one_its_turn(s
     server = serve(*WITH_FAKE_WORKERS)
     first, second = queued(outputs, small_config("tick"), "first"), queued(outputs, small_config("finish"), "second")
     wait_until(lambda: first.status().update > 2)
-    assert second.status().state == "queued"
-    assert queue.position(second) == 1
+    assert (second.status().state, queue.position(second)) == ("queued", 1)
     server.kill()
     os.kill(first.status().pid, signal.SIGKILL)
     wait_until(lambda: not first.is_alive())

@@ -93,8 +93,7 @@ def test_one_run_each_with_a_limit_of_time_which_only_its_visitor_can_stop(space
     with space.visitor(f"{PUBLIC}101") as first, space.visitor(f"{PUBLIC}102") as second, space.client() as stranger:
         first_run, _ = pages.start(space, first)
         run = RunDirectory(space.outputs / first_run)
-        assert run.config().max_minutes == 30
-        assert requests.of(run).mode == "space"
+        assert (run.config().max_minutes, requests.of(run).mode) == (30, "space")
         assert requests.of(run).visitor
         assert not re.search(f"{first.cookies[VISITOR_COOKIE]}|{PUBLIC}101", run.request_path.read_text())
         again, problems = pages.start(space, first, seed=1)

@@ -133,8 +133,7 @@ def test_the_name_of_an_upload_is_not_kept(space, monkeypatch):
     monkeypatch.setenv(incoming.GRADIO_VARIABLE, space.running.demo.serving.incoming.told)
     with space.visitor() as visitor:
         sent = visitor.post(f"gradio_api/upload?upload_id={LONG}", files={"files": ("a.txt", b"one")})
-        assert sent.status_code == 200
-        assert len(sent.json()) == 1
+        assert (sent.status_code, len(sent.json())) == (200, 1)
         assert visitor.get("gradio_api/upload_progress", params={"upload_id": LONG}).status_code == 404
     assert not file_upload_statuses._statuses
     assert not file_upload_statuses._signals

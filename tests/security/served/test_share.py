@@ -41,8 +41,7 @@ def through(page, name=PUBLIC, **headers):
 
 
 def test_a_page_of_one_s_own_becomes_a_class_s_and_the_terminal_says_how_to_be_its_host(shared, tunnel):
-    assert shared.access.mode == "classroom"
-    assert tunnel["local_host"] == "127.0.0.1"
+    assert (shared.access.mode, tunnel["local_host"]) == ("classroom", "127.0.0.1")
     greeting = shared.running.greeting
     token = shared.running.demo.serving.token
     assert f"    {shared.url}host?token={token}\n" in greeting
@@ -56,8 +55,7 @@ def test_who_comes_through_the_tunnel_is_a_stranger_whatever_they_claim(shared, 
     with through(shared, **AS_IF_FROM_HERE[claim]) as client:
         assert client.get("").status_code == 200
         rights = client.get("live/_access").json()
-    assert rights["role"] == "visitor"
-    assert rights["share"] == []
+    assert (rights["role"], rights["share"]) == ("visitor", [])
     assert {name for name, may in rights["may"].items() if may != "no"} == {item.name.lower() for item in GRANTED}
 
 
@@ -93,8 +91,7 @@ def test_the_host_has_the_token_wherever_they_are_and_hands_out_the_public_addre
         assert client.get("live/_access").json()["role"] == "visitor"
         client.get("host", params={"token": token})
         rights = client.get("live/_access").json()
-    assert rights["role"] == "host"
-    assert rights["share"] == [f"https://{PUBLIC}/"]
+    assert (rights["role"], rights["share"]) == ("host", [f"https://{PUBLIC}/"])
     with through(shared, **{"X-Forwarded-Proto": "https"}) as client:
         assert client.get("host", params={"token": "x" * 32}).status_code == 403
         answer = client.get("host", params={"token": token})

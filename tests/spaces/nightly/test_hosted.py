@@ -168,8 +168,7 @@ def test_three_calls_are_three_attempts_and_the_run_is_the_uninterrupted_one(pag
     assert len(page.named("allow")) == 1  # the fork was used again
     assert [call["fail"] for call in page.named("release")] == ["false"] * 3
     undisturbed = ended(page.start(device="cpu"), 1)  # on the processor, by an ordinary worker, in one go
-    assert undisturbed.status().state == "finished"
-    assert len(page.named("schedule")) == 3
+    assert (undisturbed.status().state, len(page.named("schedule"))) == ("finished", 3)
     assert resuming.are_same(run, undisturbed)
     log = run.log_path.read_text(encoding="utf-8")
     assert "--- attempt 3" in log
@@ -182,8 +181,7 @@ def test_a_call_that_gets_no_gpu_says_so_and_can_be_made_again(page):
     refuse.touch()
     run = ended(page.start(), 1)
     status = run.status()
-    assert status.state == "stopped"
-    assert status.update == 0
+    assert (status.state, status.update) == ("stopped", 0)
     assert "exceeded your ZeroGPU quota (" in status.message
     assert "s requested vs. 0s left" in status.message
     wait_until(lambda: not run.queue_path.exists())

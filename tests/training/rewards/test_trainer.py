@@ -112,8 +112,7 @@ def test_a_reward_model_learns_and_reports_a_difference_of_all_pairs(tmp_path, b
     card, steps, training = trained(tmp_path, config)
     assert card["accuracy"] == 1.0
     assert card["report"]["margin_mean"] > 0.5
-    assert card["template"] == "dialogue"
-    assert card["max_length"] == 128
+    assert (card["template"], card["max_length"]) == ("dialogue", 128)
     assert card["pairs"]["training"] == card["pairs"]["held_out"] == 20
     assert json.loads((training.folder / "reward.json").read_text()) == json.loads(json.dumps(card))
     assert "100.0%" in (training.folder / "README.md").read_text()
@@ -161,8 +160,7 @@ def test_the_worker_writes_states_metrics_and_the_model(tmp_path, base, monkeypa
 def test_the_held_out_prompts_are_none_of_those_learned_from():
     pairs = [Pair(f"prompt {number % 20}", f"a {number}", "b") for number in range(100)]
     training, held_out = preference_pairs.split(pairs, 0.2, seed=0)
-    assert len(held_out) == 20
-    assert len(training) == 80
+    assert (len(held_out), len(training)) == (20, 80)
     assert not {pair.prompt for pair in training} & {pair.prompt for pair in held_out}
     assert preference_pairs.split(pairs, 0.2, seed=0) == (training, held_out)
     assert preference_pairs.split(pairs, 0.2, seed=1)[1] != held_out

@@ -195,8 +195,7 @@ def test_a_damaged_file_is_a_sentence_that_names_it_and_makes_way_for_a_new_clas
     for act in (lambda: class_.join("ABCD"), class_.close, lambda: class_.set_fact("free", True)):
         with pytest.raises(NoClass, match=FILE):
             act()
-    assert len(class_.open()) == 4
-    assert class_.file.damaged == ""
+    assert (len(class_.open()), class_.file.damaged) == (4, "")
     assert class_.person(class_.join(class_.code)) is not None
     assert found in [path.read_bytes() for path in class_.file.path.parent.glob(f"{FILE}.damaged")]
 

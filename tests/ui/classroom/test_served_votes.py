@@ -164,8 +164,7 @@ def test_texts_that_come_late_are_for_their_own_step(held):
     wait_until(lambda: not held.service.doing)
     assert held.room.find(later.id).state == "open"
     own = held.room.find(own.id)
-    assert own.state == "closed"
-    assert len(own.data["pairs"]) == 4
+    assert (own.state, len(own.data["pairs"])) == ("closed", 4)
 
 
 def test_texts_that_come_late_open_nothing_in_a_new_class(held):

@@ -22,7 +22,9 @@ POSITIONAL = {  # what the arguments of a call are called that stand there witho
     "RLOOTrainer": ["model", "reward_funcs", "args"],
     "DPOTrainer": ["model", "ref_model", "args"],
 }
+BEFORE_DPO_CONFIG = (0, 8)  # of TRL
 WITHOUT_SETTINGS = {"GRPOTrainer": 2, "RLOOTrainer": 2, "DPOTrainer": 2}  # arguments without a name before `args`
+OF_OLD_DPO = ("beta", "label_smoothing", "loss_type", "max_length", "max_prompt_length")  # once of the trainer itself
 CLASSIFYING = ("sentiment-analysis", "text-classification")  # tasks
 POLICY_CLASS = re.compile("CausalLM|LanguageModel|LMHead|HeadWithValue")
 REWARD_NAME = re.compile(r"reward|(^|_)rm($|_)|scorer|judge|sentiment")
@@ -143,10 +145,14 @@ class _Reader:
     def _config(self) -> None:
         """The first call of a class of settings, and what is set in it afterwards; a later call is left out."""
         config_calls = [call for call in self.calls if last_name(call) in CONFIGS]
-        if not config_calls:
-            return
-        first = min(config_calls, key=lambda call: CONFIGS.index(last_name(call)))
-        self.found.kind = last_name(first)
+        if config_calls:
+            first = min(config_calls, key=lambda call: CONFIGS.index(last_name(call)))
+            self.found.kind = last_name(first)
+        else:
+            config_calls = self._before_dpo_config()
+            if not config_calls:
+                return
+            first, self.found.kind, self.found.version = config_calls[0], "DPOConfig", BEFORE_DPO_CONFIG
         self._settings(first, "")
         for call in config_calls:
             if call is not first:
@@ -161,6 +167,12 @@ class _Reader:
                 if config and isinstance(target, ast.Attribute) and name_of(target.value) == config:
                     problem = "it is set under a condition" if id(node) in conditional else ""
                     self._setting(target.attr, value, "", problem)
+
+    def _before_dpo_config(self) -> list[ast.Call]:
+        """The settings of a DPOTrainer of those days: those of transformers' trainer."""
+        if "DPOTrainer" in map(last_name, self.calls):
+            return [call for call in self.calls if last_name(call) == "TrainingArguments"]
+        return []
 
     def _without_config(self) -> None:
         """A script without a class of settings: one that takes them from elsewhere, another trainer, a loop that is
@@ -214,6 +226,15 @@ class _Reader:
             if owner:
                 self.found.called.add(name_of(call.func))
                 self._settings(call, owner)
+            if name == "DPOTrainer":
+                self._settings_of_old_dpo()
+
+    def _settings_of_old_dpo(self) -> None:
+        """What was given to the trainer itself and not to its settings, as until TRL 0.11."""
+        named = {item.name for item in self.found.settings if not item.owner}
+        for at, item in enumerate(self.found.settings):
+            if item.owner == "trainer" and item.name in OF_OLD_DPO and item.name not in named:
+                self.found.settings[at] = item._replace(owner="")
 
     def _settings(self, call: ast.Call, owner: str) -> None:
         for name, value in self._arguments(call):

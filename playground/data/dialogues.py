@@ -56,8 +56,6 @@ class Read(NamedTuple):
         """What is taken of a table with these columns, and what is not, as a sentence. `whole`: a function in Python
         gets what is not."""
         sentence = f"The prompts are `{self.column}`"
-        if folded(self.column) not in COLUMNS and len(columns) <= 1:
-            sentence += ", the first line of the file,"
         if self.others:
             sentence += f" with {listed(self.others)}"
         left = [name for name in columns if name not in (self.column, *self.others)]

@@ -48,6 +48,7 @@ SIGNATURES = {  # how a file begins that is no text, and what to do
     b"\xff\xfe": "UTF-16, not UTF-8 text: save it as UTF-8",
     b"\xfe\xff": "UTF-16, not UTF-8 text: save it as UTF-8",
 }
+_FOR_EXCEL = re.compile(r"sep=.\s*", re.IGNORECASE)
 csv.field_size_limit(MAX_FIELD_CHARACTERS)  # of every reader of this process; Python's own limit is 131,072
 
 
@@ -218,12 +219,18 @@ def _no_text(path: Path, other: str) -> str:
     return other
 
 
+def _table_lines(path: Path, max_bytes: int) -> Generator[str]:
+    """The lines of a table; one that tells Excel what separates the columns (`sep=;`) is empty."""
+    for number, line in enumerate(lines(path, max_bytes)):
+        yield "\n" if not number and _FOR_EXCEL.fullmatch(line) else line
+
+
 def _table(path: Path, max_bytes: int) -> _Table:
     """How a .csv or .tsv is written, whatever its name says: of tab, semicolon and comma the first that stands in its
     first line separates the columns. Raises: see `rows`."""
     head: list[str] = []
     cells: list[str] = []
-    with contextlib.suppress(csv.Error), contextlib.closing(lines(path, max_bytes)) as text_lines:
+    with contextlib.suppress(csv.Error), contextlib.closing(_table_lines(path, max_bytes)) as text_lines:
         while not head or not head[-1].strip():
             head.append(next(text_lines))
         bare = re.sub(r'"[^"]*"', "", head[-1])
@@ -353,7 +360,7 @@ def _separated(path: Path, max_bytes: int) -> Iterator[dict[str, Any]]:
     """Rows under a line of column names; line breaks inside quotes belong to the text."""
     table = _table(path, max_bytes)
     mark, names, count = table.mark or _default_mark(path), table.names, 0
-    reader = csv.reader(lines(path, max_bytes), delimiter=mark, strict=True)
+    reader = csv.reader(_table_lines(path, max_bytes), delimiter=mark, strict=True)
     try:
         for cells in filter(None, reader):
             count += 1
@@ -393,5 +400,5 @@ def _marks_are_text(path: Path, max_bytes: int, mark: str, num_names: int) -> bo
 
 def _unquoted(path: Path, max_bytes: int, mark: str) -> Iterator[list[str]]:
     """The cells of each line; those that are quoted as a whole without their quotation marks."""
-    for row in filter(None, csv.reader(lines(path, max_bytes), delimiter=mark, quoting=csv.QUOTE_NONE)):
+    for row in filter(None, csv.reader(_table_lines(path, max_bytes), delimiter=mark, quoting=csv.QUOTE_NONE)):
         yield [cell[1:-1].replace('""', '"') if re.fullmatch(r'"(?:[^"]|"")*"', cell) else cell for cell in row]

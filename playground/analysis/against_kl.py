@@ -33,7 +33,7 @@ class Optimum(NamedTuple):
 
 
 def reweighted(log_probs: Array, scores: Array, beta: float) -> Optimum:
-    """The best policy for `beta`, pi*(y | x) = pi_ref(y | x) exp(score / beta) / Z(x) (Ziegler et al. 2019, section 2),
+    """The best policy for `beta`, pi*(y | x) = pi_ref(y | x) exp(score / beta) / Z(x) (Rafailov et al. 2023, eq. 4),
     by importance sampling from an even mixture of K policies (balance heuristic, Veach and Guibas 1995, eq. 10).
 
     w = pi_ref(y) exp(score(y) / beta) / (1/K sum_k pi_k(y)), normalised within each prompt; Z is the mean of w before

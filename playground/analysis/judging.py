@@ -93,9 +93,16 @@ def judged(
         rise = None
         if fall and trained:
             rise = trained.changes(fall[0], updates[-1:])[0]
-        if fall and rise and rise.mean - NormalDist().inv_cdf(CONFIDENCE) * rise.error > 0 and rise.mean >= SMALLEST:
+        if fall and rise and _is_certain(rise):
             turns.append(JudgeTurn(name, *fall, rise))
     return Judged(updates, Line(TRAINED, changes), lines, turns)
+
+
+def _is_certain(rise: Interval) -> bool:
+    """Whether it is more than a trifle and, by one side of Student's t, more than chance."""
+    if rise.units < 2 or rise.mean < SMALLEST:
+        return False
+    return rise.mean > students_t(NormalDist().inv_cdf(CONFIDENCE), rise.units - 1) * rise.error
 
 
 def judged_of(config: RunConfig, samples: Iterable[Sample], *, points: bool = False) -> Judged | None:

@@ -46,8 +46,8 @@ class PPOConfig(Part):
     the sum over tokens, divided by the longest length that a text may have (Dr. GRPO)."""
     ratio: Literal["token", "text"] = knob("token", "Ratio of")
     """What is compared with the policy that wrote it, and clipped. `token`: each token by itself. `text`: a whole text
-    at once, by the mean of its tokens' log-ratios (GSPO). That mean is small, so it takes a clip range of about a
-    hundredth."""
+    at once, by the mean of its tokens' log-ratios (GSPO). That mean is small: take a tenth of the clip range, or
+    less."""
     drop_alike_groups: bool = knob(False, "Drop groups that score alike")
     """Leaves out the prompts all of whose samples score the same (DAPO), from which a group baseline learns nothing.
     How many were left out is a curve."""

@@ -72,8 +72,8 @@ def group_advantages(
 
     Args:
         returns: [B], score less the price of the KL, of whole episodes; `group_size` of one prompt in a row.
-        standardise: (R_i - mean) / sd of the group instead (GRPO: Shao et al. 2024, eq. 21; n in the variance, as in
-            `whiten`): prompts whose answers earn nearly the same weigh as much as those where it matters, a bias.
+        standardise: (R_i - mean) / sd of the group instead (GRPO: Shao et al. 2024, section 4.1.2; n in the variance,
+            as in `whiten`): prompts whose answers earn nearly the same weigh as much as those where it matters, a bias.
         leave_one_out: False for R_i - mean of all R_j, which is (n - 1) / n of it (Dr. GRPO: Liu et al. 2025).
 
     Returns:

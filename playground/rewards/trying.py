@@ -149,8 +149,8 @@ def optimal_share(marks: Sequence[bool | None], scores: NDArray[np.float64], bet
     """A behaviour's share under the best policy, and the samples that count behind it, 1 / sum w^2; of samples with a
     mark.
 
-    No policy earns more of score - beta x KL than pi*(y) = pi_ref(y) exp(score(y) / beta) / Z (Ziegler et al. 2019,
-    section 2), so it does what the reference does, reweighted. All prompts are taken as one: a sample is of another
+    No policy earns more of score - beta x KL than pi*(y) = pi_ref(y) exp(score(y) / beta) / Z (Rafailov et al. 2023,
+    eq. 4), so it does what the reference does, reweighted. All prompts are taken as one: a sample is of another
     prompt each.
     """
     if beta <= 0:
